@@ -303,10 +303,10 @@ def collect_step() -> Iterator[Step]:
 def note(text: str) -> None:
     """Record a line that a person should be able to read, in the running step.
 
-    Between steps the trace keeps it, once; where nothing is recorded this is a no-op.
+    The step keeps it once, between steps the trace; where nothing is recorded this is a no-op.
     """
     if current := _step.get():
-        current.notes.append(text)
+        current.notes += [] if text in current.notes else [text]
     elif (trace := _trace.get()) and text not in trace.notes:
         trace.notes.append(text)
 

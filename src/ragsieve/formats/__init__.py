@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from ragsieve.formats import code, entries, json_values, lines, tables
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
@@ -19,35 +20,55 @@ _SHORT = 4  # characters that lines have on average, at least, where they are of
 _MAY = re.compile(r"[{\[|\n\t]|<table", re.IGNORECASE)
 
 
+class Outline(NamedTuple):
+    """What a text was read as.
+
+    Args:
+        roots: Its structured regions in order, none inside another.
+        faults: What has the form of a format and cannot be read as such, a short sentence each.
+    """
+
+    roots: tuple[Node, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
 def outline(text: str) -> tuple[Node, ...]:
     """The structured regions of a text in order, none inside another."""
+    return read(text).roots
+
+
+def read(text: str) -> Outline:
+    """The structured regions of a text, and what could not be read of it."""
     if not _MAY.search(text) or text.count("\n") * _SHORT > len(text):
-        return ()
-    return _remembered(text) if len(text) <= _REMEMBERED else _outline(text)
+        return Outline()
+    return _remembered(text) if len(text) <= _REMEMBERED else _read(text)
 
 
-def _outline(text: str) -> tuple[Node, ...]:
+def _read(text: str) -> Outline:
+    faults: list[str] = []
     found = [*json_values.regions(text)]
     if not found or text[: found[0].start].strip():
-        found = [*entries.regions(text)] or [*code.regions(text)] or found
+        found = [*entries.regions(text, faults)] or [*code.regions(text, faults)] or found
     if not found or found[-1].end < len(text.rstrip()):
-        found += [*tables.regions(text), *lines.regions(text)]
+        told = [*lines.regions(text, faults)]
+        found += [*tables.regions(text, [] if told else faults), *told]
     apart: list[Node] = []
     for root in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or root.start >= apart[-1].end:
             apart.append(root)
-    return tuple(apart)
+    if fault := _ends_early(text, apart):
+        faults.insert(0, fault)
+    return Outline((*apart,), (*dict.fromkeys(faults),))
 
 
-_remembered = lru_cache(maxsize=256)(_outline)
+_remembered = lru_cache(maxsize=256)(_read)
 
 
-def unread(text: str) -> str:
+def _ends_early(text: str, roots: Sequence[Node]) -> str:
     """Where a text begins as JSON but cannot be read to its end, a sentence that says so."""
     begins = text[:200].lstrip()[:1] in ("{", "[") and len(text) > json_values.SMALLEST
     if not begins or not json_values.BEGINS.match(text.lstrip()[:200]):
         return ""
-    roots = outline(text)
     if not roots or text[: roots[0].start].strip():
         return "a document begins as JSON but cannot be read as such: split as text"
     early = json_values.broken(roots[0])

@@ -99,14 +99,15 @@ class _Inside(NamedTuple):
     depth: int = 0
 
 
-def regions(text: str) -> Iterator[Node]:
-    """The whole text, where it is code."""
+def regions(text: str, faults: list[str]) -> Iterator[Node]:
+    """The whole text, where it is code; adds what is unread."""
     if "\n" not in text or "```" in text or "\n@@ -" in text:
         return  # one line, Markdown or a diff
     lines = list(_lines(text))
     if len(lines) < _LEAST or not (family := _family(lines)):
         return
-    _scan(text, lines, family)
+    if closes := _scan(text, lines, family):
+        faults.append(f"code cannot be read to its end ({closes} is missing): cut as one text")
     start, end = lines[0].start, lines[-1].end
     items = _items(text, lines, _Inside(family))
     if len(items) > 1 or items[0].children:
@@ -177,8 +178,8 @@ def _unquoted(lines: Sequence[_Line]) -> Iterator[_Line]:
         inside ^= marks % 2 == 1
 
 
-def _scan(text: str, lines: Sequence[_Line], family: str) -> None:
-    """Where strings, comments and brackets are open."""
+def _scan(text: str, lines: Sequence[_Line], family: str) -> str:
+    """Where strings, comments and brackets are open; what would close a text open at the end."""
     closes, level = "", 0
     tokens, triple = _TOKENS[family], '"""'
     for line in lines:
@@ -208,6 +209,7 @@ def _scan(text: str, lines: Sequence[_Line], family: str) -> None:
         word = line.text.rsplit(" ", 1)[-1] in ("do", "then", "in") and family == "#"
         last = last[-1:] if not closes else ""
         line.opens = ":" if word else last if last and last in ":{([" else ""
+    return closes
 
 
 def _items(text: str, lines: Sequence[_Line], inside: _Inside) -> list[Node]:

@@ -33,25 +33,33 @@ class _Line(NamedTuple):
     text: str
 
 
-def regions(text: str) -> Iterator[Node]:
-    """The whole text where it is configuration, else its front matter."""
+def regions(text: str, faults: list[str]) -> Iterator[Node]:
+    """The whole text where it is configuration, else its front matter; adds what is unread."""
     if "\n" not in text:
         return
     front = _FRONT.match(text)
     if front:
-        if root := _read(text, front.start(1), front.end(1)):
+        if root := _read(text, front.start(1), front.end(1), faults):
             stop = front.start() + len(front[0].rstrip())
             yield Node(0, 3, stop - 3, stop, mark=_MARK, children=root.children)
-    elif root := _read(text, 0, len(text)):
+    elif root := _read(text, 0, len(text), faults):
         yield root
 
 
-def _read(text: str, start: int, end: int) -> Node | None:
+def _read(text: str, start: int, end: int, faults: list[str]) -> Node | None:
     """The entries of lines; None on the first line that is none."""
     lines = list(_lines(text, start, end))
     sections = sum(bool(_SECTION.match(line.text)) for line in lines[:200])
     reader = _Reader(text, pairs=bool(sections) or _mostly_pairs(lines))
-    if len(lines) < SMALLEST or not all(map(reader.add, lines)) or reader.depth:
+    if len(lines) < SMALLEST:
+        return None
+    stop = next((n for n, line in enumerate(lines) if not reader.add(line)), len(lines))
+    if stop < len(lines) or reader.depth:
+        nested = any(child.children for child in reader.root.children)
+        if (sections or nested) and reader.keys >= SMALLEST and 2 * stop > len(lines):
+            line = text.count("\n", 0, lines[min(stop, len(lines) - 1)].start) + 1
+            why = "a bracket stays open" if reader.depth else f"line {line:,} is no entry"
+            faults.append(f"configuration cannot be read ({why}): split as text")
         return None
     root = reader.root
     if reader.keys < SMALLEST or 5 * reader.bare < 4 * reader.keys:

@@ -20,6 +20,7 @@ _FAILED = re.compile(r"ERROR|FATAL|CRITICAL|SEVERE|WARN|[Ee]xception|[Ff]ail|[Pp
 _ITEM = re.compile(r"(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
 _CHANGED = re.compile(r"diff --git |--- \S|Index: ")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@|@@ .*@@")
+_NUMBERS = re.compile(r"@@ -\d+(?:,\d+)? \+\d+")
 _IN_DIFF = re.compile(
     r"[-+ @\\]|diff |index |new file|deleted file|old mode|new mode|similarity|rename|Index: |===|$"
 )
@@ -32,8 +33,8 @@ class _Line(NamedTuple):
     text: str
 
 
-def regions(text: str) -> Iterator[Node]:
-    """The tracebacks, diffs and long lists of a text."""
+def regions(text: str, faults: list[str]) -> Iterator[Node]:
+    """The tracebacks, diffs and long lists of a text; adds what is unread."""
     if "\n" not in text:
         return
     traced = bool(_RAISED.search(text)) or "\n\tat " in text or "\n    at " in text
@@ -47,11 +48,13 @@ def regions(text: str) -> Iterator[Node]:
         if traced:
             node, after = _traceback(lines, place)
         if changed and not node and _CHANGED.match(lines[place].text):
-            node, after = _diff(lines, place)
+            node, after = _diff(lines, place, faults)
         if not node and _ITEM.match(lines[place].text):
             node, after = _list(text, lines, place)
         if node:
             yield node
+        elif changed and _NUMBERS.match(lines[place].text):
+            faults.append("changes without the names of their file: split as text")
         place = max(after, place + 1)
 
 
@@ -122,7 +125,7 @@ def _python(lines: Sequence[_Line], place: int) -> int:
     return -after
 
 
-def _diff(lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:
+def _diff(lines: Sequence[_Line], place: int, faults: list[str]) -> tuple[Node | None, int]:
     """The changes of one file, hunk by hunk below its names."""
     after = place + 1
     begins: list[int] = []
@@ -131,7 +134,9 @@ def _diff(lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:
         raw = " " * bool(line.indent) + line.text
         if hunk := _HUNK.match(raw):
             begins.append(after)
-            after = _hunk(lines, after + 1, hunk)
+            after, whole = _hunk(lines, after + 1, hunk)
+            if not whole:
+                faults.append("a diff has fewer lines than it says: the rest is split as text")
             continue
         if begins and (_CHANGED.match(raw) or not _IN_DIFF.match(raw) or not raw):
             break
@@ -148,8 +153,8 @@ def _diff(lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:
     return node, after
 
 
-def _hunk(lines: Sequence[_Line], after: int, head: re.Match[str]) -> int:
-    """The line behind a hunk of so many old and new lines as its head says."""
+def _hunk(lines: Sequence[_Line], after: int, head: re.Match[str]) -> tuple[int, bool]:
+    """The line behind a hunk of so many old and new lines as its head says; whether all are."""
     old, new = (int(one or 1) if head[0][3:4] == "-" else 0 for one in head.groups())
     while after < len(lines) and (old > 0 or new > 0):
         line = lines[after]
@@ -158,7 +163,7 @@ def _hunk(lines: Sequence[_Line], after: int, head: re.Match[str]) -> int:
             break
         old, new = old - (sign in " -"), new - (sign in " +")
         after += 1
-    return after
+    return after, old <= 0 >= new
 
 
 def _list(text: str, lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:

@@ -32,24 +32,25 @@ class _Line(NamedTuple):
     text: str
 
 
-def regions(text: str) -> Iterator[Node]:
-    """The tables of a text that are long enough to be cut."""
+def regions(text: str, faults: list[str]) -> Iterator[Node]:
+    """The tables of a text that are long enough to be cut; adds what is unread."""
     if "<t" in text or "<T" in text:
-        yield from _html(text)
+        yield from _html(text, faults)
     if "\n" not in text:
         return
     every = [*_lines(text)]
     if whole := _file(text, [line for line in every if line.text.strip()]):
         yield from whole
+        _quotes(text, faults)
         return
     lines: list[_Line] = []
     for line in every:
         if line.text.strip():
             lines.append(line)
         else:
-            yield from _paragraph(text, lines)
+            yield from _paragraph(text, lines, faults)
             lines = []
-    yield from _paragraph(text, lines)
+    yield from _paragraph(text, lines, faults)
 
 
 def _file(text: str, lines: Sequence[_Line]) -> list[Node]:
@@ -75,7 +76,12 @@ def _lines(text: str) -> Iterator[_Line]:
         start = stop + 1
 
 
-def _paragraph(text: str, lines: Sequence[_Line]) -> Iterator[Node]:
+def _quotes(rows: str, faults: list[str]) -> None:
+    if rows.count('"') % 2:
+        faults.append("quotes of a table stay open: each of its lines is a row")
+
+
+def _paragraph(text: str, lines: Sequence[_Line], faults: list[str]) -> Iterator[Node]:
     """The tables among lines without a blank one between them."""
     logs = sum(bool(_LOG.match(line.text)) for line in lines[:9])
     if len(lines) < _LEAST or lines[-1].end - lines[0].start <= WHOLE or 2 * logs > len(lines[:9]):
@@ -84,7 +90,7 @@ def _paragraph(text: str, lines: Sequence[_Line]) -> Iterator[Node]:
     for cells in (_pipes, _tabs, _Commas(","), _Commas(";"), _columns):
         lines = records if cells is not _pipes else lines
         counts = [cells(line.text) for line in lines]
-        first, found = 0, False
+        first, rows, begun = 0, 0, 0
         while first < len(lines):
             after = first
             while (
@@ -94,10 +100,15 @@ def _paragraph(text: str, lines: Sequence[_Line]) -> Iterator[Node]:
             ):
                 after += 1
             if after - first >= _LEAST and _fits(cells, lines[first:after]):
-                found = True
+                begun = begun if rows else first
+                rows += after - first
                 yield from _table(lines[first:after], lines[:first][-1:])
             first = max(after, first + 1)
-        if found:
+        if isinstance(cells, _Commas) and len(lines) < 2 * rows:
+            _quotes(text[lines[0].start : lines[-1].end], faults)
+            if other := len(lines) - begun - rows:
+                faults.append(f"{other:,} lines beside a table have other columns: split as text")
+        if rows:
             return
 
 
@@ -194,8 +205,10 @@ def _table(lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
     yield Node(start, head, end, end, "table", whole=WHOLE, mark=_MARK, children=children)
 
 
-def _html(text: str) -> Iterator[Node]:
+def _html(text: str, faults: list[str]) -> Iterator[Node]:
     for match in _TABLE.finditer(text):
+        if not match[0].endswith(">"):
+            faults.append("a table of HTML does not end: it is read to the end of the text")
         rows = [
             Node(at, end, end, end)
             for row in _ROW.finditer(text, *match.span())

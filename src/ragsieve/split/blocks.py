@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ragsieve.formats import outline, unread
+from ragsieve.formats import read
 from ragsieve.formats.tree import Node, units
 from ragsieve.split.sentences import Sentences
 from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, Span, blocks
@@ -31,7 +31,8 @@ class Blocks(Sentences):
     converted from HTML or PDF: a line break inside a sentence ends none.
 
     JSON, configuration, longer tables, and code without a fence are cut by records, entries, rows
-    and statements; see `ragsieve.formats`. JSON that cannot be read is split as text, with a note.
+    and statements; see `ragsieve.formats`. What of these cannot be read is split as text, with a
+    note in the trace.
 
     Longer lists and code are cut between items or lines, longer tables into rows; the
     first piece has the lead-in or header. What is only white space yields nothing.
@@ -48,9 +49,10 @@ class Blocks(Sentences):
     def _spans(self, text: str, code: str) -> list[Span]:
         made = _Units(text, code, self.max_chars)
         start = 0
-        if fault := unread(text):
-            note(fault)
-        for root in outline(text):
+        roots, faults = read(text)
+        if faults:
+            note("; ".join(faults))
+        for root in roots:
             made.add_text(start, root.start)
             made.add_tree(root)
             start = root.end

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from ragsieve.formats import joined, outline
 from ragsieve.formats.rows import shares, told
 from ragsieve.split.blocks import Blocks
-from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
 
 PHASES = [Phase.explicit, Phase.generate]  # these values take minutes to shrink
@@ -387,14 +386,3 @@ def test_a_document_takes_time_by_its_length(kind: str) -> None:
         times.append(time.process_time() - begun)
 
     assert times[1] < 8 * times[0] + 0.5  # 16 times where time grows by the square
-
-
-def test_json_that_ends_early_is_said() -> None:
-    """What could be read is cut by records; the trace says where it ends."""
-    text = json.dumps(INCIDENTS * 3)[:-40]
-    trace = Trace()
-    with trace.recording(), step("split", []):
-        units = spans(text)
-
-    assert all(unit.text.lstrip("[").startswith("{") for unit in units)
-    assert any("ends early" in note for record in trace.steps for note in record.notes)
