@@ -13,13 +13,14 @@ from starlette.responses import Response
 
 from ragsieve.deadline import check_time, deadline
 from ragsieve.documents import documents_and_places
+from ragsieve.integrations.base import probability
 from ragsieve.result import Result
 from ragsieve.server import shapes
 from ragsieve.server.faults import Fault, invalid, json_response
 from ragsieve.server.ranking import ranked, raw, relevant_spans, shortened
+from ragsieve.server.rerank_shapes import RerankIn, TextsIn, ignored
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service, plain_documents
-from ragsieve.server.shapes import RerankIn, TextsIn
 from ragsieve.server.strict import StrictRoute
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -29,11 +30,12 @@ def reranks(service: Service) -> APIRouter:
     """The routes that rank whole documents, and what tells clients of them what is served."""
     router = APIRouter(route_class=StrictRoute, responses=REFUSALS)
 
-    async def reply(body: RerankIn, api: str, *, whole: bool) -> Response:
+    async def reply(body: RerankIn, api: str, *, whole: bool, bare: bool = False) -> Response:
+        service.check_documents(body.documents)
         lenient = not service.settings.strict_models and body.model not in service.systems
         name = service.named(None if lenient else body.model)
         return await service.work.run(
-            lambda: json_response(_reply(service, name, body, api, whole=whole))
+            lambda: json_response(_reply(service, name, body, api, whole=whole, bare=bare))
         )
 
     @router.post("/v1/rerank", response_model=shapes.RerankOut)
@@ -52,6 +54,10 @@ def reranks(service: Service) -> APIRouter:
             why = f"unknown field: parameter {body.unknown[0]!r:.80} is not a valid field"
             raise Fault(422, "unknown_field", why)
         return await reply(body, "2", whole=False)
+
+    @router.post("/infinity/rerank", response_model=None, include_in_schema=False)
+    async def rerank_infinity(body: RerankIn) -> Response:
+        return await reply(body, "1", whole=False, bare=True)
 
     @router.post("/rerank", response_model=None, include_in_schema=False)
     async def rerank_any(body: dict[str, Any]) -> Response:
@@ -80,8 +86,13 @@ def _valid(shape: type[Body], body: dict[str, Any]) -> Body:
         raise invalid(error.errors(), "body") from error
 
 
-def _reply(service: Service, name: str, body: RerankIn, api: str, *, whole: bool) -> dict[str, Any]:
-    """The reply of Cohere, Jina and vLLM: each has its fields, and none minds the others'."""
+def _reply(
+    service: Service, name: str, body: RerankIn, api: str, *, whole: bool, bare: bool
+) -> dict[str, Any]:
+    """The reply of Cohere, Jina, vLLM and, where documents are bare texts, Infinity.
+
+    Each has its fields, and none minds the others'.
+    """
     read = body.model_copy(update={"documents": _read(service, name, body)})
     result = service.run(service.systems[name], read)
     asked = body.spans
@@ -93,7 +104,7 @@ def _reply(service: Service, name: str, body: RerankIn, api: str, *, whole: bool
         score = raw(score) if body.use_activation is False else score
         results.append({"index": index, "relevance_score": score})
         if whole:
-            results[-1]["document"] = {"text": texts[index]}
+            results[-1]["document"] = texts[index] if bare else {"text": texts[index]}
         if document in spans:
             results[-1]["relevant_spans"] = spans[document]
     tokens = sum(step.to_dict()["tokens_in"] for step in result.trace.steps)
@@ -101,12 +112,13 @@ def _reply(service: Service, name: str, body: RerankIn, api: str, *, whole: bool
         "api_version": {"version": api},
         "billed_units": {"search_units": 1},
         "tokens": {"input_tokens": tokens},
-        "warnings": [*shapes.ignored(body.model_extra), *result.trace.warnings],
+        "warnings": [*body.warnings, *result.trace.warnings],
     }
     return {
         "id": uuid.uuid4().hex,
         "model": name,
         "results": results,
+        "answerable": probability(result),
         "usage": {"total_tokens": tokens, "prompt_tokens": tokens},
         "meta": meta,
     }
@@ -144,10 +156,14 @@ def _texts_reply(service: Service, body: TextsIn) -> Response:
         ranks.append({"index": index, "score": raw(score) if body.raw_scores else score})
         if body.return_text:
             ranks[-1]["text"] = body.texts[index]
-    lines = "; ".join([*shapes.ignored(body.model_extra), *result.trace.warnings])
+    lines = "; ".join([*ignored(body.model_extra), *result.trace.warnings])
     told = lines.encode("ascii", "backslashreplace").decode()
     shown = "".join(c if c.isprintable() else " " for c in told)
-    return json_response(ranks, headers={"X-Ragsieve-Ignored": shown} if shown else None)
+    chance = probability(result)
+    headers = {"X-Ragsieve-Ignored": shown} if shown else {}
+    if chance is not None:
+        headers["X-Ragsieve-Answerable"] = str(chance)
+    return json_response(ranks, headers=headers)
 
 
 def _texts_fault(fault: Fault) -> Response:

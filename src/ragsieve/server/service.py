@@ -18,8 +18,9 @@ from ragsieve.result import Result
 from ragsieve.server.documents import ChatDocuments
 from ragsieve.server.faults import Fault
 from ragsieve.server.metrics import Metrics
+from ragsieve.server.rerank_shapes import RerankIn, TextsIn
 from ragsieve.server.settings import Settings
-from ragsieve.server.shapes import DocumentIn, FilterIn, InspectIn, QuestionIn, RerankIn, TextsIn
+from ragsieve.server.shapes import DocumentIn, FilterIn, InspectIn, QuestionIn
 from ragsieve.server.work import Work
 from ragsieve.spec import entry
 

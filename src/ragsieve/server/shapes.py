@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
@@ -165,96 +165,6 @@ class InspectIn(BaseModel):
     ask: bool = False
 
 
-_WARNINGS = 10  # lines about fields of a request
-_READ_WHOLE = "documents are read whole"
-_IGNORED = {
-    **dict.fromkeys(("max_chunks_per_doc", "truncate_prompt_tokens"), _READ_WHOLE),
-    **dict.fromkeys(("truncate", "truncation", "truncation_direction"), _READ_WHOLE),
-    "rank_fields": "documents are ranked by title and text",
-    "priority": "requests are served in the order in which they come",
-}
-_COHERE = {"max_chunks_per_doc", "rank_fields", "priority"}  # and all that are not vLLM's below
-_VLLM = {"use_activation"}
-
-
-def ignored(fields: dict[str, Any] | None) -> list[str]:
-    """A line for each of the first fields that are ignored; null says nothing, and is fine."""
-    named = [name for name, value in (fields or {}).items() if value is not None]
-    lines = [f"{n:.80} is ignored: {_IGNORED.get(n, 'it is not known')}" for n in named]
-    more = [f"{len(lines) - _WARNINGS} other fields are ignored"][: len(lines) > _WARNINGS]
-    return lines[:_WARNINGS] + more
-
-
-class RelevantSpans(BaseModel):
-    """Which spans of a document are asked for, as Cohere's Rerank 5 has it."""
-
-    model_config = STRICT
-    mode: Literal["enabled", "disabled"] = "enabled"
-    threshold: float = Field(0.1, ge=0, le=1, description="Lowest score of a span.")
-    max_spans: int | None = Field(None, ge=1, lt=2**31, description="Of a document; else all.")
-
-
-class RerankIn(BaseModel):
-    """The request of Cohere, Jina and vLLM; the reply names other fields of theirs as ignored."""
-
-    model_config = ConfigDict(
-        **with_example(
-            model="finefilter", query=QUESTION, documents=DOCUMENTS, relevant_spans=True
-        ),
-        strict=True,
-        extra="allow",
-    )
-    query: QuestionText
-    documents: DocumentsIn
-    model: str | None = Field(
-        None, description="A system of `/v1/systems`; the first for any other name, unless strict."
-    )
-    top_n: int | None = Field(None, ge=0, lt=2**31, description="Results at most; all for 0.")
-    return_documents: bool | None = Field(
-        None, description="Where unset, no at `/v1/rerank`, but for models named `jina…`."
-    )
-    max_tokens_per_doc: int | None = Field(
-        None, ge=1, lt=2**31, description="Only so many tokens of a document are read; else all."
-    )
-    relevant_spans: bool | RelevantSpans | None = Field(
-        None, description="Whether each result names the spans that speak for it."
-    )
-    use_activation: bool | None = Field(
-        None, description="Of vLLM: with false, scores are not in [0, 1] but their logits."
-    )
-
-    @property
-    def spans(self) -> RelevantSpans | None:
-        """Which spans are asked for; None where none are."""
-        asked = self.relevant_spans
-        asked = RelevantSpans.model_validate({}) if asked is True else asked
-        return asked if asked and asked.mode == "enabled" else None
-
-    @property
-    def unknown(self) -> list[str]:
-        """Fields that are none of Cohere's."""
-        return sorted(({*(self.model_extra or {})} - _COHERE) | (self.model_fields_set & _VLLM))
-
-
-class TextsIn(BaseModel):
-    """The request of Text Embeddings Inference (TEI), which has ``texts`` for documents."""
-
-    model_config = ConfigDict(
-        **with_example(query=QUESTION, texts=["Rome is a city."], return_text=True),
-        strict=True,
-        extra="allow",
-    )
-    query: QuestionText
-    texts: list[Text] = Field(min_length=1, fail_fast=True)
-    raw_scores: bool = Field(False, description="Logits in place of scores in [0, 1].")
-    return_text: bool = False
-
-    @property
-    def documents(self) -> list[str]:
-        """The texts, by the name that they have in other requests."""
-        return self.texts
-
-
 class ChatOptions(Budgets):
     """The field ``ragsieve`` of a chat request."""
 
@@ -315,18 +225,23 @@ class Ranked(BaseModel):
 
 
 class RerankOut(BaseModel):
-    """All documents, best first, those dropped behind those of which something was kept."""
+    """All documents, best first, those dropped behind those of which something was kept.
+
+    ``answerable`` is the probability that some document answers; null where nothing tells it.
+    """
 
     model_config = with_example(
         id="5f0c",
         model="finefilter",
         results=[{"index": 0, "relevance_score": 0.93}],
+        answerable=0.94,
         usage={"total_tokens": 24},
         meta={"api_version": {"version": "2"}},
     )
     id: str
     model: str
     results: list[Ranked]
+    answerable: float | None
     usage: dict[str, int]
     meta: dict[str, Any]
 

@@ -107,7 +107,7 @@ COHERES = {"max_chunks_per_doc", "rank_fields", "priority"}
         ({"truncation": True}, [f"truncation is ignored: {READ_WHOLE}"]),
         (
             {"rank_fields": ["x"]},
-            ["rank_fields is ignored: documents are ranked by title and text"],
+            ["rank_fields is ignored: no document has one of them"],
         ),
         ({"top_k": 2}, ["top_k is ignored: it is not known"]),
         ({"texts": ["It rained."]}, ["texts is ignored: it is not known"]),
@@ -297,6 +297,62 @@ def test_vllms_form_is_spoken(client: MakeClient, body: dict[str, Any]) -> None:
     assert [{"index", "relevance_score"}] * 3 == [one.keys() for one in bare["results"]]
     scores = [[r["relevance_score"] for r in one["results"]] for one in (logits, reply)]
     assert scores[1] == pytest.approx([1 / (1 + math.exp(-x)) for x in scores[0]], abs=1e-5)
+
+
+PORT = "Port Lorne has a harbour."
+PART = {"type": "text", "text": PORT}
+NAMED = {"title": "Lorne", "body": PORT, "n": [1]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"documents": PORT}, [PORT]),
+        ({"documents": {"content": [PART, PORT]}}, [PORT, PORT]),
+        ({"documents": [{"content": [PART, PART]}, PART]}, [f"{PORT}\n{PORT}", PORT]),
+        ({"documents": [PORT], "query": {"content": [PART]}}, [PORT]),
+        ({"documents": [NAMED], "rank_fields": ["title", "body"]}, [PORT]),
+        ({"documents": [NAMED], "rank_fields": ["body", "n"]}, [f"body: {PORT}\nn: [1]"]),
+        ({"documents": [NAMED], "rank_fields": ["title"]}, ["Lorne"]),
+        ({"documents": [NAMED]}, "body.documents.0.DocumentIn.text: Field required"),
+        ({"documents": [NAMED], "rank_fields": ["x"]}, "text: Field required"),
+        ({"documents": [{"content": [{"type": "image_url"}]}]}, "content must be parts of text"),
+        ({"documents": {"content": ["a"] * 1001}}, "max_documents must be at most 1000"),
+        ({"documents": 3}, "valid list, got 3"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_documents_of_other_forms_are_read(
+    client: MakeClient, fields: dict[str, Any], expected: list[str] | str
+) -> None:
+    """A text alone, vLLM's content parts, Cohere's objects with the fields to rank by."""
+    body = {"query": "Which town has a harbour?", "return_documents": True, **fields}
+    reply = client().post("/v1/rerank", json=body).json()
+    if isinstance(expected, str):
+        assert expected in reply["error"]["message"]
+        return
+
+    ranks = sorted(reply["results"], key=lambda one: one["index"])
+    assert expected == [one["document"]["text"] for one in ranks]
+    assert not reply["meta"]["warnings"]
+
+
+@pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank", "/infinity/rerank"])
+def test_a_ranking_says_whether_there_is_an_answer(
+    client: MakeClient, system: System, path: str
+) -> None:
+    """``answerable``, null where nothing tells it; of TEI, whose reply is a list, a header."""
+    asked = client({"finefilter": ragsieve.load("finefilter"), "plain": system})
+    body = {"query": "Which town has a harbour?", "documents": [PORT, "It rained."]}
+    reply = asked.post(path, json={**body, "return_documents": True}).json()
+    texts = {"query": body["query"], "texts": body["documents"]}
+    listed = asked.post("/rerank", json=texts)
+
+    assert 0.3 < reply["answerable"] < 1
+    assert str(reply["answerable"]) == listed.headers["X-Ragsieve-Answerable"]
+    assert asked.post(path, json={**body, "model": "plain"}).json()["answerable"] is None
+    shown = PORT if path.startswith("/infinity") else {"text": PORT}
+    assert shown == reply["results"][0]["document"]
 
 
 def test_teis_form_is_told_by_its_texts(client: MakeClient, body: dict[str, Any]) -> None:

@@ -34,7 +34,7 @@ def test_coheres_client_is_served(url: str, version: str) -> None:
         return asyncio.run(reply) if version.startswith("Async") else reply
 
     two = version.endswith("V2")
-    reply = rerank(top_n=2, **({"max_tokens_per_doc": 4096} if two else {"rank_fields": ["text"]}))
+    reply = rerank(top_n=2, **({"max_tokens_per_doc": 4096} if two else {"max_chunks_per_doc": 9}))
 
     assert [1, 0] == [one.index for one in reply.results]
     assert 1 >= reply.results[0].relevance_score > reply.results[1].relevance_score >= 0
@@ -69,6 +69,7 @@ def test_coheres_client_reads_spans(url: str) -> None:
         ("jina_ai", "/v1"),
         ("hosted_vllm", ""),
         ("huggingface", ""),
+        ("infinity", "/infinity"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")  # its own
