@@ -26,7 +26,9 @@ _IN_DIFF = re.compile(
 )
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
+    """A line of a text."""
+
     start: int  # its first character that is not white space, or its end
     end: int  # one past its last
     indent: int
@@ -41,7 +43,7 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     changed = "\n@@ " in text or text.startswith("@@ ")
     if not (traced or changed or len(text) > _LONG):
         return
-    lines = list(_lines(text))
+    lines = list(lines_of(text))
     place = 0
     while place < len(lines):
         node, after = None, place + 1
@@ -58,7 +60,8 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
         place = max(after, place + 1)
 
 
-def _lines(text: str) -> Iterator[_Line]:
+def lines_of(text: str) -> Iterator[Line]:
+    """The lines of a text, of each the first characters without white space around them."""
     start = 0
     while start < len(text):
         stop = text.find("\n", start)
@@ -67,16 +70,16 @@ def _lines(text: str) -> Iterator[_Line]:
         bare = shown.lstrip()
         end = stop - (stop > start and text[stop - 1] == "\r")
         indent = len(shown) - len(bare) if bare else 0
-        yield _Line(start + indent if bare else end, end, indent, bare.rstrip() if bare else "")
+        yield Line(start + indent if bare else end, end, indent, bare.rstrip() if bare else "")
         start = stop + 1
 
 
-def _leaf(lines: Sequence[_Line]) -> Node:
+def _leaf(lines: Sequence[Line]) -> Node:
     end = lines[-1].end
     return Node(lines[0].start, end, end, end)
 
 
-def _traceback(lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:
+def _traceback(lines: Sequence[Line], place: int) -> tuple[Node | None, int]:
     """A traceback whole, or its frames below its first lines, above what was raised."""
     first, after = place, place + 1
     if _RAISED.search(lines[place].text):
@@ -109,7 +112,7 @@ def _traceback(lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:
     return node, after
 
 
-def _python(lines: Sequence[_Line], place: int) -> int:
+def _python(lines: Sequence[Line], place: int) -> int:
     """Minus the line behind a traceback of Python; or the line where one begins that follows it."""
     base, after = lines[place].indent, place + 1
     while after < len(lines) and (lines[after].indent > base or not lines[after].text):
@@ -125,7 +128,7 @@ def _python(lines: Sequence[_Line], place: int) -> int:
     return -after
 
 
-def _diff(lines: Sequence[_Line], place: int, faults: list[str]) -> tuple[Node | None, int]:
+def _diff(lines: Sequence[Line], place: int, faults: list[str]) -> tuple[Node | None, int]:
     """The changes of one file, hunk by hunk below its names."""
     after = place + 1
     begins: list[int] = []
@@ -153,7 +156,7 @@ def _diff(lines: Sequence[_Line], place: int, faults: list[str]) -> tuple[Node |
     return node, after
 
 
-def _hunk(lines: Sequence[_Line], after: int, head: re.Match[str]) -> tuple[int, bool]:
+def _hunk(lines: Sequence[Line], after: int, head: re.Match[str]) -> tuple[int, bool]:
     """The line behind a hunk of so many old and new lines as its head says; whether all are."""
     old, new = (int(one or 1) if head[0][3:4] == "-" else 0 for one in head.groups())
     while after < len(lines) and (old > 0 or new > 0):
@@ -166,7 +169,7 @@ def _hunk(lines: Sequence[_Line], after: int, head: re.Match[str]) -> tuple[int,
     return after, old <= 0 >= new
 
 
-def _list(text: str, lines: Sequence[_Line], place: int) -> tuple[Node | None, int]:
+def _list(text: str, lines: Sequence[Line], place: int) -> tuple[Node | None, int]:
     """A list that is too long for one unit, below the line that leads to it."""
     base, after = lines[place].indent, place
     begins: list[int] = []

@@ -84,13 +84,13 @@ def shares(question: str, text: str, spans: Sequence[Span]) -> list[float]:
     are three at least; it has the words of the keys that lead to it. All others get 1.
     """
     values = [1.0] * len(spans)
-    asked = _words(question) - _STOP
+    asked = asked_words(question)
     for root in outline(text):
         first = bisect_right(spans, root.start, key=lambda span: span[1])
         units = range(first, bisect_left(spans, root.end, key=lambda span: span[0]))
         if root.each or len(units) < _FEW:  # code, lists, tracebacks
             continue
-        found = [asked & _words(" ".join(_said(text, root, spans[n]))) for n in units]
+        found = [asked & words(" ".join(_said(text, root, spans[n]))) for n in units]
         often = Counter(word for some in found for word in some)
         weights = [math.fsum(math.log(len(units) / often[word]) for word in x) for x in found]
         best = max(weights)
@@ -100,7 +100,12 @@ def shares(question: str, text: str, spans: Sequence[Span]) -> list[float]:
     return values
 
 
-def _words(text: str) -> set[str]:
+def asked_words(question: str) -> set[str]:
+    """The words of a question but for those that any question may have."""
+    return words(question) - _STOP
+
+
+def words(text: str) -> set[str]:
     """Words in small letters, names with dots and dashes whole and in parts."""
     names = {*_WORD.findall(text.lower())}
     return names.union(*map(_PART.findall, names))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragsieve.errors import check_range
+from ragsieve.formats.logs import failed
 from ragsieve.models.base import PASSAGE
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.trace import record_drop
@@ -22,6 +23,7 @@ class Answerable:
     Args:
         min_answerable: The least probability of the likeliest passage, in [0, 1]; 0 keeps all.
         min_keep: So many of the best stay below it; not negative.
+        errors: Whether errors of logs stay, as in `ragsieve.select.Threshold`.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -29,6 +31,7 @@ class Answerable:
 
     min_answerable: float = 0.05
     min_keep: int = 1
+    errors: bool = False
 
     def __post_init__(self) -> None:
         check_range(self, min_answerable=(0, 1), min_keep=(0, None))
@@ -44,7 +47,8 @@ class Answerable:
         chance = max((rounded(s.scores.get(PASSAGE, 1.0)) for s in segments), default=1.0)
         if chance >= self.min_answerable:
             return [*segments]
-        spared = {s.key for s in best_first(segments)[: self.min_keep]}
+        spared = failed(query, segments) if self.errors else set()
+        spared |= {s.key for s in best_first(segments)[: self.min_keep]}
         reason = f"answerable {chance:.3f} is below min_answerable={self.min_answerable:g}"
         for segment in segments:
             if segment.key not in spared:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ragsieve.errors import InputError, check_range
+from ragsieve.formats.logs import failed
 from ragsieve.models.base import LEADS, SentencePruner
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.text import repeats
@@ -31,6 +32,8 @@ class Threshold:
             fewer others, one without keeps more.
         promises: What ``min_score`` promises, and the values for other promises; for the trace.
         leads: Between which scores what leads counts, over 0 and below 1.
+        errors: Whether lines of a log that tell of an error, and their two neighbours, stay
+            whatever they score; see `ragsieve.formats.logs`.
 
     Raises:
         InputError: If an option breaks its rule, or a segment has no score yet.
@@ -41,6 +44,7 @@ class Threshold:
     relative: float = 0.0
     promises: Promises | None = None
     leads: tuple[float, float] = LEADS
+    errors: bool = False
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.min_score):
@@ -73,7 +77,8 @@ class Threshold:
             InputError: If ``keep_answer`` is none of those that the model promises.
         """
         if cuts.min_score is not None:
-            return type(self)(cuts.min_score, self.min_keep), cuts._replace(min_score=None)
+            plain = type(self)(cuts.min_score, self.min_keep, errors=self.errors)
+            return plain, cuts._replace(min_score=None)
         if cuts.keep_answer is None or not self.promises:
             return self, cuts
         numbers = dict(self.promises.numbers)
@@ -85,8 +90,11 @@ class Threshold:
         return replace(self, min_score=least, promises=promises), cuts._replace(keep_answer=None)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        told = failed(query, segments) if self.errors else set()
+        if told:
+            note(f"lines of errors in logs, with their neighbours, stay: {len(told)}")
         ranked = best_first(segments)
-        spared = {s.key for s in ranked[: self.min_keep]}
+        spared = told | {s.key for s in ranked[: self.min_keep]}
         best = self._lead(query, ranked)
         least = self._level(self.min_score, best)
         kept = []
@@ -102,7 +110,7 @@ class Threshold:
                 option="min_score",
                 at=rounded(least),
                 keeps="at least",
-                segments=tuple(segments),
+                segments=tuple(s for s in segments if s.key not in told),
                 min_keep=self.min_keep,
                 promises=self._promises(best),
             )

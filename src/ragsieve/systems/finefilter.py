@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, SentencePruner
@@ -32,6 +34,7 @@ def finefilter_one_pass(
     Lists and steps are kept or dropped whole; JSON, configuration, tables and code by records,
     entries, rows and statements, which are shown under their keys, heads and headers. Where
     question or document is not English, shared character n-grams decide instead, and more is kept.
+    Of a log, lines that tell of an error stay with their neighbours; see `ragsieve.formats.logs`.
 
     Args:
         llm: The generator; it is not asked before it answers.
@@ -61,9 +64,10 @@ def finefilter_one_pass(
     once = [select.Copies()] if distinct else []
     least = 0.5 if min_score is None else min_score
     if cut is None and min_score is None:
-        cutting: Stage = select.Threshold.promised(pruner, keep_answer, min_keep)
+        promised = select.Threshold.promised(pruner, keep_answer, min_keep)
+        cutting: Stage = replace(promised, errors=True)
     else:
-        cutting = cut or select.Threshold(least, min_keep)
+        cutting = cut or select.Threshold(least, min_keep, errors=True)
     return System(
         Pipeline(
             split.Blocks(),
@@ -71,10 +75,10 @@ def finefilter_one_pass(
                 Pipeline(
                     score.Pruner(pruner),
                     *once,
-                    select.Answerable(min_answerable, min_keep),
+                    select.Answerable(min_answerable, min_keep, errors=True),
                     cutting,
                 ),
-                Pipeline(score.Ngrams(), *once, select.Threshold(least, min_keep)),
+                Pipeline(score.Ngrams(), *once, select.Threshold(least, min_keep, errors=True)),
             ),
             select.Order(order),
         ),
