@@ -32,13 +32,13 @@ def read(folder: Path | str) -> Trained:
     folder = Path(folder).expanduser()
     try:
         trained = Trained.parse(read_json(folder / FILTER))
-        for name in trained.folders:
+        for name, part in trained.folders.items():
             inner = folder / name
             if inner.resolve() != folder.resolve() / name:
                 raise InputError(f"part {name!r} must lie in its filter's folder")
             if not inner.is_dir():
                 raise InputError(f"part {name!r} must be a folder, there is none")
-            check_part(inner)
+            check_part(inner, part.kind)
     except InputError as error:
         raise InputError(f"trained filter {str(folder)!r}: {error}") from error
     return trained

@@ -72,9 +72,11 @@ class TrainedPart(Schema, frozen=True):
     Args:
         kind: One of its role's kinds in `ROLES`.
         model: The model, as in `Base`.
-        adapter: The part folder with the adapter; the model as it is, where None.
+        adapter: The part folder with the adapter, or of an embedder with a whole model in its
+            place; the model as it is, where None.
         mode: How an extracting LLM names clues, ``"write"`` or ``"point"``.
         identity: Of the sentence pruner whose scores a cut was fitted to.
+        sha256: Of the weights of ``model``; empty where they are not checked.
 
     Raises:
         InputError: If the model cannot be named so, or is not of this kind.
@@ -85,6 +87,7 @@ class TrainedPart(Schema, frozen=True):
     adapter: Folder | None = None
     mode: Literal["write", "point"] | None = None
     identity: str | None = None
+    sha256: Sha256 = ""
 
     def __post_init__(self) -> None:
         place(self.model)
@@ -225,14 +228,15 @@ class Trained(Saved, frozen=True, kw_only=True):
 
     def sha256(self, model: str) -> str:
         """Identity of the weights of ``model``; empty where unknown."""
-        known = {base.model: base.sha256 for base in (self.embedder, self.generator)}
+        known = {part.model: part.sha256 for part in self.parts.values()}
+        known |= {base.model: base.sha256 for base in (self.embedder, self.generator)}
         return known.get(model, "")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
         values = super().to_dict()
         for role in self.parts:
-            values[role] = {k: v for k, v in values[role].items() if v is not None}
+            values[role] = {k: v for k, v in values[role].items() if v not in (None, "")}
         return values
 
     def _check_options(self) -> None:

@@ -28,7 +28,7 @@ from ragsieve_research.artifacts.recipe import (
     check_option,
     cutting,
 )
-from ragsieve_research.artifacts.weights import verify
+from ragsieve_research.artifacts.weights import opening, verify
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
 _TRAINED = "a trained filter's folder or hub id OWNER/NAME"
@@ -78,10 +78,11 @@ def assembled(
     options = options or {}
 
     @cache
-    def loaded(model: str, adapter: str | None = None) -> Any:
-        verify(Base(model, trained.sha256(model)))
-        where = {"adapter": str(folder / adapter)} if adapter else {}
-        return share(models.defer(model, **where))
+    def loaded(model: str, adapter: str | None = None, kind: str = "llm") -> Any:
+        name, own = opening(model, folder / adapter, kind) if adapter else (model, {})
+        if name == model:
+            verify(Base(model, trained.sha256(model)))
+        return share(models.defer(name, **own))
 
     for option, value in options.items():
         if option not in ROLES or isinstance(value, str):  # a part may be a model
@@ -89,13 +90,13 @@ def assembled(
     if trained.system == ONE_PASS:
         return _one_pass(trained, llm or loaded(trained.generator.model), options, share)
     parts = {
-        role: loaded(part.model, part.adapter)
+        role: loaded(part.model, part.adapter, part.kind)
         for role, part in trained.parts.items()
         if role not in options
     }
     chosen = {**trained.options, **parts, **options}
-    if "extractor" in parts and trained.extractor and trained.extractor.mode:
-        chosen["mode"] = trained.extractor.mode
+    if trained.extractor and trained.extractor.mode:  # also that of one that is not fine-tuned
+        chosen.setdefault("mode", trained.extractor.mode)
     if trained.cut and "truncator" not in options:
         if "extractor" in options:
             raise InputError(

@@ -18,9 +18,30 @@ from ragsieve_research.models import store
 
 ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 
+MODULES = "modules.json"  # what a whole model of sentence-transformers is made of
+
 _FOREIGN = ("megatron_config", "layer_replication")  # loads modules by names; copies layers
 _Rank = Annotated[int, Meta(ge=1, le=1024, extra={"rule": "a whole number from 1 to 1024"})]
 _Alpha = Annotated[float, Meta(ge=0, le=10**6, extra={"rule": "from 0 to 1000000"})]
+
+
+_Class = Annotated[
+    str,
+    Meta(
+        pattern=r"^sentence_transformers(\.\w+)*\.(Transformer|Pooling|Normalize)\Z",
+        extra={"rule": "Transformer, Pooling or Normalize of sentence_transformers"},
+    ),
+]
+_Inner = Annotated[
+    str, Meta(pattern=r"^[A-Za-z0-9_]*\Z", extra={"rule": "a folder below, without a path"})
+]
+
+
+class _Module(msgspec.Struct, frozen=True):
+    """A module of a whole model: the class that is imported, and where its files lie."""
+
+    type: _Class
+    path: _Inner
 
 
 class _Sizes(msgspec.Struct, frozen=True):
@@ -88,12 +109,34 @@ def verify(base: Base) -> None:
         )
 
 
-def check_part(folder: Path) -> None:
-    """Check that a part is all there, and that it names nothing to be imported.
+def opening(model: str, folder: Path, kind: str) -> tuple[str, dict[str, str]]:
+    """Name and options for `ragsieve.models.load` of a part of this kind, its files in ``folder``.
+
+    These are an adapter of ``model``, or of an embedder also a whole model.
+    """
+    if is_whole(folder, kind):
+        return f"sentence_transformers:{folder}", {}
+    return model, {"adapter": str(folder)}
+
+
+def is_whole(folder: Path, kind: str) -> bool:
+    """Whether a part of this kind is a whole model, all of whose weights were tuned."""
+    return kind == "embedder" and (folder / MODULES).is_file()
+
+
+def check_part(folder: Path, kind: str = "llm") -> None:
+    """Check that a part is all there, and that it names nothing of others to be imported.
+
+    Args:
+        folder: Where it lies.
+        kind: Of the part.
 
     Raises:
         InputError: If it breaks a rule.
     """
+    if is_whole(folder, kind):
+        read(list[_Module], read_json(folder / MODULES), f"{MODULES} of part {folder.name!r}")
+        return
     for name in ADAPTER:
         if not (folder / name).is_file():
             raise InputError(f"part {folder.name!r} must hold {name}, it does not")

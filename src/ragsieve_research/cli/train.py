@@ -33,6 +33,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
     "merged": {"flags": ["--merged/--adapter"]},
     "base": {"flags": ["--from"]},
     "generator": {"show_default": "that of --llm"},
+    "truncator": {"show_default": "a cut by scores"},
 }
 _RERANKING = {
     "learning_rate": {"flags": ["--reranker-lr"]},
@@ -131,6 +132,8 @@ def finefilter(folder: Path, plan: Any, run: Run, **reranking: Any) -> None:
     \b
       ragsieve train finefilter my-filter questions.jsonl --llm openai:NAME
       ragsieve train finefilter my-filter nq triviaqa --data ~/questions --extractor point
+      ragsieve train finefilter my-filter nq --llm openai:NAME --extractor write:MODEL \\
+          --reranker --truncator MODEL                          (as the paper: all parts learn)
       ragsieve ask --system my-filter -q "Who sang it?" notes.txt
     """
     run.check_questions()

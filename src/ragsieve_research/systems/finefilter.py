@@ -34,7 +34,7 @@ def finefilter(
         llm: The generator; extracts and truncates too, unless others are given.
         embedder: Ranks the clues.
         extractor: Names the clues; ``llm`` where None.
-        reranker: Ranks them: a cross-encoder, cosine, BM25, or none: as the extractor named them.
+        reranker: Ranks them: a cross-encoder, cosine, BM25, or none: in the documents' order.
         truncator: Chooses how many of the ranked clues stay, or reads it off their scores;
             ``"llm"`` asks the generator; with ``"none"`` all stay.
         mode: How clues are named; see `select.Extract`.
@@ -75,7 +75,7 @@ def _ranking(reranker: CrossEncoder | str, embedder: Embedder) -> tuple[Stage, .
     known: dict[str, tuple[Stage, ...]] = {
         "cosine": (score.Cosine(embedder),),
         "bm25": (score.BM25(),),
-        "none": (),
+        "none": (select.Order("document"),),
     }
     if reranker not in known:
         options = ", ".join(known)

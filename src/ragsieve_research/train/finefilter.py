@@ -33,10 +33,10 @@ from ragsieve.types import Example
 from ragsieve_research.artifacts.folder import check_free, read, save
 from ragsieve_research.artifacts.recipe import ONE_PASS, Base, Split, Trained, TrainedPart, place
 from ragsieve_research.artifacts.trained import assembled
-from ragsieve_research.artifacts.weights import sha256_of
+from ragsieve_research.artifacts.weights import opening, sha256_of
 from ragsieve_research.datasets import parts
 from ragsieve_research.models.transformers import Transformers
-from ragsieve_research.select.extract import Extract
+from ragsieve_research.select.extract import Extract, Mode
 from ragsieve_research.select.truncate import SHOWN, Truncate
 from ragsieve_research.train import extractor, truncator
 from ragsieve_research.train.artifacts import recipe_of
@@ -75,6 +75,7 @@ def train_finefilter(folder: Path, plan: FineFilterPlan, run: Run) -> Trained:
         ModelError: If a model fails.
     """
     check_free(folder)
+    plan.check_data([source.name for source in run.sources])
     training, state = _Training(plan, run), PartialState()
     with state.main_process_first():
         if state.is_main_process:
@@ -105,7 +106,7 @@ class _Training:
     @property
     def parts(self) -> list[str]:
         """Those that learn, in order."""
-        wanted = (self.plan.form in MODES, self.plan.reranker, self.plan.truncator)
+        wanted = (self.plan.form in MODES, self.plan.reranker, bool(self.plan.truncator))
         return [*compress(("extractor", "reranker", "truncator"), wanted)]
 
     def figures(self) -> dict[str, Any]:
@@ -129,11 +130,11 @@ class _Training:
 
     def _extractor(self, folder: Path) -> None:
         """Tune an LLM to name every sentence with a gold answer, the useful ones first."""
-        plan, llm = self.plan, tunable(self.plan.tuned)
+        plan, llm = self.plan, tunable(self.plan.tuned, "extractor")
         known, validation = (self._fed_back(part) for part in PARTS)
-        if plan.epsilon:
+        if plan.widens:
             embedder = models.load(plan.embedder)
-            known = [example.widened(embedder, plan.epsilon) for example in known]
+            known = [one.widened(embedder, plan.epsilon_of(one.query)) for one in known]
         extract = Extract(llm, mode=plan.mode)
         samples = [extractor.samples_of(part, extract) for part in (known, validation)]
         measured = [example for example in validation if example.shows_clues][:MEASURED]
@@ -159,7 +160,7 @@ class _Training:
 
     def _truncator(self, folder: Path) -> None:
         """Tune an LLM to say how many ranked sentences the generator needs, 0 where none helps."""
-        llm = tunable(self.plan.llm)
+        llm = tunable(self.plan.truncator, "truncator")
         truncate = Truncate(llm, max_clues=SHOWN)
         known, validation = (self.run.examples(part, "labels") for part in PARTS)
         measured = [e for e in validation if truncator.samples(e, truncate)][:CUTS_MEASURED]
@@ -181,14 +182,25 @@ class _Training:
             reader = Reader(share(models.load(self.plan.llm)))
             if kind == "feedback":
                 near = share(models.defer(self.plan.embedder))
-                annotator = Annotator(reader, None, near, self.plan.epsilon, SHOWN)
+                annotator = Annotator(reader, None, near, max_clues=SHOWN)
             else:
-                ranker = self._ranker(share, tuned=kind == "labels")
-                named = kind == "useful"
-                most = SHOWN if named or self.plan.truncator else CLUES
-                annotator = Annotator(reader, ranker, max_clues=most, every=True, named=named)
+                alone = kind == "useful"
+                most = SHOWN if alone or self.plan.truncator else CLUES
+                annotator = Annotator(
+                    reader,
+                    self._ranker(share, tuned=not alone),
+                    max_clues=most,
+                    every=True,
+                    named=alone,
+                    ask="alone" if alone else "prefixes",
+                )
+
+            def ask(example: Example) -> dict[str, Any]:
+                epsilon = self.plan.epsilon_of(example.query) if kind == "feedback" else 0.0
+                return replace(annotator, epsilon=epsilon)(example)
+
             for part in of:
-                self._ask(part, f"{part}.{kind}.jsonl", annotator)
+                self._ask(part, f"{part}.{kind}.jsonl", ask)
 
     def _ranker(self, share: Share, *, tuned: bool) -> Stage:
         """The scorer that orders sentences, by the tuned reranker if it is wanted."""
@@ -196,8 +208,10 @@ class _Training:
         if plan.form == PRUNER:
             return score.Pruner(share(models.load(plan.tuned)))
         llm = share(models.load(plan.tuned, adapter=str(work / "extractor")))
-        own = {"adapter": str(work / "reranker")} if plan.reranker and tuned else {}
-        ranker = score.Cosine(share(models.load(plan.embedder, **own)))
+        name, own = plan.embedder, dict[str, str]()
+        if plan.reranker and tuned:
+            name, own = opening(name, work / "reranker", "embedder")
+        ranker = score.Cosine(share(models.load(name, **own)))
         return Pipeline(Extract(llm, mode=plan.mode), ranker)
 
     def answered(self, trained: Trained) -> dict[str, Any]:
@@ -244,7 +258,7 @@ class _Training:
             embedder=Base(plan.embedder, sha256_of(plan.embedder)),
             extractor=self._part(),
             reranker=TrainedPart("embedder", plan.embedder, "reranker") if plan.reranker else None,
-            truncator=TrainedPart("llm", plan.llm, "truncator") if plan.truncator else None,
+            truncator=self._tuned(plan.truncator, "truncator") if plan.truncator else None,
             cut=cut,
             options=self._options(cut),
             data=counted(
@@ -280,7 +294,10 @@ class _Training:
         plan = self.plan
         if plan.form == PRUNER:
             return TrainedPart(PRUNER, plan.tuned, identity=models.load(plan.tuned).identity)
-        return TrainedPart("llm", plan.tuned, "extractor", plan.mode)
+        return self._tuned(plan.tuned, "extractor", plan.mode)
+
+    def _tuned(self, model: str, folder: str, mode: Mode | None = None) -> TrainedPart:
+        return TrainedPart("llm", model, folder, mode, sha256=sha256_of(model))
 
     def _ask(self, part: str, name: str, process: Process) -> list[Done]:
         plan = json.dumps(asdict(self.plan), sort_keys=True)

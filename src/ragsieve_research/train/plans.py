@@ -5,18 +5,19 @@ A field is an option: in Python, on the command line and in what a training writ
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ragsieve.errors import InputError
-from ragsieve.types import Example
+from ragsieve.types import Example, Query
 from ragsieve_research.artifacts.recipe import Base, Form
 from ragsieve_research.artifacts.weights import verify
 from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.options import (
     Amount,
     Count,
-    Distance,
     EmbedderName,
     LLMName,
     Options,
@@ -41,6 +42,25 @@ By = Literal["strinc", "lexical", "cxmi", "ib"]
 FORMS = ("light", "llm")
 
 
+def distances(epsilon: str) -> dict[str, float]:
+    """Cosine distances by the name of a data set; that of all others under the empty name.
+
+    Args:
+        epsilon: As ``"0.1"`` or ``"triviaqa=0.05,hotpotqa=0.1"``; 0 for others that none names.
+
+    Raises:
+        InputError: If a distance is not from 0 to 2.
+    """
+    pairs = [one.strip().rpartition("=") for one in epsilon.split(",")]
+    try:
+        named = {name: float(value) for name, _, value in pairs}
+    except ValueError:
+        named = {"": math.nan}
+    if not all(0 <= value <= 2 for value in named.values()):
+        raise InputError(f"epsilon must be from 0 to 2, or NAME=DISTANCE,…, got {epsilon!r}")
+    return {"": 0.0, **named}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reranking(Options):
     """Options of tuning a bi-encoder to rank clues.
@@ -50,8 +70,8 @@ class Reranking(Options):
         batch_size: Pairs a step, on each device; at least 1.
         learning_rate: The highest, over 0; it falls to 0 in a line.
         warmup_steps: In which it rises; a tenth of all steps at most.
-        rank: Of the LoRA matrices in all linear maps, at least 1; None tunes all weights, for which
-            2e-5 is a learning rate.
+        rank: Of the LoRA matrices in all linear maps; 0 tunes all weights, as the paper does, with
+            a learning rate of 2e-5 and a temperature of 1.
         temperature: T of the loss, over 0; the paper has none, that is 1, from which cosines of a
             small bi-encoder learn nothing: 252 pairs leave Hit@1 at 0.0, 0.05 takes it to 1.0.
         extra_negatives: Of each question so many sentences without an answer are negatives, too,
@@ -66,7 +86,7 @@ class Reranking(Options):
     batch_size: Count = 64
     learning_rate: Positive = 1e-3
     warmup_steps: Amount = 1000
-    rank: Count | None = 16
+    rank: Amount = 16
     temperature: Positive = 0.05
     extra_negatives: Amount = 0
     seed: int = 0
@@ -77,19 +97,22 @@ class FineFilterPlan(Options):
     """Options of training FineFilter.
 
     Args:
-        llm: The generator: by its word parts learn, and it answers.
+        llm: The generator: by its word parts learn, and it answers; it may be behind a server.
         embedder: A bi-encoder: ranks what an LLM names; what a reranker is made of.
         extractor: What it is: a sentence pruner, as it is (``"pruner"``, which comes with the
             package, or ``"pruner:"`` with a folder of ``ragsieve train pruner``), or an LLM that is
-            tuned to name sentences (``"point"``, ``"write"``; behind a colon another than ``llm``).
+            tuned to name sentences (``"point"``, ``"write"``, the paper's; ``"write:MODEL"`` where
+            that is another than ``llm``).
         epsilon: Sentences at most this cosine distance from one with an answer are clues, too, from
-            0 to 2; see `ragsieve_research.train.targets.clues`.
+            0 to 2; by data set where it is ``"NAME=0.05,NAME=0.1"``, with 0 for the others. See
+            `ragsieve_research.train.targets.clues`.
         reranker: Train ``embedder``, too, behind an extractor that names sentences.
-        truncator: Train an LLM in place of the cut, which is fitted to the ranks' scores.
-        epochs: Of an LLM as extractor; at least 1.
-        labelled: So many validation questions at most the generator answers, again and again, for
-            the cut, and as many of training where an LLM or a reranker learns from them, so that
-            the most useful sentences come first; at least 1.
+        truncator: The LLM that is tuned to choose how many sentences stay; none where empty, and a
+            cut is fitted to the ranks' scores.
+        epochs: Of an LLM as extractor or truncator; at least 1.
+        labelled: So many questions of each part at most the generator answers, again and again:
+            those of validation for the cut, those of training where an LLM or a reranker learns
+            from them; all where None.
         seed: Of all chance.
         reranking: How the reranker is tuned, by the seed above.
 
@@ -100,11 +123,11 @@ class FineFilterPlan(Options):
     llm: LLMName = "smollm2"
     embedder: EmbedderName = "minilm"
     extractor: str = PRUNER
-    epsilon: Distance = 0.0
+    epsilon: str = "0"
     reranker: bool = False
-    truncator: bool = False
+    truncator: LLMName = ""
     epochs: Count = EPOCHS
-    labelled: Count = 300
+    labelled: Count | None = None
     seed: int = 0
     reranking: Reranking = field(default_factory=Reranking)
 
@@ -113,20 +136,40 @@ class FineFilterPlan(Options):
         if self.form not in (PRUNER, *MODES):
             known = ", ".join(f"{form}[:MODEL]" for form in (PRUNER, *MODES))
             raise InputError(f"extractor must be one of {known}, got {self.extractor!r}")
-        for name in ("reranker", "truncator", "epsilon") if self.form == PRUNER else ():
-            if getattr(self, name):
+        learning = {"reranker": self.reranker, "truncator": self.truncator, "epsilon": self.widens}
+        for name, wanted in learning.items() if self.form == PRUNER else ():
+            if wanted:
                 raise InputError(f"{name} needs extractor point or write, got {self.extractor!r}")
-        for name in (self.llm, self.embedder):
+        tuned = {"extractor": self.tuned, "truncator": self.truncator}
+        tuned = {k: v for k, v in tuned.items() if v and self.form in MODES}
+        for name in (self.llm, self.embedder, *tuned.values()):
             verify(Base(name))  # a name that could not be found again
-        if self.form in MODES:
+        if tuned:
             from ragsieve_research.train.sft import tunable
 
-            tunable(self.llm if self.truncator else self.tuned)
+            for option, name in tuned.items():
+                tunable(name, option)
 
     @property
     def form(self) -> str:
         """Kind of the extractor."""
         return self.extractor.partition(":")[0]
+
+    def check_data(self, names: Collection[str]) -> None:
+        """Raise `InputError` where ``epsilon`` names a data set that is not among ``names``."""
+        if other := [name for name in distances(self.epsilon) if name and name not in names]:
+            known = ", ".join(names)
+            raise InputError(f"epsilon must name data sets among {known}, got {other[0]!r}")
+
+    @property
+    def widens(self) -> bool:
+        """Whether sentences near to a clue are clues in any data set."""
+        return any(distances(self.epsilon).values())
+
+    def epsilon_of(self, query: Query) -> float:
+        """The distance for a question, whose id begins with the name of its data set."""
+        known = distances(self.epsilon)
+        return known.get(query.id.partition(":")[0], known[""])
 
     @property
     def mode(self) -> Literal["point", "write"]:
@@ -173,10 +216,7 @@ class RecompPlan(QuestionsPlan):
         negatives: So many sentences of a question at most are negatives; at least 1.
         margin: By so much less than the best one a negative raises the answer's log-likelihood, in
             nats; not negative. Ours: the paper names none that we know.
-        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
-            None.
         epochs: How often all pairs are read; at least 1.
-        seed: Of all chance.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -217,10 +257,6 @@ class GeneratorPlan(QuestionsPlan):
             model itself explains it, knowing the answer, then the answer; ``"informative"``: the
             numbers of the documents that are informative, then the answer.
         documents: So many stand in a context; at least 1.
-        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
-            None.
-        epochs: How often all questions are read; at least 1.
-        seed: Of all chance.
         merged: Whether the whole model is written, so that ``transformers:FOLDER`` loads it, or the
             adapter alone.
     """
@@ -244,10 +280,6 @@ class WriterPlan(QuestionsPlan):
         beta: How much the answer counts against brevity, for ``"ib"``; see
             `ragsieve_research.score.bottleneck`.
         documents: So many of the first documents of a question are read; at least 1.
-        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
-            None.
-        epochs: How often all questions are read; at least 1.
-        seed: Of all chance.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -273,10 +305,7 @@ class ExitPlan(QuestionsPlan):
         window: Tokens of a document that are read with a sentence; at least 1.
         layers: Upper share of its layers that is tuned, in (0, 1]; 1/3 takes about half the time.
         documents: So many of the first documents of a question are read; at least 1.
-        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
-            None.
         epochs: How often all samples are read; at least 1.
-        seed: Of all chance.
         merged: Whether the whole model is written, so that ``transformers:FOLDER`` loads it, or the
             adapter alone.
 
@@ -333,7 +362,6 @@ class RouterPlan(QuestionsPlan):
         limit: Only so many questions to learn from, and a fifth of that to measure by; all where
             None.
         epochs: Of an LLM; at least 1.
-        seed: Of all chance.
 
     Raises:
         InputError: If an option breaks its rule.

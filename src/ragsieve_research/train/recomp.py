@@ -119,7 +119,7 @@ def train_recomp(folder: Path, plan: RecompPlan, run: Run) -> dict[str, Any]:
         run.label("labels", labeller, by=plan.labels)
     examples = [labelled(run, part) for part in PARTS]
     options = Reranking(
-        epochs=plan.epochs, batch_size=BATCH, learning_rate=2e-5, rank=None, seed=plan.seed
+        epochs=plan.epochs, batch_size=BATCH, learning_rate=2e-5, rank=0, seed=plan.seed
     )
     tuned = run.adapter(plan.embedder, options, examples)
     if not recipe_of(tuned):

@@ -66,7 +66,7 @@ def train_reranker(
     sim the cosine. After every epoch the pairs of ``validation`` are put in order; the best epoch
     stays. A run that was ended goes on from its last checkpoint, which lies beside ``folder`` until
     it ends. ``folder`` then holds a PEFT adapter for ``ragsieve.models.load(embedder,
-    adapter=folder)``, or where ``rank`` is None a model; and ``recipe.json``: options, counts,
+    adapter=folder)``, or where ``rank`` is 0 a model; and ``recipe.json``: options, counts,
     figures before and after, and the log.
 
     Args:

@@ -190,7 +190,7 @@ def tune_once(
     return adapter
 
 
-def tunable(name: str) -> Transformers:
+def tunable(name: str, option: str = "llm") -> Transformers:
     """The local model that ``name`` says, reading at most `MAX_TOKENS`.
 
     Raises:
@@ -198,7 +198,8 @@ def tunable(name: str) -> Transformers:
     """
     llm = models.load(name)
     if not isinstance(llm, Transformers):
-        raise InputError(f"llm must be a local one, transformers:… or seq2seq:…, got {name!r}")
+        rule = "must be a local one, transformers:… or seq2seq:…"
+        raise InputError(f"{option} {rule}, got {name!r}")
     return replace(llm, max_context=min(MAX_TOKENS, llm.context))
 
 

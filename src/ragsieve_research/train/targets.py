@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -79,6 +79,8 @@ class Annotator(Options):
         every: Rank all sentences, as a trained extractor does that scores them, not the clues only.
         named: Whether the clues that the generator is given one by one are those that the ranker
             puts out, as section 4.2 has it, and not the sentences with an answer.
+        ask: What the generator is given: each clue ``"alone"``, which a reranker learns from, the
+            ``"prefixes"`` of the ranking, for a truncator, or ``"both"``.
 
     Raises:
         InputError: If an option breaks its rule, or an example has no gold answer.
@@ -94,6 +96,7 @@ class Annotator(Options):
     max_clues: Count = 20
     every: bool = False
     named: bool = False
+    ask: Literal["both", "alone", "prefixes"] = "both"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -105,10 +108,10 @@ class Annotator(Options):
 
         Returns:
             ``sentences``: the document's id, start and end of each; ``clues``: places of the clues
-            among them; ``useful``: for each clue whether the generator answers from it alone;
-            ``ranking``: places of what is ranked, best first, and ``scores`` of them; ``right``:
-            whether the generator answers from the first 0, 1 … of them; ``k``: the cut point. With
-            nothing ranked, ``right`` is empty and ``k`` None.
+            among them, none where these are not asked alone; ``useful``: for each clue whether the
+            generator answers from it alone; ``ranking``: places of what is ranked, best first, and
+            ``scores`` of them; ``right``: whether the generator answers from the first 0, 1 … of
+            them; ``k``: the cut point. With no prefix asked, ``right`` is empty and ``k`` None.
         """
         if not any(map(str.strip, example.answers)):
             raise InputError(f"question {example.query.id!r} has no gold answer to learn from")
@@ -120,7 +123,9 @@ class Annotator(Options):
         ranked = best_first(self.ranker(query, named))[: self.max_clues] if self.ranker else []
         if self.named:
             chosen = [place[s.key] for s in ranked]
-        prefixes = [ranked[:k] for k in range(len(ranked) + 1)] if ranked else []
+        chosen = [] if self.ask == "prefixes" else chosen
+        cut = bool(ranked) and self.ask != "alone"
+        prefixes = [ranked[:k] for k in range(len(ranked) + 1)] if cut else []
         right = [self._answers(query, prefix, example.answers) for prefix in prefixes]
         return {
             "sentences": [list(s.key) for s in sentences],
@@ -129,7 +134,7 @@ class Annotator(Options):
             "ranking": [place[s.key] for s in ranked],
             "scores": [s.score for s in ranked],
             "right": right,
-            "k": next((k for k, good in enumerate(right) if k and good), 0) if ranked else None,
+            "k": next((k for k, good in enumerate(right) if k and good), 0) if cut else None,
         }
 
     def _answers(self, query: Query, segments: Sequence[Segment], gold: Sequence[str]) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 import click
 from click.testing import CliRunner
 
-from ragsieve.cli.signature import command
+from ragsieve.cli.signature import command, options_of
 from tests.plugins.cli import Ended
 
 
@@ -50,3 +51,29 @@ def test_help_is_that_of_the_docstring(ragsieve: Callable[..., Ended]) -> None:
     assert "and a fifth of that to choose by; all by default." in text
     assert "[default: relevant]" in text
     assert "Raises" not in text
+
+
+def test_a_field_of_a_base_has_the_text_of_the_base() -> None:
+    """Unless the class says it in words of its own."""
+
+    @dataclass
+    class Base:
+        """Options.
+
+        Args:
+            a: Of the base.
+            b: Of the base, too.
+        """
+
+        a: int = 1
+        b: int = 2
+
+    @dataclass
+    class More(Base):
+        """More options.
+
+        Args:
+            b: Of its own.
+        """
+
+    assert ["Of the base.", "Of its own."] == [option.help for option in options_of(More)]  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -140,6 +141,33 @@ def test_nothing_is_written_if_anything_is_wrong(
 
     assert read(folder) == PLAIN
     assert [folder] == [*folder.parent.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ({"type": "sentence_transformers.models.Transformer", "path": ""}, None),
+        ({"type": "sentence_transformers.base.modules.pooling.Pooling", "path": "1_Pool"}, None),
+        ({"type": "modeling_x.Transformer", "path": ""}, "must be Transformer, Pooling or Norm"),
+        ({"type": "sentence_transformers.models.Asym", "path": ""}, "must be Transformer, Pooling"),
+        (
+            {"type": "sentence_transformers.models.Pooling", "path": "../x"},
+            "must be a folder below",
+        ),
+        ({"path": ""}, "type is missing"),
+    ],
+)
+def test_a_reranker_may_be_a_whole_model_of_known_modules(
+    tmp_path: Path, module: dict[str, str], words: str | None
+) -> None:
+    """All its weights were tuned; classes that its modules name are imported."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "modules.json").write_text(json.dumps([module]))
+    trained = replace(PLAIN, reranker=TrainedPart("embedder", "minilm", "reranker"))
+    with pytest.raises(InputError, match=words) if words else nullcontext():
+        save(tmp_path / "f", trained, {"reranker": tmp_path / "model"})
+
+    assert (words is None) == (tmp_path / "f").exists()
 
 
 def test_the_card_has_a_header_and_tables(tmp_path: Path, whole: Trained, adapter: Make) -> None:

@@ -166,6 +166,17 @@ def test_a_trained_reranker_takes_the_embedders_place(tmp_path: Path, adapter: M
     assert ["minilm", str(folder / "reranker")] == [found.model, found.adapter]
 
 
+def test_an_extractor_as_it_was_before_is_asked_in_the_form_of_the_trained_one(
+    tmp_path: Path, adapter: Make
+) -> None:
+    """The ablation is of the tuning alone, not of the prompt."""
+    part = TrainedPart("llm", "fake:echo", "x", "write")
+    folder = save(tmp_path / "f", replace(FAKES, extractor=part), {"x": adapter("x")})
+    untuned = stages(load(folder, options={"extractor": ScriptedLLM(["x"])}))[Extract]
+
+    assert ("write", ScriptedLLM) == (untuned.mode, type(untuned.llm))
+
+
 def test_equal_parts_are_one_model(tmp_path: Path, llama: Path) -> None:
     """Extractor and truncator share theirs; the generator has no adapter, so is another."""
     system = load(tuned(llama, tmp_path / "f"))

@@ -119,7 +119,7 @@ def test_the_budget_is_the_generators() -> None:
         ({}, ["Extract", "Cosine", "Truncate", "Order"]),
         ({"reranker": "bm25"}, ["Extract", "BM25", "Truncate", "Order"]),
         ({"reranker": OverlapCrossEncoder()}, ["Extract", "Pair", "Truncate", "Order"]),
-        ({"reranker": "none", "truncator": "none"}, ["Extract", "Order"]),
+        ({"reranker": "none", "truncator": "none"}, ["Extract", "Order", "Order"]),
     ],
 )
 def test_the_ablations_are_options(options: dict[str, Any], stages: list[str]) -> None:
@@ -127,6 +127,16 @@ def test_the_ablations_are_options(options: dict[str, Any], stages: list[str]) -
     result = finefilter(script("[2, 4]", 1), HashingEmbedder(), **options)(QUESTION, DOCUMENTS)
 
     assert ["Sentences", *stages] == [s.stage.split("(")[0] for s in result.trace.steps]
+
+
+def test_original_order_is_that_of_the_documents() -> None:
+    """Not that in which the extractor named the clues: the truncator sees the first one first."""
+    truncator = script("", 1)
+    options: dict[str, Any] = {"reranker": "none", "order": "score"}
+    system = finefilter(script("[4, 2]", 0), HashingEmbedder(), truncator=truncator, **options)
+    kept = system(QUESTION, DOCUMENTS).kept
+
+    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in kept]
 
 
 @pytest.mark.parametrize("documents", [[], [""], [" \n", ""]])

@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from ragsieve import load
+from ragsieve import load, models
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research import datasets
 from ragsieve_research.datasets.parts import part_of
 from ragsieve_research.train import finefilter
 from ragsieve_research.train.finefilter import train_finefilter
-from ragsieve_research.train.plans import FineFilterPlan
+from ragsieve_research.train.plans import FineFilterPlan, Reranking
 from ragsieve_research.train.run import Run
+from tests.serving import Handler, served
 
 WORDS = ["seals", "crofts", "paris", "rome"]
 PLAN = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", labelled=6)
@@ -200,3 +201,63 @@ def test_an_llm_that_names_no_clue_leaves_nothing_to_cut(
     assert {"extractor"} == set(written.parts)
     assert ["Sentences", "Extract", "Cosine", fourth] == stages[:4]
     assert result.answer is not None
+
+
+class _Parrot(Handler):
+    """A generator that replies with its documents."""
+
+    def do_POST(self) -> None:
+        """Reply."""
+        said = self.asked().get("messages", [{"content": ""}])[0]["content"]
+        choice = {"index": 0, "message": {"role": "assistant", "content": said}}
+        found = self.path.endswith("/chat/completions")
+        self.reply(200 if found else 404, {"choices": [choice], "model": "m"})
+
+
+@pytest.mark.slow
+def test_all_parts_learn_from_a_server_each_on_a_model_of_its_own(
+    make_llm: Callable[..., Path],
+    make_encoder: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    counted: Any,
+) -> None:
+    """As the paper has it; the reranker by all weights. The extractor can be had as it was."""
+    asked = [*_named("train", 8), *_named("validation", 3)]
+    texts = ["It rained.", "The Seals ran.", "Old Crofts slept.", "It snowed."]
+    some = _written(tmp_path / "own.jsonl", [(question, texts) for question in asked])
+    encoder = str(make_encoder(["seals", "crofts", "ran", "slept", "which"], 16))
+    tuned, other = (f"transformers:{make_llm('', n, width=32, positions=4096)}" for n in (1, 2))
+    whole = Reranking(rank=0, learning_rate=2e-3, temperature=1, batch_size=8, epochs=1)
+    plan = FineFilterPlan(
+        llm="openai:m",
+        embedder=f"sentence_transformers:{encoder}",
+        extractor=f"point:{tuned}",
+        epsilon="other=0.3",
+        truncator=other,
+        reranker=True,
+        epochs=1,
+        reranking=whole,
+    )
+    with served(_Parrot) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        run = Run([some], tmp_path / "work", 1)
+        with pytest.raises(InputError, match="epsilon must name data sets among own, got 'other'"):
+            train_finefilter(tmp_path / "made", plan, run)
+        plan = replace(plan, epsilon="own=0.05")
+        made = train_finefilter(tmp_path / "made", plan, replace(run, on_progress=counted))
+        system = load(tmp_path / "made")
+        result = system.ask("Who 0?", ["The seals ran. It rained."])
+        untuned = load(tmp_path / "made", options={"extractor": models.load(tuned)})
+    stages = [step.stage.split("(")[0] for step in result.trace.steps]
+
+    assert ["openai:m", tuned, encoder, other] == [
+        made.generator.model,
+        *(part.model.removeprefix("sentence_transformers:") for part in made.parts.values()),
+    ]
+    assert ["Sentences", "Extract", "Cosine", "Truncate", "Order"] == stages[:5]
+    assert f"{tmp_path / 'made' / 'reranker'}" in repr(untuned.stage)
+    assert "made/extractor" in repr(system.stage)
+    assert "made/extractor" not in repr(untuned.stage)
+    assert ("train.useful.jsonl", 8) in counted.fresh

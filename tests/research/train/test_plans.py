@@ -16,6 +16,7 @@ from ragsieve_research.train.plans import (
     Reranking,
     RouterPlan,
     WriterPlan,
+    distances,
 )
 
 NAN = float("nan")
@@ -47,9 +48,16 @@ def test_options_that_plans_share_are_checked(
         (ExitPlan, {"documents": 0}, "documents must be at least 1, got 0"),
         (ExitPlan, {"layers": 0.0}, "layers must lie in (0, 1], got 0.0"),
         (FineFilterPlan, {"extractor": "nonsense"}, POINT),
-        (FineFilterPlan, {"epsilon": 3}, "epsilon must be from 0 to 2, got 3"),
-        (FineFilterPlan, {"epsilon": 0.1}, "epsilon needs extractor point or write, got 'pruner'"),
-        (FineFilterPlan, {"truncator": True}, "truncator needs extractor point or write"),
+        (FineFilterPlan, {"epsilon": "nq=3"}, "epsilon must be from 0 to 2, or NAME=DISTANCE"),
+        (FineFilterPlan, {"epsilon": "x"}, "epsilon must be from 0 to 2, or NAME=DISTANCE,…, got"),
+        (FineFilterPlan, {"epsilon": "0.1"}, "epsilon needs extractor point or write, got 'pru"),
+        (FineFilterPlan, {"truncator": "fake:echo"}, "truncator needs extractor point or write"),
+        (FineFilterPlan, {"extractor": "write:fake:echo"}, "extractor must be a local one, trans"),
+        (
+            FineFilterPlan,
+            {"extractor": "write", "llm": "openai:x"},
+            "extractor must be a local one",
+        ),
         (FineFilterPlan, {"epochs": 0}, "epochs must be at least 1, got 0"),
         (FineFilterPlan, {"labelled": 0}, "labelled must be at least 1, got 0"),
         (FineFilterPlan, {"llm": "minilm"}, "minilm is no LLM"),
@@ -64,7 +72,7 @@ def test_options_that_plans_share_are_checked(
         (RecompPlan, {"embedder": "smollm2"}, "smollm2 is no embedder"),
         (RecompPlan, {"embedder": "fake:hashing"}, "embedder must be one that can be tuned, got"),
         (Reranking, {"epochs": 0}, "epochs must be at least 1, got 0"),
-        (Reranking, {"rank": 0}, "rank must be at least 1, got 0"),
+        (Reranking, {"rank": -1}, "rank must not be negative, got -1"),
         (Reranking, {"temperature": 0.0}, "temperature must be finite and over 0, got 0.0"),
         (Reranking, {"extra_negatives": -1}, "extra_negatives must not be negative, got -1"),
         (RouterPlan, {"form": "heavy"}, "form must be light, llm or llm:MODEL, got 'heavy'"),
@@ -80,6 +88,22 @@ def test_plans_are_checked(plan: type[Any], options: dict[str, Any], message: st
         plan(**options)
 
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "expected"),
+    [
+        ("0", [0, 0, 0]),
+        ("0.1", [0.1, 0.1, 0.1]),
+        ("triviaqa=0.05, hotpotqa=.1", [0, 0.05, 0.1]),
+        ("0.2,nq=0", [0, 0.2, 0.2]),
+    ],
+)
+def test_a_distance_may_be_a_data_sets_own(epsilon: str, expected: list[float]) -> None:
+    """As in the paper: 0 for NQ, 0.05 for TriviaQA, 0.1 for HotpotQA."""
+    known = distances(epsilon)
+
+    assert expected == [known.get(name, known[""]) for name in ("nq", "triviaqa", "hotpotqa")]
 
 
 @pytest.mark.parametrize(

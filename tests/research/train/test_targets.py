@@ -95,6 +95,26 @@ def test_a_clue_is_useful_if_the_generator_answers_from_it_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ask", "asked", "useful", "right"),
+    [
+        ("both", 5, [False, True], [False, False, True]),
+        ("alone", 2, [False, True], []),  # a reranker learns from these
+        ("prefixes", 3, [], [False, False, True]),  # a truncator, or a cut
+    ],
+)
+def test_the_generator_is_asked_only_for_what_a_part_learns(
+    ask: Any, asked: int, useful: list[bool], right: list[bool]
+) -> None:
+    """Of two clues: each alone, and none, one, both; the ranking is there in any case."""
+    llm = ScriptedLLM(lambda prompt: "Seals" if "1972" in prompt[0].content else "nobody")
+    found = Annotator(Reader(llm), BM25(), ask=ask)(EXAMPLE)
+
+    assert (asked, useful, right) == (len(llm.prompts), found["useful"], found["right"])
+    assert [0, 2] == found["ranking"]
+    assert (2 if right else None) == found["k"]
+
+
+@pytest.mark.parametrize(
     ("answers", "k"),
     [
         (lambda text: "song" in text and "1972" not in text, 1),  # both clues together confuse it
