@@ -291,7 +291,8 @@ class System:
                 `ragsieve.select.Threshold` that keeps a promise keeps this one, or the next higher
                 of hundredths.
             min_score: The least score, in place of a promise: the last threshold is this number,
-                whatever else a question has.
+                whatever else a question has. Of systems without one, it stands in place of how many
+                of the best stay.
             min_answerable: See `ragsieve.select.Answerable`.
             max_tokens: This and the following as in `ragsieve.budget.ContextBudget`.
 

@@ -102,6 +102,7 @@ class TokensRecord(_Record, frozen=True, kw_only=True):
 class ResultRecord(_Record, frozen=True, kw_only=True):
     """A result: kept spans in reading order, and the text that they are read as.
 
+    ``query_id`` and ``query_time``: the question's, where it has them;
     ``answerable``: the probability that some document answers, where a stage gives one;
     ``answer``: the reader's, where it was asked; ``documents``: those that were filtered;
     ``written``: those that models wrote of them.
@@ -109,6 +110,8 @@ class ResultRecord(_Record, frozen=True, kw_only=True):
 
     schema_version: Literal[1]
     query: str
+    query_id: str = ""
+    query_time: str = ""
     kept: list[SpanRecord]
     text: str
     tokens: TokensRecord

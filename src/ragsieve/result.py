@@ -81,7 +81,8 @@ class Result:
 
         Args:
             keep_answer: This and the others as in `ragsieve.System.at`; what is None stays.
-            threshold: The least score of what is kept, there ``min_score``.
+            threshold: The least score of what is kept, there ``min_score``; in place of a promise,
+                or of how many of the best stay.
 
         Raises:
             InputError: If a number breaks its rule, the system does not cut at such a one, or the
@@ -211,6 +212,8 @@ class Result:
         return {
             "schema_version": SCHEMA_VERSION,
             "query": self.query.text,
+            **({"query_id": self.query.id} if self.query.id else {}),
+            **({"query_time": self.query.time} if self.query.time else {}),
             "kept": [segment_to_dict(s) for s in self.kept],
             "text": self.text,
             "tokens": {"before": self.tokens.before, "after": self.tokens.after},
@@ -240,7 +243,8 @@ class Result:
         record, inputs, kept, trace = restored(values, documents)
         tokens = Tokens(record.tokens.before, record.tokens.after)
         answer = None if record.answer is None else Answer(record.answer)
-        return cls(Query(record.query), inputs, kept, record.text, tokens, trace, answer)
+        query = Query(record.query, record.query_id, record.query_time)
+        return cls(query, inputs, kept, record.text, tokens, trace, answer)
 
 
 def _least(cutoff: Cutoff) -> float | None:

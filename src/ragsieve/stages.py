@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
+from ragsieve.budget import best_first
 from ragsieve.errors import InputError, one_line
-from ragsieve.trace import Kind, running, step
-from ragsieve.types import Query, Segment, StageResult
+from ragsieve.trace import Cutoff, Kind, record_cutoff, record_drop, running, step
+from ragsieve.types import Query, Segment, StageResult, rounded
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,26 @@ class Cutting(Protocol):
 
     def at(self, cuts: Cuts) -> tuple[Stage, Cuts]:
         """The same at its numbers among these, and those that are another stage's."""
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """Keep segments whose `rounded` score is at least ``min_score``, best first.
+
+    It stands in place of a stage that keeps a number of the best, where `Pipeline.at` is given a
+    threshold.
+    """
+
+    min_score: float
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        least = rounded(self.min_score)
+        kept = [s for s in best_first(segments) if rounded(s.score) >= least]
+        for segment in segments:
+            if rounded(segment.score) < least:
+                record_drop(segment, f"score {segment.score:.3f} is below min_score={least:.6g}")
+        record_cutoff(Cutoff("min_score", least, "at least", tuple(segments)))
+        return kept
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -103,11 +124,19 @@ class Pipeline:
         return type(self)(*stages, on_error="keep")
 
     def at(self, cuts: Cuts) -> tuple[Self, Cuts]:
-        """The same at other numbers; each goes to the last stage that cuts at such a one."""
+        """The same at other numbers; each goes to the last stage that cuts at such a one.
+
+        Where none cuts at ``min_score``, it stands in place of the last that keeps a number of the
+        best, one whose ``by_rank`` is true.
+        """
         stages = [*self.stages]
         for place, stage in reversed([*enumerate(stages)]):
             if isinstance(stage, Cutting):
                 stages[place], cuts = stage.at(cuts)
+        ranks = [n for n, stage in enumerate(stages) if getattr(stage, "by_rank", False)]
+        if cuts.min_score is not None and ranks:
+            stages[ranks[-1]] = AtLeast(cuts.min_score)
+            cuts = cuts._replace(min_score=None)
         return type(self)(*stages, on_error=self.on_error), cuts
 
     def _run(self, stage: Stage, query: Query, segments: list[Segment]) -> list[Segment]:

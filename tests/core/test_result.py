@@ -101,6 +101,8 @@ def loaded(name: str, **options: Any) -> System:
                 {"max_tokens_per_document": 4},
             )
         ),
+        ("top-sentences", {"threshold": 0.2}),
+        ("nearest-documents", {"threshold": 0.2, "max_chars": 60}),
         *((name, {"max_chars": 40}) for name in BASELINES),
         *((name, {"max_tokens": 8, "max_chars_per_document": 25}) for name in BASELINES),
     ],
@@ -109,12 +111,24 @@ def test_a_result_can_be_cut_again(name: str, numbers: dict[str, Any]) -> None:
     """As filtering anew with these numbers does; nothing is read again, and that can go on."""
     limits = {key: value for key, value in numbers.items() if key in LIMITS}
     own = {"min_score" if k == "threshold" else k: numbers[k] for k in numbers.keys() - limits}
-    anew = loaded(name, **own).at(**limits)(QUESTION, PAGES)
+    late = {**limits, **own} if name in BASELINES else limits
+    anew = loaded(name, **({} if name in BASELINES else own)).at(**late)(QUESTION, PAGES)
     first = loaded(name)(QUESTION, PAGES)
 
     for result in (first.at(**numbers), first.at().at(**numbers)):
         assert seen(anew) == seen(result)
         assert all(usage.cached for step in result.trace.steps for usage in step.usages)
+
+
+@pytest.mark.parametrize("threshold", [-1.0, 0.3, 2.0])
+@pytest.mark.parametrize("name", ["top-sentences", "nearest-documents"])
+def test_a_threshold_stands_in_place_of_a_number_of_the_best(name: str, threshold: float) -> None:
+    """Also where more would be kept than the number."""
+    everything = loaded(name, k=100)(QUESTION, PAGES)
+    result = loaded(name, k=1)(QUESTION, PAGES).at(threshold=threshold)
+
+    assert [s for s in everything.kept if s.score >= threshold] == [*result.kept]
+    assert all("min_score" in verdict.reason for verdict in result.dropped)
 
 
 def seen(result: Result) -> dict[str, Any]:
@@ -134,6 +148,7 @@ def seen(result: Result) -> dict[str, Any]:
             {"threshold": 0.5},
             "no stage of this system cuts at min_score, a threshold, got 0.5",
         ),
+        ("top-documents", {"threshold": 0.5}, "has no score yet"),
         ("all", {"keep_answer": 0.5}, "no stage of this system cuts at keep_answer, got 0.5"),
         ("finefilter", {"keep_answer": 1.5}, "keep_answer must be from 0.5 to 0.99, got 1.5"),
         ("finefilter", {"threshold": float("nan")}, "a threshold, must be finite, got nan"),
@@ -187,13 +202,14 @@ def test_a_result_survives_json(name: str) -> None:
     """It is the same again, but for what needs the system; the values are as the schema says."""
     system = loaded("all" if name == "written" else name)
     system = replace(system, stage=written) if name == "written" else system
-    result = system.ask(QUESTION, [{**PAGES[0], "day": 3, "raw": b"no JSON"}, *PAGES[1:]])
+    asked = Query(QUESTION, "q7", "2026-03-01")
+    result = system.ask(asked, [{**PAGES[0], "day": 3, "raw": b"no JSON"}, *PAGES[1:]])
     values = json.loads(json.dumps(result.to_dict()))
     again = Result.from_dict(values)
 
     jsonschema.validate(values, json.loads(SCHEMA.read_text(encoding="utf-8")))
     assert values == json.loads(json.dumps(again.to_dict()))
-    assert (result.rows, result.tokens) == (again.rows, again.tokens)
+    assert (result.rows, result.tokens, asked) == (again.rows, again.tokens, again.query)
     assert {"day": 3} == again.documents[0].metadata
     assert repr(result) == repr(again)
     assert result.answerable == pytest.approx(again.answerable, abs=1e-4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -68,6 +69,19 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def secret(flag: str, variable: str | None) -> str:
+    """The value of the variable that ``flag`` names; empty where it names none.
+
+    Raises:
+        InputError: If it is not set.
+    """
+    if variable is None:
+        return ""
+    if not (value := os.environ.get(variable, "").strip()):
+        raise InputError(f"{flag} must name a variable that is set, got {variable!r}")
+    return value
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ragsieve.cli.base import secret
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import from_options, options_of
 from ragsieve.errors import InputError
@@ -15,7 +16,7 @@ from ragsieve.models.protocol import is_plain_url
 from ragsieve.sources import named_source
 from ragsieve.spec import SystemSpec
 
-_OTHERS = ("source", "source_options", "max_tokens")
+_OTHERS = ("source", "source_options")
 _PARAMS = options_of(SystemSpec, _OTHERS, {**CHANGES, "on_error": {"default": "keep"}})
 
 
@@ -34,9 +35,21 @@ _PARAMS = options_of(SystemSpec, _OTHERS, {**CHANGES, "on_error": {"default": "k
     default="",
     help="A `ragsieve serve` that filters results of tools: show_dropped takes its handles, too.",
 )
+@click.option(
+    "--server-token-env",
+    metavar="NAME",
+    help="A variable with the bearer token that this server asks for.",
+)
 @click.option("--http", is_flag=True, help="Serve at http://127.0.0.1:PORT/mcp, not over stdio.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, help="Of --http.")
-def mcp_command(sources: Sequence[str], server: str, http: bool, port: int, **options: Any) -> None:
+def mcp_command(
+    sources: Sequence[str],
+    server: str,
+    server_token_env: str | None,
+    http: bool,
+    port: int,
+    **options: Any,
+) -> None:
     """Serve filter_documents, search_index and show_dropped to agents.
 
     A model reads the sentences that matter, and asks for what was dropped by a handle.
@@ -44,6 +57,7 @@ def mcp_command(sources: Sequence[str], server: str, http: bool, port: int, **op
     \b
       ragsieve mcp
       ragsieve mcp --source index:my-index --keep-answer 0.9
+      ragsieve mcp --server http://127.0.0.1:8000 --server-token-env RAGSIEVE_TOKEN
       ragsieve mcp --http --port 8765
 
     \b
@@ -56,13 +70,16 @@ def mcp_command(sources: Sequence[str], server: str, http: bool, port: int, **op
         raise InputError(f"--source must be places of different names, got {repeated!r} twice")
     if server and not is_plain_url(server):
         raise InputError(f"--server must be http(s)://host[:port][/path], got {server!r}")
+    if server_token_env and not server:
+        raise InputError("--server-token-env goes with --server")
+    token = secret("--server-token-env", server_token_env)
     system = from_options(SystemSpec, options).with_llm()
     system.check()
     kinds = [named_source(source, {}) for source in sources]
     for kind in kinds:
         kind.check()
     with system.opened() as built:
-        served = create_server(built, dict(zip(names, kinds, strict=True)), server)
+        served = create_server(built, dict(zip(names, kinds, strict=True)), server, token)
         if http:
             click.echo(f"ragsieve serves at http://127.0.0.1:{port}/mcp", err=True)
             served.run("streamable-http", host="127.0.0.1", port=port)

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import click
 
-from ragsieve.cli.base import COUNT, EXISTING_FILE, warn
+from ragsieve.cli.base import COUNT, EXISTING_FILE, secret, warn
 from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
@@ -144,12 +144,12 @@ def _hosts(host: str, tokens: Sequence[str]) -> tuple[str, ...]:
 def _upstream(url: str | None, key_env: str | None) -> Upstream | None:
     if key_env and not url:
         raise InputError("--upstream-key-env goes with --upstream")
-    key = _secret("--upstream-key-env", key_env)
+    key = secret("--upstream-key-env", key_env)
     return Upstream(base_url=url, api_key=key) if url else None
 
 
 def _tokens(variable: str | None, file: Path | None) -> tuple[str, ...]:
-    tokens = _secret("--token-env", variable).split()
+    tokens = secret("--token-env", variable).split()
     if file:
         tokens += file.read_text(encoding="utf-8", errors="replace").split()
         if not tokens:
@@ -158,14 +158,6 @@ def _tokens(variable: str | None, file: Path | None) -> tuple[str, ...]:
         if not re.fullmatch("[!-~]{8,}", token):
             raise InputError("a token must be 8 or more printable ASCII characters (not shown)")
     return tuple(tokens)
-
-
-def _secret(flag: str, variable: str | None) -> str:
-    if variable is None:
-        return ""
-    if not (value := os.environ.get(variable, "").strip()):
-        raise InputError(f"{flag} must name a variable that is set, got {variable!r}")
-    return value
 
 
 def _loopback(host: str) -> bool:

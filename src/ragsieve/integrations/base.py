@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
 
 from ragsieve import models, spec
+from ragsieve.budget import LIMITS, ContextBudget
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError, check_range, one_line
+from ragsieve.errors import InputError, one_line
 from ragsieve.pipeline import OnError, System
 from ragsieve.prompts import joined
 from ragsieve.result import Result
@@ -112,7 +113,8 @@ class Adapter:
         llm: The generator of a system by name, as `ragsieve.models.load` takes it, which counts
             tokens also where it answers nothing; the usual one, see `ragsieve.load`, where None.
         embedder: The embedder of a system by name, likewise.
-        options: Options of a system by name.
+        options: Options of a system by name; of any system also the limits of
+            `ragsieve.budget.ContextBudget`, as ``max_chars``.
         max_tokens: Budget of all that is kept, in the generator's tokens; the system's own if None.
         on_error: ``"keep"``: a stage that fails is skipped, and where that does not help, the
             documents come back as they were, over the budget too; a warning is logged.
@@ -134,16 +136,19 @@ class Adapter:
     def __post_init__(self) -> None:
         if self.on_error not in get_args(OnError):
             raise InputError(f"on_error must be 'keep' or 'raise', got {self.on_error!r}")
-        check_range(self, max_tokens=(0, None))
+        try:
+            ContextBudget(**self._limits)
+        except TypeError as error:
+            raise InputError(f"limits must be numbers, got {self._limits!r:.200}") from error
         if isinstance(self.system, System):
-            if self.llm or self.embedder or self.options:
+            if self.llm or self.embedder or self._options:
                 raise InputError("llm, embedder and options go with a system by name, not a System")
             return
         if not isinstance(self.system, str):
             raise InputError(f"system must be a System or a name, got {self.system!r:.80}")
         if spec.entry(self.system).knows:
             raise InputError(f"system must not need gold answers, got {self.system!r}")
-        spec.check(self.system, self.options, {})
+        spec.check(self.system, self._options, {})
         for model, kind in ((self.llm, "LLM"), (self.embedder, "embedder")):
             if model is not None:
                 models.check(model, kind)
@@ -229,12 +234,20 @@ class Adapter:
             raise InputError("only a system by name can be written down, got a System")
         return {**self.arguments, "options": dict(self.options)}
 
+    @property
+    def _limits(self) -> dict[str, Any]:
+        limits = {k: v for k, v in self.options.items() if k in LIMITS}
+        return limits if self.max_tokens is None else {**limits, "max_tokens": self.max_tokens}
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {k: v for k, v in self.options.items() if k not in LIMITS}
+
     def _load(self) -> System:
         system = self.system
         if isinstance(system, str):
-            system = spec.load(system, self.llm, self.embedder, options=self.options)
-        if self.max_tokens is not None:
-            system = system.with_budget(self.max_tokens)
+            system = spec.load(system, self.llm, self.embedder, options=self._options)
+        system = system.at(**self._limits)
         return system.lenient() if self.on_error == "keep" else system
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Annotated, Any
 from urllib.error import HTTPError
@@ -70,6 +70,23 @@ class PassedDocument(BaseModel):
     title: str = ""
 
 
+class PassedLimits(BaseModel):
+    """Other numbers at which the text is cut, all of which hold.
+
+    The least probability that a span is evidence (or keep_answer, that the evidence survives) and
+    that some document answers; limits of all text, of each document, and a site's share of them.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    keep_answer: float | None = None
+    min_score: float | None = None
+    min_answerable: float | None = None
+    max_chars: int | None = None
+    max_tokens_per_document: int | None = None
+    max_chars_per_document: int | None = None
+    max_share: float | None = None
+
+
 def _as_object(value: Any) -> Any:
     return {"text": value} if isinstance(value, str) else value
 
@@ -81,7 +98,10 @@ AnyPassed = Annotated[
 
 
 def create_server(
-    system: System, sources: Mapping[str, SourceKind] | None = None, server: str = ""
+    system: System,
+    sources: Mapping[str, SourceKind] | None = None,
+    server: str = "",
+    token: str = "",
 ) -> MCPServer[Any]:
     """An MCP server with the tools of this module's docstring; `MCPServer.run` serves it.
 
@@ -91,12 +111,18 @@ def create_server(
             them; each is a resource, ``ragsieve://indexes/NAME``. The tool is there where one is.
         server: Address of a `ragsieve serve` that filters results of tools: ``show_dropped`` takes
             its handles, too.
+        token: A bearer token of that server, where it asks for one.
+
+    Raises:
+        InputError: If the token is not printable ASCII without spaces; it is not shown.
     """
+    if not (token.isascii() and token.isprintable() and " " not in token):
+        raise InputError("token must be printable ASCII without spaces (not shown)")
     mcp = _Server(
         "ragsieve", version=version("ragsieve"), instructions=_INSTRUCTIONS, log_level="ERROR"
     )
     logging.getLogger("bm25s").setLevel(logging.WARNING)  # it asks for DEBUG, which MCP would print
-    tools = _Tools(system, sources or {}, server)
+    tools = _Tools(system, sources or {}, partial(_asked, server, token) if server else None)
     mcp.tool()(tools.filter_documents)
     mcp.tool()(tools.show_dropped)
     if sources:
@@ -138,15 +164,24 @@ class _Server(MCPServer[Any]):
 
 
 class _Tools:
-    def __init__(self, system: System, sources: Mapping[str, SourceKind], server: str) -> None:
+    def __init__(
+        self,
+        system: System,
+        sources: Mapping[str, SourceKind],
+        ask: Callable[[Mapping[str, Any]], DroppedPage] | None,
+    ) -> None:
         self._system = system
-        self._server = server
+        self._ask = ask
         self._sources = sources
         self._load = cache(models.defer)
         self._results: LRU[str, Result] = LRU(_HANDLES, room_of, ROOM)
 
     async def filter_documents(
-        self, question: str, documents: list[AnyPassed], max_tokens: int | None = None
+        self,
+        question: str,
+        documents: list[AnyPassed],
+        max_tokens: int | None = None,
+        limits: PassedLimits | None = None,
     ) -> FilteredDocuments:
         """Keep the sentences of documents that matter to a question, verbatim.
 
@@ -154,12 +189,18 @@ class _Tools:
             question: What the documents are read for.
             documents: Texts, or objects with text, id and title; best first.
             max_tokens: The kept text is never longer.
+            limits: Other numbers at which it is cut.
         """
         passed = [document.model_dump(exclude_none=True) for document in documents]
-        return await self._filtered(self._system, question, passed, max_tokens)
+        return await self._filtered(self._system, question, passed, max_tokens, limits)
 
     async def search_index(
-        self, question: str, index: str, k: int = 20, max_tokens: int | None = None
+        self,
+        question: str,
+        index: str,
+        k: int = 20,
+        max_tokens: int | None = None,
+        limits: PassedLimits | None = None,
     ) -> FilteredDocuments:
         """Search an index, and keep the sentences of what is found that matter to the question.
 
@@ -168,6 +209,7 @@ class _Tools:
             index: Its name, as in the resources.
             k: Passages that are searched for.
             max_tokens: The kept text is never longer.
+            limits: Other numbers at which it is cut.
         """
         if (source := self._sources.get(index)) is None:
             raise ToolError(f"index must be one of {', '.join(self._sources)}, got {index!r}")
@@ -179,7 +221,7 @@ class _Tools:
         except InputError as error:
             raise ToolError(str(error)) from error
         system = self._system.with_source(found)
-        return await self._filtered(system, question, None, max_tokens)
+        return await self._filtered(system, question, None, max_tokens, limits)
 
     async def show_dropped(
         self,
@@ -199,9 +241,9 @@ class _Tools:
             max_tokens: The page is never longer.
         """
         result = self._results.find([handle]).get(handle)
-        if self._server and result is None:
+        if self._ask and result is None:
             asked = {"handle": handle, "query": query, "cursor": cursor, "max_tokens": max_tokens}
-            return await in_thread(_asked, self._server, asked)
+            return await in_thread(self._ask, asked)
         options = {"query": query, "cursor": cursor, "document": document}
         try:
             reader = self._system.reader
@@ -215,13 +257,16 @@ class _Tools:
         question: str,
         documents: Sequence[Mapping[str, Any]] | None,
         max_tokens: int | None,
+        limits: PassedLimits | None,
     ) -> FilteredDocuments:
+        others = limits.model_dump() if limits else {}
         try:
-            result = await system.with_budget(max_tokens).acall(question, documents)
+            system = system.at(max_tokens=max_tokens, **others)
+            result = await system.acall(question, documents)
         except RagsieveError as error:
             raise ToolError(one_line(error)) from error
         texts = [(one.id, one.title, one.text) for one in result.documents]
-        handle = handle_of(repr(system.stage), question, max_tokens, texts)
+        handle = handle_of(repr(system.stage), question, repr(system.budget), texts)
         self._results.keep({handle: result})
         return FilteredDocuments(
             handle=handle,
@@ -232,12 +277,15 @@ class _Tools:
         )
 
 
-def _asked(server: str, values: Mapping[str, Any]) -> DroppedPage:
+def _asked(server: str, token: str, values: Mapping[str, Any]) -> DroppedPage:
     """A page of what a server left out of a tool's result."""
     headers = {"Content-Type": "application/json"}
     url = f"{server.rstrip('/')}/v1/dropped"
+    request = Request(url, json.dumps(values).encode(), headers)
+    if token:
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        with urlopen(Request(url, json.dumps(values).encode(), headers), timeout=_WAIT_S) as reply:
+        with urlopen(request, timeout=_WAIT_S) as reply:
             return msgspec.json.decode(reply.read(_MOST), type=DroppedPage)
     except HTTPError as error:
         said = error.read(_MOST).decode("utf-8", "replace")

@@ -103,9 +103,10 @@ class Outcome:
         return {**about, "question": self.question, "answerable": probability(self.result)}
 
     def to_dict(self) -> dict[str, Any]:
-        """All but its texts and what is in them, as JSON values."""
+        """All but its texts and what is in them, as JSON values; and ``answerable``."""
         values = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
-        return {**values, "warnings": [*self.warnings]}
+        chance = probability(self.result) if self.result else None
+        return {**values, "warnings": [*self.warnings], "answerable": chance}
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,8 @@ class ToolFilter:
         rule = rule_for(one.tool, self.rules) if one.tool != SHOW_DROPPED else None
         if rule is None or not one.texts:
             return None
-        values = [self.label, self.sieve.max_tokens, structs.asdict(rule), dict(budgets)]
+        sieve = self.label, dict(self.sieve.options), self.sieve.max_tokens
+        values = [*sieve, structs.asdict(rule), dict(budgets)]
         handle = handle_of(*values, one.call, one.question, one.texts, one.failed)
         outcome = self._outcomes.find([handle]).get(handle)
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,7 @@ class Cut:
     price: float = 0.03
     min_keep: int = 0
     reads: str = ""
+    by_rank: ClassVar = True
 
     def __post_init__(self) -> None:
         check_range(self, price=(0, 1), min_keep=(0, None))

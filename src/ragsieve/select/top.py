@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ragsieve.errors import check_range
 from ragsieve.pipeline import ReaderLike, best_first, fit
@@ -23,6 +24,7 @@ class TopK:
     """
 
     k: int
+    by_rank: ClassVar = True
 
     def __post_init__(self) -> None:
         check_range(self, k=(0, None))

@@ -368,6 +368,8 @@ def test_each_document_says_how_probable_an_answer_is(framework: Framework, syst
         ({"system": "top-sentences", "options": {"n": 1}}, "options of top-sentences are .* 'n'"),
         ({"llm": "fake:hashing"}, "fake:hashing is no LLM"),
         ({"max_tokens": -1}, "max_tokens must not be negative, got -1"),
+        ({"options": {"max_share": 2}}, "max_share must be from 0 to 1, got 2"),
+        ({"options": {"max_chars": "9"}}, "limits must be numbers, got {'max_chars': '9'}"),
         ({"on_error": "ignore"}, "on_error must be 'keep' or 'raise', got 'ignore'"),
         ({"system": 3}, "system must be a System or a name, got 3"),
         ({"system": system(written), "llm": "fake:echo"}, "go with a system by name"),
@@ -456,7 +458,15 @@ def test_hostile_texts_come_out_verbatim(framework: Framework) -> None:
 
 @pytest.mark.parametrize(
     ("name", "values"),
-    [("keep_answer", (0.8, 0.99)), ("min_score", (0.2, 0.0)), ("min_answerable", (1.0, 0.0))],
+    [
+        ("keep_answer", (0.8, 0.99)),
+        ("min_score", (0.2, 0.0)),
+        ("min_answerable", (1.0, 0.0)),
+        ("max_tokens", (12, 1000)),
+        ("max_chars", (60, 1000)),
+        ("max_tokens_per_document", (6, 1000)),
+        ("max_chars_per_document", (25, 1000)),
+    ],
 )
 def test_where_it_is_cut_is_an_option(
     framework: Framework, name: str, values: tuple[float, float]

@@ -143,10 +143,12 @@ def test_the_same_conversation_gives_the_same_bytes() -> None:
     first = [one(given) for one in filters]
     later = filters[0](more)
     page = filters[0].show_dropped(first[1].outcomes[2].handle, "lamp 7")
+    other = Adapter("top-sentences", "fake:echo", "fake:hashing", {"k": 2})
+    handles = {one(given).outcomes[2].handle for one in (*filters, ToolFilter(other))}
 
     assert first[0].messages == first[1].messages == later.messages[:3]
     assert [0, 0] == [first[0].cache_broken, later.cache_broken] and 3 == len(runs)
-    assert later.messages[5]["content"] != later.messages[2]["content"]
+    assert later.messages[5]["content"] != later.messages[2]["content"] and 2 == len(handles)
     assert later.tokens.after < later.tokens.before and "Lamp 7 is" in page.runs[0].text
 
 

@@ -26,6 +26,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 import ragsieve
 from ragsieve.cli import cli
+from ragsieve.errors import InputError
 from ragsieve.integrations.mcp import create_server
 from ragsieve.types import Document
 from ragsieve_research.artifacts.places import Index
@@ -66,13 +67,29 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_documents_are_filtered_as_by_python() -> None:
-    """The same text, within the budget; fewer tokens than before."""
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_chars": 120},
+        {"max_tokens_per_document": 20},
+        {"max_chars_per_document": 90},
+        {"max_share": 0.5, "max_chars": 200},
+        {"keep_answer": 0.6},
+        {"min_score": 0.6},
+        {"min_answerable": 1.0},
+    ],
+    ids=str,
+)
+def test_documents_are_filtered_as_by_python(limits: dict[str, float]) -> None:
+    """The same text, within the budget and at the numbers; fewer tokens than before."""
     system = ragsieve.load("finefilter")
-    filtered = asked(create_server(system), lambda client: filters(client, max_tokens=60))
-    result = system.with_budget(60)(QUESTION, DOCUMENTS)
+    filtered = asked(
+        create_server(system), lambda client: filters(client, max_tokens=60, limits=limits)
+    )
+    own: dict[str, Any] = limits
+    result = system.at(max_tokens=60, **own)(QUESTION, DOCUMENTS)
 
-    assert result.text == filtered["text"]
+    assert result.text == filtered["text"] != system(QUESTION, DOCUMENTS).text
     assert filtered["tokens_after"] <= 60 < filtered["tokens_before"]
     assert 0 <= filtered["answerable"] <= 1
 
@@ -93,25 +110,31 @@ def test_the_same_call_gets_the_same_bytes_and_says_what_it_saved() -> None:
 
 
 def test_handles_of_a_server_are_asked_there() -> None:
-    """A proxy has cut a result, and the agent's MCP server shows what is gone; or says why not."""
+    """A proxy has cut a result, and the agent's MCP server shows what is gone; or says why not.
+
+    It shows the proxy the token that this one asks for.
+    """
     run = {"document": "c", "start": 0, "end": 2, "text": "No", "spans": 1, "reason": "score"}
 
     class Proxy(Handler):
         def do_POST(self) -> None:
             known = self.path == "/v1/dropped" and self.asked()["handle"] == "abc"
-            self.reply(
-                200 if known else 422, {"runs": [run], "cursor": ""} if known else "no handle"
-            )
+            status = 200 if known else 422
+            status = status if self.headers["Authorization"] == "Bearer secret-7" else 401
+            self.reply(status, {"runs": [run], "cursor": ""} if status == 200 else "no")
 
     async def asks(client: Client) -> Any:
         return [await client.call_tool("show_dropped", {"handle": h}) for h in ("abc", "x")]
 
     with served(Proxy) as url:
-        shown, wrong = asked(create_server(ragsieve.load("finefilter"), server=url), asks)
+        server = create_server(ragsieve.load("finefilter"), server=url, token="secret-7")
+        shown, wrong = asked(server, asks)
+        refused, _ = asked(create_server(ragsieve.load("finefilter"), server=url), asks)
     away, _ = asked(create_server(ragsieve.load("finefilter"), server=url), asks)
 
     assert {"runs": [run], "cursor": ""} == shown.structured_content
     assert "the server said 422" in wrong.content[0].text
+    assert "the server said 401" in refused.content[0].text
     assert away.is_error and "the server cannot be asked" in away.content[0].text
 
 
@@ -239,6 +262,16 @@ def test_dropped_text_is_looked_for_by_words() -> None:
         ("filter_documents", {"question": "q", "documents": [], "max_tokens": -1}, "max_tokens"),
         (
             "filter_documents",
+            {"question": "q", "documents": [], "limits": {"max_chars": -1}},
+            "max_chars must not be negative, got -1",
+        ),
+        (
+            "filter_documents",
+            {"question": "q", "documents": [], "limits": {"max_words": 1}},
+            "limits.max_words: Extra inputs are not permitted, got 1",
+        ),
+        (
+            "filter_documents",
             {"question": "q", "documents": [], "budget": 5},
             "budget is not known",
         ),
@@ -323,3 +356,27 @@ def test_two_indexes_of_one_name_are_refused(tmp_path: Path) -> None:
     )
 
     assert "--source must be places of different names, got 'same' twice" in str(run.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--server-token-env", "HOME"], "--server-token-env goes with --server"),
+        (
+            ["--server", "http://127.0.0.1:1", "--server-token-env", "NO_SUCH"],
+            "--server-token-env must name a variable that is set, got 'NO_SUCH'",
+        ),
+        (["--server", "ftp://x"], "--server must be http"),
+    ],
+)
+def test_a_servers_token_comes_from_a_variable(arguments: list[str], message: str) -> None:
+    """Which must be set, and go with a server."""
+    run = CliRunner().invoke(cli, ["mcp", *arguments])
+
+    assert message in str(run.exception)
+
+
+def test_a_token_is_one_that_a_header_can_hold() -> None:
+    """And is never shown."""
+    with pytest.raises(InputError, match=r"token must be printable ASCII .* \(not shown\)"):
+        create_server(ragsieve.load("finefilter"), server="http://127.0.0.1:1", token="a\nb")
