@@ -96,14 +96,15 @@ def heads(text: str) -> set[tuple[str, str]]:
 
 
 def cells(text: str, shown: str) -> bool:
-    """As many rows, cells and tables of HTML are opened as are closed."""
-    names = [n for n in ("table", "tr", "td", "th") if tags(text, n) == tags(text, "/" + n)]
+    """As many rows, cells, lists and other elements of HTML are opened as are closed."""
+    every = {*re.findall(r"</(\w+)", text)}
+    names = [n for n in every if tags(text, n) == tags(text, "/" + n)]
     return all(tags(shown, name) == tags(shown, "/" + name) for name in names)
 
 
 def tags(text: str, name: str) -> int:
     """How often a tag stands in a text."""
-    return len(re.findall(rf"<{name}\b", text, re.IGNORECASE))
+    return len(re.findall(rf"<{name}\b(?![^<>]*/>)", text, re.IGNORECASE))
 
 
 def python(text: str, shown: str) -> bool:

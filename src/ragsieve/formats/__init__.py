@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragsieve.formats import code, entries, json_values, lines, tables
+from ragsieve.formats import code, entries, json_values, lines, markup, tables
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
 
 _REMEMBERED = 50_000  # characters of a text up to which its outline is kept for its next reading
 _SHORT = 4  # characters that lines have on average, at least, where they are of any format
-_MAY = re.compile(r"[{\[|\n\t]|<table", re.IGNORECASE)
+_MAY = re.compile(r"[{\[|\n\t]|</")
 
 
 class Outline(NamedTuple):
@@ -46,9 +46,13 @@ def read(text: str) -> Outline:
 
 def _read(text: str) -> Outline:
     faults: list[str] = []
+    marked = [*markup.regions(text, faults)]
+    if marked and marked[0].end - marked[0].start >= len(text.strip()):
+        return Outline((marked[0],), (*faults,))
     found = [*json_values.regions(text)]
     if not found or text[: found[0].start].strip():
         found = [*entries.regions(text, faults)] or [*code.regions(text, faults)] or found
+    found += marked
     if not found or found[-1].end < len(text.rstrip()):
         told = [*lines.regions(text, faults)]
         found += [*tables.regions(text, [] if told else faults), *told]

@@ -8,13 +8,15 @@ while others have, is seldom the one that is asked for.
 from __future__ import annotations
 
 import csv
+import html
 import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ragsieve.formats import outline
+from ragsieve.formats.elements import TAG
 from ragsieve.formats.tree import Node, Span
 
 LEAST = 0.4  # share of its score that a row keeps which has none of the question's rarer words
@@ -22,7 +24,6 @@ _FEW = 3  # rows that are compared, of which one in so many has a rare word
 _GAPS = re.compile(r"[ ]{2,}|\t+")
 _RULED = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]*$")
 _CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)(?=<t[hd]\b|</tr|\Z)", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile("<[^>]*>")
 _WORD = re.compile(r"[^\W_]+(?:[._-]+[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 _COMMON = """
@@ -35,11 +36,40 @@ _STOP = frozenset(_COMMON.split())
 
 
 def told(text: str, spans: Sequence[Span]) -> list[str]:
-    """What is read for each span: rows of a table as ``column: value; …``, others verbatim."""
-    tables = [root for root in outline(text) if root.kind == "table" and root.head > root.start]
-    if not tables:
+    """What is read for each span: rows of a table as ``column: value; …``, others verbatim.
+
+    Of HTML it is the text without the tags.
+    """
+    roots = outline(text)
+    tables = [
+        one for one in _apart(roots) if one.kind in ("table", "grid") and one.head > one.start
+    ]
+    pages = [root for root in roots if root.kind in ("tags", "grid")]
+    if not tables and not pages:
         return [text[start:end] for start, end in spans]
-    return [_told(text, span, tables) for span in spans]
+    return [
+        _without_tags(said) if _inside(span, pages) else said
+        for span in spans
+        for said in [_told(text, span, tables)]
+    ]
+
+
+def _apart(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Trees whose parts are compared: of a page its tables and lists."""
+    for node in nodes:
+        if node.kind in ("tags", "inline", "cells"):
+            yield from _apart(node.children)
+        else:
+            yield node
+
+
+def _inside(span: Span, nodes: Sequence[Node]) -> bool:
+    place = bisect_right(nodes, span[0], key=lambda one: one.end)
+    return place < len(nodes) and nodes[place].start < span[1]
+
+
+def _without_tags(text: str) -> str:
+    return " ".join(html.unescape(TAG.sub(" ", text)).split()) or text
 
 
 def _told(text: str, span: Span, tables: Sequence[Node]) -> str:
@@ -47,13 +77,20 @@ def _told(text: str, span: Span, tables: Sequence[Node]) -> str:
     place = bisect_right(tables, start, key=lambda one: one.end)
     root = tables[place] if place < len(tables) and tables[place].head < end else None
     root = root if root and end <= root.end else None
-    header = root and [line for line in text[root.start : root.head].split("\n") if line.strip()]
-    header = header and [line for line in header if not _RULED.match(line)]
+    header = root and _header(text[root.start : root.head], root.kind)
     if not root or not header:
         return text[start:end]
     names = _cells(header[-1], header[-1])
     rows = [_row(text[row.start : row.end], header[-1], names) for row in _within(root, span)]
     return "\n".join([text[start : root.start], *rows]).strip() or text[start:end]
+
+
+def _header(head: str, kind: str) -> list[str]:
+    if kind == "grid":
+        place = head.lower().rfind("<tr")
+        return [head[place:]] if place >= 0 else []
+    lines = [line for line in head.split("\n") if line.strip()]
+    return [line for line in lines if not _RULED.match(line)]
 
 
 def _row(row: str, header: str, names: Sequence[str]) -> str:
@@ -67,7 +104,7 @@ def _cells(row: str, header: str) -> list[str]:
     """The cells of a row, divided as the header is."""
     bare = row.strip()
     if "<t" in header.lower():
-        return [_TAG.sub("", cell).strip() for cell in _CELL.findall(bare)]
+        return [TAG.sub("", cell).strip() for cell in _CELL.findall(bare)]
     if header.strip()[:1] in ("|", "│") or " | " in header:
         return [cell.strip() for cell in re.split("[|│]", bare.strip("|│"))]
     mark = next((one for one in "\t,;" if one in header), "")
@@ -85,10 +122,10 @@ def shares(question: str, text: str, spans: Sequence[Span]) -> list[float]:
     """
     values = [1.0] * len(spans)
     asked = asked_words(question)
-    for root in outline(text):
+    for root in _apart(outline(text)):
         first = bisect_right(spans, root.start, key=lambda span: span[1])
         units = range(first, bisect_left(spans, root.end, key=lambda span: span[0]))
-        if root.each or len(units) < _FEW:  # code, lists, tracebacks
+        if (root.each and root.kind != "xml") or len(units) < _FEW:  # code, lists, tracebacks
             continue
         found = [asked & words(" ".join(_said(text, root, spans[n]))) for n in units]
         often = Counter(word for some in found for word in some)

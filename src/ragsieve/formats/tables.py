@@ -1,4 +1,4 @@
-"""Tables: rows between pipes, tabs, commas, columns of spaces or HTML's tags, below a header."""
+"""Tables: rows between pipes, tabs, commas, columns of spaces, below a header."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ _QUOTED = re.compile(r'"[^"]*+"')
 _LOG = re.compile(
     r"\W{0,2}\d[\d./-]{3,9}[T ]?[ ]{0,2}\d?\d:\d\d(?::\d\d)?.*[A-Za-z]{3} [A-Za-z]{2}"
 )
-_TABLE = re.compile(r"<table\b.*?(?:</table\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_ROW = re.compile(r"<tr\b.*?(?:</tr\s*>|(?=<tr\b)|\Z)", re.IGNORECASE | re.DOTALL)
 _GAPS = re.compile(r"[ ]{2,}|\t+")
 
 
@@ -34,8 +32,6 @@ class _Line(NamedTuple):
 
 def regions(text: str, faults: list[str]) -> Iterator[Node]:
     """The tables of a text that are long enough to be cut; adds what is unread."""
-    if "<t" in text or "<T" in text:
-        yield from _html(text, faults)
     if "\n" not in text:
         return
     every = [*_lines(text)]
@@ -203,30 +199,3 @@ def _table(lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
     end = children[-1].end
     head = max(head, start)
     yield Node(start, head, end, end, "table", whole=WHOLE, mark=_MARK, children=children)
-
-
-def _html(text: str, faults: list[str]) -> Iterator[Node]:
-    for match in _TABLE.finditer(text):
-        if not match[0].endswith(">"):
-            faults.append("a table of HTML does not end: it is read to the end of the text")
-        rows = [
-            Node(at, end, end, end)
-            for row in _ROW.finditer(text, *match.span())
-            for at, end in [(row.start(), row.start() + len(row[0].rstrip()))]
-        ]
-        heads = [n for n, row in enumerate(rows[:3]) if "<th" in text[row.start : row.end].lower()]
-        first = heads[-1] + 1 if heads else 0
-        if len(rows) - first < 2 or match.end() - match.start() <= WHOLE:
-            continue
-        head = rows[first - 1].end if first else match.start() + text[match.start() :].find(">") + 1
-        tail = rows[-1].end + len(text[rows[-1].end :]) - len(text[rows[-1].end :].lstrip())
-        yield Node(
-            match.start(),
-            head,
-            min(tail, match.end()),
-            match.end(),
-            "table",
-            whole=WHOLE,
-            mark="<!-- … {} -->",
-            children=rows[first:],
-        )

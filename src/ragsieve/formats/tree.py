@@ -19,6 +19,7 @@ _STICKY = re.compile(
     re.IGNORECASE,
 )
 _STICKY_CHARS = 160
+ELEMENTS = ("tags", "xml", "items", "grid", "cells", "inline")  # kinds of nodes with tags
 _END = re.compile(r"[\s,;]*")
 
 
@@ -31,8 +32,8 @@ class Node:
         head: One past what is shown with every part: a key, a bracket, a header, a signature.
         tail: First character of what closes it; ``end`` where nothing does.
         end: One past the last character that is not white space.
-        kind: How parts are put together: ``lines``, ``table``, or ``array``, ``object``, ``rows``
-            of JSON.
+        kind: How parts are put together: ``lines``, ``table``; ``array``, ``object``, ``rows`` of
+            JSON; one of `ELEMENTS`.
         whole: Up to so many characters it is not cut.
         mark: What stands where parts are left out, with ``{}`` for "2 of 8".
         merge: Characters of neighbouring leaves that make one unit.
@@ -160,6 +161,8 @@ def shown(text: str, node: Node, kept: Kept) -> str:
     ]
     if node.kind in ("lines", "table"):
         return _lines(text, node, kept, chosen)
+    if node.kind in ELEMENTS:
+        return _tags(text, node, kept, chosen)
     return _json(text, node, kept, chosen)
 
 
@@ -216,6 +219,38 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
             node.tail : node.end
         ]
     return out if node.head > node.start else out.lstrip("\n")
+
+
+def _tags(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
+    """Elements inside their tags; of what stands between them only the white space."""
+    out, last, end = text[node.start : node.head], -1, node.head
+    for place, child in enumerate(node.children):
+        if place not in chosen:
+            if node.kind == "cells":
+                out += text[child.start : child.head] + "…" + text[child.tail : child.end]
+            continue
+        gap = text[end : child.start]
+        line = f"\n{_indent(text, child.start)}" if "\n" in gap and out else ""
+        line = " " if node.kind == "inline" else line
+        if place != last + 1 and node.each and not out.endswith(node.mark):
+            out += line + node.mark
+            line = line or "\n"
+        part = shown(text, child, kept)
+        if node.each and out.endswith(node.mark):
+            part = part.removeprefix(node.mark).lstrip()
+        out += (gap if place == last + 1 and not gap.strip() and out else line) + part
+        last, end = place, child.end
+    left = len(chosen) < len(node.children) and node.kind != "cells"
+    if left and not node.each:
+        out += "\n" + node.mark.format(f"{len(chosen)} of {len(node.children)} shown")
+    elif left and _left(node, last) and not out.endswith(node.mark):
+        out += (" " if node.kind == "inline" else "\n") + node.mark
+    gap = text[end : node.tail] if node.tail < node.end else ""
+    return (
+        out
+        + (gap if not gap.strip() else "\n" * ("\n" in gap and node.kind != "inline"))
+        + text[node.tail : node.end]
+    )
 
 
 def _left(node: Node, last: int) -> bool:

@@ -30,9 +30,9 @@ class Blocks(Sentences):
     heading goes with what follows it, also in one line. Markdown and plain text alike, also as
     converted from HTML or PDF: a line break inside a sentence ends none.
 
-    JSON, configuration, longer tables, and code without a fence are cut by records, entries, rows
-    and statements; see `ragsieve.formats`. What of these cannot be read is split as text, with a
-    note in the trace.
+    JSON, configuration, longer tables, HTML, XML, and code without a fence are cut by records,
+    entries, rows, elements and statements; see `ragsieve.formats`. What of these cannot be read is
+    split as text, with a note in the trace.
 
     Longer lists and code are cut between items or lines, longer tables into rows; the
     first piece has the lead-in or header. What is only white space yields nothing.

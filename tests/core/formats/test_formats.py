@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from configparser import ConfigParser
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -119,12 +120,25 @@ def lines(text: str) -> Any:
     return [json.loads(line) for line in text.splitlines()]
 
 
+def xml(text: str) -> Any:
+    def read(one: ElementTree.Element) -> Any:
+        return [one.tag, dict(one.attrib), (one.text or "").strip(), [*map(read, one)]]
+
+    return read(ElementTree.fromstring(text))
+
+
 def env(text: str) -> Any:
     pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and line[0] != "#")
     return dict(pairs)
 
 
+BOOKS = "".join(
+    f'  <book id="b{n}">\n    <title>Guide {n}</title>\n    <price>4{n}</price>\n    <about>It is'
+    f" deep.</about>\n    <shelves><shelf>{n}</shelf></shelves>\n  </book>\n"
+    for n in range(5)
+)
 PARSED: list[tuple[str, Callable[[str], Any], str]] = [
+    ("XML", xml, f"<catalog to='2'>\n{BOOKS}</catalog>"),
     ("JSON Lines", lines, "\n".join(map(json.dumps, INCIDENTS))),
     (
         "TOML",
@@ -346,6 +360,8 @@ LARGE = {
     "hunks": "+++ b\n@@ -1 +1 @@\n" * 20_000,
     "raised": "Traceback (most recent call last):\n" * 20_000,
     "tags": "<table><tr>" * 40_000,
+    "elements": "<div><p>It rained.<br>" * 20_000 + "</p></div>" * 20_000,
+    "quotes in tags": "<ul><li class='a\">It is 5' long." * 20_000,
 }
 
 
@@ -369,6 +385,7 @@ REPEATED = {
     "functions": "def f(x):\n    if x:\n        return 7\n    return x\n\n\n",
     "tracebacks": f"12:00:01 ERROR failed\n{TRACE}\n",
     "files": f"diff --git a/x b/x\n--- a/x\n+++ b/x\n{HUNKS}",
+    "pages": f"<h1>Berths</h1><p>It <i>rained</i>.</p><ul><li>A<li>B</ul><table>{CELLS}</table>",
     "fences": "Do this:\n\n```python\nx = f(7)\n```\n\nIt is done.\n\n",
     "sentences": "It is deep and wide. It rained on the pier. ",
 }
