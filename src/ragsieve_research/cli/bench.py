@@ -83,7 +83,7 @@ def bench_command(
         info(sums)
         return 0
     failures = _run(bench)
-    ends = {"html": "html", "markdown": "md", "csv": "csv"}
+    ends = {"html": "html", "markdown": "md", "csv": "csv", "svg": "svg"}
     _report([folder], None, {form: folder / f"report.{end}" for form, end in ends.items()})
     return 1 if failures else 0
 
@@ -149,6 +149,7 @@ def report_command(
     html: Annotated[Path | None, FILE] = None,
     markdown: Annotated[Path | None, FILE] = None,
     csv: Annotated[Path | None, FILE] = None,
+    svg: Annotated[Path | None, FILE] = None,
     **prices: Any,
 ) -> None:
     """Compare what one or more runs have measured: tables here, and files on request.
@@ -163,8 +164,9 @@ def report_command(
         html: Write one self-contained page with plots.
         markdown: Write Markdown; - is standard output.
         csv: Write every figure as CSV; - is standard output.
+        svg: Write a picture of the first metric over the context's tokens.
     """
-    files = {"html": html, "markdown": markdown, "csv": csv}
+    files = {"html": html, "markdown": markdown, "csv": csv, "svg": svg}
     _report([*runs], baseline, files, from_options(Prices, prices))
 
 
@@ -185,6 +187,7 @@ def _report(
         "html": page.to_html,
         "markdown": tables.to_markdown,
         "csv": tables.to_csv,
+        "svg": page.to_svg,
     }
     for name, path in files.items():
         if path and str(path) == "-":

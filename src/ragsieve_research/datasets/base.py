@@ -46,6 +46,8 @@ class Entry(Schema, frozen=True):
         licence: Its terms, as far as they are stated.
         measures: Its use for a filter.
         non_commercial: Whether the licence forbids commercial use.
+        ranked: Whether the place of a document is its rank; where not, benchmarks rank first.
+        groups: Metadata of its questions by whose values reports have rows of their own.
         hub: Where the hub has it; None where no copy is known.
         file: Its own JSONL file, which may be ``.gz``; None where folder or hub have it.
 
@@ -57,6 +59,8 @@ class Entry(Schema, frozen=True):
     licence: str
     measures: str
     non_commercial: bool = False
+    ranked: bool = True
+    groups: tuple[str, ...] = ()
     hub: Hub | None = None
     file: Path | None = None
 

@@ -221,10 +221,10 @@ class Bench:
     def _processes(self, cell: Cell, wrap: Share) -> tuple[Process, Failed]:
         """From questions to records, where the system answers and where it fails."""
         system = self._system(cell, wrap)
-        metrics = self._metrics(wrap)
+        metrics, groups = self._metrics(wrap), questions.grouping(cell.data, self.data)
         return (
-            lambda example: _record(example, self._ask(system, example), metrics),
-            lambda example, error: _failure(example, error, metrics),
+            lambda example: groups(example) | _record(example, self._ask(system, example), metrics),
+            lambda example, error: _failure(example, error, metrics, groups(example)),
         )
 
     def _times(self, cell: Cell) -> Iterator[Progress]:
@@ -389,10 +389,11 @@ def _record(example: Example, result: Result, metrics: Sequence[Metric]) -> dict
 
 
 def _failure(
-    example: Example, error: Exception, metrics: Sequence[Metric]
+    example: Example, error: Exception, metrics: Sequence[Metric], more: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The record of a question that failed; None where a metric did, not the system."""
     if isinstance(error, _Unmeasured):
         return None
     line = one_line(f"{type(error).__name__}: {error}")
-    return {"error": line, "answers": list(example.answers), "metrics": failed(example, metrics)}
+    values = {"answers": list(example.answers), "metrics": failed(example, metrics)}
+    return {**more, "error": line, **values}

@@ -32,6 +32,12 @@ class Data(EvidenceOptions, frozen=True, kw_only=True):
             places drawn by the run's seed. A question without any stays as it is.
         part: ``"train"``, ``"validation"`` or ``"test"`` of its questions; see
             `ragsieve_research.datasets.parts.part_of`.
+        rank: Whether the documents stand as they are ``"given"``, or ranked by ``"bm25"``; where
+            None, by BM25 where their places are no ranks (`ragsieve_research.datasets.Entry`) and
+            no noise is placed among them.
+        documents: So many of the first documents are there, for every system; all where None.
+        groups: Metadata of its questions by whose values the report has rows of their own; what
+            its entry of `DATASETS` says where None.
         questions: How many; the run's number where None.
     """
 
@@ -39,6 +45,9 @@ class Data(EvidenceOptions, frozen=True, kw_only=True):
     part: Literal["all", "train", "validation", "test"] = "all"
     only: Literal["all", "answerable", "unanswerable"] = "all"
     poisoned: bool = False
+    rank: Literal["given", "bm25"] | None = None
+    documents: Count | None = None
+    groups: tuple[str, ...] | None = None
     questions: Count | None = None
 
     @property
@@ -49,6 +58,8 @@ class Data(EvidenceOptions, frozen=True, kw_only=True):
             self.part if self.part != "all" else "",
             self.only if self.only != "all" else "",
             "poisoned" if self.poisoned else "",
+            f"rank {self.rank}" if self.rank else "",
+            f"first {self.documents}" if self.documents else "",
             (self.by or "") if self.index else "",
             f"{self.retrieve} of {Path(self.index).name}" if self.index else "",
             f"from {Path(self.sources).stem}" if self.sources else "",
@@ -322,6 +333,8 @@ def _check_distinct(kind: str, labels: list[str]) -> None:
 
 def _check_documents(data: Data, noise: NoiseGrid | None) -> None:
     """Documents come from one place: the questions, with noise or poison, an index, or sources."""
+    if noise and (data.rank or data.documents):
+        raise InputError("rank and documents must be left out where the run has noise")
     if noise and data.poisoned:
         raise InputError("poisoned must be false where the run has noise, which replaces documents")
     searched = {"index": data.index, "sources": data.sources}

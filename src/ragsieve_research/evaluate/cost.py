@@ -33,6 +33,7 @@ def derived_costs(
     ``compression``: tokens before / tokens after, each summed over all questions.
     ``filter_price``, ``generator_price``: of 1,000 questions.
     ``p50``, ``p95``: quantiles of the seconds of questions asked alone.
+    ``throughput``: questions a second that the generator answers, asked alone (FineFilter's TP).
     ``saved_seconds``: mean seconds less than the baseline; below 0 where slower.
     ``break_even``: document tokens from which on the filter's price is below what it saves; 0
     where always, infinite where never.
@@ -57,6 +58,7 @@ def derived_costs(
         },
         "p50": float(p50),
         "p95": float(p95),
+        "throughput": 1 / generating if (generating := _generating(cells)) else math.nan,
         "saved_seconds": saved,
         "break_even": _break_even(cells, prices),
     }
@@ -89,6 +91,11 @@ def _break_even(cells: Sequence[RecordTable], prices: Prices) -> float:
     spent = np.concatenate([prices.filter(*_tokens(cell, "llm")) for cell in cells])
     known = np.isfinite(before) & np.isfinite(spent) & (before > 0)
     return break_even(before[known], spent[known], 1 / _compression(cells), prices.price_in)
+
+
+def _generating(cells: Sequence[RecordTable]) -> float:
+    """Mean seconds of the generator."""
+    return group_mean([cell.known("cost", "generator_seconds") for cell in cells])
 
 
 def _compression(cells: Sequence[RecordTable]) -> float:

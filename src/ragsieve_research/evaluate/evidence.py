@@ -195,6 +195,17 @@ def _stage_name(stage: str) -> str:
     return name if options and name.isidentifier() else stage
 
 
+def documents_read(result: Result) -> float:
+    """Documents of which a stage or the reader read anything: all but those cut by their place."""
+    cut = {
+        drop.segment.document.id
+        for step in result.trace.steps
+        for drop in step.dropped
+        if step.stage.startswith("TopK(") and not drop.segment.scores
+    }
+    return float(len(result.documents) - len(cut))
+
+
 def tokens_kept(result: Result) -> float | None:
     """Tokens of the context after filtering / before, from 0 to 1; None where there were none."""
     return result.tokens.after / result.tokens.before if result.tokens.before else None

@@ -6,7 +6,7 @@ import math
 
 from ragsieve_research.evaluate.stats import Difference, MeanInterval
 
-_COUNTS = {"tokens"}  # metrics that are no shares
+_COUNTS = {"tokens", "documents_read"}  # metrics that are no shares
 
 
 def mean_text(name: str, mean: MeanInterval | None, *, digits: int = 1) -> str:

@@ -198,6 +198,10 @@ def _answer_present(example: Example, result: Result) -> float | None:
     return float(contains_answer("\n".join(s.text for s in result.kept), example.answers))
 
 
+def _documents_read(_: Example, result: Result) -> float | None:
+    return evidence.documents_read(result)
+
+
 def _tokens_kept(_: Example, result: Result) -> float | None:
     return evidence.tokens_kept(result)
 
@@ -240,6 +244,13 @@ _ROWS = (
         "evidence",
     ),
     Metric("answer_present", "a gold answer occurs in the kept text", _answer_present, "evidence"),
+    Metric(
+        "documents_read",
+        "documents of which anything was read: all but those cut by place",
+        _documents_read,
+        "cost",
+        "lower",
+    ),
     Metric("tokens_kept", "share of the context's tokens kept", _tokens_kept, "cost", "lower"),
     Metric("tokens", "tokens of the kept context", _tokens, "cost", "lower"),
 )

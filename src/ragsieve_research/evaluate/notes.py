@@ -40,6 +40,14 @@ def report_notes(cells: Sequence[RecordTable], base: str, overall: Set[str]) -> 
         yield f"Not every system was asked {', '.join(left)}: left out of the overall rows"
 
 
+def ranked_notes(headers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """One line, where runs ranked documents."""
+    about = [one for header in headers for one in (header.get("datasets") or {}).items()]
+    if names := [name for name, one in about if (one or {}).get("ranked")]:
+        named = ", ".join(dict.fromkeys(names))
+        yield f"Documents ranked by BM25 before any system reads them: {named}"
+
+
 def unable_notes(headers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """One line for each reason why cells of runs did not run, or ended early."""
     reasons: dict[str, list[str]] = {}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ragsieve.errors import needs_extra
 from ragsieve.text import safe
 from ragsieve_research.evaluate.advice import advice
-from ragsieve_research.evaluate.plots import Line, Point, chart
+from ragsieve_research.evaluate.plots import Line, Point, chart, picture
 from ragsieve_research.evaluate.report import Report, Row
 from ragsieve_research.evaluate.stats import MeanInterval
 from ragsieve_research.evaluate.tables import Table, tables
@@ -61,6 +61,23 @@ def to_html(report: Report) -> str:
         ],
     )
     return safe(page)
+
+
+def to_svg(report: Report) -> str:
+    """A picture of the first metric over the context's tokens, of the first dataset's rows.
+
+    Empty where that is not measured.
+    """
+    metric = next(iter(report.headline), "")
+    clean = report.select(report.datasets[0])
+    rows = [row for row in clean if {metric, "tokens"} <= {*row.metrics}]
+    if not rows or metric == "tokens_kept":
+        return ""
+    lines = [
+        Line(number, _who(row), (replace(_point(row, metric), x=row.metrics["tokens"].value),))
+        for number, row in enumerate(rows, 1)
+    ]
+    return safe(picture(lines, "tokens of the context", metric.replace("_", " ")))
 
 
 def template(package: str) -> Template:

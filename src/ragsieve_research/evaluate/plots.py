@@ -80,6 +80,28 @@ def front(points: Sequence[Point]) -> list[Point]:
     return best
 
 
+def picture(lines: Sequence[Line], x: str, y: str) -> str:
+    """A file of its own: a point a line, with its name beside the axes; ``x`` counts."""
+    with rc_context(_STYLE):  # type: ignore[arg-type]
+        figure = Figure(figsize=(7.2, 4.0), layout="constrained", facecolor=_PAPER)
+        axes = figure.subplots()
+        axes.set(xlabel=x, ylabel=f"{y}, %", axisbelow=True, facecolor=_PAPER)
+        ends = front([line.points[0] for line in lines])
+        axes.step([p.x for p in ends], [p.y for p in ends], where="post", color=_INK, lw=1, ls=":")
+        for line in lines:
+            for _ in _drawn(axes, line.number, line.points[0]):
+                pass
+        axes.set_xlim(left=0)
+        names = "\n".join(f"{line.number}  {line.label}" for line in lines)
+        figure.text(1.01, 0.5, names, fontsize=9, va="center", color=_INK)
+        svg = _svg(figure, f"{y} by {x}", [], tight=True)
+    plain = {"currentColor": "#16191d", "var(--paper)": "#fff", "var(--better)": "#0b6b57"}
+    plain |= {"var(--worse)": "#a33c00", "var(--tie)": "#6b7480"}
+    for name, colour in plain.items():
+        svg = svg.replace(name, colour)
+    return svg + "\n"
+
+
 def chart(lines: Sequence[Line], x: str, y: str, *, shares: bool = True, best: bool = False) -> str:
     """Lines with the intervals of their points, each of which shows its numbers when pointed at.
 
@@ -136,12 +158,13 @@ def _drawn(axes: Axes, number: int, point: Point) -> Iterator[Artist]:
     )
 
 
-def _svg(figure: Figure, name: str, titles: Sequence[str]) -> str:
+def _svg(figure: Figure, name: str, titles: Sequence[str], *, tight: bool = False) -> str:
     """The figure without what a page needs not."""
     out = io.StringIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing")
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+        box = {"bbox_inches": "tight"} if tight else {"transparent": True}
+        figure.savefig(out, format="svg", metadata={"Date": None}, **box)
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :]
     for colour, own in _COLOURS.items():

@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ragsieve import score
 from ragsieve.batch import replace_lines
 from ragsieve.errors import InputError
+from ragsieve.pipeline import best_first
 from ragsieve.text import contains_answer
-from ragsieve.types import Example
+from ragsieve.types import Example, Segment
 from ragsieve_research import datasets
 from ragsieve_research.datasets import Dataset
 from ragsieve_research.datasets.base import Lines
@@ -34,7 +36,7 @@ def write(
         folder: Where data sets lie; see `ragsieve_research.datasets.load`.
 
     Returns:
-        Their number, checksum, origin and licence.
+        Their number, checksum, origin and licence, and what ranked their documents.
 
     Raises:
         InputError: If the data set is not found or broken, or no question is left.
@@ -61,7 +63,26 @@ def write(
         "sha256": digest.hexdigest(),
         "origin": dataset.origin,
         "licence": dataset.entry.licence if dataset.entry else "",
+        "ranked": "BM25" if not noise and by_bm25(data, dataset) else "",
     }
+
+
+def grouping(data: Data, folder: Path | None) -> Callable[[Example], dict[str, Any]]:
+    """From a question to the field of its record that names its groups; empty without any."""
+    entry = datasets.load(data.name, folder=folder).entry
+    names = (entry.groups if entry else ()) if data.groups is None else data.groups
+
+    def grouped(example: Example) -> dict[str, Any]:
+        values = {n: str(example.metadata[n]) for n in names if example.metadata.get(n)}
+        return {"groups": values} if values else {}
+
+    return grouped
+
+
+def by_bm25(data: Data, dataset: Dataset) -> bool:
+    """Whether the run ranks the documents."""
+    unranked = dataset.entry is not None and not dataset.entry.ranked
+    return data.rank == "bm25" or (data.rank is None and unranked)
 
 
 def chosen(data: Data, noise: Noise | None, config: Config, folder: Path | None) -> Dataset:
@@ -74,6 +95,8 @@ def chosen(data: Data, noise: Noise | None, config: Config, folder: Path | None)
         dataset = _only(dataset, lambda e: bool(e.answers) and _answerable(e) == wanted)
     if noise:
         dataset = noisy(dataset, noise)
+    elif data.documents or by_bm25(data, dataset):
+        dataset = ordered(dataset, by_bm25(data, dataset), data.documents)
     limit = data.questions or config.questions
     dataset = dataset.take(limit, seed=config.seed if config.sample else None)
     return poisoned(dataset, config.seed) if data.poisoned else dataset
@@ -90,6 +113,21 @@ def noisy(dataset: Dataset, noise: Noise) -> Dataset:
                 yield number, to_line(changed)
 
     return replace(dataset, read=read)
+
+
+def ordered(dataset: Dataset, bm25: bool, most: int | None) -> Dataset:
+    """The questions with their documents ranked by BM25, or as they stand; the first so many."""
+
+    def placed(example: Example) -> Example:
+        segments = [Segment.whole(document) for document in example.documents]
+        if bm25:
+            segments = best_first(score.BM25()(example.query, segments))
+        return replace(example, documents=tuple(s.document for s in segments[:most]))
+
+    return replace(
+        dataset,
+        read=lambda: ((n, to_line(placed(dataset.parse(n, line)))) for n, line in dataset.lines()),
+    )
 
 
 def poisoned(dataset: Dataset, seed: int = 0) -> Dataset:

@@ -10,7 +10,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,6 +66,7 @@ class Record(msgspec.Struct, frozen=True):
     metrics: dict[str, float] = {}
     tokens: Tokens | None = None
     presence: list[Presence] = []
+    groups: dict[str, str] = {}
     trace: Steps | None = None
     seconds: float | None = None
     filter_seconds: float | None = None
@@ -98,6 +99,7 @@ class RecordTable:
         keys: Names of the questions, the same in every run; one a row.
         errors: Why a question failed, in one line; empty where it did not.
         columns: One value a row; nan where there is none.
+        groups: The groups of each row, by the metadata that names them.
     """
 
     dataset: str
@@ -108,6 +110,21 @@ class RecordTable:
     keys: tuple[str, ...]
     errors: tuple[str, ...]
     columns: Mapping[Name, Values]
+    groups: tuple[Mapping[str, str], ...] = ()
+
+    def parts(self) -> Iterator[RecordTable]:
+        """The rows of each group, as of a dataset of its own."""
+        for key, value in sorted({one for row in self.groups for one in row.items()}):
+            rows = [n for n, row in enumerate(self.groups) if row.get(key) == value]
+            yield replace(
+                self,
+                dataset=f"{self.dataset}: {value}",
+                expected=0,
+                keys=tuple(self.keys[n] for n in rows),
+                errors=tuple(self.errors[n] for n in rows),
+                columns={name: values[rows] for name, values in self.columns.items()},
+                groups=(),
+            )
 
     @property
     def name(self) -> tuple[str, str, str, NoiseLevel | None]:
@@ -244,6 +261,7 @@ def _load(folder: Path, about: CellHeader, header: Header) -> RecordTable:
         ),
         errors=tuple(" ".join((r.error or "").split())[:300] for r in records.values()),
         columns=_columns(rows),
+        groups=tuple(record.groups for record in records.values()),
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from ragsieve.errors import InputError, nearest
 from ragsieve_research.evaluate.cost import derived_costs
 from ragsieve_research.evaluate.metrics import LOWER, METRICS
-from ragsieve_research.evaluate.notes import count, report_notes, unable_notes
+from ragsieve_research.evaluate.notes import count, ranked_notes, report_notes, unable_notes
 from ragsieve_research.evaluate.prices import Prices
 from ragsieve_research.evaluate.records import NoiseLevel, RecordedRun, RecordTable
 from ragsieve_research.evaluate.stats import (
@@ -102,7 +102,8 @@ class Report:
         name: The runs' names.
         baseline: The system that the others are compared with; empty where there is none.
         headers: The runs' headers.
-        rows: By dataset, `OVERALL` first where several are common, then by noise.
+        rows: By dataset, `OVERALL` first where several are common, then by noise; those of groups
+            of questions (`ragsieve_research.datasets.Entry`) last.
         failures: The ways in which cells failed.
         notes: Warnings against misreading the numbers, one line each.
         prices: Prices that break-even rests on.
@@ -180,7 +181,11 @@ def summarise(
         headers=tuple(run.header for run in runs),
         rows=tuple(rows),
         failures=tuple(failure for cell in cells for failure in _failures(cell)),
-        notes=(*report_notes(cells, base, compared), *unable_notes(run.header for run in runs)),
+        notes=(
+            *report_notes(cells, base, compared),
+            *ranked_notes(run.header for run in runs),
+            *unable_notes(run.header for run in runs),
+        ),
         prices=prices,
     )
 
@@ -248,10 +253,15 @@ def _groups(cells: Sequence[RecordTable]) -> list[_Group]:
             (OVERALL, None, [c for name in common for c in group if c.dataset == name])
             for group in systems.values()
         ]
+    return [*overall, *_singles(cells), *_singles([p for cell in cells for p in cell.parts()])]
+
+
+def _singles(cells: Sequence[RecordTable]) -> list[_Group]:
+    """A row a cell, those of a dataset beside each other, without noise first."""
+    names = list(dict.fromkeys(c.dataset for c in cells))
     single: list[_Group] = [(c.dataset, c.noise, [c]) for c in cells]
-    place = {name: index for index, name in enumerate(names)}
-    single.sort(key=lambda g: (place[g[0]], g[1] is not None, g[1] or NoiseLevel("", 0)))
-    return overall + single
+    single.sort(key=lambda g: (names.index(g[0]), g[1] is not None, g[1] or NoiseLevel("", 0)))
+    return single
 
 
 def _row(

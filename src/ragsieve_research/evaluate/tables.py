@@ -72,6 +72,11 @@ def _questions(row: Row, _: str) -> str:
     return f"{row.questions}{f' ({row.failed} failed)' if row.failed else ''}"
 
 
+def _documents(row: Row, _: str) -> str:
+    mean = row.metrics.get("documents_read")
+    return amount(mean.value) if mean else "–"
+
+
 def _calls(row: Row, _: str) -> str:
     llm, encoder = (row.figure("cost", f"{role}_calls") for role in ("llm", "encoder"))
     return "–" if math.isnan(llm) else f"{amount(llm)} + {amount(encoder)}"
@@ -86,6 +91,7 @@ def _results(report: Report, rows: Sequence[Row]) -> list[Column]:
     return [
         ("n", _questions),
         *_metrics(_measured(report, rows)),
+        ("documents read", _documents),
         *_amounts("cost", **{"compression ×": "compression"}),
         ("filter calls", _calls),
         ("filter tokens", _filter_tokens),
@@ -117,7 +123,7 @@ def _costs(report: Report) -> list[Column]:
         *_amounts("cost", filter_price="filter_price", generator_price="generator_price"),
         ("pays", pays),
         *_amounts("cost", filter_s="filter_seconds", generator_s="generator_seconds"),
-        *_amounts("cost", saved_s="saved_seconds"),
+        *_amounts("cost", saved_s="saved_seconds", **{"TP /s": "throughput"}),
     ]
 
 

@@ -41,7 +41,7 @@ def test_a_run_ends_with_its_report(ragsieve: Command) -> None:
     assert 0 == ended.code
     assert "top-sentences" in ended.out
     assert "difference to all" in ended.out
-    for name in ("run.json", "report.html", "report.md", "report.csv"):
+    for name in ("run.json", "report.html", "report.md", "report.csv", "report.svg"):
         assert Path("runs", "run", name).stat().st_size
 
 

@@ -128,6 +128,31 @@ def test_filters_are_measured_without_a_generator(tmp_path: Path) -> None:
     assert math.isnan(row.figure("cost", "generator_seconds"))
 
 
+def test_groups_of_questions_and_what_was_read_are_in_the_report(tmp_path: Path) -> None:
+    """A metadata's values have rows of their own; documents cut by their place count as unread."""
+    kinds = ["simple", "false_premise", "simple"]
+    asked = [
+        {"question": f"Who is {n}?", "answers": ["Ann"], "documents": ["Ann.", "Bob.", "Cy."]}
+        for n in range(3)
+    ]
+    path = own(
+        tmp_path, *({**q, "metadata": {"kind": k}} for q, k in zip(asked, kinds, strict=True))
+    )
+    first = BenchSystem(name="top-documents", label="first", options={"k": 1})
+    data = [Data(name=str(path), groups=("kind",))]
+    config = replace(ONE, systems=[*ONE.systems, first], data=data, latency=1)
+    run(tmp_path / "run", config, ScriptedLLM(lambda _: "Ann"))
+    rows = summarise([load_run(tmp_path / "run")]).rows
+
+    assert {("mine", 3), ("mine: simple", 2), ("mine: false_premise", 1)} == {
+        (row.dataset, row.questions) for row in rows
+    }
+    assert [3, 1] == [row.metrics["documents_read"].value for row in rows[:2]]
+    assert rows[0].figure("cost", "throughput") == pytest.approx(
+        1 / rows[0].figure("cost", "generator_seconds")
+    )
+
+
 def test_a_damaged_header_is_written_anew(tmp_path: Path) -> None:
     """A power cut leaves zeros: the records go on."""
     run(tmp_path, ONE)

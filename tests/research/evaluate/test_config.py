@@ -130,6 +130,11 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
             "poisoned must be false where the run has noise",
         ),
         (
+            "[[data]]\nname = 'x'\nrank = 'bm25'\n[noise]\nkinds = ['random']\nshares = [0]\n"
+            + PLAIN,
+            "rank and documents must be left out where the run has noise",
+        ),
+        (
             "[noise]\nkinds = ['random']\nshares = [2]\n" + PLAIN,
             r"noise.shares\[0\] must be .* 1\], got 2",
         ),

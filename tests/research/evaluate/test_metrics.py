@@ -53,6 +53,7 @@ def test_all_that_applies_is_measured() -> None:
         "sentence_recall": 1.0,
         "sentence_precision": 1.0,
         "answer_present": 1.0,
+        "documents_read": 1.0,
         "tokens_kept": 4 / 7,
         "tokens": 4.0,
     } == values
@@ -65,7 +66,7 @@ def test_every_metric_is_in_the_table_under_its_name() -> None:
         assert metric.summary
         assert metric.better in ("higher", "lower")
         assert metric.group in ("answer", "evidence", "cost")
-    assert {"hallucination", "missing", "tokens_kept", "tokens"} == {
+    assert {"hallucination", "missing", "documents_read", "tokens_kept", "tokens"} == {
         metric.name for metric in METRICS.values() if metric.better == "lower"
     }
 
@@ -217,4 +218,5 @@ def test_real_questions_can_be_measured(records: dict[str, list[Example]]) -> No
 
             assert bool(question.answers) == ("accuracy" in values), name
             assert not question.answers or 1.0 == values["accuracy"] == values["exact_match"], name
-            assert all(0 <= v <= 1 for n, v in values.items() if n not in ("tokens", "crag_score"))
+            counts = ("tokens", "documents_read", "crag_score")
+            assert all(0 <= v <= 1 for n, v in values.items() if n not in counts)

@@ -58,6 +58,24 @@ def test_false_documents_stand_among_the_others(tmp_path: Path, key: str) -> Non
     assert {"Sung by the Bees.", "Sung by the Ants."} == {*texts(example)} - {*OWN}
 
 
+def test_documents_without_an_order_are_ranked_by_words(tmp_path: Path) -> None:
+    """Where the table says so, or the run; for all systems, before the first ones are taken."""
+    rows = [
+        {"id": "q", "question": "Who sang Summer Breeze?", "documents": [*OWN, "Summer Breeze."]}
+    ]
+    for name in ("hotpotqa", "nq"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(rows[0]))
+    given = ["Sung by Seals.", "A light wind."]
+    cases = [
+        (Data(name="hotpotqa", documents=2), ["Summer Breeze.", "Sung by Seals."]),
+        (Data(name="hotpotqa", documents=2, rank="given"), given),
+        (Data(name="nq", documents=2), given),
+        (Data(name="nq", documents=1, rank="bm25"), ["Summer Breeze."]),
+    ]
+
+    assert [kept for _, kept in cases] == [texts(asked(d, tmp_path)[0]) for d, _ in cases]
+
+
 def test_no_id_tells_what_is_false(tmp_path: Path) -> None:
     """Ids and ranks are the places."""
     (example,) = asked(file(tmp_path, {"poisoned_documents": FALSE}))
