@@ -8,9 +8,12 @@ whose documents hold the evidence count. Evidence is a sentence with a gold answ
 answer is yes or no or none is given, a sentence that the data set marks. First table: how scorers
 rank a question's sentences (AUC), how often the best is evidence, and the share of words above the
 highest threshold at which the evidence survives in 95% of the questions. Second table: what whole
-systems keep; ``--peers`` adds others, as they are by default, on MiniLM (LangChain's filter keeps
-20 documents, which is all of them in most sets). Third table, by ``--ranking``: documents ranked
-by the pruner's probability of the passage, by cosine and by BM25, against labels of documents; all
+systems keep: of the words, of the evidence (any of it; all that the data set marks, where it marks
+some), and of the words of another question's documents, which answer nothing. ``--peers`` adds
+others, as they are by default, on MiniLM (LangChain's filter keeps 20 documents, which is all of
+them in most sets). ``--one-by-one`` also filters each document by itself, with ``min_keep=0``.
+``--part validation`` measures what thresholds are fitted on. Third table, by ``--ranking``:
+documents ranked by the probability of the passage, by cosine and by BM25, against labels; all
 questions of noveleval count, whose test part has seven. An empty ``--sets`` leaves that one alone.
 Intervals are 95% bootstrap intervals over questions.
 """
@@ -20,7 +23,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -35,7 +39,7 @@ from ragsieve.models.fake import echo
 from ragsieve.pipeline import Pipeline, Stage, System, as_documents
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.text import contains_answer, normalise
-from ragsieve.types import Example, Query, Segment
+from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research import datasets
 from ragsieve_research.datasets.parts import part_of
 from ragsieve_research.evaluate.evidence import gold_sentences
@@ -51,37 +55,38 @@ MARKED = ("multihoprag", "clapnq")  # sets whose answers are not found word for 
 RANKED = ("noveleval", "hotpotqa", "multihoprag")  # sets whose documents are labelled
 PEERS = ("top-sentences", "langchain-embeddings-filter", "llama-index-sentence-optimizer", "all")
 KEPT = 0.95  # survival at which the words of a ranking are counted
+STRANGERS = 40  # questions of a set that are also asked of another one's documents
+SHOWN = {"survival": "survives", "all": "all of it", "words": "words", "none": "nothing answers"}
+Filter = Callable[[Query, Sequence[Document]], Sequence[Segment]]
 
 
 class Question(NamedTuple):
-    """A question, its documents' sentences, and which of them are evidence."""
+    """A question, its documents' sentences, which of them are evidence, and which are marked."""
 
     example: Example
     sentences: list[Segment]
     evidence: np.ndarray  # (n_sentences,), bool
+    marked: np.ndarray  # (n_sentences,), bool
 
 
-def questions(name: str, folder: Path, limit: int | None) -> list[Question]:
-    """Test questions whose documents hold the evidence."""
+def questions(name: str, folder: Path, limit: int | None, part: str = "test") -> list[Question]:
+    """Questions of a part whose documents hold the evidence."""
     examples = (example for _, example in datasets.load(name, folder=folder).examples())
-    tested = (example for example in examples if part_of(example.query.text) == "test")
+    tested = (example for example in examples if part_of(example.query.text) == part)
     return list(itertools.islice(filter(None, map(labelled, tested)), limit))
 
 
 def labelled(example: Example) -> Question | None:
     documents = as_documents(example.documents)
     sentences = split.Sentences()(example.query, [Segment.whole(d) for d in documents])
-    marked = {d.id: gold_sentences(d) for d in documents}
+    spans = {d.id: gold_sentences(d) for d in documents}
+    marked = np.array(
+        [any(a < s.end and s.start < b for a, b in spans[s.document.id]) for s in sentences], bool
+    )
     answers = named(example)
-
-    def is_evidence(segment: Segment) -> bool:
-        if answers:
-            return contains_answer(segment.text, answers)
-        spans = marked[segment.document.id]
-        return any(a < segment.end and segment.start < b for a, b in spans)
-
-    evidence = np.array([is_evidence(s) for s in sentences], bool)
-    return Question(example, sentences, evidence) if evidence.any() else None
+    holding = np.array([contains_answer(s.text, answers) for s in sentences], bool)
+    evidence = holding if answers else marked
+    return Question(example, sentences, evidence, marked) if evidence.any() else None
 
 
 def named(example: Example) -> list[str]:
@@ -94,11 +99,42 @@ def named(example: Example) -> list[str]:
 def survives(question: Question, kept: Sequence[Segment]) -> bool:
     if answers := named(question.example):
         return any(contains_answer(s.text, answers) for s in kept)
-    gold = itertools.compress(question.sentences, question.evidence)
-    return any(
-        k.document.id == s.document.id and k.start < s.end and s.start < k.end
-        for s, k in itertools.product(gold, kept)
-    )
+    return any(covered(question, kept))
+
+
+def complete(question: Question, kept: Sequence[Segment]) -> bool | None:
+    """Whether something of each marked sentence is kept; None where none is marked."""
+    return all(covered(question, kept)) if question.marked.any() else None
+
+
+def covered(question: Question, kept: Sequence[Segment]) -> Iterator[bool]:
+    """Of each marked sentence, whether something of it is kept."""
+    for s in itertools.compress(question.sentences, question.marked):
+        yield any(
+            k.document.id == s.document.id and k.start < s.end and s.start < k.end for k in kept
+        )
+
+
+def strangers(found: Sequence[Question]) -> Iterator[tuple[Query, list[Document]]]:
+    """Questions with the documents of another one, which do not hold their answer."""
+    for question, other in zip(found, [*found[1:], *found[:1]], strict=True):
+        documents = as_documents(other.example.documents)
+        if not any(contains_answer(d.text, named(question.example)) for d in documents):
+            yield question.example.query, documents
+
+
+def together(system: System) -> Filter:
+    """What a system keeps that gets all documents."""
+    return lambda query, documents: system(query, documents).kept
+
+
+def one_by_one(system: System) -> Filter:
+    """What a system keeps that gets each document by itself."""
+
+    def kept(query: Query, documents: Sequence[Document]) -> Sequence[Segment]:
+        return [s for d in documents for s in system(query, [d]).kept]
+
+    return kept
 
 
 def words(segments: Iterable[Segment]) -> int:
@@ -106,24 +142,35 @@ def words(segments: Iterable[Segment]) -> int:
 
 
 def measured(
-    found: Sequence[Question], scorers: Mapping[str, Stage], systems: Mapping[str, System]
+    found: Sequence[Question], scorers: Mapping[str, Stage], filters: Mapping[str, Filter]
 ) -> dict[str, Any]:
-    """Figures of scorers and systems; all of them read a question before the next one."""
+    """Figures of scorers and filters; all of them read a question before the next one."""
     scores: dict[str, list[np.ndarray]] = {name: [] for name in scorers}
-    kept: dict[str, list[tuple[bool, float]]] = {name: [] for name in systems}
+    kept: dict[str, list[tuple[bool, bool | None, float]]] = {name: [] for name in filters}
     for question in found:
-        query, documents = question.example.query, question.example.documents
-        whole = words([Segment.whole(d) for d in as_documents(documents)])
+        query, documents = question.example.query, as_documents(question.example.documents)
         for name, scorer in scorers.items():
             scores[name].append(np.array([s.score for s in scorer(query, question.sentences)]))
-        for name, system in systems.items():
-            left = system(query, documents).kept
-            kept[name].append((survives(question, left), words(left) / whole))
+        for name, keep in filters.items():
+            left = keep(query, documents)
+            row = survives(question, left), complete(question, left), share(left, documents)
+            kept[name].append(row)
+    others = [*itertools.islice(strangers(found), STRANGERS)]
     figures: dict[str, Any] = {name: ranked(found, values) for name, values in scores.items()}
-    for name, pairs in kept.items():
-        survived, shares = zip(*pairs, strict=True)
-        figures[name] = {"survival": estimate(survived), "words": estimate(shares, exact=False)}
+    for name, rows in kept.items():
+        survived, whole, shares = zip(*rows, strict=True)
+        figures[name] = {
+            "survival": estimate(survived),
+            "all": estimate(whole),
+            "words": estimate(shares, exact=False),
+            "none": estimate([share(filters[name](*o), o[1]) for o in others], exact=False),
+        }
     return {"questions": len(found), **figures}
+
+
+def share(kept: Iterable[Segment], documents: Iterable[Document]) -> float:
+    """Of the documents' words, those that are kept."""
+    return words(kept) / words(map(Segment.whole, documents))
 
 
 def ranked(found: Sequence[Question], scores: Sequence[np.ndarray]) -> dict[str, list[float]]:
@@ -141,8 +188,11 @@ def ranked(found: Sequence[Question], scores: Sequence[np.ndarray]) -> dict[str,
 
 
 def estimate(values: Iterable[float | None], *, exact: bool = True) -> list[float]:
-    """Mean and ends of its interval, over the questions to which a measure applies."""
-    mean = interval([np.array([v for v in values if v is not None], float)], exact=exact)
+    """Mean and ends of its interval, over the questions to which a measure applies; else NaN."""
+    known = np.array([v for v in values if v is not None], float)
+    if not known.size:
+        return [math.nan] * 3
+    mean = interval([known], exact=exact)
     return [round(float(v), 4) for v in (mean.value, mean.low, mean.high)]
 
 
@@ -179,6 +229,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--limit", type=int, help="questions of each set")
     parser.add_argument("--pruner", default="pruner", help="as `ragsieve models` names it")
+    parser.add_argument("--part", choices=("validation", "test"), default="test")
+    parser.add_argument("--one-by-one", action="store_true", help="documents alone, too")
     parser.add_argument("--peers", action="store_true", help="cosine and other filters, too")
     parser.add_argument("--ranking", action="store_true", help="rank whole documents, too")
     parser.add_argument("--output", type=Path, help="write the figures as JSON, too")
@@ -200,6 +252,9 @@ def measure(options: argparse.Namespace, pruner: SentencePruner, minilm: Any) ->
     if options.peers:
         scorers["cosine"] = cosine
         systems |= {name: ragsieve.load(name, "fake:echo", minilm) for name in PEERS}
+    filters: dict[str, Filter] = {name: together(system) for name, system in systems.items()}
+    if options.one_by_one:
+        filters["one by one"] = one_by_one(finefilter_one_pass(echo(), pruner, min_keep=0))
     tables: dict[str, Any] = {"retention": {}, "ranking": {}}
 
     def add(table: str, name: str, found: dict[str, Any]) -> None:
@@ -209,14 +264,14 @@ def measure(options: argparse.Namespace, pruner: SentencePruner, minilm: Any) ->
             options.output.write_text(json.dumps({"pruner": pruner.identity, **tables}, indent=1))
 
     for name in options.sets:
-        found = questions(name, options.data, options.limit)
-        add("retention", name, measured(found, scorers, systems))
+        found = questions(name, options.data, options.limit, options.part)
+        add("retention", name, measured(found, scorers, filters))
     documents: dict[str, Stage] = {"pruner": passages(pruner), "cosine": cosine, "BM25": bm25}
     for name in RANKED if options.ranking else ():
         add("ranking", name, ranking(name, options.data, options.limit, documents))
     measures = {"auc": "AUC", "first": "best is evidence", "words": f"words for survival {KEPT}"}
     show(tables["retention"], list(scorers), measures)
-    show(tables["retention"], list(systems), {"survival": "survival", "words": "words kept"})
+    show(tables["retention"], list(filters), SHOWN)
     show(tables["ranking"], list(documents), {"ndcg": "NDCG@10"})
 
 
@@ -230,7 +285,8 @@ def show(figures: Mapping[str, Any], rows: Sequence[str], measures: Mapping[str,
     for row, (key, title) in itertools.product(rows, measures.items()):
         values = [f[row][key] for f in figures.values()]
         cells = [f"{value:.3f} [{low:.2f}, {high:.2f}]" for value, low, high in values]
-        print(f"| {row}: {title} | {' | '.join(cells)} | {np.mean(values, axis=0)[0]:.3f} |")
+        mean = np.mean([value for value, *_ in values if not math.isnan(value)])
+        print(f"| {row}: {title} | {' | '.join(cells)} | {mean:.3f} |")
 
 
 if __name__ == "__main__":
