@@ -51,19 +51,10 @@ class BottleneckOptions(TypedDict, total=False):
 class ChunkragOptions(TypedDict, total=False):
     critic: LLM | None
     reranker: CrossEncoder | None
-    splitter: Stage | None
-    min_similarity: float
-    max_chars: int
-    rewrite: bool
-    retrieval: Literal["hybrid", "dense", "bm25"]
     k: int
-    max_similarity: float
     rating: Literal["scale", "likelihood"]
-    reflection: bool
-    critique: bool
     calibration: str
     threshold: Literal["llm", "statistics"] | float
-    epsilon: float
     max_tokens: int | None
 
 class CompactOptions(TypedDict, total=False):
@@ -84,7 +75,6 @@ class CragOptions(TypedDict, total=False):
     upper: float | None
     lower: float | None
     min_score: float | None
-    sentences: int
     k: int
     max_tokens: int | None
 
@@ -174,13 +164,10 @@ class ProvenceOptions(TypedDict, total=False):
 class PruningragOptions(TypedDict, total=False):
     pages: Literal["few", "many", "hybrid", "sparse"]
     window: int
-    overlap: int
     k: int
     examples: int
-    same_domain: bool
     cot: bool | None
     domain: str
-    memory_first: bool
     max_tokens: int | None
 
 class RankgptOptions(TypedDict, total=False):
@@ -233,13 +220,20 @@ class SelfAskOptions(TypedDict, total=False):
     k: int
     max_tokens: int | None
 
+class SelfCragOptions(TypedDict, total=False):
+    reflection: Literal["tokens", "prompted"]
+    beam: int
+    depth: int
+    threshold: float
+    k: int
+    max_tokens: int | None
+
 class SelfRagOptions(TypedDict, total=False):
     prune: str | Stage | None
     reflection: Literal["tokens", "prompted"]
     beam: int
     depth: int
     threshold: float
-    corrective: bool
     k: int
     max_tokens: int | None
 
@@ -248,7 +242,6 @@ class WinnowragOptions(TypedDict, total=False):
     documents: int
     clusters: int
     rounds: int
-    seed: int
     max_tokens: int | None
     max_calls: int | None
     max_llm_tokens: int | None
@@ -678,7 +671,7 @@ def load(
     embedder: Any = None,
     *,
     pruner: Any = None,
-    options: SelfRagOptions | None = None,
+    options: SelfCragOptions | None = None,
     share: Share = ...,
 ) -> System:
     """Self-rag on what crag makes of each search."""
@@ -690,7 +683,7 @@ def load(
     embedder: Any = None,
     *,
     pruner: Any = None,
-    options: SelfRagOptions | None = None,
+    options: SelfCragOptions | None = None,
     share: Share = ...,
 ) -> System:
     """The same for any LLM: it is prompted for each judgement."""

@@ -35,7 +35,7 @@ from ragsieve.result import Result
 from ragsieve.trace import Usage, record_usage
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.systems.crag import PAPER, crag
-from ragsieve_research.systems.self_crag import self_crag
+from ragsieve_research.systems.self_rag import self_rag
 from tests.named import answer
 
 QUESTION, REWRITE = "Who sang the song?", "singer of the song"
@@ -123,9 +123,7 @@ def test_self_rag_writes_from_what_was_corrected() -> None:
 
     llm = ScriptedLLM(write, choices=lambda _, options: [1.0, *[0.0] * (len(options) - 1)])
     corrected = crag(llm, HashingEmbedder(), evaluator=Evaluator(), fallback=search, **THRESHOLDS)
-    system = self_crag(
-        llm, HashingEmbedder(), prune=corrected.stage, reflection="prompted", depth=1
-    )
+    system = self_rag(llm, HashingEmbedder(), prune=corrected.stage, reflection="prompted", depth=1)
     result = system.ask(QUESTION, [RAIN])
 
     assert result.answer

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
-from ragsieve.integrations.rules import ToolRules
+from ragsieve.integrations.rules import ToolRule, ToolRules
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.wrap import is_concurrent
 from ragsieve.schema import read_toml
@@ -28,9 +28,73 @@ from ragsieve.spec import CUTS, SystemSpec
 _Variable = Annotated[str | None, {"metavar": "NAME"}]
 _JOIN_S = 0.002  # until calls that were answered together have come again
 _KEPT = {**CHANGES, "on_error": {"default": "keep"}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """Tokens of a server.
+
+    Args:
+        token_env: A variable with the bearer tokens to ask.
+        token_file: A file with the bearer tokens to ask for, with white space between.
+    """
+
+    token_env: _Variable = None
+    token_file: Annotated[Path | None, EXISTING_FILE] = None
+
+    def tokens(self) -> tuple[str, ...]:
+        """Those that may ask; all where there is none."""
+        tokens = secret("--token-env", self.token_env).split()
+        if self.token_file:
+            tokens += self.token_file.read_text(encoding="utf-8", errors="replace").split()
+            if not tokens:
+                raise InputError(
+                    f"--token-file must hold a token, got none in {str(self.token_file)!r}"
+                )
+        for token in tokens:
+            if not re.fullmatch("[!-~]{8,}", token):
+                raise InputError("a token must be 8 or more printable ASCII characters (not shown)")
+        return tuple(tokens)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chats:
+    """Where chats go, and what of them is filtered.
+
+    Args:
+        upstream: Where chats are forwarded to, with its /v1.
+        upstream_key_env: A variable with the upstream's key.
+        filter_tools: In chats, filter results of tools with such names, as 'web_*'; '*' for all.
+        tool_rules: TOML with a table [[tools]] for each rule, which come before --filter-tools.
+    """
+
+    upstream: Annotated[str | None, {"metavar": "URL"}] = None
+    upstream_key_env: _Variable = None
+    filter_tools: Annotated[tuple[str, ...], {"metavar": "PATTERN"}] = ()
+    tool_rules: Annotated[Path | None, EXISTING_FILE] = None
+
+    def __post_init__(self) -> None:
+        if (self.filter_tools or self.tool_rules) and not self.upstream:
+            raise InputError("--filter-tools and --tool-rules go with --upstream")
+        if self.upstream_key_env and not self.upstream:
+            raise InputError("--upstream-key-env goes with --upstream")
+
+    def server(self) -> Upstream | None:
+        """The server that chats are forwarded to."""
+        key = secret("--upstream-key-env", self.upstream_key_env)
+        return Upstream(base_url=self.upstream, api_key=key) if self.upstream else None
+
+    def rules(self) -> tuple[str | ToolRule, ...]:
+        """Rules and names of the tools whose results are filtered."""
+        rules = read_toml(ToolRules, self.tool_rules).tools if self.tool_rules else ()
+        return (*rules, *self.filter_tools)
+
+
 _PARAMS = [
     *options_of(SystemSpec, ("system",), _KEPT),
     *options_of(Limits, ("workers",), prefix="limit_"),
+    *options_of(Access),
+    *options_of(Chats),
 ]
 
 
@@ -42,12 +106,6 @@ def serve_command(
     ] = ("finefilter",),
     host: str = "127.0.0.1",
     port: Annotated[int, click.IntRange(0, 65535)] = 8000,
-    token_env: _Variable = None,
-    token_file: Annotated[Path | None, EXISTING_FILE] = None,
-    upstream: Annotated[str | None, {"metavar": "URL"}] = None,
-    upstream_key_env: _Variable = None,
-    filter_tools: Annotated[tuple[str, ...], {"metavar": "PATTERN"}] = (),
-    tool_rules: Annotated[Path | None, EXISTING_FILE] = None,
     workers: Annotated[int, COUNT] = 16,
     strict_models: bool = False,
     **options: Any,
@@ -71,24 +129,16 @@ def serve_command(
             name, the first is the default.
         host: The address to listen at.
         port: 0 for a free one.
-        token_env: A variable with the bearer tokens to ask.
-        token_file: A file with the bearer tokens to ask for, with white space between.
-        upstream: Where chats are forwarded to, with its /v1.
-        upstream_key_env: A variable with the upstream's key.
-        filter_tools: In chats, filter results of tools with such names, as 'web_*'; '*' for all.
-        tool_rules: TOML with a table [[tools]] for each rule, which come before --filter-tools.
         workers: Requests at once.
         strict_models: Refuse rerank requests for unknown models.
     """
-    if (filter_tools or tool_rules) and not upstream:
-        raise InputError("--filter-tools and --tool-rules go with --upstream")
-    rules = read_toml(ToolRules, tool_rules).tools if tool_rules else ()
+    chats, access = from_options(Chats, options), from_options(Access, options)
     settings = Settings(
         limits=replace(from_options(Limits, options, prefix="limit_"), workers=workers),
-        tokens=(tokens := _tokens(token_env, token_file)),
+        tokens=(tokens := access.tokens()),
         hosts=_hosts(host, tokens),
-        upstream=_upstream(upstream, upstream_key_env),
-        filter_tools=(*rules, *filter_tools),
+        upstream=chats.server(),
+        filter_tools=chats.rules(),
         strict_models=strict_models,
         warm=True,
     )
@@ -139,25 +189,6 @@ def _hosts(host: str, tokens: Sequence[str]) -> tuple[str, ...]:
     if not tokens:
         warn(f"all who reach {host} may ask: set --token-env or --token-file")
     return ()
-
-
-def _upstream(url: str | None, key_env: str | None) -> Upstream | None:
-    if key_env and not url:
-        raise InputError("--upstream-key-env goes with --upstream")
-    key = secret("--upstream-key-env", key_env)
-    return Upstream(base_url=url, api_key=key) if url else None
-
-
-def _tokens(variable: str | None, file: Path | None) -> tuple[str, ...]:
-    tokens = secret("--token-env", variable).split()
-    if file:
-        tokens += file.read_text(encoding="utf-8", errors="replace").split()
-        if not tokens:
-            raise InputError(f"--token-file must hold a token, got none in {str(file)!r}")
-    for token in tokens:
-        if not re.fullmatch("[!-~]{8,}", token):
-            raise InputError("a token must be 8 or more printable ASCII characters (not shown)")
-    return tuple(tokens)
 
 
 def _loopback(host: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,29 +25,64 @@ from ragsieve.cli.base import (
     table,
     watched,
 )
-from ragsieve.cli.signature import command
+from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.documents import as_documents
-from ragsieve.models.sharing import sharing
+from ragsieve.models.sharing import Share, sharing
 from ragsieve.questions import lines, parse_record
 from ragsieve.score.embedding import Cosine
 from ragsieve.score.pruner import Pruner
 from ragsieve_research.train.targets import Annotator, LabelCounts
 
 
-@command("annotate", short_help="Label questions for training.")
+@dataclass(frozen=True, kw_only=True)
+class Labelling:
+    """What labels are made by.
+
+    Args:
+        llm: The generator; see `ragsieve ask --help`.
+        embedder: Ranks clues; see `ragsieve ask --help`.
+        pruner: Rank all sentences by it, not the clues alone, by cosine.
+        epsilon: Sentences at most this cosine distance from one with an answer are clues, too.
+        max_clues: Of a question at most.
+    """
+
+    llm: str = "smollm2"
+    embedder: str = "minilm"
+    pruner: str | None = None
+    epsilon: Annotated[float, click.FloatRange(0, 2)] = 0.0
+    max_clues: Annotated[int, COUNT] = 20
+
+    def __post_init__(self) -> None:
+        models.check(self.llm, "LLM")
+        models.check(self.embedder, "embedder")
+        if self.pruner is not None:
+            models.check(self.pruner, "sentence pruner")
+
+    @property
+    def label(self) -> str:
+        """What labels depend on."""
+        known = {k: v for k, v in asdict(self).items() if v is not None}
+        return " ".join(["annotate", *(f"{k}={v}" for k, v in known.items())])
+
+    def annotator(self, share: Share) -> Annotator:
+        """Labels a question."""
+        near: Any = share(models.defer(self.embedder)) if self.epsilon or not self.pruner else None
+        ranker = Pruner(share(models.defer(self.pruner))) if self.pruner else Cosine(near)
+        reader = Reader(share(models.defer(self.llm)))
+        every = bool(self.pruner)
+        return Annotator(reader, ranker, near, self.epsilon, self.max_clues, every=every)
+
+
+@command("annotate", short_help="Label questions for training.", params=options_of(Labelling))
 def annotate_command(
     source: Annotated[Path, EXISTING_FILE],
     output: Annotated[Path, FILE],
     *,
-    llm: str = "smollm2",
-    embedder: str = "minilm",
-    pruner: str | None = None,
-    epsilon: Annotated[float, click.FloatRange(0, 2)] = 0.0,
-    max_clues: Annotated[int, COUNT] = 20,
     limit: Count = None,
     workers: Workers = WORKERS,
     cache: Cache = None,
     show: Annotated[int, click.IntRange(0)] = 0,
+    **options: Any,
 ) -> int:
     """Label questions with what FineFilter's parts learn, by the generator's own word.
 
@@ -58,28 +94,14 @@ def annotate_command(
       ragsieve annotate questions.jsonl labels.jsonl --llm openai:NAME --epsilon 0.1
 
     Args:
-        llm: The generator; see `ragsieve ask --help`.
-        embedder: Ranks clues; see `ragsieve ask --help`.
-        pruner: Rank all sentences by it, not the clues alone, by cosine.
-        epsilon: Sentences at most this cosine distance from one with an answer are clues, too.
-        max_clues: Of a question at most.
         limit: Only the first questions.
         show: Print so many labelled questions.
     """
-    models.check(llm, "LLM")
-    models.check(embedder, "embedder")
-    if pruner is not None:
-        models.check(pruner, "sentence pruner")
-    parts = [f"llm={llm}", f"embedder={embedder}", f"epsilon={epsilon}", f"max_clues={max_clues}"]
-    parts += [f"pruner={pruner}"] if pruner is not None else []
+    labelling = from_options(Labelling, options)
     summary, failed = LabelCounts(), 0
-    batch = Batch(source, output, label=" ".join(["annotate", *parts]))
+    batch = Batch(source, output, label=labelling.label)
     with batch, sharing(workers, cache=cache) as share:
-        near: Any = share(models.defer(embedder)) if epsilon or not pruner else None
-        ranker = Pruner(share(models.defer(pruner))) if pruner else Cosine(near)
-        reader = Reader(share(models.defer(llm)))
-        annotator = Annotator(reader, ranker, near, epsilon, max_clues, every=bool(pruner))
-        done = batch.run(annotator, workers=workers, limit=limit)
+        done = batch.run(labelling.annotator(share), workers=workers, limit=limit)
         for one in watched(done, batch.total(limit), str(source)):
             failed += bool(one.error)
             if not one.error:

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
+from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, CrossEncoder, Embedder, SentencePruner
-from ragsieve.pipeline import Pipeline, System
-from ragsieve.systems.base import system
-from ragsieve.text import safe
-from ragsieve.types import Query, Segment
+from ragsieve.models.cache import Cached
+from ragsieve.pipeline import Pipeline, Source, System
+from ragsieve.retriever import AnySource, as_source
+from ragsieve.systems.base import preset, system
+from ragsieve.text import safe, unsure
+from ragsieve.trace import note
+from ragsieve.types import Query, Segment, StageResult
 from ragsieve_research.answer.agent import Agent
 from ragsieve_research.answer.critic import Critic, Judge
+from ragsieve_research.answer.reasoning import Reasoning
 from ragsieve_research.select.extract import Extract
-from ragsieve_research.systems.chunkrag import chunkrag
+from ragsieve_research.systems.chunkrag import Parts, composed, dense, sparse
 from ragsieve_research.systems.cluster import Merged
 from ragsieve_research.systems.debate import Debate, Member
+from ragsieve_research.systems.pruningrag import pruning
 from ragsieve_research.systems.winnowrag import Winnow
 
 Clustering = Literal["query", "random"]
 Merging = Literal["strategic", "random"]
+Chunks = Literal["semantic", "fixed"]
+Retrieval = Literal["hybrid", "dense", "bm25"]
+Without = Literal["", "rewriting", "reflection", "critique"]
 
 FIXED = 100  # tokens of a chunk of fixed size: about as long as 500 characters
 
@@ -74,31 +82,119 @@ class RandomK:
         return select.TopK(k)(query, segments)
 
 
-@system("chunkrag-fixed", needs="LLM, embedder, sentence pruner", paper="arXiv 2410.19572")
-def chunkrag_fixed(
+@system("chunkrag-ablated", needs="LLM, embedder, sentence pruner", paper="arXiv 2410.19572")
+def chunkrag_ablated(
     llm: LLM,
     embedder: Embedder,
     pruner: SentencePruner | None = None,
     *,
+    critic: LLM | None = None,
     reranker: CrossEncoder | None = None,
+    chunks: Chunks = "semantic",
+    retrieval: Retrieval = "hybrid",
+    without: Without = "",
     max_tokens: int | None = None,
 ) -> System:
-    """ChunkRAG with chunks of 100 tokens in place of semantic ones; for `bench`.
+    """ChunkRAG with one part left out, or another in its place; for `bench`.
 
     Args:
-        llm: See `ragsieve_research.systems.chunkrag.chunkrag`, as for what follows.
+        llm: See `ragsieve_research.systems.chunkrag.chunkrag`, as for what is not said here.
         embedder: Ranks the chunks.
         pruner: Orders what is read.
-        reranker: Orders it in its place.
+        critic: Rates by itself; ``llm`` where None.
+        reranker: Orders what is read in place of the ``pruner``.
+        chunks: ``"fixed"``: of 100 tokens.
+        retrieval: What ranks the chunks: both by rank fusion, or one alone.
+        without: What is left out.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
-        InputError: If ``max_tokens`` is negative.
+        InputError: If an option breaks its rule.
     """
-    windows = split.Windows(llm, max_tokens=FIXED)
-    return chunkrag(
-        llm, embedder, pruner, reranker=reranker, splitter=windows, max_tokens=max_tokens
+    check_choice(Chunks, chunks=chunks)
+    check_choice(Retrieval, retrieval=retrieval)
+    check_choice(Without, without=without)
+    embedder = Cached(embedder)
+    parts = Parts.of(llm, embedder, critic)
+    if chunks == "fixed":
+        parts = replace(parts, chunks=split.Windows(llm, max_tokens=FIXED))
+    if retrieval != "hybrid":
+        parts = replace(parts, ranked=dense(embedder) if retrieval == "dense" else sparse())
+    if without == "rewriting":
+        parts = replace(parts, rewriter=None)
+    ratings = tuple(rating for rating in parts.ratings if rating.name != without)
+    return composed(
+        replace(parts, ratings=ratings),
+        llm,
+        embedder,
+        ordering=reranker or pruner,
+        max_tokens=max_tokens,
     )
+
+
+preset("chunkrag-fixed", chunkrag_ablated, "ChunkRAG with chunks of 100 tokens", chunks="fixed")
+
+
+@system("pruningrag-ablated", needs="LLM, embedder", paper="arXiv 2409.13694")
+def pruningrag_ablated(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    source: AnySource | None = None,
+    window: int = 200,
+    overlap: int = 0,
+    examples: int = 3,
+    same_domain: bool = False,
+    cot: bool | None = None,
+    memory_first: bool = False,
+    max_tokens: int | None = None,
+) -> System:
+    """PruningRAG with overlapping windows, examples of one domain, or memory first; for `bench`.
+
+    Args:
+        llm: See `ragsieve_research.systems.pruningrag.pruningrag`, as for what is not said here.
+        embedder: Ranks windows, and guesses the question's domain.
+        source: The sources, or one.
+        window: Tokens of a window.
+        overlap: Tokens that it shares with the one before.
+        examples: Worked examples, from 0 to 3.
+        same_domain: Whether they are of the question's own domain.
+        cot: Whether the model reasons before it answers.
+        memory_first: Whether the source is asked only where the model does not know by itself.
+        max_tokens: Budget of the context, in the generator's tokens.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+    embedder = Cached(embedder)
+    reader = Reasoning(llm, embedder, examples=examples, same_domain=same_domain, cot=cot)
+    windows = split.Windows(llm, max_tokens=window, overlap=overlap)
+    if memory_first and source is not None:
+        source = MemoryFirst(reader, as_source(source))
+    return System(pruning(embedder, windows), reader, max_tokens, source)
+
+
+@dataclass(frozen=True)
+class MemoryFirst:
+    """A source that is asked only where the model by itself does not know, or is not readable.
+
+    Args:
+        reader: Answers without evidence; where it does, that is the question's answer.
+        source: Asked where the answer is that it is not known.
+
+    Source: PruningRAG (arXiv 2409.13694), table 3, "LLM → …".
+    """
+
+    reader: Reasoning
+    source: Source
+
+    def __call__(self, query: Query, /) -> list[Segment]:
+        answer, readable = self.reader.read(query, ())
+        if not readable or unsure(answer.text):
+            note(f"the model by itself does not know, so the source is asked: {answer.text!r:.80}")
+            return self.source(query)
+        note("the model answered by itself: no source was asked")
+        return StageResult(answer=answer)
 
 
 @system("winnowrag-ablated", needs="LLM, embedder", paper="arXiv 2511.04700v1")
@@ -157,10 +253,8 @@ class AblatedWinnow(Winnow):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, kind in (("clustering", Clustering), ("merging", Merging)):
-            if getattr(self, name) not in get_args(kind):
-                known = " or ".join(map(repr, get_args(kind)))
-                raise InputError(f"{name} must be {known}, got {getattr(self, name)!r}")
+        check_choice(Clustering, clustering=self.clustering)
+        check_choice(Merging, merging=self.merging)
 
     def debate(self, query: Query, segments: Sequence[Segment]) -> Debate:
         """A debate with the random parts."""

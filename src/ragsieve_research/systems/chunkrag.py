@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from ragsieve import score, select
@@ -24,7 +25,6 @@ from ragsieve_research.score.judge import Critique, Reflection, Relevance
 from ragsieve_research.score.likelihood import Likelihood
 from ragsieve_research.select.adaptive import Adaptive
 
-Retrieval = Literal["hybrid", "dense", "bm25"]
 Rating = Literal["scale", "likelihood"]
 Threshold = Literal["llm", "statistics"] | float
 
@@ -38,6 +38,45 @@ class InHand(Pipeline):
         return super().__call__(query, segments)
 
 
+@dataclass(frozen=True)
+class Parts:
+    """The parts of ChunkRAG that its ablations leave out or replace.
+
+    Args:
+        chunks: Cuts documents in hand.
+        ranked: Ranks the chunks.
+        rewriter: Gives another wording of the question to search by; none where None.
+        ratings: Rate each chunk; their mean counts.
+    """
+
+    chunks: Stage
+    ranked: Scorer
+    rewriter: Rewrite | None
+    ratings: tuple[Scorer, ...]
+
+    @classmethod
+    def of(
+        cls, llm: LLM, embedder: Embedder, critic: LLM | None = None, rating: Rating = "scale"
+    ) -> Parts:
+        """The paper's; see `chunkrag`."""
+        check_choice(Rating, rating=rating)
+        hybrid = Hybrid((dense(embedder), sparse()), (0.5, 0.5))
+        if rating == "likelihood":
+            return cls(split.Semantic(embedder), hybrid, None, (Likelihood(llm),))
+        ratings = (Relevance(llm), Reflection(llm), Critique(critic or llm))
+        return cls(split.Semantic(embedder), hybrid, Rewrite(llm), ratings)
+
+
+def dense(embedder: Embedder) -> Scorer:
+    """Ranks chunks by the embedder alone."""
+    return score.Cosine(embedder, titles=False)
+
+
+def sparse() -> Scorer:
+    """Ranks chunks by BM25 alone."""
+    return score.BM25(titles=False)
+
+
 @system("chunkrag", needs="LLM, embedder, sentence pruner", paper="arXiv 2410.19572")
 def chunkrag(
     llm: LLM,
@@ -47,19 +86,10 @@ def chunkrag(
     critic: LLM | None = None,
     reranker: CrossEncoder | None = None,
     source: AnySource | None = None,
-    splitter: Stage | None = None,
-    min_similarity: float = 0.7,
-    max_chars: int = 500,
-    rewrite: bool = True,
-    retrieval: Retrieval = "hybrid",
     k: int = 20,
-    max_similarity: float = 0.9,
     rating: Rating = "scale",
-    reflection: bool = True,
-    critique: bool = True,
     calibration: str = "",
     threshold: Threshold = "llm",
-    epsilon: float = 0.01,
     max_tokens: int | None = None,
 ) -> System:
     """Have an LLM and a critic rate semantic chunks; keep those above a threshold for the scores.
@@ -78,21 +108,12 @@ def chunkrag(
             does, or where there is none the mean of the ratings.
         source: Finds chunks where there are no documents in hand, as an index does; how they are
             cut, ranked and how many they are is its own.
-        splitter: Cuts documents into chunks; `split.Semantic` where None.
-        min_similarity: See `split.Semantic`; so for ``max_chars``.
-        max_chars: Of a semantic chunk.
-        rewrite: Whether another wording of the question searches.
-        retrieval: What ranks the chunks: both by rank fusion, or one alone.
         k: So many of the best chunks are rated (not in the paper).
-        max_similarity: TF-IDF cosine from which the later of two chunks goes.
         rating: How models rate: on a scale, or, where they are too small for that, by how probable
-            a chunk makes the question; then there is neither reflection nor critique.
-        reflection: Whether the LLM may correct its rating.
-        critique: Whether the critic rates, too; else it is not asked.
+            a chunk makes the question; then there is neither rewriting, reflection nor critique.
         calibration: A file of ``ragsieve scorers --calibrate`` for these ratings by these models:
             makes of their mean the probability that a chunk helps; none where empty.
         threshold: Proposed by the LLM, by the rule for scores that bunch, or a fixed score.
-        epsilon: See `select.Adaptive`.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
@@ -101,31 +122,16 @@ def chunkrag(
     Source: ChunkRAG (arXiv 2410.19572).
     """
     embedder = Cached(embedder)
-    semantic = split.Semantic(embedder, min_similarity=min_similarity, max_chars=max_chars)
-    rewriter = Rewrite(llm) if rewrite else None
-    ranked = _ranked(embedder, retrieval)
-    ordering = reranker or pruner
-    ratings = _ratings(llm, (critic or llm) if critique else None, rating, reflection)
-    return System(
-        Pipeline(
-            InHand(
-                splitter or semantic,
-                Rewritten(rewriter, ranked) if rewriter else ranked,
-                select.TopK(k),
-            ),
-            more.Distinct(max_similarity=max_similarity),
-            score.Cosine(embedder, titles=False),
-            select.Order("score"),
-            *ratings,
-            Mean(tuple(rating.name for rating in ratings)),
-            *((Calibrated.load(calibration, ratings),) if calibration else ()),
-            _cut(llm, threshold, epsilon),
-            *((score.Pair(ordering),) if ordering else ()),
-            select.Order("ends"),
-        ),
-        Reader(llm, prompt="reader_only"),
-        max_tokens,
-        source if rewriter is None or source is None else Rewritten(rewriter, as_source(source)),
+    return composed(
+        Parts.of(llm, embedder, critic, rating),
+        llm,
+        embedder,
+        ordering=reranker or pruner,
+        source=source,
+        k=k,
+        calibration=calibration,
+        threshold=threshold,
+        max_tokens=max_tokens,
     )
 
 
@@ -136,32 +142,50 @@ preset(
     calls="loglik",
     rating="likelihood",
     threshold="statistics",
-    rewrite=False,
 )
 
 
-def _ranked(embedder: Embedder, retrieval: Retrieval) -> Scorer:
-    check_choice(Retrieval, retrieval=retrieval)
-    dense, bm25 = score.Cosine(embedder, titles=False), score.BM25(titles=False)
-    if retrieval == "hybrid":
-        return Hybrid((dense, bm25), (0.5, 0.5))
-    return dense if retrieval == "dense" else bm25
+def composed(
+    parts: Parts,
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    ordering: CrossEncoder | SentencePruner | None = None,
+    source: AnySource | None = None,
+    k: int = 20,
+    calibration: str = "",
+    threshold: Threshold = "llm",
+    max_tokens: int | None = None,
+) -> System:
+    """ChunkRAG of these parts; see `chunkrag`, whose ``reranker`` or ``pruner`` is ``ordering``."""
+    rewriter, ratings = parts.rewriter, parts.ratings
+    return System(
+        Pipeline(
+            InHand(
+                parts.chunks,
+                Rewritten(rewriter, parts.ranked) if rewriter else parts.ranked,
+                select.TopK(k),
+            ),
+            more.Distinct(),
+            score.Cosine(embedder, titles=False),
+            select.Order("score"),
+            *ratings,
+            Mean(tuple(rating.name for rating in ratings)),
+            *((Calibrated.load(calibration, ratings),) if calibration else ()),
+            _cut(llm, threshold),
+            *((score.Pair(ordering),) if ordering else ()),
+            select.Order("ends"),
+        ),
+        Reader(llm, prompt="reader_only"),
+        max_tokens,
+        source if rewriter is None or source is None else Rewritten(rewriter, as_source(source)),
+    )
 
 
-def _ratings(llm: LLM, critic: LLM | None, rating: Rating, reflection: bool) -> tuple[Scorer, ...]:
-    check_choice(Rating, rating=rating)
-    if rating == "likelihood":
-        return (Likelihood(llm),)
-    ratings: list[Scorer] = [Relevance(llm)]
-    ratings += [Reflection(llm)] if reflection else []
-    ratings += [Critique(critic)] if critic else []
-    return tuple(ratings)
-
-
-def _cut(llm: LLM, threshold: Threshold, epsilon: float) -> Stage:
+def _cut(llm: LLM, threshold: Threshold) -> Stage:
     if threshold in ("llm", "statistics"):
         proposing = llm if threshold == "llm" else None
-        return Adaptive(proposing, epsilon)
+        return Adaptive(proposing)
     if not isinstance(threshold, int | float):
         raise InputError(f"threshold must be 'llm', 'statistics' or a score, got {threshold!r}")
     return select.Threshold(threshold, min_keep=1)

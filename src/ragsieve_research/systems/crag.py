@@ -165,7 +165,6 @@ def crag(
     upper: float | None = None,
     lower: float | None = None,
     min_score: float | None = None,
-    sentences: int = 3,
     k: int = 5,
     max_tokens: int | None = None,
 ) -> System:
@@ -188,7 +187,6 @@ def crag(
             a probability.
         lower: Score below which all documents make it incorrect; 0.3.
         min_score: Score below which a strip goes; 0.3.
-        sentences: Of a strip.
         k: At most so many strips stay, as they stand in the documents.
         max_tokens: Budget of the context, in the generator's tokens.
 
@@ -214,7 +212,7 @@ def crag(
         Pipeline(
             judge,
             JudgedEvidence(cuts.upper, cuts.lower, search),
-            Strips(sentences),
+            Strips(),
             judge,
             select.Threshold(cuts.min_score),
             select.TopK(k),

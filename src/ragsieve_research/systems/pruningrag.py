@@ -10,11 +10,9 @@ from ragsieve import score, select, split
 from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
-from ragsieve.pipeline import Pipeline, Source, Stage, System
-from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
+from ragsieve.pipeline import Pipeline, Stage, System
+from ragsieve.retriever import SOURCE_KEY, AnySource
 from ragsieve.systems.base import system
-from ragsieve.text import unsure
-from ragsieve.trace import note
 from ragsieve.types import Query, Segment, StageResult
 from ragsieve_research.answer.reasoning import Reasoning
 from ragsieve_research.retrieve.route import RECORD
@@ -70,29 +68,6 @@ class FewerPages:
         return select.TopK(PAGES)(query, score.BM25()(query, segments))
 
 
-@dataclass(frozen=True)
-class MemoryFirst:
-    """A source that is asked only where the model by itself does not know, or is not readable.
-
-    Args:
-        reader: Answers without evidence; where it does, that is the question's answer.
-        source: Asked where the answer is that it is not known.
-
-    Source: PruningRAG (arXiv 2409.13694), table 3, "LLM → …".
-    """
-
-    reader: Reasoning
-    source: Source
-
-    def __call__(self, query: Query, /) -> list[Segment]:
-        answer, readable = self.reader.read(query, ())
-        if not readable or unsure(answer.text):
-            note(f"the model by itself does not know, so the source is asked: {answer.text!r:.80}")
-            return self.source(query)
-        note("the model answered by itself: no source was asked")
-        return StageResult(answer=answer)
-
-
 @system("pruningrag", needs="LLM, embedder", paper="arXiv 2409.13694")
 def pruningrag(
     llm: LLM,
@@ -101,13 +76,10 @@ def pruningrag(
     source: AnySource | None = None,
     pages: Pages = "many",
     window: int = 200,
-    overlap: int = 0,
     k: int = 3,
     examples: int = 3,
-    same_domain: bool = False,
     cot: bool | None = None,
     domain: str = "",
-    memory_first: bool = False,
     max_tokens: int | None = None,
 ) -> System:
     """Keep the 3 best windows of each source that was asked; reason after worked examples.
@@ -124,14 +96,11 @@ def pruningrag(
             the 10 best by BM25; ``"few"``: by embedding, of all; ``"hybrid"``: by rank fusion of
             BM25 and embedding; ``"sparse"``: by BM25 alone.
         window: Tokens of a window, in the generator's tokenizer.
-        overlap: Tokens that it shares with the one before.
         k: Windows that stay of each source, and records of an API.
         examples: Worked examples, from 0 to 3.
-        same_domain: Whether they are of the question's own domain.
         cot: Whether the model reasons before it answers; where None, unless it is a small local
             one (under 500 million weights), which the trace says.
         domain: Of every question; guessed by the embedder where empty.
-        memory_first: Whether the source is asked only where the model does not know by itself.
         max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
@@ -140,24 +109,15 @@ def pruningrag(
     Source: PruningRAG (arXiv 2409.13694), sections 4.2 and 4.3.
     """
     embedder = Cached(embedder)
-    reader = Reasoning(
-        llm,
-        None if domain else embedder,
-        domain=domain,
-        examples=examples,
-        same_domain=same_domain,
-        cot=cot,
-    )
+    reader = Reasoning(llm, None if domain else embedder, domain=domain, examples=examples, cot=cot)
+    windows = split.Windows(llm, max_tokens=window)
+    return System(pruning(embedder, windows, pages, k), reader, max_tokens, source)
+
+
+def pruning(embedder: Embedder, windows: Stage, pages: Pages = "many", k: int = 3) -> Within:
+    """Keep the best ``k`` of the ``windows`` of each source; see `pruningrag`."""
     fewer: list[Stage] = [FewerPages()] if pages == "many" else []
-    prune = Within(
-        *fewer,
-        split.Windows(llm, max_tokens=window, overlap=overlap),
-        _ranked(embedder, pages),
-        select.TopK(k),
-    )
-    if memory_first and source is not None:
-        source = MemoryFirst(reader, as_source(source))
-    return System(prune, reader, max_tokens, source)
+    return Within(*fewer, windows, _ranked(embedder, pages), select.TopK(k))
 
 
 def _ranked(embedder: Embedder, pages: Pages) -> Stage:

@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
-from functools import partial
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.pipeline import System
+from ragsieve.retriever import AnySource
+from ragsieve.systems.base import preset, system
+from ragsieve_research.systems.crag import crag
+from ragsieve_research.systems.self_rag import Reflecting, self_rag
 
-from ragsieve.systems.base import preset
-from ragsieve_research.systems.self_rag import self_rag
 
-self_crag = partial(self_rag, corrective=True)
-"""Self-RAG that reads, of each search, what CRAG makes of it; see `self_rag`."""
+@system("self-crag", needs="LLM, embedder", paper="arXiv 2401.15884", calls="choose loglik")
+def self_crag(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    source: AnySource | None = None,
+    reflection: Reflecting = "tokens",
+    beam: int = 2,
+    depth: int = 7,
+    threshold: float = 0.2,
+    k: int = 5,
+    max_tokens: int | None = None,
+) -> System:
+    """Self-rag on what crag makes of each search.
 
-preset(
-    "self-crag",
-    self_rag,
-    "Self-rag on what crag makes of each search",
-    paper="arXiv 2401.15884",
-    corrective=True,
-)
+    For CRAG with options of your own: ``self_rag(llm, embedder, prune=crag(…).stage)``.
+
+    Args:
+        llm: See `ragsieve_research.systems.self_rag.self_rag`, as for what follows.
+        embedder: Ranks; CRAG judges by its cosine.
+        source: Asked in place of documents in hand.
+        reflection: ``"tokens"`` or ``"prompted"``.
+        beam: Beginnings of an answer that are kept.
+        depth: Segments of an answer, at most.
+        threshold: Probability of retrieval above which something is looked up; in [0, 1].
+        k: Segments of a search that count, and strips of it that CRAG keeps at most.
+        max_tokens: Budget of the kept context.
+
+    Raises:
+        InputError: If an option breaks its rule.
+        Unsupported: If the model lacks the tokens, or cannot tell probabilities.
+
+    Source: CRAG (arXiv 2401.15884), section 5: Self-RAG with CRAG's knowledge.
+    Differs: CRAG corrects each search, not only the first; see `crag`.
+    """
+    return self_rag(
+        llm,
+        embedder,
+        source=source,
+        prune=crag(llm, embedder, k=k).stage,
+        reflection=reflection,
+        beam=beam,
+        depth=depth,
+        threshold=threshold,
+        k=k,
+        max_tokens=max_tokens,
+    )
+
+
 preset(
     "self-crag-prompted",
-    self_rag,
+    self_crag,
     "The same for any LLM: it is prompted for each judgement",
-    paper="arXiv 2401.15884",
     reflection="prompted",
-    corrective=True,
 )

@@ -15,7 +15,6 @@ from ragsieve.retriever import AnySource
 from ragsieve.systems.base import preset, system
 from ragsieve.trace import log_event, note
 from ragsieve.types import Answer, Query, Segment, StageResult, rounded
-from ragsieve_research.systems.crag import crag
 from ragsieve_research.systems.iterating import SHOWN, Search, iterating
 from ragsieve_research.systems.reflection import (
     Ask,
@@ -217,7 +216,6 @@ def self_rag(
     beam: int = 2,
     depth: int = 7,
     threshold: float = 0.2,
-    corrective: bool = False,
     k: int = 5,
     max_tokens: int | None = None,
 ) -> System:
@@ -234,9 +232,7 @@ def self_rag(
         beam: Beginnings of an answer that are kept.
         depth: Segments of an answer, at most.
         threshold: Probability of retrieval above which something is looked up; in [0, 1].
-        corrective: Whether CRAG filters each search where there is no ``prune``: Self-CRAG. For
-            CRAG with options of your own, pass ``crag(llm, embedder, …).stage`` as ``prune``.
-        k: Segments of a search that count, and strips of it that CRAG keeps at most.
+        k: Segments of a search that count.
         max_tokens: Budget of the kept context; a segment is written from one passage.
 
     Raises:
@@ -244,19 +240,15 @@ def self_rag(
         Unsupported: If the model lacks the tokens, or cannot tell probabilities.
 
     Source: Self-RAG (arXiv 2310.11511), algorithm 1 and section 3.3; PruningRAG, table 7.
-        Corrective: CRAG (arXiv 2401.15884), section 5: Self-RAG with CRAG's knowledge.
     Differs: A beginning's score is the mean of its segments', so that finished ones compare with
         longer ones (the paper leaves it open; its code multiplies). "Continue to use evidence" is
         not asked for: what goes on is searched for again, or written without. Segments are
         sentences. A search is by the question with the answer so far.
-        CRAG corrects each search, not only the first; see `crag`.
     """
     check_choice(Reflecting, reflection=reflection)
     judging: Reflection = ByTokens() if reflection == "tokens" else ByWords()
     strategy = Reflective(llm, judging, beam, depth, threshold)
     judging.check(llm)
-    if corrective:
-        prune = prune or crag(llm, embedder, k=k).stage
     return iterating(strategy, llm, embedder, source, prune, k, max_tokens)
 
 

@@ -108,7 +108,6 @@ def winnowrag(
     documents: int = 50,
     clusters: int = 10,
     rounds: int = 3,
-    seed: int = 0,
     max_tokens: int | None = None,
     max_calls: int | None = None,
     max_llm_tokens: int | None = None,
@@ -123,7 +122,6 @@ def winnowrag(
         documents: N: the first so many documents count; 0 leaves the model by itself.
         clusters: K; see `Winnow`, also for what follows.
         rounds: M.
-        seed: Of k-means.
         max_tokens: Budget of the kept context, in the agents' tokens.
         max_calls: LLM calls a question at most; the best answer so far stands then. See
             `AgentLimits`.
@@ -143,7 +141,7 @@ def winnowrag(
     return System(
         Pipeline(
             select.TopK(documents),
-            Winnow(agent, judge, embedder, clusters, rounds, seed),
+            Winnow(agent, judge, embedder, clusters, rounds),
         ),
         Reader(llm),
         max_tokens,

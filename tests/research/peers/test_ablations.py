@@ -17,9 +17,16 @@ from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.critic import Critic
-from ragsieve_research.peers.ablations import RandomK, chunkrag_fixed, random_cut, winnowrag_ablated
+from ragsieve_research.peers.ablations import (
+    RandomK,
+    chunkrag_ablated,
+    pruningrag_ablated,
+    random_cut,
+    winnowrag_ablated,
+)
 from ragsieve_research.systems.chunkrag import chunkrag
 from ragsieve_research.systems.finefilter import finefilter
+from ragsieve_research.systems.pruningrag import pruningrag
 
 QUESTION = "Where is it?"
 DISTINCT = "Unique answers: []\nDuplicate answers: []"
@@ -132,8 +139,8 @@ def test_without_random_parts_it_is_winnowrag() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"clustering": "kmeans"}, "clustering must be 'query' or 'random', got 'kmeans'"),
-        ({"merging": "none"}, "merging must be 'strategic' or 'random', got 'none'"),
+        ({"clustering": "kmeans"}, "clustering must be one of query, random, got 'kmeans'"),
+        ({"merging": "none"}, "merging must be one of strategic, random, got 'none'"),
         ({"clusters": 0}, "clusters must be at least 1, got 0"),
     ],
 )
@@ -165,12 +172,38 @@ def test_one_stage_differs() -> None:
     """A random cut in place of the truncator, windows of 100 tokens in place of semantic chunks."""
     llm, embedder = ScriptedLLM(lambda _: "[1]"), HashingEmbedder()
     random, usual = random_cut(llm, embedder), finefilter(llm, embedder)
-    fixed = chunkrag_fixed(llm, embedder, OverlapPruner())
+    fixed = chunkrag_ablated(llm, embedder, OverlapPruner(), chunks="fixed")
     semantic = chunkrag(llm, embedder, OverlapPruner())
 
     assert [("Truncate", "RandomK")] == differing(stages(usual), stages(random))
     assert [("Semantic", "Windows")] == differing(stages(semantic), stages(fixed))
     assert "max_tokens=100" in repr(fixed)
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"overlap": 20}, "max_tokens=200, overlap=20)"),
+        ({"same_domain": True, "examples": 1}, "examples=1, same_domain=True"),
+    ],
+)
+def test_windows_may_overlap_and_examples_be_of_the_questions_domain(
+    options: dict[str, Any], part: str
+) -> None:
+    """All else is as in the system itself."""
+    ablated = pruningrag_ablated(ScriptedLLM([]), HashingEmbedder(), **options)
+
+    assert part in repr(ablated)
+    assert repr(pruningrag(ScriptedLLM([]), HashingEmbedder())) == repr(
+        pruningrag_ablated(ScriptedLLM([]), HashingEmbedder())
+    )
+
+
+@pytest.mark.parametrize("option", ["chunks", "retrieval", "without"])
+def test_what_is_left_out_is_one_of_the_parts(option: str) -> None:
+    """The error names option, choices and value."""
+    with pytest.raises(InputError, match=f"^{option} must be one of .*, got 'x'$"):
+        chunkrag_ablated(ScriptedLLM([]), HashingEmbedder(), **{option: "x"})
 
 
 def differing(one: list[str], other: list[str]) -> list[tuple[str, str]]:

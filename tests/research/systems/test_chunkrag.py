@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragsieve import split
 from ragsieve.errors import ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import (
@@ -27,6 +26,7 @@ from ragsieve.result import Result
 from ragsieve.systems import build
 from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
+from ragsieve_research.peers.ablations import chunkrag_ablated
 from ragsieve_research.systems.chunkrag import chunkrag
 from tests.named import Finds, answer
 
@@ -74,7 +74,9 @@ def rated(prompt: Prompt, options: Sequence[str]) -> list[float]:
 
 
 def system(**options: Any) -> System:
-    return chunkrag(echo(), HashingEmbedder(), **options)
+    """By what leaves parts out or replaces them, where an option says so."""
+    ablates = {"chunks", "retrieval", "without"} & {*options}
+    return (chunkrag_ablated if ablates else chunkrag)(echo(), HashingEmbedder(), **options)
 
 
 def stages(made: System) -> list[str]:
@@ -111,17 +113,19 @@ def test_the_stages_are_the_figures() -> None:
 RATINGS = ["Relevance", "Reflection", "Critique", "Mean"]
 CHANGES: list[tuple[dict[str, Any], list[str], list[str], str]] = [
     # options, stages that go, stages that come, what the new ones show
-    ({"splitter": split.Sentences()}, ["Semantic"], ["Sentences"], "Sentences("),
-    ({"min_similarity": 0.2}, ["Semantic"], ["Semantic"], "min_similarity=0.2"),
-    ({"max_chars": 99}, ["Semantic"], ["Semantic"], "max_chars=99"),
-    ({"rewrite": False}, ["Rewritten"], ["Hybrid"], "Hybrid(scorers=(Cosine("),
+    ({"chunks": "fixed"}, ["Semantic"], ["Windows"], "max_tokens=100"),
+    ({"without": "rewriting"}, ["Rewritten"], ["Hybrid"], "Hybrid(scorers=(Cosine("),
     ({"retrieval": "dense"}, ["Rewritten"], ["Rewritten"], "inner=Cosine("),
     ({"retrieval": "bm25"}, ["Rewritten"], ["Rewritten"], "inner=BM25("),
     ({"k": 7}, ["TopK"], ["TopK"], "k=7"),
-    ({"max_similarity": 0.4}, ["Distinct"], ["Distinct"], "max_similarity=0.4"),
-    ({"rating": "likelihood"}, RATINGS, ["Likelihood", "Mean"], "names=('likelihood',)"),
-    ({"reflection": False}, ["Reflection", "Mean"], ["Mean"], "('relevance', 'critique')"),
-    ({"critique": False}, ["Critique", "Mean"], ["Mean"], "('relevance', 'reflection')"),
+    (
+        {"rating": "likelihood"},
+        ["Rewritten", *RATINGS],
+        ["Hybrid", "Likelihood", "Mean"],
+        "names=('likelihood',)",
+    ),
+    ({"without": "reflection"}, ["Reflection", "Mean"], ["Mean"], "('relevance', 'critique')"),
+    ({"without": "critique"}, ["Critique", "Mean"], ["Mean"], "('relevance', 'reflection')"),
     ({"critic": ScriptedLLM([], context=9)}, ["Critique"], ["Critique"], "context=9"),
     ({"threshold": "statistics"}, ["Adaptive"], ["Adaptive"], "llm=None"),
     ({"threshold": 0.5}, ["Adaptive"], ["Threshold"], "min_score=0.5, min_keep=1"),
@@ -178,15 +182,9 @@ def test_the_reader_is_told_to_use_the_documents_alone() -> None:
 ABLATIONS: list[dict[str, Any]] = [
     {},
     *(options for options, *_ in CHANGES if "source" not in options and "critic" not in options),
-    {
-        "splitter": split.Sentences(),
-        "rewrite": False,
-        "retrieval": "bm25",
-        "threshold": "statistics",
-    },
-    {"reflection": False, "critique": False, "threshold": 0.0},
+    {"chunks": "fixed", "without": "rewriting", "retrieval": "bm25"},
     {"threshold": 1.0, "reranker": OverlapCrossEncoder(), "rating": "likelihood"},
-    {"min_similarity": -1, "k": 1, "max_similarity": 1},
+    {"k": 1},
     {"k": 0},
 ]
 
@@ -261,10 +259,10 @@ def test_a_source_may_be_asked_as_it_is() -> None:
     """Without a rewrite by the question itself."""
     source = Finds(SPANS)
 
-    assert source is system(source=source, rewrite=False).source
+    assert source is system(source=source, rating="likelihood").source
 
 
-@pytest.mark.parametrize("options", [{}, {"rewrite": False}, {"critique": False}])
+@pytest.mark.parametrize("options", [{}, {"rating": "likelihood"}])
 def test_spans_of_a_source_are_verbatim(options: dict[str, Any]) -> None:
     """And their tokens, not their documents', count as before."""
     result = system(source=Finds(SPANS), **options)(QUESTION)

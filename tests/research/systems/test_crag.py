@@ -19,7 +19,7 @@ from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.calibrated import Calibrated, Logistic
 from ragsieve_research.systems.crag import PAPER, JudgedEvidence, Strips, crag
-from ragsieve_research.systems.self_crag import self_crag
+from ragsieve_research.systems.self_rag import self_rag
 
 QUERY = Query("Who sang it?")
 WEB = [Document("0", "Ann sang it. It rained. So it was. Bob wrote it.", "Web")]
@@ -218,7 +218,7 @@ def test_self_rag_reads_nothing_where_all_is_incorrect() -> None:
         choices=lambda _, options: [1.0, *[0.0] * (len(options) - 1)],
     )
     judged = crag(llm, HashingEmbedder(), evaluator=Table({"Ann": 0.9}), **PAPER._asdict()).stage
-    system = self_crag(llm, HashingEmbedder(), prune=judged, reflection="prompted", depth=1)
+    system = self_rag(llm, HashingEmbedder(), prune=judged, reflection="prompted", depth=1)
     result = system.ask(QUERY, ["Who sang it? Nobody sang it."])
 
     assert result.answer

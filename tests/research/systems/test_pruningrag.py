@@ -10,6 +10,7 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.types import Document, Query, Segment
+from ragsieve_research.peers.ablations import pruningrag_ablated
 from ragsieve_research.retrieve.records import RECORD
 from ragsieve_research.retrieve.route import AskAll, Named, Routed
 from ragsieve_research.systems.pruningrag import pruningrag
@@ -106,7 +107,9 @@ def test_many_pages_are_told_by_their_number(count: int, left: int) -> None:
 
 def test_memory_comes_first_where_asked() -> None:
     """What the model answers by itself stands, and no source is asked; the trace says so."""
-    result = system(source=finds(*PAGES), memory_first=True).ask(QUESTION)
+    llm = ScriptedLLM(reasons, can=frozenset({"complete"}))
+    made = pruningrag_ablated(llm, HashingEmbedder(), source=finds(*PAGES), memory_first=True)
+    result = made.ask(QUESTION)
 
     assert "Seals" == answer(result)
     assert () == result.kept
@@ -117,12 +120,12 @@ def test_memory_comes_first_where_asked() -> None:
 def test_the_source_is_asked_where_memory_does_not_know(first: list[str]) -> None:
     """A first reply without evidence, or one without its parts twice; then one from evidence."""
     llm = ScriptedLLM([*first, "Reasoning: a.\nAnswer: Seals"])
-    made = pruningrag(
-        llm, HashingEmbedder(), source=finds(*PAGES), memory_first=True, window=5, k=1
+    made = pruningrag_ablated(
+        llm, HashingEmbedder(), source=finds(PAGES[1]), memory_first=True, window=5
     )
     result = made.ask(QUESTION)
 
-    assert ["1"] == [segment.document.id for segment in result.kept]
+    assert ["0"] == [segment.document.id for segment in result.kept]
     assert "Seals" == answer(result)
 
 
