@@ -205,10 +205,10 @@ def commands(options: argparse.Namespace) -> Iterator[tuple[str, str, list[str],
                 aim = number % 2
                 text = templates[aim].format(word="PWNED", question=question, false=false)
                 injected = [text[a:b].strip() for a, b in sentence_spans(text)]
-                yield form, aims[aim], injected, _injected(example, text, number)
+                yield form, aims[aim], injected, injected_into(example, text, number)
 
 
-def _injected(example: Example, text: str, seed: int) -> Example:
+def injected_into(example: Example, text: str, seed: int) -> Example:
     """The question's first 5 documents, one with ``text`` between two of its sentences."""
     draw = random.Random(seed)
     documents = [*example.documents[:5]]

@@ -29,8 +29,8 @@ LIMITS = {  # what is counted: the most there may be; beside it the aim, where i
     "files over 400": 0,
     "functions over 40": 0,
     "options over 8": 0,
-    "private in src": 22,  # 0
-    "private in tests": 93,  # 10
+    "private in src": 3,  # of torch and transformers
+    "private in tests": 9,
     "dead references": 0,
     "modules without docstring": 0,
 }
@@ -82,7 +82,7 @@ NOISE = {
     tokenize.ENDMARKER,
 }
 OWN = {"self", "cls", "os", "mcs"}
-PUBLIC = {"_replace", "_asdict", "_fields", "_make"}
+PUBLIC = {"_replace", "_asdict", "_fields", "_make", "_repr_html_"}
 DEFS = (ast.FunctionDef, ast.AsyncFunctionDef)
 FILE_LINES, FUNCTION_LINES, OPTIONS = 400, 40, 8
 

@@ -87,7 +87,7 @@ def filter(
         InputError: If ``actors`` or ``workers`` is under 1.
     """
     options = {"batch_size": BATCH, "batch_format": "pyarrow", **resources}
-    return _mapped(dataset, _Rows, (system, answer, workers), actors, options)
+    return _mapped(dataset, Rows, (system, answer, workers), actors, options)
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def filter_files(
     parts = [*parts_of(source, part_bytes)]
     if not parts:
         raise InputError(f"input must have files of .jsonl, .jsonl.gz or .parquet, got {source!r}")
-    system_, folder = _opened(output)
+    system_, folder = opened(output)
     system_.create_dir(folder, recursive=True)
     digest = hashlib.sha256(json.dumps([asdict(part) for part in parts]).encode()).hexdigest()
     about = json.dumps({"label": label, "form": form, "parts": len(parts), "input": digest})
@@ -176,7 +176,7 @@ def parts_of(source: str, part_bytes: int = PART_BYTES) -> Iterator[FileRange]:
     """The parts of the input, in order."""
     number = 0
     for path, size in _inputs(source):
-        system, name = _opened(path)
+        system, name = opened(path)
         if name.endswith(".parquet"):
             ends = [*range(1, parquet.ParquetFile(name, filesystem=system).num_row_groups + 1)]
         elif name.endswith(".gz"):
@@ -198,7 +198,7 @@ def _mapped(
     return dataset.map_batches(actor, fn_constructor_args=arguments, compute=pool, **options)
 
 
-class _Rows:
+class Rows:
     """An actor: a system with its models, loaded with the first question."""
 
     def __init__(self, system: System, answer: bool, workers: int) -> None:
@@ -221,7 +221,7 @@ class _Rows:
         return rows(self.call, records, self.workers)
 
 
-class _Files(_Rows):
+class _Files(Rows):
     """An actor that reads a part of the input and writes its results."""
 
     def __init__(self, system: System, answer: bool, workers: int, output: str, form: Form) -> None:
@@ -232,7 +232,7 @@ class _Files(_Rows):
         (part,) = (
             FileRange(*one) for one in zip(*(batch[f].tolist() for f in _FIELDS), strict=True)
         )
-        records = [_parsed(line) for line in _lines(part)]
+        records = [_parsed(line) for line in lines_of(part)]
         results = self.rows(records)
         bad = [
             {"reason": result["error"], "record": record}
@@ -291,7 +291,7 @@ def _name(kind: str, number: int) -> str:
 
 def _write(folder: str, name: str, data: bytes) -> None:
     """Write a file, as a whole or not at all; a store of objects moves them by a copy."""
-    system, path = _opened(folder)
+    system, path = opened(folder)
     fresh, final = posixpath.join(path, f".{name}"), posixpath.join(path, name)
     with system.open_output_stream(fresh) as file:
         file.write(data)
@@ -310,9 +310,9 @@ def _claim(system: Any, path: str, about: str, output: str) -> None:
         _write(output, _RUN, about.encode())
 
 
-def _lines(part: FileRange) -> Iterator[Any]:
+def lines_of(part: FileRange) -> Iterator[Any]:
     """Records of a part: lines that begin in it, or rows."""
-    system, path = _opened(part.path)
+    system, path = opened(part.path)
     if path.endswith(".parquet"):
         file = parquet.ParquetFile(path, filesystem=system)
         yield from file.read_row_groups([*range(part.start, part.end)]).to_pylist()
@@ -345,7 +345,7 @@ def _parsed(line: Any) -> Mapping[str, Any]:
 
 def _inputs(source: str) -> Iterator[tuple[str, int]]:
     """Files with their sizes, in order of their names."""
-    system, path = _opened(source)
+    system, path = opened(source)
     folder, pattern = path, "*"
     if "*" in posixpath.basename(path):
         folder, pattern = posixpath.split(path)
@@ -362,7 +362,7 @@ def _inputs(source: str) -> Iterator[tuple[str, int]]:
             yield f"{scheme}{mark}{user}{one.path}{options}", one.size
 
 
-def _opened(place: str) -> tuple[Any, str]:
+def opened(place: str) -> tuple[Any, str]:
     """The file system of a path or URL, and the path there: pyarrow's own, else fsspec's."""
     if "://" not in place:
         return fs.LocalFileSystem(), str(Path(place).absolute())

@@ -145,7 +145,7 @@ def test_a_data_set_of_ray_is_filtered() -> None:
 
 def test_every_line_is_in_one_part(tmp_path: Path) -> None:
     """However long lines and parts are; a packed file is one part."""
-    _lines, parts_of = cluster_filter._lines, cluster_filter.parts_of
+    _lines, parts_of = cluster_filter.lines_of, cluster_filter.parts_of
     text = b"".join(b'{"n": %d, "x": "%s"}\n' % (n, b"x" * (n * 7 % 90)) for n in range(50))
     path, packed = tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"
     packed.write_bytes(gzip.compress(text))
@@ -279,7 +279,7 @@ def test_questions_come_from_s3_and_results_go_there(
 
 def test_stages_are_measured() -> None:
     """Seconds, segments, calls and tokens of each stage, summed over questions."""
-    actor = cluster_filter._Rows(system(), False, 2)
+    actor = cluster_filter.Rows(system(), False, 2)
     actor.rows(RECORDS)
     stages = cluster_filter.per_stage(actor.steps)
 
@@ -294,10 +294,10 @@ def test_stages_are_measured() -> None:
 
 def test_other_file_systems_are_fsspecs() -> None:
     """What pyarrow has no client for; what neither has is named."""
-    files, path = cluster_filter._opened("memory://folder/a.jsonl")
+    files, path = cluster_filter.opened("memory://folder/a.jsonl")
     with files.open_output_stream(path) as file:
         file.write(b"{}")
 
     assert 2 == files.get_file_info(path).size
     with pytest.raises(InputError, match="cannot be opened"):
-        cluster_filter._opened("nowhere://a")
+        cluster_filter.opened("nowhere://a")

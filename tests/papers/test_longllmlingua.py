@@ -31,7 +31,7 @@ from ragsieve.pipeline import Pipeline, System
 from ragsieve.select.order import Order
 from ragsieve.types import Document, Segment
 from ragsieve_research.score.surprisal import Expected
-from ragsieve_research.systems.lingua import Keep, Prune, Reading, _shares
+from ragsieve_research.systems.lingua import Keep, Prune, Reading, shares_of
 from ragsieve_research.systems.longllmlingua import recovered
 
 QUESTION = "Who sang Summer Breeze?"
@@ -102,8 +102,8 @@ def test_the_best_document_keeps_the_largest_share() -> None:
     scores = {"c": 3.0, "a": 5.0, "e": 1.0, "b": 4.0, "d": 2.0}
     documents = [Segment.whole(Document(n, n)).scored("expected", v) for n, v in scores.items()]
 
-    assert [0.5, 0.8, 0.2, 0.65, 0.35] == pytest.approx(_shares(documents, 0.5, 0.3))
-    assert [0.8, 1.0, 0.5, 0.95, 0.65] == pytest.approx(_shares(documents, 0.8, 0.3))
+    assert [0.5, 0.8, 0.2, 0.65, 0.35] == pytest.approx(shares_of(documents, 0.5, 0.3))
+    assert [0.8, 1.0, 0.5, 0.95, 0.65] == pytest.approx(shares_of(documents, 0.8, 0.3))
 
 
 def test_the_longest_run_of_an_answer_is_recovered() -> None:

@@ -90,7 +90,7 @@ class DynamicBatcher(Wrapper):
     def _start(self) -> None:
         """Begin with nothing waiting, in this process."""
         self._changed = threading.Condition()
-        self._waiting: list[_Call] = []  # the first one runs a batch
+        self.waiting: list[_Call] = []  # the first one runs a batch
         self._running: list[_Call] = []
         self._inside = 0
         self._process = os.getpid()
@@ -109,7 +109,7 @@ class DynamicBatcher(Wrapper):
             if not self._open:
                 raise ModelError(f"the wrapper of {self.identity} is closed")
             self._inside += 1
-            self._waiting.append(call)
+            self.waiting.append(call)
             self._changed.notify_all()
         try:
             if batch := self._next(call):
@@ -119,7 +119,7 @@ class DynamicBatcher(Wrapper):
                 self._inside -= 1
                 call.left = True
                 if call not in self._running:  # else its batch goes on without it
-                    self._waiting = [other for other in self._waiting if other is not call]
+                    self.waiting = [other for other in self.waiting if other is not call]
                 self._changed.notify_all()
         record_usage(call.usages)
         for text in call.notes:
@@ -137,7 +137,7 @@ class DynamicBatcher(Wrapper):
         """
         with self._changed:
             first = self._changed.wait_for(
-                lambda: call.done or self._waiting[0] is call, seconds_left()
+                lambda: call.done or self.waiting[0] is call, seconds_left()
             )
             if not first:
                 check_time(deadline())
@@ -161,7 +161,7 @@ class DynamicBatcher(Wrapper):
                 Context().run(self._run, batch)  # an empty context: no trace of this caller
             finally:
                 with self._changed:
-                    self._waiting = [c for c in self._waiting if not (c.done or c.left)]
+                    self.waiting = [c for c in self.waiting if not (c.done or c.left)]
                     self._running = []
                     self._changed.notify_all()
 
@@ -177,13 +177,13 @@ class DynamicBatcher(Wrapper):
 
     def _others(self) -> bool:
         """Whether somebody may come who is not waiting yet, be it with a call of another kind."""
-        return max(self._inside, self.callers) > len(self._waiting)
+        return max(self._inside, self.callers) > len(self.waiting)
 
     def _gather(self) -> list[_Call]:
         """The first call waiting, and those of its kind that fit beside it."""
         batch: list[_Call] = []
         size = 0
-        for call in self._waiting:
+        for call in self.waiting:
             fits = size + call.size <= self.max_batch
             if not batch or (fits and call.kind == batch[0].kind):
                 batch.append(call)

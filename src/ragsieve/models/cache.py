@@ -200,7 +200,7 @@ def _decoded(method: str, body: bytes) -> _Entry | None:
     return entry._replace(value=value)
 
 
-def _checksum(key: bytes, body: bytes) -> bytes:
+def checksum_of(key: bytes, body: bytes) -> bytes:
     return hashlib.sha256(key + body).digest()
 
 
@@ -223,12 +223,12 @@ class _CacheFile:
         return {
             key: body
             for key, body, checksum in rows or ()
-            if isinstance(body, bytes) and checksum == _checksum(key, body)
+            if isinstance(body, bytes) and checksum == checksum_of(key, body)
         }
 
     def write(self, bodies: Mapping[bytes, bytes]) -> None:
         """Store ``bodies``, all or none."""
-        rows = [(key, body, _checksum(key, body)) for key, body in bodies.items()]
+        rows = [(key, body, checksum_of(key, body)) for key, body in bodies.items()]
 
         def insert(connection: sqlite3.Connection) -> None:
             with connection:

@@ -31,7 +31,7 @@ class Deferred(Reopened):
     """
 
     name: str
-    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for call in self._calls:

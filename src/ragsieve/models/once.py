@@ -9,11 +9,11 @@ T = TypeVar("T")
 
 
 class once(cached_property[T]):
-    """A cached property that two threads never compute twice; its owner has a ``_lock``."""
+    """A cached property that two threads never compute twice; its owner has a ``lock``."""
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         """The value, computed by the first thread, while others wait."""
         if instance is None:
             return self
-        with instance._lock:
+        with instance.lock:
             return super().__get__(instance, owner)

@@ -97,7 +97,7 @@ class Pruner(WindowPruner):
 
     model: str = "pruner"
     threads: int | None = field(default=None, kw_only=True)
-    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_range(self, threads=(1, None))

@@ -32,7 +32,7 @@ DATASETS = Registry("data set", GROUP, Entry, names=r"[\w.-]+")
 """Every data set by its name: those of ragsieve first, then those of other packages."""
 
 
-def _entry(name: str, values: dict[str, Any]) -> Entry:
+def entry_of(name: str, values: dict[str, Any]) -> Entry:
     if "file" in values:
         values["file"] = _FOLDER / values["file"]
     if layout := values.get("hub", {}).get("layout"):
@@ -41,7 +41,7 @@ def _entry(name: str, values: dict[str, Any]) -> Entry:
 
 
 for _name, _values in tomllib.loads((_FOLDER / "table.toml").read_text(encoding="utf-8")).items():
-    DATASETS.register(_name, _entry(_name, _values))
+    DATASETS.register(_name, entry_of(_name, _values))
 
 
 def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "auto") -> Dataset:

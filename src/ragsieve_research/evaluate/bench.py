@@ -166,7 +166,7 @@ class Bench:
         return {name: counts["questions"] for name, counts in about.items()}
 
     def _write_header(self) -> None:
-        used = {name: mark for cell in self.cells for name, mark in self._used(cell).items()}
+        used = {name: mark for cell in self.cells for name, mark in self.used_models(cell).items()}
         for name in {c.system.name for c in self.cells} - {*SYSTEMS}:
             used[name] = identity(name)
         values = header(self.config, self.cells, self._about, used, self.command)
@@ -307,7 +307,7 @@ class Bench:
             self._models[key] = models.defer(spec, **(options or {}))
         return self._models[key]
 
-    def _used(self, cell: Cell) -> dict[str, str]:
+    def used_models(self, cell: Cell) -> dict[str, str]:
         """The identities of a cell's models, by specification; a generator may be none of them."""
         generator = cell.generator
         parts, roles = self._spec(cell).named
@@ -322,7 +322,7 @@ class Bench:
     def _label(self, cell: Cell) -> str:
         """Everything that a cell's records depend on beside the questions, in a line."""
         spec, generator = cell.system, cell.generator
-        used = self._used(cell)
+        used = self.used_models(cell)
         filters = [n for n in (spec.name, spec.options.get("prune", "")) if n]
         name = " ".join(map(identity, filters))
         parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]

@@ -119,8 +119,8 @@ class Decoder:
         """
         longest = max(map(len, prompts)) + max_tokens
         rows = min(fitting(self.batch_tokens, longest) if self.precise else 1, len(prompts))
-        again = self._alone if self.precise else None
-        memory = self._memory(rows, longest, fresh=not self.precise)
+        again = self.alone if self.precise else None
+        memory = self.memory_of(rows, longest, fresh=not self.precise)
         replies: list[list[int]] = [[] for _ in prompts]
         waiting, running = deque(enumerate(prompts)), list[_WrittenReply]()
         while waiting or running:
@@ -150,7 +150,7 @@ class Decoder:
         most = max((sum(len(row) > 1 for row in wanted) for wanted in continuations), default=0)
         places = max(map(len, prompts), default=0) + longest
         rows = max(1, min(fitting(self.batch_tokens, places), most))
-        memory = self._memory(rows, places)
+        memory = self.memory_of(rows, places)
         scores = []
         for prompt, wanted in zip(prompts, continuations, strict=True):
             first = memory.read(prompt, 0)
@@ -177,7 +177,7 @@ class Decoder:
         The first token of a row without a prefix counts as chosen evenly.
         """
         sizes = [len(prefix) + len(row) for prefix, row in zip(prefixes, rows, strict=True)]
-        memory = self._memory(1, max(sizes, default=0))
+        memory = self.memory_of(1, max(sizes, default=0))
         scores = []
         for prefix, row in zip(prefixes, rows, strict=True):
             first = memory.read(prefix, 0) if prefix else None
@@ -189,12 +189,12 @@ class Decoder:
             scores.append(_followed(first, chunks, row, self.words))
         return scores
 
-    def _alone(self, tokens: Sequence[int]) -> torch.Tensor:
+    def alone(self, tokens: Sequence[int]) -> torch.Tensor:
         """Logits behind ``tokens``, read from the start with nothing beside them."""
-        logits: torch.Tensor = self._memory(1, len(tokens), fresh=True).read(tokens, 0)[-1]
+        logits: torch.Tensor = self.memory_of(1, len(tokens), fresh=True).read(tokens, 0)[-1]
         return logits
 
-    def _memory(self, rows: int, places: int, *, fresh: bool = False) -> Any:
+    def memory_of(self, rows: int, places: int, *, fresh: bool = False) -> Any:
         """States of ``rows`` of at most ``places`` tokens; ``fresh``: of nothing before."""
         return DecoderMemory(self.model)
 
@@ -218,7 +218,7 @@ class RowsDecoder(Decoder):
         self.prefixes = Prefixes(prefix_mb * 10**6)
         self.precise = model.dtype == torch.float32
 
-    def _memory(self, rows: int, places: int, *, fresh: bool = False) -> _RowStates:
+    def memory_of(self, rows: int, places: int, *, fresh: bool = False) -> _RowStates:
         return _RowStates(self.model, Prefixes(0) if fresh else self.prefixes, rows, places)
 
 

@@ -79,17 +79,17 @@ class JinaBert(LocalModel):
     @once
     def _tokenizer(self) -> Any:
         load = transformers.AutoTokenizer.from_pretrained
-        return loaded(self.model, load, str(self._folder), trust_remote_code=False)
+        return loaded(self.model, load, str(self.folder), trust_remote_code=False)
 
     @once
     def _net(self) -> JinaBertNet:
-        config = self._folder / "config.json"
+        config = self.folder / "config.json"
         values = loaded(self.model, lambda: json.loads(config.read_text("utf-8")))
         if not is_jina_bert(values):
             raise ModelError(f"model {self.model!r} must be a JinaBERT with ALiBi and GEGLU")
         log_loading(self.model)
         tensors = loaded(
-            self.model, load_file, self._folder / "model.safetensors", device=self._device
+            self.model, load_file, self.folder / "model.safetensors", device=self.used_device
         )
         return loaded(self.model, JinaBertNet, tensors, values)  # type: ignore[no-any-return]
 

@@ -47,15 +47,15 @@ class LocalModel(Reopened):
 
     model: str
     device: str | None = field(default=None, kw_only=True)
-    _lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
+    lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
     _files: ClassVar[Sequence[str]] = ()  # patterns of what is fetched from the hub
 
     @property
-    def _device(self) -> str:
+    def used_device(self) -> str:
         return self.device or available_device()
 
     @once
-    def _folder(self) -> Path:
+    def folder(self) -> Path:
         return fetched(self.model, self._files)
 
 
@@ -76,8 +76,8 @@ class PreciseModel(LocalModel):
         check_choice(Dtype, dtype=self.dtype)
 
     @property
-    def _dtype(self) -> str:
-        return precision(self.dtype, self._device)
+    def computed_dtype(self) -> str:
+        return precision(self.dtype, self.used_device)
 
 
 @dataclass(frozen=True)

@@ -90,24 +90,24 @@ class PERank(PreciseModel):
     @once
     def identity(self) -> str:
         """Model, encoder, precision and words: what orders depend on."""
-        prompt = f":{self.prompt!r}" if self.prompt != TRAINED else ""
-        return f"pe_rank:{marked(self.model)}+{self._encoder.identity}:{self._dtype}{prompt}"
+        prompt = f":{self.computed_dtype}" + (f":{self.prompt!r}" if self.prompt != TRAINED else "")
+        return f"pe_rank:{marked(self.model)}+{self.passage_encoder.identity}{prompt}"
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
         """See `ragsieve.models.base.ListwiseReranker.rank`."""
         check_columns([questions, texts])
-        net = PERankNet(self._model, self._projector, self._place)
+        net = PERankNet(self._model, self.projector, self.place)
         orders = []
         for question, passages in zip(questions, texts, strict=True):
-            tokens = self._tokens(question, len(passages))
-            vectors = torch.from_numpy(self._encoder.embed(passages))
+            tokens = self.tokens(question, len(passages))
+            vectors = torch.from_numpy(self.passage_encoder.embed(passages))
             orders.append(compute(net.order, tokens, vectors) if passages else [])
             record_usage([Usage(self.identity, len(tokens), len(passages))])
         return orders
 
-    def _tokens(self, question: str, count: int) -> list[int]:
+    def tokens(self, question: str, count: int) -> list[int]:
         """The prompt in which ``count`` place tokens stand, and none that the question opens."""
-        tokenizer = self._tokenizer
+        tokenizer = self.tokenizer
         question = safe(question)
         for token in tokenizer.get_added_vocab():
             question = question.replace(token, f"{token[0]} {token[1:]}")
@@ -115,7 +115,7 @@ class PERank(PreciseModel):
         values = {"question": question, "documents": listed, "most": str(count)}
         text = Template(self.prompt).substitute(values)
         ids: list[int] = tokenizer(_framed(tokenizer, text), add_special_tokens=False)["input_ids"]
-        if ids.count(self._place) != count:
+        if ids.count(self.place) != count:
             raise ModelError(f"model {self.model!r} must read {PLACE} as one token, it does not")
         limit = getattr(self._config, "max_position_embeddings", None) or CONTEXT
         check_fits([len(ids)], count, limit, self.model)
@@ -125,7 +125,7 @@ class PERank(PreciseModel):
     def _values(self) -> dict[str, Any]:
         """Contents of ``config.json``."""
         try:
-            values = json.loads((self._folder / "config.json").read_text(encoding="utf-8"))
+            values = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
             lacking = {"encoder_name", "embedding_size", "model_type"} - values.keys()
         except (OSError, ValueError, AttributeError) as error:
             raise ModelError(f"model {self.model!r} needs a config.json: {error}") from error
@@ -141,32 +141,34 @@ class PERank(PreciseModel):
         return loaded(self.model, transformers.AutoConfig.for_model, kind, **rest)
 
     @once
-    def _tokenizer(self) -> Any:
+    def tokenizer(self) -> Any:
         load = transformers.AutoTokenizer.from_pretrained
         options = {"config": self._config, "trust_remote_code": False}
-        tokenizer = loaded(self.model, load, str(self._folder), **options)
+        tokenizer = loaded(self.model, load, str(self.folder), **options)
         tokenizer.add_tokens([PLACE], special_tokens=True)  # where it is not there
         return tokenizer
 
     @once
-    def _place(self) -> int:
-        return int(self._tokenizer.convert_tokens_to_ids(PLACE))
+    def place(self) -> int:
+        return int(self.tokenizer.convert_tokens_to_ids(PLACE))
 
     @once
-    def _encoder(self) -> Embedder:
+    def passage_encoder(self) -> Embedder:
         return self.encoder or named_encoder(self._values)
 
     @once
-    def _projector(self) -> torch.nn.Module:
+    def projector(self) -> torch.nn.Module:
         hidden = self._config.hidden_size
-        module = loaded(self.model, _read_projector, self._folder, self._values, hidden)
-        return module.to(self._device)  # type: ignore[no-any-return]
+        module = loaded(self.model, _read_projector, self.folder, self._values, hidden)
+        return module.to(self.used_device)  # type: ignore[no-any-return]
 
     @once
     def _model(self) -> Any:
         options = {"config": self._config, "rule": "be a language model"}
-        kind, where = transformers.AutoModel, str(self._folder)
-        return pretrained(self.model, kind, where, self._dtype, **options).to(self._device)
+        kind, where = transformers.AutoModel, str(self.folder)
+        return pretrained(self.model, kind, where, self.computed_dtype, **options).to(
+            self.used_device
+        )
 
 
 @dataclass(frozen=True, eq=False)

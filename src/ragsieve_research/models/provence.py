@@ -79,7 +79,7 @@ class Provence(WindowPruner, BatchedModel):
     def identity(self) -> str:
         """Model, weights, precision and vote: what numbers depend on."""
         vote = "" if self.vote is None else f":vote={self.vote}"
-        return f"provence:{marked(self.model)}:{self._dtype}{vote}"
+        return f"provence:{marked(self.model)}:{self.computed_dtype}{vote}"
 
     @once
     def min_score(self) -> float:
@@ -88,7 +88,7 @@ class Provence(WindowPruner, BatchedModel):
         Raises:
             ModelError: If ``config.json`` cannot be read, or has something else in its place.
         """
-        return float(loaded(self.model, _min_score, self._folder / "config.json"))
+        return float(loaded(self.model, _min_score, self.folder / "config.json"))
 
     def threshold(self, keep_answer: float) -> float:
         """None is known: published models were not calibrated.
@@ -106,7 +106,7 @@ class Provence(WindowPruner, BatchedModel):
         return tokenizer.lay(question, [[*chain(*_parts(passage))] for passage in passages])
 
     def _run(self, windows: Sequence[Window]) -> list[Logits]:
-        return compute(self._net.run, windows, self.batch_tokens)
+        return compute(self.net.run, windows, self.batch_tokens)
 
     def _shares(self, passage: Passage, reading: Reading) -> list[float]:
         """Of each sentence, which begin with the second part, what its tokens say."""
@@ -122,15 +122,15 @@ class Provence(WindowPruner, BatchedModel):
 
     @once
     def _tokenizer(self) -> WordTokenizer:
-        net: PairNet = self._net
+        net: PairNet = self.net
         options = {"size": net.size, "paired": net.paired}
-        tokenizer: WordTokenizer = loaded(self.model, WordTokenizer, self._folder, **options)
+        tokenizer: WordTokenizer = loaded(self.model, WordTokenizer, self.folder, **options)
         return tokenizer
 
     @once
-    def _net(self) -> PairNet:
+    def net(self) -> PairNet:
         log_loading(self.model)
-        options = self._folder, self._dtype, self._device
+        options = self.folder, self.computed_dtype, self.used_device
         net: PairNet = compute(loaded, self.model, load_net, *options)
         return net
 

@@ -52,7 +52,7 @@ class _Encoder(BatchedModel):
     """
 
     _backend: ClassVar[str] = "sentence_transformers"
-    _model: ClassVar[Any]
+    net: ClassVar[Any]
 
     @once
     def identity(self) -> str:
@@ -60,7 +60,7 @@ class _Encoder(BatchedModel):
         return self._named(self.model)
 
     def _named(self, *names: str | None) -> str:
-        half = "" if self._dtype == "float32" else f":{self._dtype}"
+        half = "" if self.computed_dtype == "float32" else f":{self.computed_dtype}"
         return f"{self._backend}:{marked(*names)}{half}"
 
     def _load(self, kind: Callable[..., Any]) -> Any:
@@ -71,7 +71,7 @@ class _Encoder(BatchedModel):
             kind,
             str(store.resolve(self.model)),
             device=self.device,
-            model_kwargs={"use_safetensors": True, "dtype": getattr(torch, self._dtype)},
+            model_kwargs={"use_safetensors": True, "dtype": getattr(torch, self.computed_dtype)},
             trust_remote_code=False,
         ).eval()
         model.max_seq_length = model.max_seq_length or 512
@@ -96,12 +96,12 @@ class _Encoder(BatchedModel):
 
     @once
     def _counter(self) -> Any:
-        return own_tokenizer(self._model.tokenizer, plain=False)
+        return own_tokenizer(self.net.tokenizer, plain=False)
 
     @property
     def _limit(self) -> int:
         """Tokens that are read of an input."""
-        return int(self._model.max_seq_length)
+        return int(self.net.max_seq_length)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class SentenceTransformer(_Encoder):
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``, with the model's own prompt if any."""
-        model = self._model
+        model = self.net
         if not texts:
             return np.zeros((0, model.get_embedding_dimension()), np.float32)
         prompt = model.prompts.get("query" if query else "document") or ""
@@ -148,7 +148,7 @@ class SentenceTransformer(_Encoder):
         check_columns([texts, spans])
         if not any(spans):
             return [[] for _ in texts]
-        tokenizer, limit = self._model.tokenizer, self._limit - 2
+        tokenizer, limit = self.net.tokenizer, self._limit - 2
         inside = own_tokenizer(tokenizer, plain=True)
         encodings = inside.encode_batch([safe(text) for text in texts], add_special_tokens=False)
         cut = [windows_of(e.offsets, some, limit) for e, some in zip(encodings, spans, strict=True)]
@@ -177,16 +177,16 @@ class SentenceTransformer(_Encoder):
     @torch.inference_mode()
     def _states(self, rows: Sequence[Sequence[int]]) -> list[torch.Tensor]:
         """The last states of each row's tokens but the outer two, ``(n_tokens, dim)``."""
-        encoder, pad = self._model[0], self._model.tokenizer.pad_token_id
+        encoder, pad = self.net[0], self.net.tokenizer.pad_token_id
         states: dict[int, torch.Tensor] = {}
-        for places, ids, mask in batches(rows, self.batch_tokens, pad, self._model.device):
+        for places, ids, mask in batches(rows, self.batch_tokens, pad, self.net.device):
             out = encoder({"input_ids": ids, "attention_mask": mask})["token_embeddings"]
             for n, row in zip(places, out.float().cpu(), strict=True):
                 states[n] = row[1 : len(rows[n]) - 1]
         return [states[n] for n in range(len(rows))]
 
     @once
-    def _model(self) -> Any:
+    def net(self) -> Any:
         model = self._load(sentence_transformers.SentenceTransformer)
         if self.adapter:  # is merged in place: only the module that encodes has weights to change
             compute(adapted, model[0].auto_model, self.adapter, self.adapter)
@@ -215,7 +215,7 @@ class DotProduct(SentenceTransformer):
         if not pairs:
             return np.zeros(0, np.float32)
         texts = [safe(text) for column in zip(*pairs, strict=True) for text in column]
-        rows, sizes = self._numbers(texts, self._model.encode)
+        rows, sizes = self._numbers(texts, self.net.encode)
         limit, sides = self._limit, np.reshape(sizes, (2, len(pairs)))
         read = np.minimum(sides, limit).sum(0).tolist()
         notes = [over(limit) * bool(most > limit) for most in sides.max(0)]
@@ -240,12 +240,12 @@ class LocalCrossEncoder(_Encoder):
         if self._between:
             inputs = [self._between.join(both) for both in inputs]
         plain = torch.nn.Identity()
-        scores, sizes = self._numbers(inputs, self._model.predict, activation_fn=plain)
+        scores, sizes = self._numbers(inputs, self.net.predict, activation_fn=plain)
         record_texts(self.identity, sizes, self._limit, embedded=False)
         return scores
 
     @once
-    def _model(self) -> Any:
+    def net(self) -> Any:
         model = self._load(sentence_transformers.CrossEncoder)
         kind = type(model.model).__name__
         if kind not in (model.config.architectures or []):  # its head would be made up

@@ -51,32 +51,32 @@ class Seq2Seq(Transformers):
     surprisals = LLM.surprisals  # an encoder-decoder does not go on with a text
 
     @once
-    def _decoder(self) -> Decoder:
+    def decoder(self) -> Decoder:
         model = self._opened(transformers.AutoModelForSeq2SeqLM)
-        return EncoderDecoder(model, eos=frozenset({self._tokenizer.eos_token_id}))
+        return EncoderDecoder(model, eos=frozenset({self.tokenizer.eos_token_id}))
 
     @once
     def _controls(self) -> re.Pattern[str]:
-        tokens = self._tokenizer.get_added_vocab()
+        tokens = self.tokenizer.get_added_vocab()
         return re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True))) or "$^")
 
-    def _plain(self, texts: Sequence[str]) -> list[list[int]]:
+    def plain(self, texts: Sequence[str]) -> list[list[int]]:
         # control tokens are pieces like any other to a Unigram model, so they are broken up
         broken = [self._controls.sub(lambda m: f"{m[0][0]} {m[0][1:]}", text) for text in texts]
-        return super()._plain(broken)
+        return super().plain(broken)
 
-    def _encode(self, prompt: Prompt) -> list[int]:
+    def encode(self, prompt: Prompt) -> list[int]:
         """The contents as plain text, and an end token."""
         if not prompt:
             raise InputError("a prompt must have at least one message, got none")
         text = "\n\n".join(message.content for message in prompt)
-        return [*self._plain([text])[0], self._tokenizer.eos_token_id]
+        return [*self.plain([text])[0], self.tokenizer.eos_token_id]
 
 
 class EncoderDecoder(Decoder):
     """Runs an encoder-decoder over token rows, one by one; masks are not used."""
 
-    def _memory(self, rows: int, places: int, *, fresh: bool = False) -> DecoderMemory:
+    def memory_of(self, rows: int, places: int, *, fresh: bool = False) -> DecoderMemory:
         return _Encoded(self.model)
 
 

@@ -65,15 +65,15 @@ class LocalTokenClassifier(BatchedModel):
     @once
     def identity(self) -> str:
         """Model, weights and precision: what probabilities depend on."""
-        return f"token_classifier:{marked(self.model)}:{self._dtype}"
+        return f"token_classifier:{marked(self.model)}:{self.computed_dtype}"
 
     def classify(self, texts: Sequence[str]) -> list[list[ClassifiedToken]]:
         """See `ragsieve.models.base.TokenClassifier.classify`."""
         if not texts:
             return []
         shown = [safe(text) for text in texts]
-        encodings = self._inside.encode_batch(shown, add_special_tokens=False)
-        rows = [self._rows(encoding) for encoding in encodings]
+        encodings = self.text_tokenizer.encode_batch(shown, add_special_tokens=False)
+        rows = [self.rows(encoding) for encoding in encodings]
         keep = iter(compute(self._run, [row for some in rows for row in some]))
         record_usage([Usage(self.identity, sum(map(len, some))) for some in rows])
         return [
@@ -81,9 +81,9 @@ class LocalTokenClassifier(BatchedModel):
             for text, encoding, some in zip(texts, encodings, rows, strict=True)
         ]
 
-    def _rows(self, encoding: Any) -> list[list[int]]:
+    def rows(self, encoding: Any) -> list[list[int]]:
         """Token ids of a text's chunks, each between the tokens for start and end."""
-        own = self._tokenizer
+        own = self.tokenizer
         ids = [own.unk_token_id if n in own.all_special_ids else n for n in encoding.ids]
         bounds = _chunks(encoding.tokens, self._size - 2)
         return [[own.cls_token_id, *ids[start:end], own.sep_token_id] for start, end in bounds]
@@ -91,7 +91,7 @@ class LocalTokenClassifier(BatchedModel):
     @torch.inference_mode()
     def _run(self, rows: Sequence[Sequence[int]]) -> list[list[float]]:
         """For each row the probability of the second label of all tokens but the outer two."""
-        net = self._net
+        net = self.net
         pad = net.config.pad_token_id
         keep: dict[int, list[float]] = {}
         for places, ids, mask in batches(rows, self.batch_tokens, pad, net.device):
@@ -101,9 +101,9 @@ class LocalTokenClassifier(BatchedModel):
         return [keep[n] for n in range(len(rows))]
 
     @once
-    def _tokenizer(self) -> Any:
+    def tokenizer(self) -> Any:
         # not AutoTokenizer: it asks to run the code of a repository that has some
-        own = loaded(self.model, transformers.PreTrainedTokenizerFast.from_pretrained, self._folder)
+        own = loaded(self.model, transformers.PreTrainedTokenizerFast.from_pretrained, self.folder)
         if None in (own.cls_token_id, own.sep_token_id, own.unk_token_id):
             raise ModelError(
                 f"tokenizer of {self.model!r} must have tokens for start, end, unknown"
@@ -111,24 +111,26 @@ class LocalTokenClassifier(BatchedModel):
         return own
 
     @once
-    def _inside(self) -> Any:
-        return own_tokenizer(self._tokenizer, plain=True)
+    def text_tokenizer(self) -> Any:
+        return own_tokenizer(self.tokenizer, plain=True)
 
     @once
     def _size(self) -> int:
         """Tokens of a chunk; positions of a RoBERTa begin behind the padding's."""
-        config = self._net.config
+        config = self.net.config
         before = config.pad_token_id + 1 if "roberta" in config.model_type else 0
         return min(SIZE, int(config.max_position_embeddings) - before)
 
     @once
-    def _net(self) -> Any:
-        kind, source = transformers.AutoModelForTokenClassification, str(self._folder)
-        net = pretrained(self.model, kind, source, self._dtype, rule="be a token classifier")
+    def net(self) -> Any:
+        kind, source = transformers.AutoModelForTokenClassification, str(self.folder)
+        net = pretrained(
+            self.model, kind, source, self.computed_dtype, rule="be a token classifier"
+        )
         if net.config.num_labels != 2:
             rule = "must have two labels, drop and keep"
             raise ModelError(f"model {self.model!r} {rule}, it has {net.config.num_labels}")
-        return net.to(self._device)
+        return net.to(self.used_device)
 
 
 def _chunks(tokens: Sequence[str], size: int) -> Iterator[tuple[int, int]]:

@@ -99,7 +99,7 @@ class Transformers(BatchedModel):
     @once
     def identity(self) -> str:
         """Model, weights, adapter and precision: what replies depend on."""
-        return f"{self._backend}:{marked(self.model, self.adapter)}:{self._dtype}"
+        return f"{self._backend}:{marked(self.model, self.adapter)}:{self.computed_dtype}"
 
     @once
     def context(self) -> int:
@@ -127,20 +127,20 @@ class Transformers(BatchedModel):
         if not rows:
             return []
         mask = self._mask(schema) if schema is not None else None
-        generate = self._decoder.generate
+        generate = self.decoder.generate
         replies = compute(generate, rows, max_tokens=max_tokens, mask=mask, moment=deadline())
         self._record_usage(rows, [len(reply) for reply in replies], max_tokens)
-        return [reflection.decoded(self._tokenizer, reply) for reply in replies]
+        return [reflection.decoded(self.tokenizer, reply) for reply in replies]
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
         """See `ragsieve.models.base.Streamer`."""
         if max_tokens < 1:
             raise InputError(f"max_tokens must be at least 1, got {max_tokens!r}")
         (row,) = self._encoded([prompt], max_tokens)
-        generate = partial(self._decoder.generate, [row], max_tokens=max_tokens)
+        generate = partial(self.decoder.generate, [row], max_tokens=max_tokens)
         tokens = stream_tokens(lambda on_token: computing(generate, on_token=on_token))
-        decode = partial(reflection.decoded, self._tokenizer)
-        cleaned = getattr(self._tokenizer, "clean_up_tokenization_spaces", False)
+        decode = partial(reflection.decoded, self.tokenizer)
+        cleaned = getattr(self.tokenizer, "clean_up_tokenization_spaces", False)
         written = yield from as_text(tokens, decode, by_words=bool(cleaned))
         self._record_usage([row], [written], max_tokens)
 
@@ -158,20 +158,20 @@ class Transformers(BatchedModel):
         check_columns([prompts, options])
         wanted = [self._option_tokens(group) for group in options]
         rows = self._encoded(prompts, max((len(o) for group in wanted for o in group), default=1))
-        scores = compute(self._decoder.score, rows, wanted)
+        scores = compute(self.decoder.score, rows, wanted)
         self._record_usage(rows, [1] * len(rows))
         return [_normalised([sum(tokens) for tokens in row]) for row in scores]
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
         """See `ragsieve.models.base.LLM.loglik`; equal prompts are read once."""
         check_columns([prompts, continuations])
-        wanted = self._plain(continuations)
+        wanted = self.plain(continuations)
         rows = self._encoded(prompts, max((len(w) for w in wanted), default=1))
         places: dict[tuple[int, ...], list[int]] = {}
         for place, row in enumerate(rows):
             places.setdefault(tuple(row), []).append(place)
         groups = [[wanted[p] for p in group] for group in places.values()]
-        scores = compute(self._decoder.score, list(places), groups)
+        scores = compute(self.decoder.score, list(places), groups)
         self._record_usage([[*r, *w] for r, w in zip(rows, wanted, strict=True)], [0] * len(rows))
         results: list[list[float]] = [[] for _ in rows]
         for group, values in zip(places.values(), scores, strict=True):
@@ -191,14 +191,14 @@ class Transformers(BatchedModel):
             prefixes,
             texts,
             self.context,
-            lambda pairs: compute(self._decoder.read, *map(list, zip(*pairs, strict=True))),
+            lambda pairs: compute(self.decoder.read, *map(list, zip(*pairs, strict=True))),
         )
         record_usage([Usage(self.identity, size, 0) for size in read.sizes])
         return read.surprisals
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, nothing added."""
-        return [len(tokens) for tokens in self._plain(texts)]
+        return [len(tokens) for tokens in self.plain(texts)]
 
     @once
     def _source(self) -> str:
@@ -218,7 +218,7 @@ class Transformers(BatchedModel):
         return config
 
     @once
-    def _tokenizer(self) -> Any:
+    def tokenizer(self) -> Any:
         tokenizer = loaded(self.model, transformers.AutoTokenizer.from_pretrained, self._source)
         if not tokenizer.is_fast:
             raise ModelError(f"model {self.model!r} needs a tokenizer.json, it has none")
@@ -227,23 +227,23 @@ class Transformers(BatchedModel):
     @once
     def _plain_tokenizer(self) -> Tokenizer:
         """The tokenizer for contents: control tokens in them are text like any other."""
-        return own_tokenizer(self._tokenizer, plain=True)
+        return own_tokenizer(self.tokenizer, plain=True)
 
     @once
     def _frame_tokenizer(self) -> Tokenizer:
         """The tokenizer for the chat format."""
-        return own_tokenizer(self._tokenizer, plain=False)
+        return own_tokenizer(self.tokenizer, plain=False)
 
     @once
-    def _decoder(self) -> Decoder:
-        on_cpu = torch.device(self._device).type == "cpu"
+    def decoder(self) -> Decoder:
+        on_cpu = torch.device(self.used_device).type == "cpu"
         together = _is_plain(self._config.get_text_config()) and (
-            on_cpu or self._dtype == "float32"
+            on_cpu or self.computed_dtype == "float32"
         )
         options = {"attn_implementation": ATTENTION} if together else {}
         model = self._opened(transformers.AutoModelForCausalLM, rule="generate text", **options)
         ends = model.generation_config.eos_token_id
-        eos = {self._tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
+        eos = {self.tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
         eos.discard(None)
         if together:
             limits = {"batch_tokens": self.batch_tokens, "prefix_mb": self.prefix_mb}
@@ -252,15 +252,15 @@ class Transformers(BatchedModel):
 
     def _opened(self, kind: Any, **options: Any) -> Any:
         """The model with its adapter, where it computes."""
-        model = pretrained(self.model, kind, self._source, self._dtype, **options)
+        model = pretrained(self.model, kind, self._source, self.computed_dtype, **options)
         if self.adapter:
             model = compute(adapted, model, self.adapter, str(store.resolve(self.adapter)))
-        return model.eval().to(self._device)
+        return model.eval().to(self.used_device)
 
     @once
     def _grammar_tokenizer(self) -> Any:
-        words = self._decoder.model.get_output_embeddings().out_features
-        return loaded(self.model, llguidance.hf.from_tokenizer, self._tokenizer, n_vocab=words)
+        words = self.decoder.model.get_output_embeddings().out_features
+        return loaded(self.model, llguidance.hf.from_tokenizer, self.tokenizer, n_vocab=words)
 
     def _mask(self, schema: Mapping[str, Any]) -> Callable[[], Mask]:
         """A factory of masks by ``schema``, one for each row."""
@@ -286,7 +286,7 @@ class Transformers(BatchedModel):
 
         return make
 
-    def _plain(self, texts: Sequence[str]) -> list[list[int]]:
+    def plain(self, texts: Sequence[str]) -> list[list[int]]:
         return [
             encoding.ids
             for encoding in self._plain_tokenizer.encode_batch(
@@ -296,24 +296,24 @@ class Transformers(BatchedModel):
 
     def _encoded(self, prompts: Sequence[Prompt], reply: int) -> list[list[int]]:
         """Token rows of prompts, which leave ``reply`` tokens of the context."""
-        rows = [self._encode(prompt) for prompt in prompts]
+        rows = [self.encode(prompt) for prompt in prompts]
         check_fits([len(row) for row in rows], reply, self.context, self.model)
         return rows
 
-    def _encode(self, prompt: Prompt) -> list[int]:
+    def encode(self, prompt: Prompt) -> list[int]:
         """The chat format around the contents, the contents as plain text."""
         if not prompt:
             raise InputError("a prompt must have at least one message, got none")
         if prompt[0].role == reflection.RAW:
-            (content,) = self._plain([message.content for message in prompt])
+            (content,) = self.plain([message.content for message in prompt])
             return self._start + content
         frame = self._frame([message.role for message in prompt])
         if not frame and len(prompt) > 1 and prompt[0].role == "system":
-            return self._encode(_merged(prompt))
+            return self.encode(_merged(prompt))
         if not frame:
             roles = [message.role for message in prompt]
             raise ModelError(f"the chat format of {self.model} does not take the turns {roles!r}")
-        contents = self._plain([message.content for message in prompt])
+        contents = self.plain([message.content for message in prompt])
         row: list[int] = []
         for text, content in zip(frame, [*contents, []], strict=True):
             row += self._frame_tokenizer.encode(text, add_special_tokens=False).ids + content
@@ -323,27 +323,27 @@ class Transformers(BatchedModel):
     def _start(self) -> list[int]:
         """The token that a text begins with, or none."""
         first = self._frame_tokenizer.encode("").ids[:1]
-        return first if first == [self._tokenizer.bos_token_id] else []
+        return first if first == [self.tokenizer.bos_token_id] else []
 
     def _frame(self, roles: Sequence[str]) -> list[str]:
         """The chat format's text before, between and after turns; nothing if it refuses."""
         marks = [f"\ue000{place}\ue001" for place in range(len(roles))]
-        if self._tokenizer.chat_template:
+        if self.tokenizer.chat_template:
             turns = [Message(*turn)._asdict() for turn in zip(roles, marks, strict=True)]
             try:
-                text = self._tokenizer.apply_chat_template(
+                text = self.tokenizer.apply_chat_template(
                     turns, tokenize=False, add_generation_prompt=True
                 )
             except jinja2.TemplateError:
                 return []
         else:  # a base model: the contents, one after another
-            text = (self._tokenizer.bos_token if self._start else "") + "\n\n".join(marks) + "\n"
+            text = (self.tokenizer.bos_token if self._start else "") + "\n\n".join(marks) + "\n"
         return _MARK.split(text) if _MARK.findall(text) == marks else []
 
     def _option_tokens(self, options: Sequence[str]) -> list[list[int]]:
-        tokens = self._plain(options)
+        tokens = self.plain(options)
         begun = any(a is not b and a == b[: len(a)] for a in tokens for b in tokens)
-        end = self._tokenizer.eos_token_id
+        end = self.tokenizer.eos_token_id
         return [[*row, end] for row in tokens] if begun and end is not None else tokens
 
     def _record_usage(

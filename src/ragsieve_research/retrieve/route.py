@@ -62,7 +62,7 @@ class Named:
     description: str
     search: AnySource = field(repr=False)
     timeout_s: float | None = 20.0
-    _late: set[Future[Any]] = field(default_factory=set, init=False, repr=False, compare=False)
+    late: set[Future[Any]] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.name.isprintable():
@@ -285,8 +285,8 @@ class _Outcome(NamedTuple):
 
 def _start(source: Named, query: Query) -> Future[_Outcome] | str:
     """The search, or why there is none."""
-    source._late.difference_update([late for late in source._late.copy() if late.done()])
-    if len(source._late) >= MAX_LATE:
+    source.late.difference_update([late for late in source.late.copy() if late.done()])
+    if len(source.late) >= MAX_LATE:
         return f"it is still busy with {MAX_LATE} questions that gave up on it"
     try:
         with _limit(source, time.monotonic()):
@@ -318,7 +318,7 @@ def _evidence(source: Named, began: float, running: Future[_Outcome] | str) -> E
         with _limit(source, began):
             segments, error, trace, step = running.result(seconds_left())
     except TimeoutError:
-        source._late.add(running)
+        source.late.add(running)
         own = limit is not None and time.monotonic() >= began + limit
         reason = f"not done after {limit:g} s" if own else "the time for a reply is over"
         return _left_out(source, reason, began)

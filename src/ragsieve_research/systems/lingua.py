@@ -80,7 +80,7 @@ class Prune:
         chosen = [s for s in documents if s.key in keys]
         share = min(1.0, budget / max(1, _length(self.reader, chosen)))
         note(f"{len(chosen)} documents read at {share:.0%}, {len(documents) - len(chosen)} dropped")
-        shares = _shares(chosen, share, self.spread)
+        shares = shares_of(chosen, share, self.spread)
         reading = Reading(self.llm, query.text if self.asks else "", self.window)
         tokens = dict(zip((s.key for s in chosen), reading.tokens(chosen, shares), strict=True))
         runs: list[Segment] = []
@@ -253,7 +253,7 @@ def _text_and_spans(documents: Sequence[Segment]) -> tuple[str, list[tuple[int, 
     return text, spans
 
 
-def _shares(documents: Sequence[Segment], mean: float, spread: float) -> list[float]:
+def shares_of(documents: Sequence[Segment], mean: float, spread: float) -> list[float]:
     """The share of its tokens that each document keeps: ``spread`` more for the best."""
     ranks = {s.key: rank for rank, s in enumerate(best_first(documents))}
     most = len(documents) - 1

@@ -66,5 +66,5 @@ def train_llm(
 def merge(folder: Path, model: Transformers, adapter: Path) -> None:
     """Write a model of transformers with an adapter merged into its weights, and its tokenizer."""
     tuned = replace(model, adapter=str(adapter))
-    loaded(model.model, tuned._decoder.model.save_pretrained, folder)
-    model._tokenizer.save_pretrained(folder)
+    loaded(model.model, tuned.decoder.model.save_pretrained, folder)
+    model.tokenizer.save_pretrained(folder)

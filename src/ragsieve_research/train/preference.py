@@ -70,7 +70,10 @@ def prefer(
     """
     if isinstance(llm, Seq2Seq) or llm.adapter:
         raise InputError(f"llm must be a causal model without an adapter, got {llm!r}")
-    rows, checked = _rows(pairs, llm, "train"), _rows(validation, llm, "validation")
+    rows, checked = (
+        preference_rows(pairs, llm, "train"),
+        preference_rows(validation, llm, "validation"),
+    )
     start = (adapter / "adapter_model.safetensors").read_bytes()
     work = checkpoints(folder, llm.identity, tuning, rows, start)
     trainer = _Preferring(
@@ -78,7 +81,7 @@ def prefer(
         args=_arguments(work, len(rows), llm, tuning),
         train_dataset=Dataset.from_list(rows),
         eval_dataset=Dataset.from_list(checked),
-        processing_class=copy.deepcopy(llm._tokenizer),  # it gets a token to pad with
+        processing_class=copy.deepcopy(llm.tokenizer),  # it gets a token to pad with
     )
     counts = {"pairs": len(rows), "validation": len(checked)}
     recipe = {**about, **counts, **asdict(tuning), "strength": STRENGTH}
@@ -96,11 +99,11 @@ class _Preferring(DPOTrainer):
         """Not sent."""
 
 
-def _rows(pairs: Sequence[PreferencePair], llm: Transformers, name: str) -> list[sft.Row]:
+def preference_rows(pairs: Sequence[PreferencePair], llm: Transformers, name: str) -> list[sft.Row]:
     rows, sizes = [], []
     for pair in pairs[: sft.MAX_SAMPLES]:
-        prompt = llm._encode(pair.prompt)
-        replies = [[*ids, llm._tokenizer.eos_token_id] for ids in llm._plain(pair[1:])]
+        prompt = llm.encode(pair.prompt)
+        replies = [[*ids, llm.tokenizer.eos_token_id] for ids in llm.plain(pair[1:])]
         rows.append({"prompt_ids": prompt, "chosen_ids": replies[0], "rejected_ids": replies[1]})
         sizes.append(len(prompt) + max(map(len, replies)))
     return sft.fitting(rows, sizes, llm, name)

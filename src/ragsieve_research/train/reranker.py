@@ -209,8 +209,8 @@ def _trainer(
     return SentenceTransformerTrainer(
         model=model,
         args=arguments,
-        train_dataset=_rows(learned, model.prompts),
-        loss=_loss(model, options.temperature),
+        train_dataset=training_rows(learned, model.prompts),
+        loss=training_loss(model, options.temperature),
         evaluator=_Evaluator(validation),
     )
 
@@ -235,12 +235,12 @@ def _model(embedder: str, rank: int | None) -> Any:
     return model
 
 
-def _loss(model: Any, temperature: float) -> DistillKLDivLoss:
-    """That of `train_reranker`, where the teacher is sure: see `_rows`."""
+def training_loss(model: Any, temperature: float) -> DistillKLDivLoss:
+    """That of `train_reranker`, where the teacher is sure: see `training_rows`."""
     return DistillKLDivLoss(model, lambda a, b: pairwise_cos_sim(a, b) / temperature)
 
 
-def _rows(learned: Sequence[TextPair], prompts: dict[str, str]) -> Dataset:
+def training_rows(learned: Sequence[TextPair], prompts: dict[str, str]) -> Dataset:
     """Texts as the model reads them, and a teacher who is sure of the useful one.
 
     The divergence from a sure teacher is minus the log of what the model gives the useful one.

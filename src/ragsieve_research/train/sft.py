@@ -122,11 +122,11 @@ def tune(
     checked = _rows(validation, llm, "validation")
     work = checkpoints(folder, llm.identity, tuning, rows)
     trainer = transformers.Trainer(
-        model=_with_lora(llm, tuning),
+        model=with_lora(llm, tuning),
         args=arguments(work, len(rows), llm, tuning),
         train_dataset=rows,
         eval_dataset=checked,
-        data_collator=_batch if isinstance(llm, Seq2Seq) else _right_aligned,
+        data_collator=_batch if isinstance(llm, Seq2Seq) else right_aligned,
     )
     counts = {"samples": len(rows), "validation": len(checked)}
     return finish(trainer, folder, work, llm, {**about, **counts, **asdict(tuning)}, measure)
@@ -209,8 +209,8 @@ def row(sample: PromptSample, llm: Transformers) -> Row:
     Of an encoder-decoder ``input_ids`` are the prompt's tokens and ``labels`` the reply's; of
     others both have all tokens, and the labels of the prompt's are `IGNORED`.
     """
-    prompt = llm._encode(sample.prompt)
-    reply = [*llm._plain([sample.target])[0], llm._tokenizer.eos_token_id]
+    prompt = llm.encode(sample.prompt)
+    reply = [*llm.plain([sample.target])[0], llm.tokenizer.eos_token_id]
     if isinstance(llm, Seq2Seq):
         return {"input_ids": prompt, "labels": reply}
     return {"input_ids": prompt + reply, "labels": [IGNORED] * len(prompt) + reply}
@@ -241,14 +241,14 @@ def base_model(llm: Transformers, seed: int) -> Any:
     """The model to train, from here on by ``seed``."""
     seq2seq = isinstance(llm, Seq2Seq)
     auto = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
-    dtype = getattr(torch, llm._dtype)
-    model = loaded(llm.model, auto.from_pretrained, llm._folder, dtype=dtype, use_safetensors=True)
+    dtype = getattr(torch, llm.computed_dtype)
+    model = loaded(llm.model, auto.from_pretrained, llm.folder, dtype=dtype, use_safetensors=True)
     model.config.use_cache = False
     transformers.set_seed(seed)
     return model
 
 
-def _with_lora(llm: Transformers, tuning: Tuning) -> Any:
+def with_lora(llm: Transformers, tuning: Tuning) -> Any:
     model = base_model(llm, tuning.seed)
     config = peft.LoraConfig(
         task_type="SEQ_2_SEQ_LM" if isinstance(llm, Seq2Seq) else "CAUSAL_LM",
@@ -280,7 +280,7 @@ def arguments(
     processes = int(os.environ.get("WORLD_SIZE", "1"))  # as torchrun and accelerate set it
     steps = tuning.epochs * math.ceil(samples / (tuning.batch_size * processes))
     every = math.ceil(steps / tuning.checks)
-    cpu = torch.device(llm._device).type == "cpu"
+    cpu = torch.device(llm.used_device).type == "cpu"
     together = 1 if cpu else tuning.batch_size  # a processor gains nothing by more, and pads
     return transformers.TrainingArguments(
         output_dir=str(work),
@@ -291,7 +291,7 @@ def arguments(
         train_sampling_strategy="random" if cpu else "group_by_length",
         learning_rate=tuning.lr,
         warmup_steps=0.05,
-        bf16=llm._dtype == "bfloat16",
+        bf16=llm.computed_dtype == "bfloat16",
         use_cpu=cpu,
         eval_strategy="steps",
         eval_steps=every,
@@ -323,7 +323,7 @@ def _batch(rows: Sequence[Row], side: str = "right") -> dict[str, Any]:
     }
 
 
-def _right_aligned(rows: Sequence[Row]) -> dict[str, Any]:
+def right_aligned(rows: Sequence[Row]) -> dict[str, Any]:
     """A batch whose logits are made for the targets only: of a prompt they would fill gigabytes."""
     batch = _batch(rows, side="left")
     # one place more: the token before the first target foretells it
@@ -338,7 +338,7 @@ def _save(model: Any, folder: Path, llm: Transformers) -> None:
     config = model.peft_config["default"]
     config.base_model_name_or_path = _public_name(llm)
     config.target_modules = sorted(config.target_modules)  # a set has another order each time
-    dtype = getattr(torch, llm._dtype)
+    dtype = getattr(torch, llm.computed_dtype)
     weights = {k: v.to(dtype) for k, v in peft.get_peft_model_state_dict(model).items()}
     options = {"safe_serialization": True, "selected_adapters": ["default"]}  # no reference of DPO
     with writing(folder):

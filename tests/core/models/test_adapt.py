@@ -104,7 +104,7 @@ def test_objects_of_sentence_transformers_are_taken_as_they_are() -> None:
     """A SentenceTransformer gives the vectors of the model by its name."""
     library = pytest.importorskip("sentence_transformers")
     named = models.load("minilm")
-    own = as_embedder(library.SentenceTransformer(str(named._folder)))
+    own = as_embedder(library.SentenceTransformer(str(named.folder)))
 
     assert np.allclose(named.embed(["a wind"]), own.embed(["a wind"]), atol=1e-2)
 

@@ -67,7 +67,7 @@ def behind(model: Recorder, wrapper: DynamicBatcher, calls: Sequence[Callable[[]
         futures = []
         for waiting, call in enumerate(calls, start=1):
             futures.append(pool.submit(call))
-            while len(wrapper._waiting) <= waiting:
+            while len(wrapper.waiting) <= waiting:
                 time.sleep(0.001)
         model.go.set()
         return [future.result(30) for future in futures]
@@ -286,7 +286,7 @@ def test_closing_answers_who_is_inside_and_refuses_who_comes() -> None:
         first = pool.submit(wrapper.embed, ["a"])
         assert model.started.wait(10)
         second = pool.submit(wrapper.embed, ["bb"])
-        while len(wrapper._waiting) < 2:
+        while len(wrapper.waiting) < 2:
             time.sleep(0.001)
         threading.Timer(0.05, model.go.set).start()
         wrapper.close()

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import Message, Passage, Prompt, Pruned
 from ragsieve.models.batcher import DynamicBatcher
-from ragsieve.models.cache import Cached, _checksum
+from ragsieve.models.cache import Cached, checksum_of
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.trace import Usage, record_usage, step
 
@@ -262,7 +262,7 @@ def test_a_result_of_the_wrong_form_is_asked_again(
     }
     first = calls[method]()
     ((key, _, _),) = entries(tmp_path / "c")
-    change(tmp_path / "c", UPDATE, (body, _checksum(key, body)))
+    change(tmp_path / "c", UPDATE, (body, checksum_of(key, body)))
 
     assert [first, first] == [calls[method](), calls[method]()]
     assert 2 == len(llm.prompts) + len(vectors.asked)

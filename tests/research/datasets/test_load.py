@@ -176,7 +176,7 @@ def test_the_table_says_what_each_is(name: str) -> None:
 def test_a_bad_table_is_named_with_its_key(more: dict[str, Any], message: str) -> None:
     """In one line."""
     with pytest.raises(InputError, match=f"^table.toml: {message}"):
-        datasets._entry("pets", {"summary": "x", "licence": "x", "measures": "x", **more})
+        datasets.entry_of("pets", {"summary": "x", "licence": "x", "measures": "x", **more})
 
 
 def test_an_entry_takes_no_file_as_text() -> None:

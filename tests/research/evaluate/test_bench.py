@@ -207,7 +207,7 @@ def test_a_system_can_have_an_embedder_for_itself(tmp_path: Path) -> None:
     own = BenchSystem(name="top-sentences", label="own", models={"embedder": "fake:hashing"})
     systems = [BenchSystem(name="top-sentences"), own]
     bench = Bench(replace(ONE, systems=systems, embedder="sentence_transformers:a/b"), tmp_path)
-    used = [bench._used(cell).keys() for cell in bench.cells]
+    used = [bench.used_models(cell).keys() for cell in bench.cells]
 
     assert [{"fake:echo", "sentence_transformers:a/b"}, {"fake:echo", "fake:hashing"}] == used
 

@@ -35,7 +35,7 @@ Make = Callable[..., Path]
 
 def embedder(make: Make, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
     model = SentenceTransformer(str(make(WORDS, 64)), batch_tokens=bound)
-    return model, model._model[0].auto_model, lambda: model.embed(TEXTS)
+    return model, model.net[0].auto_model, lambda: model.embed(TEXTS)
 
 
 def spans(make: Make, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
@@ -46,19 +46,19 @@ def spans(make: Make, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]
 def cross_encoder(make: Make, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
     folder = make(WORDS, 64, "BertForSequenceClassification", num_labels=1)
     model = LocalCrossEncoder(str(folder), batch_tokens=bound)
-    return model, model._model.model, lambda: model.score([("the cat", t) for t in TEXTS])
+    return model, model.net.model, lambda: model.score([("the cat", t) for t in TEXTS])
 
 
 def classifier(make: Make, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
     folder = make(WORDS, 64, "BertForTokenClassification", num_labels=2)
     model = LocalTokenClassifier(str(folder), batch_tokens=bound)
-    return model, model._net, lambda: [t.keep for some in model.classify(TEXTS) for t in some]
+    return model, model.net, lambda: [t.keep for some in model.classify(TEXTS) for t in some]
 
 
 def pruner(make: Make, folder: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
     model = Provence(str(bert(folder, make)), batch_tokens=bound)
     passages = [Passage("", [text]) for text in TEXTS]
-    return model, model._net.encoder, lambda: model.prune(["the cat"], [passages])[0].sentences
+    return model, model.net.encoder, lambda: model.prune(["the cat"], [passages])[0].sentences
 
 
 ENCODERS = [embedder, spans, cross_encoder, classifier, pruner]
@@ -95,10 +95,10 @@ def test_a_batch_has_no_more_tokens_than_its_bound(
 class Measured(RowsDecoder):
     """Keeps for how many rows of how many tokens it makes room."""
 
-    def _memory(self, rows: int, places: int, *, fresh: bool = False) -> Any:
+    def memory_of(self, rows: int, places: int, *, fresh: bool = False) -> Any:
         if not fresh:  # not for a close call, which is read alone
             self.rooms = [*getattr(self, "rooms", []), (rows, places)]
-        return super()._memory(rows, places, fresh=fresh)
+        return super().memory_of(rows, places, fresh=fresh)
 
 
 def test_a_decoder_has_no_more_tokens_in_memory_than_its_bound() -> None:
@@ -120,10 +120,12 @@ def test_a_decoder_has_no_more_tokens_in_memory_than_its_bound() -> None:
 @pytest.mark.parametrize("kind", [LocalCrossEncoder, LocalTokenClassifier, Provence, Transformers])
 def test_an_accelerator_computes_in_bfloat16(kind: Any) -> None:
     """And a processor in float32; either may be asked for."""
-    found = [kind("a", device=device)._dtype for device in ("cpu", "cuda", "cuda:1", "meta")]
+    found = [
+        kind("a", device=device).computed_dtype for device in ("cpu", "cuda", "cuda:1", "meta")
+    ]
 
     assert ["float32", "bfloat16", "bfloat16", "bfloat16"] == found
-    assert "float32" == kind("a", device="cuda", dtype="float32")._dtype
+    assert "float32" == kind("a", device="cuda", dtype="float32").computed_dtype
 
 
 def test_vectors_are_of_float32_on_any_processor() -> None:
@@ -153,7 +155,7 @@ def test_numbers_in_bfloat16_are_near(make_encoder: Make) -> None:
 def test_rows_are_read_where_the_model_is() -> None:
     """No tensor of a decoder is made elsewhere: on a device without numbers all steps run."""
     decoder = RowsDecoder(tiny("float32").to("meta"), eos=frozenset(), batch_tokens=10**4)
-    memory = decoder._memory(2, 50)
+    memory = decoder.memory_of(2, 50)
     read = [memory.read([*range(20 + n)], n) for n in range(2)]
     memory.move(0, 1, 20)
     memory.copy(20)

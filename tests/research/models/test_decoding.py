@@ -98,10 +98,10 @@ def test_a_close_call_is_decided_by_the_prompt_alone() -> None:
     """Logits that differ by less than `MARGIN` are read again; a clear lead is not."""
     decoder = together("float32")
     reads: list[int] = []
-    decoder._alone = lambda tokens: reads.append(len(tokens)) or torch.tensor([0.0, 2.0, 1.0])
+    decoder.alone = lambda tokens: reads.append(len(tokens)) or torch.tensor([0.0, 2.0, 1.0])
     reply = _WrittenReply(TEXT[:5], None)
-    reply.take(torch.tensor([5.0, 1.0, 5.0 - MARGIN / 2]), decoder.eos, 9, decoder._alone)
-    reply.take(torch.tensor([5.0, 1.0, 5.0 - MARGIN * 2]), decoder.eos, 9, decoder._alone)
+    reply.take(torch.tensor([5.0, 1.0, 5.0 - MARGIN / 2]), decoder.eos, 9, decoder.alone)
+    reply.take(torch.tensor([5.0, 1.0, 5.0 - MARGIN * 2]), decoder.eos, 9, decoder.alone)
 
     assert ([5], [1, 0]) == (reads, reply.tokens)
 

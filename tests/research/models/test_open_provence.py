@@ -192,14 +192,14 @@ def test_a_long_passage_goes_in_windows_of_its_length(make: Make, tmp_path: Path
     assert 24 == len(pruned.sentences)
     assert all(0 < value < 1 for value in pruned.sentences)
     assert record.usages[0].tokens_in > 48
-    assert 48 == model._net.size
+    assert 48 == model.net.size
 
 
 def test_an_encoder_of_fewer_positions_has_shorter_windows(tmp_path: Path) -> None:
     """XLM-RoBERTa counts places from behind its padding token's."""
     published(tmp_path, xlm_roberta, max_length=8192)
 
-    assert 64 == Provence(str(tmp_path))._net.size
+    assert 64 == Provence(str(tmp_path)).net.size
 
 
 def test_weights_of_the_earlier_form_load_alike(tmp_path: Path) -> None:

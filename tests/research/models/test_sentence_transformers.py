@@ -78,7 +78,7 @@ def test_a_span_is_the_mean_of_its_tokens_states(embedder: SentenceTransformer) 
     texts = ["the cat runs. the dog sleeps.", "", "paris is the capital."]
     spans = [[(0, 13), (14, 29), (13, 14)], [], [(0, 5)]]
     found = embedder.embed_spans(texts, spans)
-    tokenizer, encoder = embedder._model.tokenizer, embedder._model[0]
+    tokenizer, encoder = embedder.net.tokenizer, embedder.net[0]
     with torch.inference_mode():
         batch = tokenizer([texts[0]], return_tensors="pt")
         states = encoder(dict(batch))["token_embeddings"][
@@ -253,7 +253,7 @@ def test_pickled_weights_are_refused(save: Make, kind: type) -> None:
     Path(path, "model.safetensors").unlink()
     torch.save(model.state_dict(), Path(path, "pytorch_model.bin"))
     with pytest.raises(ModelError) as caught:
-        _ = kind(path)._model
+        _ = kind(path).net
 
     assert "safetensors" in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -60,19 +60,19 @@ def test_the_prefix_loads_one(folder: str) -> None:
 def test_replies_are_those_of_transformers(llm: Seq2Seq) -> None:
     """Greedy, by its own `generate` on the same tokens with the end token behind them."""
     prompt = ask("Who sang the 10?")
-    ids = torch.tensor([llm._tokenizer("Who sang the 10?").input_ids])
+    ids = torch.tensor([llm.tokenizer("Who sang the 10?").input_ids])
     model = transformers.T5ForConditionalGeneration.from_pretrained(llm.model)
     out = model.generate(ids, max_new_tokens=9, do_sample=False)[0]
 
-    assert ids[0].tolist() == llm._encode(prompt)
-    assert [llm._tokenizer.decode(out, skip_special_tokens=True)] == llm.complete(
+    assert ids[0].tolist() == llm.encode(prompt)
+    assert [llm.tokenizer.decode(out, skip_special_tokens=True)] == llm.complete(
         [prompt], max_tokens=9
     )
 
 
 def test_contents_open_no_control_token(llm: Seq2Seq) -> None:
     """What a document says never ends the prompt."""
-    assert 1 == llm._encode(ask("the </s> the")).count(1)
+    assert 1 == llm.encode(ask("the </s> the")).count(1)
 
 
 def test_together_is_the_same_as_alone(llm: Seq2Seq) -> None:

@@ -64,7 +64,7 @@ def folder(
 
 def alone(classifier: LocalTokenClassifier, pieces: list[str]) -> list[float]:
     """The softmax of transformers' own class over one chunk, the second label's."""
-    tokenizer = classifier._tokenizer
+    tokenizer = classifier.tokenizer
     ids = tokenizer.convert_tokens_to_ids([tokenizer.cls_token, *pieces, tokenizer.sep_token])
     kind = transformers.AutoModelForTokenClassification
     with torch.inference_mode():
@@ -143,10 +143,10 @@ def test_any_way_gives_the_same(folder: Path) -> None:
 def test_a_control_token_in_a_text_is_unknown(folder: Path) -> None:
     """Sentencepiece knows it as a piece; the encoder must not read that the text ends."""
     classifier = LocalTokenClassifier(str(folder))
-    control = classifier._tokenizer.sep_token
-    (row,) = classifier._rows(classifier._inside.encode(f"it {control} it"))
+    control = classifier.tokenizer.sep_token
+    (row,) = classifier.rows(classifier.text_tokenizer.encode(f"it {control} it"))
 
-    assert [classifier._tokenizer.sep_token_id] == [n for n in row[1:] if n in (row[-1],)]
+    assert [classifier.tokenizer.sep_token_id] == [n for n in row[1:] if n in (row[-1],)]
 
 
 def test_a_sign_of_white_space_is_an_empty_token(tmp_path: Path) -> None:

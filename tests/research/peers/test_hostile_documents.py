@@ -49,7 +49,7 @@ def test_an_instruction_stands_between_sentences(script: ModuleType) -> None:
     for templates in script.FORMS.values():
         for number, template in enumerate(templates):
             injected = template.format(word="PWNED", question="Who built it?", false="Bo")
-            changed = script._injected(example, injected, number)
+            changed = script.injected_into(example, injected, number)
             one = next(d.text for d in changed.documents if d.text != text)
 
             assert all(injected[a:b] in one for a, b in sentence_spans(injected))

@@ -88,4 +88,4 @@ def test_a_model_with_reflection_tokens_answers(folder: Path) -> None:
 
     assert result.answer is not None
     assert any(event["event"] == "level" for step in result.trace.steps for event in step.events)
-    assert len(llm._encode((Message("user", "x"),))) > len(llm._encode((Message("raw", "x"),)))
+    assert len(llm.encode((Message("user", "x"),))) > len(llm.encode((Message("raw", "x"),)))

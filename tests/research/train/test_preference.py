@@ -103,10 +103,10 @@ def test_a_killed_run_goes_on(
 def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started: Started) -> None:
     """Control tokens in a text are text: here unknown words."""
     pair = PreferencePair((Message("user", "a </s>"),), "1", "2 </s>")
-    (row,) = preference._rows([pair], started.llm, "pairs")
+    (row,) = preference.preference_rows([pair], started.llm, "pairs")
 
-    assert started.llm._encode(pair.prompt) == row["prompt_ids"]
-    assert [started.llm._tokenizer.vocab["1"], 1] == row["chosen_ids"]
+    assert started.llm.encode(pair.prompt) == row["prompt_ids"]
+    assert [started.llm.tokenizer.vocab["1"], 1] == row["chosen_ids"]
     assert 1 not in row["rejected_ids"][:-1]
 
 
@@ -139,11 +139,11 @@ def test_our_fine_tuning_is_trls(tmp_path: Path, started: Started) -> None:
     known["train_sampling_strategy"] = "random"
     config = trl.SFTConfig(**known, dataset_kwargs={"skip_prepare_dataset": True}, max_length=None)
     trainer = _Quiet(
-        model=sft._with_lora(llm, tuning),
+        model=sft.with_lora(llm, tuning),
         args=config,
         train_dataset=rows,
         eval_dataset=rows,
-        processing_class=copy.deepcopy(llm._tokenizer),
+        processing_class=copy.deepcopy(llm.tokenizer),
     )
     trainer.train()
     theirs = [e["eval_loss"] for e in trainer.state.log_history if "eval_loss" in e]

@@ -119,11 +119,11 @@ def test_equal_clues_are_not_in_order() -> None:
 def test_the_loss_is_that_of_the_paper(bert: str) -> None:
     """-log(e^a / (e^a + e^b)) = log(1 + e^(b - a)) for the cosines a and b, by temperature."""
     model = sentence_transformers.SentenceTransformer(bert, device="cpu")
-    rows = reranker._rows([TextPair("who won", TEXTS[0], TEXTS[1])], {})
+    rows = reranker.training_rows([TextPair("who won", TEXTS[0], TEXTS[1])], {})
     columns = [model.tokenize(rows[name]) for name in ("question", "useful", "useless")]
     question, useful, useless = SentenceTransformer(bert).embed(["who won", *TEXTS[:2]])
     for temperature in (1.0, 0.05):
-        loss = reranker._loss(model, temperature)(columns, torch.tensor(rows["label"]))
+        loss = reranker.training_loss(model, temperature)(columns, torch.tensor(rows["label"]))
         expected = math.log1p(math.exp(float(question @ (useless - useful)) / temperature))
 
         assert pytest.approx(expected, rel=1e-4) == loss.item()

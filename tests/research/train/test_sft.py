@@ -93,13 +93,13 @@ def test_the_loss_is_that_of_the_replies_tokens(causal: Transformers) -> None:
     llm = Transformers(causal.model, dtype="float32")
     model = transformers.AutoModelForCausalLM.from_pretrained(llm.model)
     with torch.no_grad():
-        loss = float(model(**sft._right_aligned([sft.row(s, llm) for s in samples])).loss)
+        loss = float(model(**sft.right_aligned([sft.row(s, llm) for s in samples])).loss)
     logs = []
     for sample in samples:
         whole = torch.tensor([sft.row(sample, llm)["input_ids"]])
         with torch.no_grad():
             odds = model(whole).logits[0].log_softmax(-1)
-        start = len(llm._encode(sample.prompt))
+        start = len(llm.encode(sample.prompt))
         logs += [float(odds[n - 1, whole[0, n]]) for n in range(start, whole.shape[1])]
 
     assert 2 + 4 == len(logs)
@@ -108,8 +108,8 @@ def test_the_loss_is_that_of_the_replies_tokens(causal: Transformers) -> None:
 
 def test_a_reply_is_trained_behind_what_the_model_is_asked(causal: Transformers) -> None:
     """The prompt's own tokens, ignored by the loss, then the reply and the end of the turn."""
-    prompt = causal._encode(SAMPLES[0].prompt)
-    reply = [causal._tokenizer.vocab["0"], 1]
+    prompt = causal.encode(SAMPLES[0].prompt)
+    reply = [causal.tokenizer.vocab["0"], 1]
 
     assert {
         "input_ids": prompt + reply,
@@ -122,7 +122,7 @@ def test_only_the_upper_layers_are_tuned(
     causal: Transformers, share: float, layers: set[int]
 ) -> None:
     """All linear maps of those, no other; at least of one layer."""
-    model = sft._with_lora(causal, Tuning(layers=share))
+    model = sft.with_lora(causal, Tuning(layers=share))
     tuned = {n for n, p in model.named_parameters() if p.requires_grad}
 
     assert layers == {int(n.partition("layers.")[2][0]) for n in tuned}
@@ -131,9 +131,9 @@ def test_only_the_upper_layers_are_tuned(
 
 def test_layers_below_keep_nothing_for_the_way_back(causal: Transformers) -> None:
     """A gradient begins where the first tuned layer does."""
-    model = sft._with_lora(causal, Tuning(layers=0.5))
+    model = sft.with_lora(causal, Tuning(layers=0.5))
     states = model(
-        **sft._right_aligned([sft.row(SAMPLES[0], causal)]), output_hidden_states=True
+        **sft.right_aligned([sft.row(SAMPLES[0], causal)]), output_hidden_states=True
     ).hidden_states
 
     assert [False, False, False, True, True] == [s.requires_grad for s in states]
@@ -141,7 +141,7 @@ def test_layers_below_keep_nothing_for_the_way_back(causal: Transformers) -> Non
 
 def test_the_decoder_is_above_the_encoder(seq2seq: Transformers) -> None:
     """Half of two and two layers: the encoder runs as it was."""
-    model = sft._with_lora(seq2seq, Tuning(layers=0.5))
+    model = sft.with_lora(seq2seq, Tuning(layers=0.5))
 
     assert {"decoder"} == {
         n.partition("base_model.model.")[2].partition(".")[0]
@@ -190,7 +190,7 @@ def test_the_best_look_at_validation_is_kept(tmp_path: Path, causal: Transformer
     model = transformers.AutoModelForCausalLM.from_pretrained(llm.model)
     tuned = adapted(model, "out", str(tmp_path / "out"))
     with torch.no_grad():
-        loss = float(tuned(**sft._right_aligned([sft.row(s, llm) for s in others])).loss)
+        loss = float(tuned(**sft.right_aligned([sft.row(s, llm) for s in others])).loss)
 
     assert min(looks) < looks[-1]
     assert loss == pytest.approx(min(looks), rel=1e-3)
