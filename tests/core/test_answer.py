@@ -43,16 +43,15 @@ def test_without_evidence_the_model_answers_by_itself() -> None:
 
 
 def test_the_answer_is_the_reply_trimmed() -> None:
-    """The whole reply is kept beside it."""
+    """The whole reply beside it; an empty one is no failure; groups of none have none."""
     answer = Reader(ScriptedLLM(["\n Seals and Crofts \n"]))(QUERY, [])
 
     assert "Seals and Crofts" == answer.text
     assert "\n Seals and Crofts \n" == answer.reply
 
-
-def test_an_empty_reply_is_an_empty_answer() -> None:
-    """A model that says nothing has answered nothing; that is no failure."""
     assert "" == Reader(ScriptedLLM([" \n"]))(QUERY, []).text
+
+    assert [] == Reader(ScriptedLLM([])).answers(QUERY, [])
 
 
 def test_what_was_read_is_told_in_its_order() -> None:
@@ -101,13 +100,10 @@ def test_a_question_over_the_context_is_the_models_to_refuse() -> None:
         Reader(ScriptedLLM(["x"], context=50))(QUERY, scored(1))
 
 
-def test_the_answer_is_at_most_max_tokens_long() -> None:
-    """The option reaches the model."""
+def test_the_reader_asks_by_its_options() -> None:
+    """So many tokens, other templates, counted by its model."""
     assert "one two" == Reader(ScriptedLLM(["one two three"]), max_tokens=2)(QUERY, []).text
 
-
-def test_prompts_can_be_chosen() -> None:
-    """Any template of the package can take the place of the two."""
     llm = ScriptedLLM(["x", "y"])
     Reader(llm, closed_prompt="reader_closed")(QUERY, [])
     Reader(llm, prompt="extract_write")(QUERY, scored(1))
@@ -115,16 +111,7 @@ def test_prompts_can_be_chosen() -> None:
     assert ["system", "user"] == [m.role for m in llm.prompts[0]]
     assert ["user"] == [m.role for m in llm.prompts[1]]
 
-
-def test_tokens_are_the_generators() -> None:
-    """The reader counts in the tokenizer of the model that reads."""
     assert [4, 0] == Reader(ScriptedLLM([])).count(["Who sang it?", ""])
-
-
-def test_an_answer_needs_a_token() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
-        Reader(ScriptedLLM([]), max_tokens=0)
 
 
 def test_the_prompt_is_the_papers_chat_form() -> None:
@@ -217,11 +204,6 @@ def test_groups_are_one_call() -> None:
     assert [3] == batches
     assert [reader(QUERY, group) for group in groups] == together
     assert [tuple(group) for group in groups] == [answer.segments for answer in together]
-
-
-def test_no_groups_are_no_answers() -> None:
-    """Nothing asked, nothing answered."""
-    assert [] == Reader(ScriptedLLM([])).answers(QUERY, [])
 
 
 @pytest.mark.parametrize(

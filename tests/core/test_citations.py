@@ -71,8 +71,8 @@ def test_anthropics_types_take_the_blocks(result: Result) -> None:
         assert reply.cited_text == cited(result, reply.model_dump())[0].text
 
 
-def test_openais_annotations_are_places_in_text_and_document(result: Result) -> None:
-    """In OpenAI's type and back; the text before the index ends in the span."""
+def test_langchains_and_openais_citations_are_places_in_text_and_document(result: Result) -> None:
+    """In their types and back; the text before the index ends in the span."""
     made = openai(result)
     annotation = pytest.importorskip("openai.types.responses.response_output_text")
     read = [annotation.AnnotationFileCitation(**one).model_dump() for one in made]
@@ -81,9 +81,6 @@ def test_openais_annotations_are_places_in_text_and_document(result: Result) -> 
     assert [[span] for span in result.kept] == [cited(result, one) for one in read]
     assert all(result.text[: one["index"]].endswith(one["text"]) for one in read)
 
-
-def test_langchains_citations_are_places_in_text_and_document(result: Result) -> None:
-    """In a message and back."""
     messages = pytest.importorskip("langchain_core.messages")
     made = langchain(result)
     block = {"type": "text", "text": result.text, "annotations": made}

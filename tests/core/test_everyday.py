@@ -48,20 +48,14 @@ def words(texts: Iterable[str]) -> int:
     return sum(len(text.split()) for text in texts)
 
 
-def test_evidence_is_kept_whole(results: list[tuple[dict[str, Any], Result]]) -> None:
-    """In so many of 150 questions of fifteen kinds, none of which anything was fitted to."""
+def test_evidence_is_kept_whole_in_less_text(results: list[tuple[dict[str, Any], Result]]) -> None:
+    """Of 150 questions nothing was fitted to; no context is empty, half of the words go."""
     lost = [record["id"] for record, result in results if not whole(record, result)]
 
     assert len(lost) <= (1 - WHOLE) * len(results), lost
 
-
-def test_no_context_is_empty(results: list[tuple[dict[str, Any], Result]]) -> None:
-    """At least the most probable segment stays."""
     assert all(result.kept for _, result in results)
 
-
-def test_most_of_the_text_goes(results: list[tuple[dict[str, Any], Result]]) -> None:
-    """On average less than half of the words stay."""
     shares = [
         words(s.text for s in result.kept) / words(d.text for d in result.documents)
         for _, result in results

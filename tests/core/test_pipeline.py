@@ -67,30 +67,20 @@ def sentences(k: int, **options: Any) -> System:
     )
 
 
-def test_stages_run_in_order() -> None:
-    """Each stage gets what the one before it kept."""
+def test_stages_run_in_order_and_a_pipeline_is_a_stage() -> None:
+    """Each gets what the one before kept; nested or flat; without stages all stay."""
     kept = Pipeline(split.Sentences(), first)(
         QUERY, [Segment.whole(Document("d", "One. Two. Three."))]
     )
 
     assert ["One."] == [s.text for s in kept]
 
-
-def test_a_pipeline_is_a_stage() -> None:
-    """Pipelines nest, and the result is that of the stages in a row; without stages all stay."""
     given = [Segment.whole(document) for document in as_documents(DOCUMENTS)]
     flat = Pipeline(split.Sentences(), score.BM25(), select.TopK(2))
     nested = Pipeline(Pipeline(split.Sentences()), Pipeline(score.BM25(), select.TopK(2)))
 
     assert flat(QUERY, given) == nested(QUERY, given)
     assert given == Pipeline()(QUERY, given)
-
-
-def test_a_pipeline_shows_its_stages() -> None:
-    """Its repr is how to write it."""
-    assert "Pipeline(TopK(k=2), Order(by='score'), on_error='keep')" == repr(
-        Pipeline(select.TopK(2), select.Order("score"), on_error="keep")
-    )
 
 
 @pytest.mark.parametrize(
@@ -108,12 +98,24 @@ def test_a_pipeline_checks_its_options(
         Pipeline(*stages, **options)
 
 
-def test_a_failing_stage_or_source_raises() -> None:
-    """By default a failure is the caller's to see."""
+def test_a_failing_stage_raises_unless_lenient() -> None:
+    """In any system; an interrupt stops it, whatever on_error says."""
     with pytest.raises(ModelError, match="is gone"):
         System(Pipeline(first, broken), Characters())(QUERY, DOCUMENTS)
     with pytest.raises(StoreError, match="is gone"):
         System(Pipeline(), Characters(), source=loses).ask(QUERY)
+
+    piped = System(Pipeline(first, broken), Characters()).lenient()
+    bare = System(broken, Characters()).lenient()
+
+    assert 1 == len(piped(QUERY, DOCUMENTS).kept)
+    assert 2 == len(bare(QUERY, DOCUMENTS).kept)
+
+    def interrupted(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        System(interrupted, Characters()).lenient()(QUERY, DOCUMENTS)
 
 
 def test_a_failing_stage_is_skipped_where_asked(caplog: pytest.LogCaptureFixture) -> None:
@@ -125,25 +127,6 @@ def test_a_failing_stage_is_skipped_where_asked(caplog: pytest.LogCaptureFixture
     assert 1 == len(result.trace.warnings)
     assert "ModelError: the server is gone" in result.trace.warnings[0]
     assert "was skipped" in caplog.text
-
-
-def test_lenient_skips_in_any_system() -> None:
-    """Also where the stage is no pipeline."""
-    piped = System(Pipeline(first, broken), Characters()).lenient()
-    bare = System(broken, Characters()).lenient()
-
-    assert 1 == len(piped(QUERY, DOCUMENTS).kept)
-    assert 2 == len(bare(QUERY, DOCUMENTS).kept)
-
-
-def test_a_keyboard_interrupt_is_no_failure() -> None:
-    """A person who stops a run stops it, whatever on_error says."""
-
-    def interrupted(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        System(interrupted, Characters()).lenient()(QUERY, DOCUMENTS)
 
 
 def test_documents_come_as_strings_mappings_or_documents() -> None:
@@ -248,7 +231,7 @@ def test_best_first_keeps_ties_as_given() -> None:
 
 
 def test_the_budget_takes_the_best_that_fit() -> None:
-    """What does not fit is passed over, a worse segment that does is kept; the order stays."""
+    """Titles and joints count; a span that comes twice counts once; the order stays."""
     spans = [
         Segment.whole(Document("a", "x" * 5)).scored("s", 3),
         Segment.whole(Document("b", "x" * 9)).scored("s", 2),
@@ -258,9 +241,6 @@ def test_the_budget_takes_the_best_that_fit() -> None:
     # 5 fits in 10; 5 + 9 does not; 5 + 4 does.
     assert ["a", "c"] == [s.document.id for s in fit(spans, 10, Characters())]
 
-
-def test_the_budget_counts_titles_and_joints() -> None:
-    """What stands between the segments in the prompt is counted too."""
     spans = [Segment.whole(Document(id, "xx", title="T")) for id in "ab"]
 
     # "T: xx" is 5 characters, "T: xx\n\nT: xx" is 12.
@@ -268,9 +248,6 @@ def test_the_budget_counts_titles_and_joints() -> None:
     assert 1 == len(fit(spans, 11, Letters()))
     assert 0 == len(fit(spans, 4, Letters()))
 
-
-def test_a_span_given_twice_counts_once() -> None:
-    """Overlapping windows yield the same sentence twice; the budget holds all the same."""
     span = Segment.whole(Document("a", "xxxx")).scored("s", 1)
     other = Segment.whole(Document("a", "xxxx")).scored("s", 2)
 
@@ -325,12 +302,6 @@ def test_the_budget_is_never_passed(
     assert reader.context(result.kept) == result.text
     assert result.tokens.after <= whole
     assert max_tokens is None or result.tokens.after <= max_tokens
-
-
-def test_a_negative_budget_is_an_error() -> None:
-    """Fewer tokens than none cannot be kept."""
-    with pytest.raises(InputError, match="max_tokens must not be negative, got -1"):
-        sentences(1).with_budget(-1)
 
 
 def test_with_budget_drops_and_says_so() -> None:
@@ -400,16 +371,13 @@ def test_verdicts_stand_in_the_order_of_the_documents() -> None:
     assert {"", "TopK(k=1)"} == {v.stage for v in result.verdicts}
 
 
-def test_the_trace_tells_every_stage() -> None:
-    """One step a stage, with what went in and out; asking adds the reader's."""
+def test_the_trace_tells_every_stage_and_what_it_cost() -> None:
+    """In and out; asking adds the reader's; each call is charged to its stage."""
     steps = sentences(1).ask(QUERY, DOCUMENTS).trace.steps
 
     assert ["Sentences", "BM25", "TopK"] == [s.stage.split("(")[0] for s in steps[:3]]
     assert [(2, 4), (4, 4), (4, 1), (1, 1)] == [(len(s.before), len(s.after)) for s in steps]
 
-
-def test_the_trace_adds_up_what_models_cost() -> None:
-    """Each call is charged to the stage that made it."""
     system = System(
         Pipeline(split.Sentences(), score.Cosine(HashingEmbedder()), select.TopK(1)),
         Reader(ScriptedLLM(["Seals and Crofts"])),
@@ -465,11 +433,6 @@ def test_questions_at_once_have_their_own_traces() -> None:
     assert [(f"{q} is here.", [2, 2, 1]) for q in questions] == found
 
 
-def test_documents_may_come_from_a_generator() -> None:
-    """Any iterable of documents will do."""
-    assert 2 == len(sentences(2)(QUERY, (text for text in DOCUMENTS)).documents)  # type: ignore[arg-type]
-
-
 PAGE = Document("page", " ".join(DOCUMENTS), "Songs")
 
 
@@ -516,15 +479,6 @@ def test_with_source_gives_any_system_a_source() -> None:
     assert None is bare.source
 
 
-def test_without_documents_and_source_there_is_nothing_to_filter() -> None:
-    """Calling is an error, asking is asking the reader alone."""
-    system = System(Pipeline(), Characters(), source=None)
-
-    with pytest.raises(InputError, match="documents must be a list, got one NoneType"):
-        system(QUERY)
-    assert ((), Answer("yes", ())) == (system.ask(QUERY).kept, system.ask(QUERY).answer)
-
-
 def test_spans_of_a_source_stay_verbatim_and_count_alone() -> None:
     """Also where stages split them; tokens before are "Songs:" with both spans, after with one."""
     result = System(Pipeline(split.Sentences(), first), Characters(), source=Finds(SPANS))(QUERY)
@@ -536,7 +490,7 @@ def test_spans_of_a_source_stay_verbatim_and_count_alone() -> None:
 
 
 def test_the_trace_has_a_step_for_the_source() -> None:
-    """The first, with what was found; what is dropped later has its verdict."""
+    """With what was found and spent; what is dropped later has its verdict."""
     result = System(Pipeline(select.TopK(1)), Characters(), source=Finds(SPANS)).ask(QUERY)
 
     assert [(0, 2), (2, 1), (1, 1)] == [(len(s.before), len(s.after)) for s in result.trace.steps]
@@ -544,10 +498,6 @@ def test_the_trace_has_a_step_for_the_source() -> None:
     assert [("Seals and Crofts sang it.", ""), ("It rained.", "TopK(k=1)")] == [
         (v.segment.text, v.stage) for v in result.verdicts
     ]
-
-
-def test_what_a_source_spends_is_charged_to_its_step() -> None:
-    """An embedder that it asks, for example."""
 
     def source(query: Query, /) -> list[Segment]:
         HashingEmbedder().embed([query.text], query=True)
@@ -569,12 +519,18 @@ def test_the_budget_holds_for_what_was_found(max_tokens: int) -> None:
 
 
 def test_a_source_that_finds_nothing_leaves_the_reader_alone() -> None:
-    """An answer without evidence, and no warning: it did not fail."""
+    """No warning: it did not fail; without source and documents nothing is filtered."""
     result = System(Pipeline(first), Characters(), source=Finds(())).ask(QUERY)
 
     assert ((), ()) == (result.kept, result.documents)
     assert Answer("yes", ()) == result.answer
     assert [] == result.trace.warnings
+
+    system = System(Pipeline(), Characters(), source=None)
+
+    with pytest.raises(InputError, match="documents must be a list, got one NoneType"):
+        system(QUERY)
+    assert ((), Answer("yes", ())) == (system.ask(QUERY).kept, system.ask(QUERY).answer)
 
 
 @pytest.mark.parametrize("stage", [Pipeline(first), first])
@@ -609,16 +565,15 @@ def answers(query: Query, segments: Sequence[Segment], /) -> StageResult:
     return StageResult(segments, answer=Answer("Crofts"), found=[FOUND])
 
 
-def test_what_a_stage_answers_and_finds_is_a_value() -> None:
-    """It is the same outside of any recording, through pipelines in pipelines."""
+def test_the_last_answer_of_a_pipeline_stands() -> None:
+    """What a stage answers and finds is a value, also outside of a recording.
+
+    And counts as given.
+    """
     given = [Segment.whole(Document("d", "It rained."))]
     result = Pipeline(Pipeline(answers), first)(QUERY, given)
 
     assert (given, Answer("Crofts"), (FOUND,)) == (result, result.answer, result.found)
-
-
-def test_the_last_answer_of_a_pipeline_stands() -> None:
-    """A stage behind one that answered may answer, too; what was found by either is found."""
 
     def later(query: Query, segments: Sequence[Segment], /) -> StageResult:
         return StageResult(segments, answer=Answer("Seals"))
@@ -627,9 +582,6 @@ def test_the_last_answer_of_a_pipeline_stands() -> None:
 
     assert (Answer("Seals"), (FOUND,)) == (result.answer, result.found)
 
-
-def test_what_a_stage_finds_counts_as_given() -> None:
-    """Documents and tokens before are those of the caller and those that a stage found."""
     result = System(answers, Characters()).ask(QUERY, ["It rained."])
 
     assert ["0", "elsewhere"] == [document.id for document in result.documents]

@@ -70,16 +70,13 @@ def test_any_text_stands_verbatim(text: str) -> None:
     assert system.content.endswith(f"[{text}]")
 
 
-def test_the_closed_book_prompt_has_no_place_for_evidence() -> None:
-    """Without evidence the prompt has no documents."""
+def test_a_missing_value_is_named() -> None:
+    """With template and place; the closed book has none for evidence."""
     assert (
         Message("system", "Answer the question in a few words."),
         Message("user", "Who?"),
     ) == render("reader_closed", question="Who?")
 
-
-def test_a_missing_value_is_named() -> None:
-    """The error names template and place."""
     with pytest.raises(InputError, match="prompt 'reader' needs a value for 'documents'"):
         render("reader", question="Who?")
 
@@ -118,34 +115,29 @@ def spans(text: str, *bounds: tuple[int, int], title: str = "", id: str = "d") -
     return [Segment(Document(id, text, title), start, end) for start, end in bounds]
 
 
-def test_neighbours_stand_as_they_stand_in_the_document() -> None:
-    """White space between sentences that follow one another is the document's own."""
+def test_spans_are_joined_as_they_stand_in_the_document() -> None:
+    """Neighbours by its white space, distant ones and others out of order by a mark."""
     assert "One.\n\nTwo." == context(spans("One.\n\nTwo.", (0, 4), (6, 10)))
 
-
-def test_distant_spans_are_joined_by_a_mark() -> None:
-    """A reader sees that something of the paragraph is left out."""
     assert "One. … Three." == context(spans("One. Two. Three.", (0, 4), (10, 16)))
 
-
-def test_spans_out_of_order_are_joined_by_a_mark() -> None:
-    """The order given is the order read."""
     assert "Two. … One." == context(spans("One. Two.", (5, 9), (0, 4)))
 
 
 def test_each_document_is_a_paragraph_behind_its_title() -> None:
-    """A title stands once before a run of its document's spans."""
+    """Once a run of its spans, at any length; no evidence is an empty text."""
     first = spans("One. Two.", (0, 4), (5, 9), title="A", id="a")
     second = spans("Three.", (0, 6), id="b")
 
     assert "A: One. Two.\n\nThree." == context([*first, *second])
     assert "A: One.\n\nThree.\n\nA: Two." == context([first[0], *second, first[1]])
 
-
-def test_no_evidence_is_an_empty_text() -> None:
-    """Nothing in, nothing out."""
     assert "" == context([])
     assert "" == numbered([])
+
+    document = Document("d", "Seals sang.", "t" * 1_000_000)
+
+    assert f"{'t' * 500}: Seals sang." == titled(Segment.whole(document))
 
 
 def test_numbers_start_at_one() -> None:
@@ -163,10 +155,3 @@ def test_no_text_opens_a_line(texts: list[str]) -> None:
     lines = numbered(texts).splitlines()
 
     assert [f"[{n}]" for n in range(1, len(texts) + 1)] == [line.split(" ")[0] for line in lines]
-
-
-def test_a_title_is_not_repeated_at_any_length() -> None:
-    """A megabyte of it before each of a thousand sentences would be a gigabyte."""
-    document = Document("d", "Seals sang.", "t" * 1_000_000)
-
-    assert f"{'t' * 500}: Seals sang." == titled(Segment.whole(document))

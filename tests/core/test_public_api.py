@@ -98,19 +98,35 @@ def test_every_package_lists_what_it_has(package: str) -> None:
             assert getattr(module, name)
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
-    """Lazy loading answers for its names only."""
+def test_names_and_options_that_are_unknown_are_named() -> None:
+    """A system with the known ones, an attribute by its error."""
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = ragsieve.nonsense
     with pytest.raises(AttributeError, match=r"ragsieve\.select attribute nonsense"):
         _ = ragsieve.select.nonsense
 
+    with pytest.raises(
+        InputError, match=r"system must be one of .*finefilter-point, .* got 'nonsense'"
+    ):
+        build("nonsense", ScriptedLLM([]), HashingEmbedder())
 
-def test_import_loads_no_heavy_module() -> None:
-    """``import ragsieve`` is quick: no package but itself is loaded before its first use."""
+    system = build("top-documents", ScriptedLLM(["x"]), None, {"k": 1})
+
+    assert 1 == len(system("Who?", ["a", "b"]).kept)
+    with pytest.raises(InputError, match="options of top-documents are k, max"):
+        build("top-documents", ScriptedLLM([]), None, {"n": 1})
+
+
+def test_imports_are_light() -> None:
+    """No module but itself before first use; no optional dependency in any package."""
     before = loaded_by("")  # of the interpreter, and of what starts with it here
 
     assert {"ragsieve"} == loaded_by("import ragsieve") - before - sys.stdlib_module_names
+
+    code = "import ragsieve\nfor name in ragsieve.__all__: getattr(ragsieve, name)"
+
+    taken = {"orjson", "scipy"}  # by bm25s, where they are there
+    assert taken >= (loaded_by(code) - loaded_by("")) & {*OPTIONAL}
 
 
 @pytest.mark.parametrize(
@@ -130,14 +146,6 @@ def test_threads_wait_asleep_by_default(own: dict[str, str], policy: str) -> Non
     )
 
     assert f"OMP_WAIT_POLICY = '{policy}'" in done.stderr
-
-
-def test_packages_load_no_optional_dependency() -> None:
-    """Every package and every system works on the plain installation."""
-    code = "import ragsieve\nfor name in ragsieve.__all__: getattr(ragsieve, name)"
-
-    taken = {"orjson", "scipy"}  # by bm25s, where they are there
-    assert taken >= (loaded_by(code) - loaded_by("")) & {*OPTIONAL}
 
 
 CORE_ALONE = f"""
@@ -218,14 +226,6 @@ except SystemExit as end:
     assert "2" == exit_code
 
 
-def test_an_unknown_system_is_named_with_the_known_ones() -> None:
-    """The error lists what there is."""
-    with pytest.raises(
-        InputError, match=r"system must be one of .*finefilter-point, .* got 'nonsense'"
-    ):
-        build("nonsense", ScriptedLLM([]), HashingEmbedder())
-
-
 @pytest.mark.parametrize(
     ("name", "missing"),
     [
@@ -237,15 +237,6 @@ def test_a_model_that_a_system_needs_is_asked_for(name: str, missing: str) -> No
     """When it is built, not when the first question comes."""
     with pytest.raises(InputError, match=f"{name} needs {missing}"):
         build(name, ScriptedLLM([]))
-
-
-def test_options_of_a_system_go_by_name() -> None:
-    """A known one is set, an unknown one is named with the known ones."""
-    system = build("top-documents", ScriptedLLM(["x"]), None, {"k": 1})
-
-    assert 1 == len(system("Who?", ["a", "b"]).kept)
-    with pytest.raises(InputError, match="options of top-documents are k, max"):
-        build("top-documents", ScriptedLLM([]), None, {"n": 1})
 
 
 def test_the_bill_of_materials_is_of_these_sources() -> None:

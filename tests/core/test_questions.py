@@ -46,8 +46,8 @@ def test_a_damaged_archive_is_named(tmp_path: Path, name: str, data: bytes) -> N
         list(lines(tmp_path / name))
 
 
-def test_a_line_that_grows_without_end_is_refused(tmp_path: Path) -> None:
-    """Of half a gigabyte in half a megabyte, no more is unpacked than a line may have."""
+def test_a_line_has_a_largest_size(tmp_path: Path) -> None:
+    """Of half a gigabyte in half a megabyte no more is unpacked than a line may have."""
     path = tmp_path / "a.jsonl.gz"
     seen: list[tuple[int, bytes]] = []
     path.write_bytes(gzip.compress(b"{}\n") + gzip.compress(bytes(1 << 26)) * 8)
@@ -60,9 +60,6 @@ def test_a_line_that_grows_without_end_is_refused(tmp_path: Path) -> None:
     assert [(1, b"{}\n")] == seen
     assert peak < 5 * MAX_LINE / 2  # the pieces of a line, and the line
 
-
-def test_a_line_of_the_largest_size_is_read(tmp_path: Path) -> None:
-    """The limit is the last that passes, whether packed or not."""
     path = tmp_path / "a.jsonl"
     with path.open("wb") as file:
         file.write(b"x" * (MAX_LINE - 1) + b"\n2")
@@ -79,7 +76,7 @@ def test_what_is_no_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_record_has_what_the_line_says() -> None:
-    """Documents with and without an id; keys that are not known are metadata."""
+    """Also as query, as a reply, with a date, with half a character; the rest is metadata."""
     line = record(
         id=7, answers=["I"], documents=[{"id": "d", "title": "T", "text": "Me.", "x": 1}, "You."]
     )
@@ -90,26 +87,19 @@ def test_a_record_has_what_the_line_says() -> None:
 
     assert Example(Query("Who?", "7"), documents, ("I",)) == parse_record(line)
 
-
-def test_a_document_of_a_record_may_be_a_reply() -> None:
-    """Any object is one, as in files of documents; see `test_any_json_is_a_document`."""
     example = parse_record(record(documents=[{"name": "Bees", "legs": 6}, {"hits": [1]}]))
 
     assert ["name: Bees\nlegs: 6", '{"hits": [1]}'] == [d.text for d in example.documents]
 
-
-def test_a_question_may_be_called_query_and_stand_alone() -> None:
-    """What is null is as good as not there."""
     line = b'\xef\xbb\xbf{"query": "Who?", "answers": null, "id": null, "metadata": null}'
 
     assert Example(Query("Who?"), ()) == parse_record(line)
 
-
-def test_a_record_says_when_it_was_asked() -> None:
-    """As CRAG's do, so that "yesterday" is a day."""
     line = b'{"question": "Who?", "metadata": {"query_time": "03/13/2024, 09:30:59 PT"}}'
 
     assert "03/13/2024, 09:30:59 PT" == parse_record(line).query.time
+
+    assert {"a": "\ud800"} == parse_json(b'{"a": "\\ud800"}')
 
 
 @pytest.mark.parametrize(
@@ -135,11 +125,6 @@ def test_a_bad_record_says_what_is_wrong(line: bytes, reason: str) -> None:
     """Whatever the line is, the error is ours and names the rule."""
     with pytest.raises(InputError, match=reason):
         parse_record(line)
-
-
-def test_lone_surrogates_are_text() -> None:
-    """JSON can hold half a character; it is kept as it is."""
-    assert {"a": "\ud800"} == parse_json(b'{"a": "\\ud800"}')
 
 
 @pytest.mark.data

@@ -37,8 +37,8 @@ def result() -> Result:
     )
 
 
-def test_a_result_is_one_line(result: Result) -> None:
-    """The question, spans and tokens, and the answer; not the documents."""
+def test_a_result_shows_itself(result: Result) -> None:
+    """In one line, in a notebook, as rows, each verbatim with stage and reason."""
     before, after = result.tokens.before, result.tokens.after
 
     assert (
@@ -46,9 +46,6 @@ def test_a_result_is_one_line(result: Result) -> None:
         "answer='<i>Ada</i>')"
     ) == repr(result)
 
-
-def test_a_notebook_shows_what_was_dropped(result: Result) -> None:
-    """Kept text plain, the rest struck out with its reason; nothing of a document is markup."""
     page = result._repr_html_()
 
     assert "<span>Ada wrote programs.</span>" in page
@@ -57,9 +54,6 @@ def test_a_notebook_shows_what_was_dropped(result: Result) -> None:
     assert "&lt;i&gt;Ada&lt;/i&gt;" in page
     assert "\x1b" not in page
 
-
-def test_rows_are_the_verdicts(result: Result) -> None:
-    """Each verbatim with its place; what is dropped has stage and reason."""
     rows = result.rows
 
     assert [True, False, False] == [row["kept"] for row in rows]

@@ -47,10 +47,13 @@ def test_a_row_says_what_a_result_does() -> None:
 
 
 def test_a_bad_row_says_why() -> None:
-    """It stops no other row."""
+    """It stops no other; what is no frame is refused with its type."""
     assert "InputError: the question must not be blank, got ' '" == EXPECTED[-1]["error"]
     assert "a row must have a question" in row(SYSTEM, {"documents": []})["error"]
     assert EXPECTED[-1]["text"] is None
+
+    with pytest.raises(InputError, match="a frame must be a table, got int"):
+        map_frame(SYSTEM, 3)
 
 
 def test_arrow_tables_have_the_schema() -> None:
@@ -69,12 +72,6 @@ def test_frames_come_back_as_they_are(library: str) -> None:
 
     assert isinstance(frame, frames.DataFrame)
     assert EXPECTED[:-1] == pa.table(frame).cast(schema()).to_pylist()
-
-
-def test_what_is_no_frame_is_refused() -> None:
-    """With its type."""
-    with pytest.raises(InputError, match="a frame must be a table, got int"):
-        map_frame(SYSTEM, 3)
 
 
 @pytest.mark.parametrize("num_proc", [None, 2])

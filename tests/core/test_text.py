@@ -54,12 +54,19 @@ def sentences(text: str, **options: int | str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text, **options)]  # type: ignore[arg-type]
 
 
-def test_spans_are_exact_and_trimmed() -> None:
-    """A span begins at a sentence's first character and ends behind its last, no white space."""
+def test_spans_are_exact_trimmed_and_count_characters() -> None:
+    """An emoji is one, whatever it is in UTF-8; words stay whole in a long text."""
     text = "  He sang.   She danced!\n"
 
     #        0123456789...  "He sang." is 2:10, "She danced!" 13:24
     assert [(2, 10), (13, 24)] == sentence_spans(text)
+
+    text = "😀😀 Hi there. 😀 Bye."
+
+    #       0 1 2........11  "😀😀 Hi there." is 0:12
+    assert [(0, 12), (13, 19)] == sentence_spans(text)
+
+    assert {"abcdef"} == {*" ".join(sentences("abcdef " * 3000)).split()}
 
 
 THAI = "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย"  # 38 characters, so three of them are 116
@@ -112,19 +119,6 @@ def test_text_is_split_into_sentences(name: str) -> None:
     text, options, expected = SPLIT[name]
 
     assert expected == sentences(text, **options)
-
-
-def test_offsets_count_characters_beyond_the_first_plane() -> None:
-    """An emoji is one character of a string, whatever it is in UTF-8 or UTF-16."""
-    text = "😀😀 Hi there. 😀 Bye."
-
-    #       0 1 2........11  "😀😀 Hi there." is 0:12
-    assert [(0, 12), (13, 19)] == sentence_spans(text)
-
-
-def test_words_stay_whole_in_a_long_text_without_a_sentence_end() -> None:
-    """Also where the text is read in pieces."""
-    assert {"abcdef"} == {*" ".join(sentences("abcdef " * 3000)).split()}
 
 
 @settings(max_examples=300, deadline=None)

@@ -24,8 +24,8 @@ DOCUMENT = Document("d", "He sang. She danced.")
 HE, SHE = Segment(DOCUMENT, 0, 8), Segment(DOCUMENT, 9, 20)
 
 
-def test_without_a_step_nothing_is_recorded() -> None:
-    """Outside a step the three functions do nothing, and no later trace has their records."""
+def test_without_a_step_or_trace_nothing_is_recorded() -> None:
+    """No later trace has the records; a stage called by hand costs a step nobody keeps."""
     note("lost")
     record_drop(HE, "lost")
     record_usage([Usage("m", 1)])
@@ -37,9 +37,6 @@ def test_without_a_step_nothing_is_recorded() -> None:
     assert {} == trace.steps[0].reasons
     assert [] == trace.steps[0].usages
 
-
-def test_without_a_trace_a_step_leaves_nothing_behind() -> None:
-    """A stage called by hand costs a step that nobody keeps."""
     trace = Trace()
     with step("alone") as alone:
         note("in the step")
@@ -51,7 +48,7 @@ def test_without_a_trace_a_step_leaves_nothing_behind() -> None:
 
 
 def test_what_was_not_kept_is_dropped_for_a_reason() -> None:
-    """The stage's own reason where it gave one, else its name."""
+    """The first, particular one, else its stage; neither rescored nor split spans are."""
     with Trace().recording(), step("TopK(k=0)", [HE, SHE]) as record:
         record_drop(SHE, "rank 2 is past k=0")
 
@@ -60,25 +57,16 @@ def test_what_was_not_kept_is_dropped_for_a_reason() -> None:
         Dropped(SHE, "rank 2 is past k=0"),
     ] == record.dropped
 
-
-def test_the_first_reason_stands() -> None:
-    """A particular reason is not lost to a general one that follows."""
     with Trace().recording(), step("stage", [HE]) as record:
         record_drop(HE, "too long to be read")
         record_drop(HE, "not named")
 
     assert ["too long to be read"] == [d.reason for d in record.dropped]
 
-
-def test_a_rescored_span_is_kept() -> None:
-    """Spans differ by their places, not by their scores."""
     record = Step("Cosine", before=(HE,), after=(HE.scored("cosine", 0.5),))
 
     assert [] == record.dropped
 
-
-def test_a_split_text_is_not_dropped() -> None:
-    """A splitter drops only a text of which no finer span came out."""
     blank = Segment.whole(Document("blank", " "))
     record = Step("Sentences", before=(Segment.whole(DOCUMENT), blank), after=(HE, SHE))
 

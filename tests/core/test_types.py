@@ -24,11 +24,23 @@ def test_a_question_must_say_something(text: object) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_five_digits_of_a_score_count() -> None:
-    """Whatever its scale: fused ranks, cosines, logits, BM25."""
+def test_a_score_is_by_name_and_the_last_counts() -> None:
+    """The segment that is scored stays as it was; five digits count."""
     given = [0.012345678, -0.76543219, 12.3456789, 1e-9, 0.0]
 
     assert [0.012346, -0.76543, 12.346, 1e-9, 0.0] == [rounded(score) for score in given]
+
+    segment = Segment.whole(DOCUMENT).scored("a", 1).scored("b", 2).scored("a", 3)
+
+    assert 3.0 == segment.score
+    assert [("b", 2.0), ("a", 3.0)] == list(segment.scores.items())
+
+    segment = Segment.whole(DOCUMENT)
+    segment.scored("a", 1)
+
+    assert {} == dict(segment.scores)
+    with pytest.raises(InputError, match="has no score yet: put a scorer before"):
+        _ = segment.score
 
 
 @pytest.mark.parametrize("name", ["id", "text", "title"])
@@ -69,24 +81,6 @@ def test_a_score_is_finite(value: float) -> None:
     """What cannot be ranked cannot be a score."""
     with pytest.raises(InputError, match="score 'cosine' must be finite"):
         Segment.whole(DOCUMENT).scored("cosine", value)
-
-
-def test_the_score_is_the_one_given_last() -> None:
-    """Naming a score again moves it to the end; the others stay."""
-    segment = Segment.whole(DOCUMENT).scored("a", 1).scored("b", 2).scored("a", 3)
-
-    assert 3.0 == segment.score
-    assert [("b", 2.0), ("a", 3.0)] == list(segment.scores.items())
-
-
-def test_scoring_makes_a_new_segment() -> None:
-    """The segment that is scored stays as it was."""
-    segment = Segment.whole(DOCUMENT)
-    segment.scored("a", 1)
-
-    assert {} == dict(segment.scores)
-    with pytest.raises(InputError, match="has no score yet: put a scorer before"):
-        _ = segment.score
 
 
 @pytest.mark.parametrize(

@@ -147,8 +147,8 @@ def test_between_pieces_the_caller_records_for_itself() -> None:
     assert [record] == outer.steps
 
 
-def test_a_stream_may_be_left() -> None:
-    """Nothing goes on recording."""
+def test_errors_come_with_the_first_piece() -> None:
+    """One line, as of ask; a named system streams as it answers; a stream may be left."""
     given = streaming("Koechlin").ask_stream(QUESTION, DOCUMENTS)
     next(given)
     given.close()  # type: ignore[attr-defined]
@@ -156,17 +156,11 @@ def test_a_stream_may_be_left() -> None:
     assert not is_recording()
     assert [] == list(given)
 
-
-def test_errors_come_with_the_first_piece() -> None:
-    """One line, as of `ask`."""
     given = streaming("Koechlin").ask_stream(" ", DOCUMENTS)
 
     with pytest.raises(InputError, match="the question must not be blank"):
         next(given)
 
-
-def test_a_named_system_streams() -> None:
-    """As it answers."""
     system = ragsieve.load("top-sentences", Streaming(lambda _: "Koechlin"), "fake:hashing")
     pieces, result = split(list(system.ask_stream(QUESTION, DOCUMENTS)))
 

@@ -243,8 +243,8 @@ def test_bad_options_are_named(
     assert before == source.read_bytes()
 
 
-def test_two_runs_do_not_share_an_output(tmp_path: Path) -> None:
-    """The second is turned away, until the first has ended."""
+def test_two_runs_or_inputs_are_not_mixed(tmp_path: Path) -> None:
+    """The second is turned away until the first has ended, as is another line for a done one."""
     source, output = questions(tmp_path / "q.jsonl", 1), tmp_path / "o.jsonl"
     with (
         Batch(source, output, label="l"),
@@ -254,9 +254,6 @@ def test_two_runs_do_not_share_an_output(tmp_path: Path) -> None:
 
     assert 1 == len(finished(source, output))
 
-
-def test_a_changed_input_is_not_mixed_with_old_results(tmp_path: Path) -> None:
-    """More lines at the end are welcome; another line in the place of one that is done is not."""
     source, output = questions(tmp_path / "q.jsonl", 3), tmp_path / "o.jsonl"
     finished(source, output)
     longer = finished(questions(source, 4), output)

@@ -300,8 +300,8 @@ def test_the_notebook_opens_in_colab_where_the_repository_is_on_github() -> None
     assert ["", ""] == [colab(""), colab("https://example.org/me/it")]
 
 
-def test_every_system_has_a_page() -> None:
-    """A page a system, which says when to use it, when not and what it costs."""
+def test_every_system_has_a_page_in_a_group() -> None:
+    """Which says when to use it, when not and what it costs."""
     found = {path.stem: path for path in (ROOT / "docs" / "systems").glob("*.md")}
     parts = ["When to use it", "When not", "Cost"]
 
@@ -311,9 +311,6 @@ def test_every_system_has_a_page() -> None:
     for name in names:
         assert parts == re.findall(r"^## (.*)", found[name].read_text(encoding="utf-8"), re.M)
 
-
-def test_systems_are_grouped() -> None:
-    """The main methods, others, baselines: each system is in one of them."""
     four, others, baselines = hooks().groups().values()
 
     assert {"finefilter", "winnowrag", "chunkrag", "pruningrag"} <= {*four}

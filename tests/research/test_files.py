@@ -69,8 +69,8 @@ def failing(
     return run
 
 
-def test_a_full_disk_names_the_file_of_records(failing: Full, tmp_path: Path) -> None:
-    """What was written whole stays; with space again, the same command goes on."""
+def test_a_full_disk_names_the_file(failing: Full, tmp_path: Path) -> None:
+    """Of records, of a benchmark, of the page; what was written whole stays."""
     command = (*FILTER, "--input", "q.jsonl", "--output", "o.jsonl")
     line = failing(5000, *command)
     with pytest.raises(SystemExit) as ended:
@@ -80,16 +80,10 @@ def test_a_full_disk_names_the_file_of_records(failing: Full, tmp_path: Path) ->
     assert 0 == ended.value.code
     assert 40 == len((tmp_path / "o.jsonl").read_text().splitlines())
 
-
-def test_a_full_disk_names_the_file_of_a_benchmark(failing: Full) -> None:
-    """Its questions are the first that it writes."""
     line = failing(2000, "bench", "bench.toml", "--output", "run")
 
     assert "error: run/questions/q.jsonl cannot be written: File too large" == line
 
-
-def test_a_full_disk_names_the_page(failing: Full) -> None:
-    """Of ``--html``."""
     line = failing(2000, *FILTER, "-q", "Who built it?", "--html", "page.html", "d.txt")
 
     assert "error: --html page.html cannot be written: File too large" == line
@@ -137,7 +131,7 @@ def test_weights_that_cannot_be_written_name_their_folder(tmp_path: Path) -> Non
 
 
 def test_weights_have_ordinary_permissions(tmp_path: Path) -> None:
-    """Those that a new file gets, not 0600: a folder for a group can be read by it."""
+    """Those of a new file, not 0600; no target of a link is touched; other errors pass."""
     library = pytest.importorskip("safetensors.numpy")
     (tmp_path / "plain").touch()
     with atomic_dir(tmp_path / "f") as fresh:
@@ -147,9 +141,6 @@ def test_weights_have_ordinary_permissions(tmp_path: Path) -> None:
 
     assert (tmp_path / "plain").stat().st_mode == written.stat().st_mode
 
-
-def test_ordinary_permissions_touch_no_target_of_a_link(tmp_path: Path) -> None:
-    """Nor does anything stay beside the files."""
     (tmp_path / "own").write_text("x")
     (tmp_path / "own").chmod(0o400)
     folder = tmp_path / "f"
@@ -160,9 +151,6 @@ def test_ordinary_permissions_touch_no_target_of_a_link(tmp_path: Path) -> None:
     assert 0o400 == stat.S_IMODE((tmp_path / "own").stat().st_mode)
     assert ["link"] == [file.name for file in folder.iterdir()]
 
-
-def test_other_errors_pass_as_they_are() -> None:
-    """Only a write that fails is one."""
     for error in (ModelError("down"), InputError("(os error 28)"), ZeroDivisionError()):
         with pytest.raises(type(error)) as raised, writing("x"):
             raise error

@@ -11,25 +11,16 @@ from ragsieve_research.fusion import fuse
 
 
 def test_scores_are_sums_of_weighted_reciprocal_ranks() -> None:
-    """Weight / (60 + rank), summed over the rankings that hold the key."""
+    """Weight / (60 + rank) by key, once a ranking; ties as first seen; none of none."""
     fused = fuse([["a", "b"], ["b", "c"]], [0.25, 0.75])
 
     assert {"b": 0.25 / 62 + 0.75 / 61, "c": 0.75 / 62, "a": 0.25 / 61} == fused
     assert ["b", "c", "a"] == list(fused)
 
-
-def test_equal_scores_keep_the_order_in_which_they_are_seen() -> None:
-    """The first of each ranking with equal weights: the first ranking's stands first."""
     assert ["x", "y", "z"] == list(fuse([["x"], ["y"], ["z"]], [1, 1, 1]))
 
-
-def test_a_key_counts_once_a_ranking() -> None:
-    """At its better place; those behind it move up."""
     assert {"a": 1 / 61, "b": 1 / 62} == fuse([["a", "a", "b"]], [1])
 
-
-def test_no_ranking_has_nothing() -> None:
-    """Empty rankings fuse to an empty one."""
     assert {} == fuse([[], []], [0.5, 0.5])
 
 

@@ -192,13 +192,22 @@ def test_what_is_no_list_of_documents_is_named(found: Any) -> None:
         as_source(lambda question, k: found)(Query(QUESTION))
 
 
-def test_scores_of_nodes_are_the_segments() -> None:
-    """Higher is better in LlamaIndex; LangChain tells none."""
+def test_scores_count_and_sources_stay_what_they_are() -> None:
+    """Higher is better in LlamaIndex, LangChain tells none."""
     first, second = as_source(llama_index())(Query(QUESTION))
 
     assert ["retriever"] == [*first.scores]
     assert first.score > second.score
     assert [{}, {}] == [segment.scores for segment in as_source(langchain())(Query(QUESTION))]
+
+    def own(query: Query, best: int = 1) -> list[Segment]:
+        return []
+
+    assert own is as_source(own)
+    assert own is System(Pipeline(), Reader(ScriptedLLM([])), source=own).source
+    for wrong in (7, "notes", [own]):
+        with pytest.raises(InputError, match=r"^a source must be a function of a query, or "):
+            as_source(wrong)  # type: ignore[arg-type]
 
 
 class Scored:
@@ -233,19 +242,6 @@ def test_k_is_told_to_functions_and_bounds_retrievers() -> None:
     assert [0.9, 0.8] == [s.score for s in as_source(Scored(0.9, 0.8, 0.7), 2)(Query(QUESTION))]
     with pytest.raises(InputError, match=r"^k must be at least 1, got 0$"):
         as_source(many, 0)
-
-
-def test_a_source_stays_what_it_is() -> None:
-    """The contract's own form comes first, with other arguments that have defaults, too."""
-
-    def own(query: Query, best: int = 1) -> list[Segment]:
-        return []
-
-    assert own is as_source(own)
-    assert own is System(Pipeline(), Reader(ScriptedLLM([])), source=own).source
-    for wrong in (7, "notes", [own]):
-        with pytest.raises(InputError, match=r"^a source must be a function of a query, or "):
-            as_source(wrong)  # type: ignore[arg-type]
 
 
 def test_a_system_with_a_retriever_goes_to_other_processes() -> None:

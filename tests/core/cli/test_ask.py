@@ -53,12 +53,25 @@ def process(*arguments: str, given: bytes | None = None, **environment: str) -> 
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def test_filter_prints_what_matters(ragsieve: Command) -> None:
-    """The kept text on stdout, what it cost on stderr."""
+def test_filter_and_ask_print_what_matters(ragsieve: Command) -> None:
+    """The text on stdout, what it cost on stderr; the answer; or all as one object."""
     ended = ragsieve("filter", *FAKE, "-q", ASKED, "a.txt")
 
     assert (0, "Summer Breeze was sung by Seals and Crofts.\n") == (ended.code, ended.out)
     assert ended.err.startswith("kept 1 of 3 spans, 9 of 19 tokens; ")
+
+    ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt")
+
+    assert (0, "Summer Breeze was sung by Seals and Crofts.\n") == (ended.code, ended.out)
+
+    found = json.loads(ragsieve("filter", *FAKE, "-q", ASKED, "a.txt", "--json").out)
+    asked = json.loads(ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "--json").out)
+
+    assert ["schema_version", "query", "kept", "text", "tokens", "trace"] == list(found)
+    assert {**found, "trace": 0, "answer": found["text"]} == {**asked, "trace": 0}
+    (kept,) = found["kept"]
+    assert ("a.txt", TEXT[17:60]) == (kept["document"], kept["text"])
+    assert (17, 60, {"before": 19, "after": 9}) == (kept["start"], kept["end"], found["tokens"])
 
 
 def test_filter_takes_what_an_api_replies(ragsieve: Command) -> None:
@@ -79,27 +92,8 @@ def test_filter_takes_what_an_api_replies(ragsieve: Command) -> None:
     assert "name: Summer Breeze" in json.loads(Path("kept.jsonl").read_text())["text"]
 
 
-def test_ask_prints_the_answer(ragsieve: Command) -> None:
-    """Here the fake's: the sentence nearest to the question."""
-    ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt")
-
-    assert (0, "Summer Breeze was sung by Seals and Crofts.\n") == (ended.code, ended.out)
-
-
-def test_json_is_one_object(ragsieve: Command) -> None:
-    """Query, kept spans in reading order, text, tokens, trace; an answer where asked for."""
-    found = json.loads(ragsieve("filter", *FAKE, "-q", ASKED, "a.txt", "--json").out)
-    asked = json.loads(ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "--json").out)
-
-    assert ["schema_version", "query", "kept", "text", "tokens", "trace"] == list(found)
-    assert {**found, "trace": 0, "answer": found["text"]} == {**asked, "trace": 0}
-    (kept,) = found["kept"]
-    assert ("a.txt", TEXT[17:60]) == (kept["document"], kept["text"])
-    assert (17, 60, {"before": 19, "after": 9}) == (kept["start"], kept["end"], found["tokens"])
-
-
 def test_explain_shows_every_sentence(ragsieve: Command) -> None:
-    """Kept or dropped, by which stage; without colours where there is no terminal."""
+    """Kept or dropped, by which stage; where the threshold comes from once."""
     ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "a.txt", "--explain")
     lines = [re.sub(r" +[\d.]+$", "", line) for line in ended.out.splitlines()]
 
@@ -108,9 +102,6 @@ def test_explain_shows_every_sentence(ragsieve: Command) -> None:
     assert "note: document id 'a.txt' occurs again with the same text: read once" in lines
     assert "answer: Summer Breeze was sung by Seals and Crofts." in lines
 
-
-def test_explain_says_where_the_threshold_comes_from(ragsieve: Command) -> None:
-    """Once, under all spans; and no line has a score twice."""
     default = ("--llm", "fake:echo", "--pruner", "fake:pruner", "--keep-answer", "0.9")
     ended = ragsieve("filter", *default, "-q", ASKED, "a.txt", "--explain")
     lines = ended.out.splitlines()
@@ -158,17 +149,14 @@ def test_a_system_may_prune(ragsieve: Command, workers: str) -> None:
     assert "pruner=overlap-pruner" in Path("o.jsonl").read_text()
 
 
-def test_a_system_takes_options(ragsieve: Command) -> None:
-    """Each by its name: one of three sentences, all three, and none within three words."""
+def test_a_system_takes_options_and_models_of_its_parts(ragsieve: Command) -> None:
+    """Each by its name; a model named as the LLM is the LLM."""
     top = ("filter", *FAKE, "--system", "top-sentences", "-q", ASKED, "a.txt", "--option")
 
     assert "Summer Breeze was sung by Seals and Crofts.\n" == ragsieve(*top, "k=1").out
     assert TEXT + "\n" == ragsieve(*top, "k=3").out
     assert "\n" == ragsieve(*top, "k=3", "--option", "max_tokens=3").out
 
-
-def test_a_part_of_a_system_may_have_a_model_of_its_own(ragsieve: Command) -> None:
-    """A cross-encoder ranks in place of the embedder; an option beside it is a string."""
     own = ("--model", "reranker=fake:overlap", "--option", "truncator=none")
     found = json.loads(ragsieve("filter", *FAKE, *own, "-q", ASKED, "a.txt", "--json").out)
     stages = [step["stage"].split("(")[0] for step in found["trace"]["steps"]]
@@ -176,9 +164,6 @@ def test_a_part_of_a_system_may_have_a_model_of_its_own(ragsieve: Command) -> No
     assert "Pair" in stages
     assert {"Cosine", "Truncate"}.isdisjoint(stages)
 
-
-def test_a_model_of_a_part_that_is_named_as_the_llm_is_the_llm(ragsieve: Command) -> None:
-    """With its options: here a context that is too small for the extractor's prompt."""
     small = ("--llm-option", "context=10", "--option", "truncator=none")
     ended = ragsieve(
         "filter", *FAKE, *small, "--model", "extractor=fake:echo", "-q", ASKED, "a.txt"

@@ -30,7 +30,7 @@ def text(ragsieve: Callable[..., Any]) -> None:
 
 
 def test_a_page_is_written_beside_the_answer(ragsieve: Callable[..., Any]) -> None:
-    """What is printed stays the same; the page holds the same run."""
+    """The same run, and a second system's with its own options; many questions make none."""
     given = ("ask", *FAKE, "--system", "top-sentences", "--option", "k=1", "-q", ASKED, "a.txt")
     plain = ragsieve(*given)
     ended = ragsieve(*given, "--html", "out.html")
@@ -40,14 +40,17 @@ def test_a_page_is_written_beside_the_answer(ragsieve: Callable[..., Any]) -> No
     assert ("top-sentences", plain.out.strip()) == (shown["name"], shown["answer"])
     assert 1 == len(shown["kept"])
 
-
-def test_a_second_system_stands_beside_the_first(ragsieve: Callable[..., Any]) -> None:
-    """With its own options: the first one's are the first one's."""
     given = ("--system", "top-sentences", "--option", "k=1", "--html", "o.html", "--compare", "all")
     ended = ragsieve("filter", *FAKE, *given, "-q", ASKED, "a.txt")
 
     assert 0 == ended.code
     assert ["top-sentences", "all"] == [shown["name"] for shown in views_of(Path("o.html"))]
+
+    Path("q.jsonl").write_text(json.dumps({"question": ASKED, "documents": ["a"]}))
+    ended = ragsieve("filter", "--input", "q.jsonl", "--output", "o", "--html", "o.html")
+
+    assert 2 == ended.code
+    assert "--input takes no FILE, --json, --explain or --html" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -66,12 +69,3 @@ def test_options_of_the_page_are_checked_first(
 
     assert (2, "") == (ended.code, ended.out)
     assert message in ended.err
-
-
-def test_many_questions_make_no_page(ragsieve: Callable[..., Any]) -> None:
-    """Their records hold what a page would."""
-    Path("q.jsonl").write_text(json.dumps({"question": ASKED, "documents": ["a"]}))
-    ended = ragsieve("filter", "--input", "q.jsonl", "--output", "o", "--html", "o.html")
-
-    assert 2 == ended.code
-    assert "--input takes no FILE, --json, --explain or --html" in ended.err

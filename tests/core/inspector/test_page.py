@@ -38,8 +38,8 @@ def test_no_text_is_markup() -> None:
     assert html.encode("utf-8")
 
 
-def test_the_policy_allows_the_pages_own_script_and_style_only() -> None:
-    """By their hashes; a live page may also ask its own server."""
+def test_the_page_names_no_other_place_and_runs_its_own() -> None:
+    """By hashes of script and style; a live page may ask its server."""
     html = page([empty()])
     script, style = html.rsplit("<script>", 1)[1], html.split("<style>", 1)[1]
     texts = (script.split("</script>")[0], style.split("</style>")[0])
@@ -51,9 +51,6 @@ def test_the_policy_allows_the_pages_own_script_and_style_only() -> None:
     assert "connect-src 'self'" in policy(live=True)
     assert policy(live=True) in page([], live=True)
 
-
-def test_the_page_names_no_other_place() -> None:
-    """No address in it but that of SVG's name."""
     html = page([empty()])
 
     assert {"http://www.w3.org/2000/svg"} == {*re.findall(r"https?://[^\"'\s]+", html)}

@@ -74,7 +74,7 @@ def test_a_row_is_a_run_of_dropped_spans() -> None:
 
 
 def test_a_query_finds_the_spans_with_its_words() -> None:
-    """The best first, whichever document they are of; spans of a run without them are not there."""
+    """The best first; windows that share characters come once; nothing dropped is an empty page."""
     result = filtered(TEXTS)
     found = dropped_page(dropped_spans(result, query="Gull?"), "", 5000, length)
     of_one = dropped_page(dropped_spans(result, "b", "dry"), "", 5000, length)
@@ -82,6 +82,16 @@ def test_a_query_finds_the_spans_with_its_words() -> None:
     assert [("a", "Five is a gull and a gull."), ("a", "Two is a gull.")] == texts(found)
     assert [("b", "Six is dry.")] == texts(of_one)
     assert [] == dropped_spans(result, "c") == dropped_spans(result, query="heron")
+
+    text = "abcdefghij kept"
+    spans = {"w": [(0, 6), (2, 5), (4, 10), (11, 15)]}
+    page = dropped_page(dropped_spans(filtered({"w": text}, spans)), "", 5000, length)
+
+    assert [("w", "abcdefghij")] == texts(page)
+
+    page = dropped_page(dropped_spans(filtered({"c": TEXTS["c"], "e": ""})), "", 0, length)
+
+    assert DroppedPage([], "") == page
 
 
 @given(st.integers(260, 900), st.sampled_from(["", "dry gull", "is"]))
@@ -105,22 +115,6 @@ def test_pages_hold_all_and_none_is_too_long(most: int, query: str) -> None:
             n for s in spans if s.verdict.segment.document.text == text for n in range(*s[1:3])
         }
         assert wanted <= characters
-
-
-def test_spans_that_lie_over_others_come_once() -> None:
-    """Windows share characters: each is shown where it first stands."""
-    text = "abcdefghij kept"
-    spans = {"w": [(0, 6), (2, 5), (4, 10), (11, 15)]}
-    page = dropped_page(dropped_spans(filtered({"w": text}, spans)), "", 5000, length)
-
-    assert [("w", "abcdefghij")] == texts(page)
-
-
-def test_an_empty_result_has_one_empty_page() -> None:
-    """Where nothing was dropped."""
-    page = dropped_page(dropped_spans(filtered({"c": TEXTS["c"], "e": ""})), "", 0, length)
-
-    assert DroppedPage([], "") == page
 
 
 @pytest.mark.parametrize(

@@ -78,15 +78,12 @@ def test_a_copy_of_a_program_shares_the_models() -> None:
 
 
 def test_the_report_tells_what_was_dropped_and_what_it_cost() -> None:
-    """The trace as JSON values, and the tokens."""
+    """As JSON values, and how probable an answer is."""
     out = RagsieveRetriever(lambda _: PASSAGES, "top-sentences", **FAKE)(QUESTION)
 
     assert 2 == sum(len(step["dropped"]) for step in out.report["trace"]["steps"])
     assert out.report["tokens"]["after"] < out.report["tokens"]["before"]
 
-
-def test_the_report_tells_how_probable_an_answer_is() -> None:
-    """As `Result.to_dict` has it."""
     report = RagsieveRetriever(lambda _: PASSAGES, llm="fake:echo")(QUESTION).report
     result = load("finefilter", "fake:echo")(QUESTION, PASSAGES)
 

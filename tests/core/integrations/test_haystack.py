@@ -110,8 +110,8 @@ def test_documents_without_content_pass_untouched(caplog: pytest.LogCaptureFixtu
     assert ["1 of 3 documents have no text: they pass as they were"] == caplog.messages
 
 
-def test_the_report_tells_what_was_dropped_and_what_it_cost() -> None:
-    """As JSON values, for whoever connects it."""
+def test_the_report_tells_what_was_dropped_and_failed() -> None:
+    """As JSON values, with costs and how probable an answer is."""
     report = RagsieveFilter("top-sentences", **FAKE).run(QUESTION, DOCUMENTS)["report"]
     dropped = [one for step in report["trace"]["steps"] for one in step["dropped"]]
 
@@ -122,26 +122,12 @@ def test_the_report_tells_what_was_dropped_and_what_it_cost() -> None:
     assert "" == report["error"]
     assert None is report["answerable"]
 
-
-def test_the_report_tells_how_probable_an_answer_is() -> None:
-    """As `Result.to_dict` has it."""
     report = RagsieveFilter(llm="fake:echo").run(QUESTION, DOCUMENTS)["report"]
     result = load("finefilter", "fake:echo")(QUESTION, DOCUMENTS)
 
     assert result.to_dict()["answerable"] == report["answerable"]
 
-
-def test_the_report_tells_what_failed() -> None:
-    """Where documents pass as they were, the error is in it."""
     report = RagsieveFilter("top-sentences", **FAKE).run(" ", DOCUMENTS)["report"]
 
     assert None is report["trace"]
     assert report["error"].startswith("InputError: the question must not be blank")
-
-
-def test_lone_surrogates_pass_through() -> None:
-    """Half of a character pair is filtered as any other text."""
-    odd = Document(id="odd", content="The first design \ud800 was Koechlin's. It is old.")
-    found = RagsieveFilter("top-sentences", **FAKE, on_error="raise").run(QUESTION, [odd])
-
-    assert ["The first design \ud800 was Koechlin's."] == [d.content for d in found["documents"]]

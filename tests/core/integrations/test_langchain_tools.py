@@ -166,12 +166,17 @@ def test_only_results_of_chosen_tools_are_filtered(named: bool) -> None:
     assert given == filter_tool_messages(given, results_of(picky, "calc"))
 
 
-def test_errors_and_blank_results_pass() -> None:
+def test_errors_blanks_and_calls_without_a_question_pass() -> None:
     """They say something to the model as they are."""
     error = ToolMessage("No such page.", tool_call_id="c0", status="error")
     given = conversation(error, "", " \n", [], PAGE)
 
     assert ["No such page.", "", " \n", [], KEPT] == contents(filter_tool_messages(given, SIEVE))
+
+    given = [call("web"), ToolMessage(PAGE, tool_call_id="c0")]
+
+    assert given == filter_tool_messages(given, SIEVE)
+    assert given[:1] == filter_tool_messages(given[:1], SIEVE)
 
 
 @pytest.mark.parametrize("on_error", ["keep", "raise"])
@@ -195,14 +200,6 @@ def test_a_filter_that_fails_costs_no_message(
         assert given == filter_tool_messages(given, results)
 
     assert 2 == len(caplog.messages)
-
-
-def test_without_a_question_results_pass() -> None:
-    """A call without arguments or words, before any user has spoken."""
-    given = [call("web"), ToolMessage(PAGE, tool_call_id="c0")]
-
-    assert given == filter_tool_messages(given, SIEVE)
-    assert given[:1] == filter_tool_messages(given[:1], SIEVE)
 
 
 def test_what_a_model_wrote_stands_at_the_end_and_names_its_sources() -> None:

@@ -89,7 +89,7 @@ def test_a_pipeline_of_transformers_is_an_llm() -> None:
 
 
 def test_functions_of_texts_and_pairs_are_encoders() -> None:
-    """Vectors have unit length; scores are float32; none of nothing."""
+    """Unit length, float32, none of none; an object with predict scores pairs."""
     embedder, cross_encoder = as_embedder(letters), as_cross_encoder(lengths)
     vectors = embedder.embed(["abba", "cab"])
 
@@ -97,6 +97,10 @@ def test_functions_of_texts_and_pairs_are_encoders() -> None:
     assert np.allclose(1, np.linalg.norm(vectors, axis=1))
     assert [3.0, 1.0] == cross_encoder.score([("q", "abc"), ("q", "d")]).tolist()
     assert 0 == len(embedder.embed([])) == len(cross_encoder.score([]))
+
+    own = SimpleNamespace(predict=lambda pairs: np.array(lengths(pairs)))
+
+    assert [3.0] == as_cross_encoder(own).score([("q", "abc")]).tolist()
 
 
 @pytest.mark.models
@@ -109,14 +113,7 @@ def test_objects_of_sentence_transformers_are_taken_as_they_are() -> None:
     assert np.allclose(named.embed(["a wind"]), own.embed(["a wind"]), atol=1e-2)
 
 
-def test_a_cross_encoder_predicts() -> None:
-    """An object with ``predict`` scores pairs."""
-    own = SimpleNamespace(predict=lambda pairs: np.array(lengths(pairs)))
-
-    assert [3.0] == as_cross_encoder(own).score([("q", "abc")]).tolist()
-
-
-def test_load_takes_them() -> None:
+def test_load_and_compositions_take_them() -> None:
     """A system runs on functions from documents to an answer, and can be pickled."""
     system = ragsieve.load("top-sentences", last_words, letters)
     result = system.ask("Who sang it?", DOCUMENTS)
@@ -125,9 +122,6 @@ def test_load_takes_them() -> None:
     assert result.answer
     assert result.text == pickle.loads(pickle.dumps(system))("Who sang it?", DOCUMENTS).text
 
-
-def test_a_composition_takes_them() -> None:
-    """Stages take what the functions give."""
     stage = Pipeline(split.Sentences(), score.Pair(as_cross_encoder(lengths)), select.TopK(1))
     system = System(stage, Reader(as_llm(last_words)))
 

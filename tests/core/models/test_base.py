@@ -66,11 +66,16 @@ def test_a_long_thought_is_taken_away_at_once() -> None:
 
 
 def test_replies_are_read_without_thoughts() -> None:
-    """No second call for them; in order."""
+    """In order, with no second call; those that were cut off are no reply."""
     found, seen = parsed(ScriptedLLM(["<think>7?</think>1", "2"]), prompts=2)
 
     assert [1, 2] == found
     assert ([], 0) == (seen.notes, seen.unreadable)
+
+    found, seen = parsed(ScriptedLLM(["<think>\n7", "<think>\n8"]))
+
+    assert ["the reply should be a number, got ''"] == [str(error) for error in found]
+    assert 2 == seen.unreadable
 
 
 def test_an_unreadable_reply_is_asked_for_once_more() -> None:
@@ -104,16 +109,13 @@ class Small(ScriptedLLM):
         return super().complete(prompts, **options)
 
 
-def test_all_unreadable_replies_are_asked_for_again_in_one_batch() -> None:
-    """Not one by one: a server answers them at once."""
+def test_unreadable_replies_are_asked_for_again_in_one_batch() -> None:
+    """Those without space for it keep their error, the others are asked by themselves."""
     llm = Small(["one", "2", "three", "1", "3"])
     found, seen = parsed(llm, prompts=3)
 
     assert ([1, 2, 3], [3, 2], 2) == (found, llm.sizes, seen.unreadable)
 
-
-def test_a_correction_without_space_does_not_cost_the_others_theirs() -> None:
-    """It keeps its error; they are asked by themselves."""
     llm = Small(["one", "long", "1"])
     found, _ = parsed(llm, prompts=2)
 
@@ -121,16 +123,8 @@ def test_a_correction_without_space_does_not_cost_the_others_theirs() -> None:
     assert [2, 2, 1, 1] == llm.sizes
 
 
-def test_thoughts_that_were_cut_off_are_no_reply() -> None:
-    """Though what they say could be read."""
-    found, seen = parsed(ScriptedLLM(["<think>\n7", "<think>\n8"]))
-
-    assert ["the reply should be a number, got ''"] == [str(error) for error in found]
-    assert 2 == seen.unreadable
-
-
 def test_what_stays_unreadable_is_the_callers_to_replace() -> None:
-    """The second error is given, not raised; the others are read."""
+    """As is a reply without room for a second; a first without room is the caller's error."""
     found, seen = parsed(ScriptedLLM(["none", "1", "nothing"]), prompts=2)
     error, other = found
 
@@ -138,17 +132,11 @@ def test_what_stays_unreadable_is_the_callers_to_replace() -> None:
     assert ("nothing", 1) == (error.text, other)
     assert 2 == seen.unreadable
 
-
-def test_a_second_reply_without_room_is_not_asked_for() -> None:
-    """The first error is given; the prompt has 3 tokens, the reply may have 4."""
     found, seen = parsed(ScriptedLLM(["none"], context=7), max_tokens=4)
 
     assert ["the reply should be a number, got 'none'"] == [str(error) for error in found]
     assert 1 == seen.unreadable
 
-
-def test_a_first_reply_without_room_is_an_error() -> None:
-    """It is the caller's prompt that is too long."""
     with pytest.raises(ContextOverflow):
         parsed(ScriptedLLM(["1"], context=6), max_tokens=4)
 

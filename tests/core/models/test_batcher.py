@@ -98,8 +98,8 @@ def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -
         assert OverlapPruner().prune(texts, [passages] * len(texts)) == pruned
 
 
-def test_calls_that_wait_become_one_batch() -> None:
-    """What comes in while the model is busy is one call, in the order it came."""
+def test_calls_that_wait_become_one_batch_of_their_kind() -> None:
+    """In the order they came; questions are never embedded with texts."""
     model = Recorder()
     with DynamicBatcher(model) as wrapper:
         calls = [lambda n=n: wrapper.embed(["x" * n, "x"]) for n in range(4)]
@@ -108,9 +108,6 @@ def test_calls_that_wait_become_one_batch() -> None:
     assert [["first"], ["", "x", "x", "x", "xx", "x", "xxx", "x"]] == model.batches
     assert [[n, 1.0] for n in range(4)] == [result[:, 0].tolist() for result in results]
 
-
-def test_other_options_are_another_batch() -> None:
-    """Questions are never embedded with texts."""
     model = Recorder()
     with DynamicBatcher(model) as wrapper:
         calls = [lambda n=n: wrapper.embed([f"{n}"], query=n % 2 == 1) for n in range(4)]
@@ -130,8 +127,8 @@ def test_a_batch_has_at_most_max_batch_items() -> None:
     assert [1, 4, 9, 2] == [len(batch) for batch in model.batches]
 
 
-def test_a_full_batch_does_not_wait() -> None:
-    """Once ``max_batch`` items are there, the rest of ``wait_s`` is not waited."""
+def test_nobody_waits_in_vain() -> None:
+    """Once a batch is full the rest of wait_s is not waited; a lone caller waits for nobody."""
     model = HashingEmbedder(4)
     with DynamicBatcher(model, max_batch=1, wait_s=LONG_S) as wrapper:
         began = time.perf_counter()
@@ -140,9 +137,6 @@ def test_a_full_batch_does_not_wait() -> None:
 
     assert seconds < LONG_S
 
-
-def test_a_lone_caller_does_not_wait() -> None:
-    """With nobody else inside there is nothing to wait for."""
     with DynamicBatcher(HashingEmbedder(4), wait_s=LONG_S) as wrapper:
         began = time.perf_counter()
         for _ in range(20):

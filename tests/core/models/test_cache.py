@@ -212,17 +212,14 @@ def test_probabilities_that_cannot_be_are_asked_again(
     assert 2 == model.asked
 
 
-def test_lone_surrogates_come_back(tmp_path: Path) -> None:
-    """Two halves of a pair stay two, a pair stays one."""
+def test_values_come_back_bit_for_bit_as_json(tmp_path: Path) -> None:
+    """Subnormals, negative zero, halves of a pair; reading the file runs no code."""
     texts = ["\ud83d\ude00", "\U0001f600", "\udfff", "\x00", '"\\']
     with Cached(echo(), tmp_path / "c") as cached:
         cached.complete([ask(text) for text in texts])
 
         assert texts == cached.complete([ask(text) for text in texts])
 
-
-def test_vectors_come_back_bit_for_bit(tmp_path: Path) -> None:
-    """The smallest subnormal, negative zero and the largest number included."""
     vectors = Vectors(1e-45, -0.0, 3.4028235e38, 1 / 3)
     with Cached(vectors, tmp_path / "c") as cached:
         fresh, stored = cached.embed(["a"]), cached.embed(["a"])
@@ -230,9 +227,6 @@ def test_vectors_come_back_bit_for_bit(tmp_path: Path) -> None:
     assert ["a"] == vectors.asked
     assert vectors.embed(["a"]).tobytes() == fresh.tobytes() == stored.tobytes()
 
-
-def test_values_are_json(tmp_path: Path) -> None:
-    """Anyone can read the file, and reading it runs no code."""
     with Cached(ScriptedLLM([], choices=lambda *_: [1, 3]), tmp_path / "c") as cached:
         cached.choose([ask("a")], [["x", "y"]])
 
@@ -288,8 +282,11 @@ def test_an_entry_under_anothers_key_is_a_miss(tmp_path: Path) -> None:
         assert ["a", "b"] == cached.complete([ask("a"), ask("b")])
 
 
-def test_what_is_not_finite_is_given_but_not_stored(tmp_path: Path) -> None:
-    """A model that fails once must not fail for ever."""
+def test_what_fails_is_not_stored(tmp_path: Path) -> None:
+    """An error every time, and what is not finite is given.
+
+    A model that fails once may not for ever.
+    """
     vectors = Vectors(math.nan)
     with Cached(vectors, tmp_path / "c") as cached:
         results = [cached.embed(["a"]), cached.embed(["a"])]
@@ -297,9 +294,6 @@ def test_what_is_not_finite_is_given_but_not_stored(tmp_path: Path) -> None:
     assert [True, True] == [bool(np.isnan(result).all()) for result in results]
     assert ["a", "a"] == vectors.asked
 
-
-def test_a_failed_call_stores_nothing(tmp_path: Path) -> None:
-    """The error is the model's own, every time."""
     with Cached(ScriptedLLM(["a"], context=3), tmp_path / "c") as cached:
         for _ in range(2):
             with pytest.raises(ContextOverflow):

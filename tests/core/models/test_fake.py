@@ -20,24 +20,21 @@ def ask(text: str) -> Prompt:
 
 
 def test_replies_come_in_turn() -> None:
-    """A script is read from its start, over as many calls as it takes, and prompts are kept."""
+    """Over as many calls as it takes, prompts kept; the end fails loudly.
+
+    One string is no script.
+    """
     llm = ScriptedLLM(["one", "two", "three"])
     replies = [*llm.complete([ask("a"), ask("b")]), *llm.complete([ask("c")])]
 
     assert ["one", "two", "three"] == replies
     assert [ask("a"), ask("b"), ask("c")] == llm.prompts
 
-
-def test_a_script_that_ends_says_how_many_were_asked() -> None:
-    """A test that asks for more than it wrote fails loudly."""
     llm = ScriptedLLM(["one"])
 
     with pytest.raises(ModelError, match="the script has 1 replies, asked for 2"):
         llm.complete([ask("a"), ask("b")])
 
-
-def test_one_string_is_no_script() -> None:
-    """A string would otherwise be read as a script of letters."""
     with pytest.raises(InputError, match="sequence of strings"):
         ScriptedLLM("one")
 
@@ -53,20 +50,14 @@ def test_a_function_replies_from_many_threads() -> None:
 
 
 def test_a_reply_is_cut_to_max_tokens() -> None:
-    """Three tokens of ``Yes, it is.`` are ``Yes``, ``,`` and ``it``."""
+    """Three tokens of "Yes, it is."; a prompt leaves room: 4 and 7 do not fit 10, 6 do."""
     replies = ScriptedLLM(["Yes, it is.", "No."]).complete([ask("a"), ask("b")], max_tokens=3)
 
     assert ["Yes, it", "No."] == replies
 
-
-def test_max_tokens_must_be_positive() -> None:
-    """No reply has no tokens."""
     with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
         ScriptedLLM([""]).complete([ask("a")], max_tokens=0)
 
-
-def test_a_prompt_must_leave_room_for_its_reply() -> None:
-    """Four tokens and a reply of seven do not fit ten; of six they do."""
     llm = ScriptedLLM(["fits"], context=10)
 
     with pytest.raises(ContextOverflow, match="need 11 tokens"):
@@ -101,30 +92,24 @@ def test_weights_that_are_no_distribution_are_refused(weights: list[float]) -> N
         llm.choose([ask("a")], [["yes", "no"]])
 
 
-def test_every_token_has_log_probability_minus_one() -> None:
-    """``it is.`` has three tokens."""
+def test_tokens_have_log_probability_minus_one() -> None:
+    """ "it is." has three tokens; each item is charged what it reads and writes."""
     assert [[-1.0] * 3, []] == ScriptedLLM([]).loglik([ask("a"), ask("b")], ["it is.", ""])
 
-
-def test_each_item_is_charged() -> None:
-    """Prompts of two and one tokens, replies of one and three."""
     with step("test") as seen:
         ScriptedLLM(["a", "b, c"]).complete([ask("x y"), ask("z")])
 
     assert [Usage("scripted", 2, 1), Usage("scripted", 1, 3)] == seen.usages
 
 
-def test_vectors_have_unit_length() -> None:
-    """Also where there is no word, or a lone surrogate."""
+def test_vectors_have_unit_length_in_every_process() -> None:
+    """Also without a word; Python's own hash differs between processes."""
     vectors = HashingEmbedder(8).embed(["a b b", "", "\ud800 ?", "Ünïcode 東京"])
 
     assert (4, 8) == vectors.shape
     assert np.float32 == vectors.dtype
     np.testing.assert_allclose(1.0, np.linalg.norm(vectors, axis=1), rtol=1e-6)
 
-
-def test_vectors_are_the_same_in_every_process() -> None:
-    """Python's own hash differs between processes, this one does not."""
     code = (
         "from ragsieve.models.fake import HashingEmbedder;"
         "print(HashingEmbedder(8).embed(['some few words']).tobytes().hex())"
@@ -134,11 +119,22 @@ def test_vectors_are_the_same_in_every_process() -> None:
     assert HashingEmbedder(8).embed(["Some few words!"]).tobytes().hex() == other.stdout.strip()
 
 
-def test_pairs_score_their_overlap() -> None:
-    """Two of the question's three distinct words occur in the first text, none in the second."""
+def test_overlap_scores_pairs_and_passages() -> None:
+    """Two of three distinct words; who promises more keeps more."""
     scores = OverlapCrossEncoder().score([("Who who is it", "it IS"), ("Who", ""), ("?", "who")])
 
     np.testing.assert_array_equal(np.array([2 / 3, 0, 0], dtype=np.float32), scores)
+
+    with step("test") as seen:
+        scores = OverlapPruner().score([("Who who is it", "it IS"), ("Who", "")])
+
+    np.testing.assert_array_equal(np.array([2 / 3, 0], dtype=np.float32), scores)
+    assert [Usage("overlap-pruner", 3 + 2), Usage("overlap-pruner", 1)] == seen.usages
+
+    assert [0.5, 0.25] == [OverlapPruner().threshold(p) for p in (0.5, 0.75)]
+    for promise in (0.0, 1.0):
+        with pytest.raises(InputError, match="keep_answer must be over 0 and below 1"):
+            OverlapPruner().threshold(promise)
 
 
 def test_sentences_and_passages_are_pruned_by_overlap() -> None:
@@ -155,20 +151,3 @@ def test_sentences_and_passages_are_pruned_by_overlap() -> None:
     assert [Usage("overlap-pruner", 3 + 3 + 1 + 1), Usage("overlap-pruner", 0)] == seen.usages
     with pytest.raises(InputError, match=r"one length, got \[1, 0\]"):
         pruner.prune(["Who?"], [])
-
-
-def test_a_pruner_scores_texts_as_passages() -> None:
-    """A text is a passage of one sentence: two of the three words, then none."""
-    with step("test") as seen:
-        scores = OverlapPruner().score([("Who who is it", "it IS"), ("Who", "")])
-
-    np.testing.assert_array_equal(np.array([2 / 3, 0], dtype=np.float32), scores)
-    assert [Usage("overlap-pruner", 3 + 2), Usage("overlap-pruner", 1)] == seen.usages
-
-
-def test_the_threshold_of_the_overlap_is_what_is_left_of_one() -> None:
-    """Who promises more keeps more; certainty is not promised."""
-    assert [0.5, 0.25] == [OverlapPruner().threshold(p) for p in (0.5, 0.75)]
-    for promise in (0.0, 1.0):
-        with pytest.raises(InputError, match="keep_answer must be over 0 and below 1"):
-            OverlapPruner().threshold(promise)

@@ -37,20 +37,25 @@ def test_a_name_loads_its_backend(name: str, kind: str) -> None:
     assert name.partition(":")[2] in ("", model.model)
 
 
-def test_openai_is_a_backend() -> None:
-    """What stands behind the first colon is the server's name of the model, colons and all."""
+def test_names_and_options_reach_their_backend() -> None:
+    """Behind openai: all colons are the server's; fakes need no weights."""
     pytest.importorskip("openai")
     model = models.load("openai:qwen3:0.6b", base_url="http://127.0.0.1:1/v1")
 
     assert "qwen3:0.6b" == model.model
 
-
-def test_options_are_the_backends() -> None:
-    """They reach the class."""
     pytest.importorskip("torch")
     model = models.load("smollm2", batch_tokens=2, max_context=64)
 
     assert (2, 64) == (model.batch_tokens, model.max_context)
+
+    (reply,) = models.load("fake:echo").complete([(Message("user", "Hello there."),)])
+
+    assert isinstance(reply, str)
+    assert (1, 256) == models.load("fake:hashing").embed(["a"]).shape
+    assert (1,) == models.load("fake:overlap").score([("a", "b")]).shape
+    (pruned,) = models.load("fake:pruner").prune(["a?"], [[Passage("", ["a b"])]])
+    assert ([1.0], [1.0]) == pruned
 
 
 @pytest.mark.parametrize("name", ["", "gpt-5", "nothing:x", "transformers:", "minilm:x", ":x"])
@@ -95,17 +100,6 @@ def test_an_unknown_option_is_refused(name: str, option: str, end: str) -> None:
 
     assert str(caught.value).startswith(start)
     assert str(caught.value).endswith(end)
-
-
-def test_fakes_need_no_weights() -> None:
-    """For trying a pipeline: an LLM, an embedder, a cross-encoder and a sentence pruner."""
-    (reply,) = models.load("fake:echo").complete([(Message("user", "Hello there."),)])
-
-    assert isinstance(reply, str)
-    assert (1, 256) == models.load("fake:hashing").embed(["a"]).shape
-    assert (1,) == models.load("fake:overlap").score([("a", "b")]).shape
-    (pruned,) = models.load("fake:pruner").prune(["a?"], [[Passage("", ["a b"])]])
-    assert ([1.0], [1.0]) == pruned
 
 
 def test_the_kind_of_a_name_is_known_without_its_packages() -> None:

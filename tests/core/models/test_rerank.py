@@ -61,7 +61,10 @@ def test_scores_stand_in_the_order_of_the_pairs(serve: Serve) -> None:
 
 
 def test_each_query_is_one_request(serve: Serve) -> None:
-    """Pairs of several queries in any order; their scores go back to their places."""
+    """Pairs in any order go back to their places; over 1,000 documents there are several.
+
+    None of none.
+    """
     server = serve(by_length)
     scores = model(server).score([("q", "aaa"), ("qq", "aaa"), ("q", "bb"), ("qq", "bb")])
 
@@ -70,9 +73,6 @@ def test_each_query_is_one_request(serve: Serve) -> None:
         (sent["query"], sent["documents"]) for sent in server.requests
     )
 
-
-def test_many_documents_are_several_requests(serve: Serve) -> None:
-    """1,500 documents are 1,000 and 500, or as many as ``max_documents`` allows."""
     server = serve(by_length)
     pairs = [("q", "x" * (1 + n % 97)) for n in range(1500)]
     scores = model(server).score(pairs)
@@ -82,9 +82,6 @@ def test_many_documents_are_several_requests(serve: Serve) -> None:
     assert scores.tolist() == model(server, max_documents=400).score(pairs).tolist()
     assert [300, 400, 400, 400] == sorted(len(r["documents"]) for r in server.requests[2:])
 
-
-def test_nothing_asked_sends_nothing(serve: Serve) -> None:
-    """No pairs give no scores and no request."""
     server = serve(always(500, {}))
 
     assert ((0,), []) == (model(server).score([]).shape, server.requests)
@@ -134,13 +131,25 @@ def test_texts_may_be_asked_for_side_by_side(serve: Serve) -> None:
     assert [0, 1] == model(serve(script)).score([("slow", "aaaa"), ("fast", "aaaaa")]).tolist()
 
 
-def test_a_server_that_minds_texts_is_an_error(serve: Serve) -> None:
-    """It is asked twice and no more."""
+def test_requests_that_are_refused_are_not_sent_again(serve: Serve) -> None:
+    """Nor more than twice where a server minds texts; no connection is said."""
     server = serve(always(422, {"detail": "texts are too long"}))
     with pytest.raises(ModelError, match=r"HTTP 422: texts are too long$"):
         model(server).score([("q", "a")])
 
     assert 2 == len(server.requests)
+
+    server = serve(always(400, {"message": "no such model"}, **{"retry-after": "3600"}))
+    with pytest.raises(ModelError, match=r"HTTP 400: no such model$"):
+        model(server, max_retries=4).score([("q", "a")])
+
+    assert 1 == len(server.requests)
+
+    server = serve(by_length)
+    server.shutdown()
+    server.server_close()
+    with pytest.raises(ModelError, match=rf"^rerank:m@{server.url}: no connection: "):
+        model(server).score([("q", "a")])
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -163,15 +172,6 @@ def test_broken_servers_end_in_one_line(serve: Serve) -> None:
 
     assert f"rerank:m@{server.url}: HTTP 500: out of memory" == str(caught.value)
     assert 3 == len(server.requests)
-
-
-def test_a_refused_request_is_not_sent_again(serve: Serve) -> None:
-    """Whatever time the server says: the same request would be refused again."""
-    server = serve(always(400, {"message": "no such model"}, **{"retry-after": "3600"}))
-    with pytest.raises(ModelError, match=r"HTTP 400: no such model$"):
-        model(server, max_retries=4).score([("q", "a")])
-
-    assert 1 == len(server.requests)
 
 
 def test_silent_servers_time_out(serve: Serve) -> None:
@@ -200,15 +200,6 @@ def test_servers_that_fall_silent_or_hang_up_are_asked_again(serve: Serve, fault
 
     assert [0] == model(server, timeout_s=0.2, max_retries=1).score([("q", "a")]).tolist()
     assert 2 == len(server.requests)
-
-
-def test_a_server_that_is_away_is_an_error(serve: Serve) -> None:
-    """Where nothing listens the error says that there is no connection."""
-    server = serve(by_length)
-    server.shutdown()
-    server.server_close()
-    with pytest.raises(ModelError, match=rf"^rerank:m@{server.url}: no connection: "):
-        model(server).score([("q", "a")])
 
 
 FORM = "results cannot be read: Expected `"
@@ -363,16 +354,13 @@ def test_coheres_models_are_asked_at_cohere(serve: Serve, monkeypatch: pytest.Mo
 
 
 def test_coheres_key_goes_to_cohere_only(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server of another address is not sent CO_API_KEY unless it is passed as an option."""
+    """Another server gets the option's alone; without either the error names both."""
     monkeypatch.setenv("CO_API_KEY", KEY)
     server = serve(by_length)
     models.load("rerank:m", base_url=f"{server.url}/v1/").score([("q", "a")])
 
     assert (["/v1/rerank"], ["Bearer none"]) == (server.paths, server.keys)
 
-
-def test_coheres_models_need_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the option and the variable."""
     monkeypatch.delenv("CO_API_KEY", raising=False)
     with pytest.raises(InputError, match="api_key must be given, or CO_API_KEY be set"):
         models.load("cohere:rerank-v3.5")

@@ -14,15 +14,12 @@ from ragsieve.models.pruner import Pruner
 from ragsieve.models.sharing import sharing
 
 
-def test_one_caller_needs_no_wrapper() -> None:
-    """The model is given back as it is."""
+def test_many_callers_share_until_the_block_ends(tmp_path: Path) -> None:
+    """One needs no wrapper; batches inside the cache; a later call is refused."""
     llm = echo()
     with sharing(1) as share:
         assert llm is share(llm)
 
-
-def test_many_callers_share_batches_and_a_cache(tmp_path: Path) -> None:
-    """Batches inside the cache; an LLM waits longer for others than an embedder."""
     with sharing(3, cache=tmp_path / "c") as share:
         llm, embedder = share(echo()), share(HashingEmbedder())
 
@@ -31,9 +28,6 @@ def test_many_callers_share_batches_and_a_cache(tmp_path: Path) -> None:
         assert isinstance(embedder.model, DynamicBatcher)
         assert llm.model.wait_s > embedder.model.wait_s
 
-
-def test_what_it_made_ends_with_the_block() -> None:
-    """A later call is refused, so no thread stays behind."""
     with sharing(2) as share:
         llm = share(ScriptedLLM(["x"]))
     with pytest.raises(ModelError, match="closed"):

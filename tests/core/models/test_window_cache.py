@@ -68,17 +68,14 @@ def test_a_window_is_read_and_charged_once() -> None:
     assert [[2, 3]] == [[passage_logit(one) for one in item] for item in again]
 
 
-def test_the_same_tokens_of_a_longer_question_are_another_window() -> None:
-    """Where the question ends decides token types."""
+def test_what_was_asked_longest_ago_is_forgotten() -> None:
+    """A longer question of the same tokens is another window; no token has 0."""
     net = Net()
     both = [Window([1, 0], question, []) for question in (0, 1)]
     net.of(QuestionWindows([both], ""))
 
     assert [1, 1] == net.read
 
-
-def test_what_was_asked_longest_ago_is_forgotten() -> None:
-    """Beyond so many windows."""
     net = Net()
     many = range(1, window_cache.REMEMBERED + 1)
     for some in (many, [1], [0], [1], [2]):  # 0 takes the place of 2, as 1 was asked for since
@@ -86,9 +83,6 @@ def test_what_was_asked_longest_ago_is_forgotten() -> None:
 
     assert [*many, 0, 2] == net.read
 
-
-def test_nothing_has_no_probability() -> None:
-    """What has no token gets 0; no logit is too large."""
     assert NOTHING == passage_logit([])
     assert [0.0, 0.5, 1.0, pytest.approx(0, abs=1e-9)] == [
         *probabilities([NOTHING, 0, 1e30, -1e30])

@@ -20,8 +20,11 @@ SMALL = Layout(size=24, question=2, title=2, context=3)
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", ":", ".", "who", "?", "a", "b", "c", "[", "]"]
 
 
-def test_a_passage_in_one_window() -> None:
-    """Question, title, colon and sentences stand between the marks; spans bound the sentences."""
+def test_a_passage_goes_in_windows() -> None:
+    """Between the marks; a long one goes on behind its last tokens.
+
+    A long sentence in even pieces.
+    """
     (window,) = Layout().windows([10, 11], [20], [[30, 31], [40]], MARKS)
 
     assert (
@@ -30,9 +33,6 @@ def test_a_passage_in_one_window() -> None:
     )
     assert [0, 0, 0, 0, 1, 1, 1, 1, 1, 1] == window.types
 
-
-def test_a_long_passage_goes_on_behind_its_last_tokens() -> None:
-    """Room is 24 - 4 - 1 = 19: sentences 0 and 1 fit; 2 goes on behind the last 3 tokens of 1."""
     rows = [[100 + n for n in range(10)], [200 + n for n in range(8)], [300 + n for n in range(7)]]
     first, second = SMALL.windows([10, 11], [], rows, MARKS)
 
@@ -41,16 +41,10 @@ def test_a_long_passage_goes_on_behind_its_last_tokens() -> None:
     ) == (first)
     assert Window([1, 10, 11, 2, 205, 206, 207, *rows[2], 2], 2, [WindowSpan(2, 7, 14)]) == second
 
-
-def test_question_and_title_are_cut() -> None:
-    """Of both only the first tokens are read."""
     (window,) = SMALL.windows([10, 11, 12], [20, 21, 22], [[30]], MARKS)
 
     assert [1, 10, 11, 2, 20, 21, 3, 30, 2] == window.ids
 
-
-def test_a_sentence_longer_than_a_window_goes_in_even_pieces() -> None:
-    """Room is 19, 20 tokens are two pieces of 10, each with as much context as there is."""
     windows = SMALL.windows([10, 11], [], [[*range(100, 120)]], MARKS)
 
     assert [[WindowSpan(0, 4, 14)], [WindowSpan(0, 7, 17)]] == [window.spans for window in windows]
@@ -99,7 +93,7 @@ def words(window: Window) -> str:
 
 
 def test_texts_are_tokenized_one_by_one(tokenizer: WindowTokenizer) -> None:
-    """Each passage has windows of its own, in order; one without text has none."""
+    """None without text; a control token in one is text; what is cut is noted."""
     passages = [Passage("A", ["B c.", "c"]), Passage("a", []), Passage("", ["a."])]
     laid = tokenizer.lay("Who?", passages)
 
@@ -108,18 +102,12 @@ def test_texts_are_tokenized_one_by_one(tokenizer: WindowTokenizer) -> None:
     assert ["[CLS] who ? [SEP] a . [SEP]"] == [words(w) for w in laid.windows[2]]
     assert laid.note == ""
 
-
-def test_a_control_token_in_a_text_is_text(tokenizer: WindowTokenizer) -> None:
-    """A document cannot end its passage and begin another."""
     laid = tokenizer.lay("[SEP]", [Passage("", ["[CLS] a\x00[SEP]\ud800"])])
     (window,) = laid.windows[0]
 
     assert [2, 3, 3] == [n for n in window.ids if n in (2, 3)]
     assert [window.ids[0], window.ids[4], window.ids[-1]] == [2, 3, 3]
 
-
-def test_what_is_not_read_as_it_stands_is_noted(tokenizer: WindowTokenizer) -> None:
-    """A long question, long titles and sentences in pieces."""
     laid = tokenizer.lay("a " * 5, [Passage("a b c", ["a " * 40]), Passage("a b c", ["a"])])
 
     assert laid.note == (

@@ -66,12 +66,15 @@ def test_encoders_are_wrapped_alike(wrap: type[Wrapper]) -> None:
     assert [Pruned([0.5, 0.0], [0.5])] == wrap(OverlapPruner()).prune(["a b"], [passages])
 
 
-def test_the_model_inside_all_wrappers_can_be_seen(tmp_path: Path) -> None:
-    """A wrapper has every call, so only the model inside says what it is."""
+def test_the_model_inside_all_wrappers_shows(tmp_path: Path) -> None:
+    """Its repr, too: no wrapper changes what a stage does."""
     model = HashingEmbedder(8)
     with DynamicBatcher(model) as shared:
         assert unwrap(model) is model
         assert unwrap(Cached(shared, tmp_path / "cache.db")) is model
+
+    with DynamicBatcher(HashingEmbedder(8)) as shared:
+        assert "HashingEmbedder(dim=8)" == repr(Cached(shared, tmp_path / "cache.db"))
 
 
 @pytest.mark.parametrize("wrap", WRAPPERS)
@@ -90,12 +93,6 @@ def test_what_cannot_be_answered_is_an_error(wrap: type[Wrapper]) -> None:
         wrap(ScriptedLLM([])).loglik([(), ()], ["x"])
 
 
-def test_repr_is_that_of_the_model_inside(tmp_path: Path) -> None:
-    """However deep: a trace names stages by it, and no wrapper changes what a stage does."""
-    with DynamicBatcher(HashingEmbedder(8)) as shared:
-        assert "HashingEmbedder(dim=8)" == repr(Cached(shared, tmp_path / "cache.db"))
-
-
 @given(JSON, JSON)
 def test_canonical_tells_values_apart(first: Any, second: Any) -> None:
     """Equal bytes for equal values only; tuples are lists."""
@@ -106,11 +103,8 @@ def test_canonical_tells_values_apart(first: Any, second: Any) -> None:
 
 
 def test_canonical_keeps_the_order_of_keys() -> None:
-    """A model writes the properties of a schema in the order they stand in."""
+    """A model writes in the order of a schema; what is no JSON is refused."""
     assert canonical({"a": 1, "b": 2}) != canonical({"b": 2, "a": 1})
 
-
-def test_canonical_refuses_what_is_no_json() -> None:
-    """The error shows it."""
     with pytest.raises(InputError, match=r"must be JSON, got .*object"):
         canonical({"a": object()})

@@ -213,14 +213,22 @@ def test_pages_that_add_nothing_are_left_out_with_a_note(name: str) -> None:
     assert [text] == record.notes
 
 
-def test_a_page_left_out_is_an_event() -> None:
-    """The trace has a line for people, and the same as values."""
+def test_a_page_left_out_is_noted_each_time() -> None:
+    """A line for people, the same as values; pages are read once for all questions."""
     record = asked(Pages([{"html": "", "url": "u"}]))[1]
 
     assert ["page 0 (u) is left out: it has no text"] == record.notes
     assert [
         {"event": "page", "place": 0, "url": "u", "reason": "left out: it has no text"}
     ] == record.events
+
+    source = Pages([{"html": ""}, {"html": HONEY}, {"html": ROADS}])
+    first = asked(source)[1].notes
+    again, record = asked(source, Query("Where do roads lead?"))
+
+    assert ["Roads lead to Rome."] == texts(again)
+    assert first[0] == record.notes[0]
+    assert asked(source)[1].notes == first
 
 
 def test_pages_may_be_read_before_a_question() -> None:
@@ -271,17 +279,6 @@ def test_bombs_are_left_out_and_the_others_stay() -> None:
     assert "depth limit" in record.notes[0]
     assert record.notes[1].endswith("it takes over 1 s")
     assert took < 10
-
-
-def test_the_same_pages_answer_other_questions() -> None:
-    """They are read once, and noted each time."""
-    source = Pages([{"html": ""}, {"html": HONEY}, {"html": ROADS}])
-    first = asked(source)[1].notes
-    again, record = asked(source, Query("Where do roads lead?"))
-
-    assert ["Roads lead to Rome."] == texts(again)
-    assert first[0] == record.notes[0]
-    assert asked(source)[1].notes == first
 
 
 def test_hostile_pages_are_only_text() -> None:

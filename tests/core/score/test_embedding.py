@@ -30,15 +30,12 @@ def spans(*texts: str, title: str = "") -> list[Segment]:
 
 
 def test_the_score_is_the_cosine() -> None:
-    """cos 0° = 1, cos 60° = 1/2, cos 90° = 0, cos 180° = -1."""
+    """cos 0° = 1, cos 60° = 1/2, cos 90° = 0, cos 180° = -1; the question embedded as one."""
     scored = Cosine(Angles())(Query("0"), spans("0", "60", "90", "180"))
 
     assert [1, 0.5, 0, -1] == pytest.approx([s.score for s in scored], abs=1e-6)
     assert {"cosine"} == {*scored[0].scores}
 
-
-def test_the_question_is_embedded_as_a_question() -> None:
-    """A bi-encoder may treat question and text differently."""
     embedder = Angles()
     Cosine(embedder)(Query("0"), spans("60", "90"))
 

@@ -92,9 +92,17 @@ def test_documents_of_another_language_stay() -> None:
     assert [1, 1] == [german, english]
 
 
-def test_all_stay_where_nothing_is_shared() -> None:
-    """A question in another script says nothing about any sentence."""
+def test_nothing_shared_or_another_script_keeps_all() -> None:
+    """Text is compared in NFKC, case folded, in the order of its document."""
     assert [1, 1] == values("灯塔是哪一年自动化的？", "He sang. They danced.")
+
+    assert values("Straße ＡＢＣ", "strasse abc. x.") == values("STRASSE abc", "strasse abc. x.")
+
+    segments = split("Der Turm ist alt. Er steht im Meer. Das Licht brennt. Alle schlafen.")
+    query = Query("Wo steht der alte Turm?")
+    forward = {s.key: s.score for s in Ngrams()(query, segments)}
+
+    assert forward == {s.key: s.score for s in Ngrams()(query, segments[::-1])}
 
 
 def test_norwegian_taken_for_danish_is_compared() -> None:
@@ -107,20 +115,6 @@ def test_norwegian_taken_for_danish_is_compared() -> None:
 
     assert 1 == first
     assert second < 0.5
-
-
-def test_width_and_case_do_not_count() -> None:
-    """Text is compared in NFKC, case folded."""
-    assert values("Straße ＡＢＣ", "strasse abc. x.") == values("STRASSE abc", "strasse abc. x.")
-
-
-def test_the_order_given_does_not_count() -> None:
-    """A segment's neighbours are those in its document."""
-    segments = split("Der Turm ist alt. Er steht im Meer. Das Licht brennt. Alle schlafen.")
-    query = Query("Wo steht der alte Turm?")
-    forward = {s.key: s.score for s in Ngrams()(query, segments)}
-
-    assert forward == {s.key: s.score for s in Ngrams()(query, segments[::-1])}
 
 
 def test_a_megabyte_is_scored_soon() -> None:

@@ -33,16 +33,13 @@ def spans(*texts: str, title: str = "") -> list[Segment]:
     return [Segment.whole(Document(str(n), text, title)) for n, text in enumerate(texts)]
 
 
-def test_the_score_is_what_the_model_says() -> None:
-    """Two of the question's four words are in the first text, none in the second."""
+def test_the_model_reads_title_question_and_segment() -> None:
+    """Its score is the score: two of the question's four words, then none."""
     scored = Pair(OverlapCrossEncoder())(QUERY, spans("A summer breeze.", "It rained."))
 
     assert [2 / 4, 0] == [s.score for s in scored]
     assert {"pair"} == {*scored[0].scores}
 
-
-def test_the_model_reads_question_and_segment() -> None:
-    """The question comes first; the title goes before the segment."""
     model = Recorder(1.0)
     Pair(model)(QUERY, spans("It sold.", title="Song"))
 

@@ -49,7 +49,7 @@ def test_the_score_is_the_probability() -> None:
 
 
 def test_documents_are_read_once_in_order() -> None:
-    """By rank, spans as they stand, one that comes twice once; each gets its own probability."""
+    """By rank, spans as they stand; the order given does not matter."""
     model = Recorder([0.0, 0.25, 0.5, 1.0], [0.5, 0.5])
     sang, rained, left = (Segment(SONG, a, b) for a, b in ((0, 8), (9, 19), (20, 29)))
     segments = [left, sang, Segment.whole(WIND), left, rained]
@@ -59,9 +59,6 @@ def test_documents_are_read_once_in_order() -> None:
     assert [([QUERY.text], [read])] == model.asked
     assert [1.0, 0.25, 0.0, 1.0, 0.5] == [s.score for s in scored]
 
-
-def test_the_order_of_segments_does_not_matter() -> None:
-    """A document's probabilities are the same wherever it stands."""
     segments = [Segment.whole(WIND), Segment(SONG, 0, 8), Segment(SONG, 9, 19)]
     found = Pruner(OverlapPruner())(QUERY, segments)
     turned = Pruner(OverlapPruner())(QUERY, segments[::-1])

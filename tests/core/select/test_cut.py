@@ -20,17 +20,19 @@ def odds(*probabilities: float) -> Odds:
 
 
 def test_the_odds_are_those_of_logistic_regressions() -> None:
-    """Logits of 1/2 and 3/4 are 0 and ln 3: rows give 0, ln 3 and 2 ln 3, so 1/2, 3/4 and 9/10."""
+    """Logits 0 and ln 3: 1/2, 3/4, 9/10; missing scores count as the lowest; so many stay."""
     found = Odds(((0.0, 0.0), (5.0, 1.0), (7.0, 2.0)), (0.0, 0.0, 0.0))([0.5, 0.75, 0.9])
 
     assert [pytest.approx(0.5), pytest.approx(0.75), pytest.approx(0.9)] == found.tolist()
 
-
-def test_missing_scores_count_as_the_lowest() -> None:
-    """And certain ones as nearly certain: a logit is finite."""
     low = math.log(FLOOR / (1 - FLOOR))
 
     assert [pytest.approx(-low), pytest.approx(low)] == inputs([1.0], 2).tolist()
+
+    stage = Cut(odds(0.8, 0.1, 0.1), price=1.0, min_keep=2)
+
+    assert [0.9, 0.5] == [s.score for s in stage(QUERY, scored(0.5, 0.9, 0.1))]
+    assert [0.5] == [s.score for s in stage(QUERY, scored(0.5))]
 
 
 @pytest.mark.parametrize(
@@ -49,14 +51,6 @@ def test_what_is_worth_most_is_kept(
     stage = Cut(odds(*probabilities), price=price)
 
     assert kept == [s.score for s in stage(QUERY, scored(0.5, 0.9, 0.1))]
-
-
-def test_at_least_so_many_stay() -> None:
-    """Though none is worth it; and no more than there are."""
-    stage = Cut(odds(0.8, 0.1, 0.1), price=1.0, min_keep=2)
-
-    assert [0.9, 0.5] == [s.score for s in stage(QUERY, scored(0.5, 0.9, 0.1))]
-    assert [0.5] == [s.score for s in stage(QUERY, scored(0.5))]
 
 
 @pytest.mark.parametrize(

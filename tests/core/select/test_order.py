@@ -31,15 +31,12 @@ def test_orders(by: str, expected: list[str]) -> None:
     assert expected == [s.text for s in Order(by)(QUERY, SPANS)]  # type: ignore[arg-type]
 
 
-def test_the_worst_is_in_the_middle() -> None:
-    """Scores 5, 4, 3, 2, 1: first, third and fifth from the front, fourth and second behind."""
+def test_the_best_stand_at_both_ends() -> None:
+    """Scores 5, 4, 3, 2, 1: 5, 3, 1, 2, 4; the order of documents needs none."""
     spans = [Segment.whole(Document(str(n), "x")).scored("s", n) for n in range(1, 6)]
 
     assert [5, 3, 1, 2, 4] == [s.score for s in Order("ends")(QUERY, spans)]
 
-
-def test_unscored_segments_can_be_put_in_the_order_of_documents() -> None:
-    """Documents need no score to have an order."""
     spans = [Segment.whole(SECOND), Segment.whole(FIRST)]
 
     assert [FIRST, SECOND] == [s.document for s in Order()(QUERY, spans)]

@@ -15,38 +15,34 @@ from tests.segments import QUERY, scored, traced
 
 
 def test_the_cutoff_itself_is_kept() -> None:
-    """At least min_score, in the order given."""
+    """In the order given, a float32's last digits aside; min_keep spares the best."""
     kept = Threshold(0.5)(QUERY, scored(0.4, 0.5, 0.9, 0.1))
 
     assert [0.5, 0.9] == [s.score for s in kept]
 
-
-def test_noise_in_the_last_digits_moves_nothing() -> None:
-    """What float32 computes a millionth too low still reaches the cutoff; ties stay in order."""
     assert 3 == len(Threshold(0.5)(QUERY, scored(0.5 - 1e-6, 0.5, 0.5 + 1e-6)))
     assert ["0", "1", "2"] == [
         s.document.id for s in TopK(3)(QUERY, scored(0.5, 0.5 + 1e-6, 0.5 - 1e-6))
     ]
 
-
-def test_the_best_are_spared() -> None:
-    """With min_keep some stay though all score below; the order stays too."""
     kept = Threshold(0.5, min_keep=2)(QUERY, scored(0.2, 0.1, 0.3))
 
     assert [0.2, 0.3] == [s.score for s in kept]
 
 
 def test_a_low_score_is_the_reason() -> None:
-    """The reason names score and cutoff."""
+    """With score and cutoff in digits that tell them apart; without a score, an error."""
     _, record = traced(Threshold(0.5), scored(0.25))
 
     assert ["score 0.250 is below min_score=0.5"] == [d.reason for d in record.dropped]
 
-
-def test_unscored_segments_have_no_cutoff() -> None:
-    """The error says what to do."""
     with pytest.raises(InputError, match="has no score yet: put a scorer before"):
         Threshold(0.5)(QUERY, [Segment.whole(Document("d", "text"))])
+
+    _, record = traced(Threshold(0.2, relative=0.5), spans(0.9, 0.42855))
+
+    assert ["score 0.428550 is below 0.428571"] == [d.reason for d in record.dropped]
+    assert ["min_score=0.2, relative 0.5, best 0.900 → 0.429"] == record.notes
 
 
 def spans(*values: float, of: str = "d") -> list[Segment]:
@@ -112,14 +108,6 @@ def test_a_promised_threshold_says_where_it_comes_from() -> None:
     assert ["keep_answer=0.8 → 0.2, relative 0.5, best 0.900 → 0.429"] == record.notes
     reasons = ["score 0.300 is below 0.429", "score 0.250 is below 0.429"]
     assert reasons == [d.reason for d in record.dropped]
-
-
-def test_reasons_have_the_digits_that_tell_two_numbers_apart() -> None:
-    """A score may lie next to the level."""
-    _, record = traced(Threshold(0.2, relative=0.5), spans(0.9, 0.42855))
-
-    assert ["score 0.428550 is below 0.428571"] == [d.reason for d in record.dropped]
-    assert ["min_score=0.2, relative 0.5, best 0.900 → 0.429"] == record.notes
 
 
 def test_a_trace_has_the_levels_of_other_promises() -> None:

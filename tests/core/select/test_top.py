@@ -26,23 +26,14 @@ def ids(segments: list[Segment]) -> list[str]:
 
 
 def test_the_best_come_first() -> None:
-    """Falling scores, ties as given."""
+    """Ties as given, unscored ones as ranked; from none to all; the reason names rank and k."""
     assert ["2", "1", "3"] == ids(TopK(3)(QUERY, scored(0.1, 0.5, 0.9, 0.5)))
 
-
-def test_unscored_segments_stay_as_ranked() -> None:
-    """Retrieved documents have a rank and no score."""
     assert ["0", "1"] == ids(TopK(2)(QUERY, scored(None, None, None)))
 
-
-def test_k_of_zero_keeps_none_and_a_large_k_keeps_all() -> None:
-    """Both ends of k."""
     assert [] == TopK(0)(QUERY, scored(1, 2))
     assert ["1", "0"] == ids(TopK(99)(QUERY, scored(1, 2)))
 
-
-def test_top_k_tells_the_rank_of_what_it_drops() -> None:
-    """The reason names rank and k."""
     _, record = traced(TopK(1), scored(1, 2, 3))
 
     assert ["rank 3 is past k=1", "rank 2 is past k=1"] == [d.reason for d in record.dropped]

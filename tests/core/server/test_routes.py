@@ -43,7 +43,7 @@ def events(text: str) -> list[tuple[str, Any]]:
 
 
 def test_a_filter_is_the_librarys_own(client: MakeClient, system: System, body: Body) -> None:
-    """The reply is ``Result.to_dict`` with the system's name, seconds aside."""
+    """Result.to_dict with the system's name; an answer with what it rests on, within the budget."""
     reply = client().post("/v1/filter", json=body)
     own = system(body["query"], body["documents"]).to_dict(documents=False)
 
@@ -51,14 +51,15 @@ def test_a_filter_is_the_librarys_own(client: MakeClient, system: System, body: 
     assert {"system": "nearest", **untimed(own)} == untimed(reply.json())
     assert ["Seals sang Summer Breeze."] == [one["text"] for one in reply.json()["kept"]]
 
-
-def test_an_answer_comes_with_what_it_rests_on(client: MakeClient, body: Body) -> None:
-    """Kept spans and answer in one reply; the trace is left out where it is not wanted."""
     reply = client().post("/v1/answer", json={**body, "trace": False}).json()
 
     assert "Seals sang Summer Breeze." in reply["answer"]
     known = {"schema_version", "system", "query", "kept", "text", "tokens", "answer"}
     assert known == reply.keys()
+
+    reply = client().post("/v1/filter", json={**body, "max_tokens": 2}).json()
+
+    assert ([], 0) == (reply["kept"], reply["tokens"]["after"])
 
 
 def test_a_stream_tells_what_was_kept_first(client: MakeClient, body: Body) -> None:
@@ -100,13 +101,6 @@ def test_kept_spans_do_not_wait_for_the_answer(
     assert [True] == waited
 
 
-def test_a_budget_of_a_request_holds(client: MakeClient, body: Body) -> None:
-    """``max_tokens`` is the library's budget: too small a one leaves nothing."""
-    reply = client().post("/v1/filter", json={**body, "max_tokens": 2}).json()
-
-    assert ([], 0) == (reply["kept"], reply["tokens"]["after"])
-
-
 def test_many_clients_get_what_one_would(client: MakeClient) -> None:
     """32 threads of requests, their models batched: each result is the library's own."""
     bodies = [
@@ -126,17 +120,14 @@ def test_many_clients_get_what_one_would(client: MakeClient) -> None:
         assert near({"system": "many", **untimed(own)}) == near(untimed(reply))
 
 
-def test_views_are_made_for_each_system(client: MakeClient, system: System, body: Body) -> None:
-    """Of one or two systems by name, in the order asked for."""
+def test_views_and_systems_are_listed(client: MakeClient, system: System, body: Body) -> None:
+    """In the order asked for, the default first."""
     asked = client({"nearest": system, "other": system.with_budget(0)})
     reply = asked.post("/v1/inspect", json={**body, "systems": ["other", "nearest"]}).json()
 
     assert [("other", 0), ("nearest", 1)] == [(v["name"], len(v["kept"])) for v in reply["views"]]
     assert 422 == asked.post("/v1/inspect", json={**body, "systems": []}).status_code
 
-
-def test_systems_are_listed_with_the_default_first(client: MakeClient, system: System) -> None:
-    """With what the library says of those that it knows."""
     listed = client({"mine": system, "all": system}).get("/v1/systems").json()["systems"]
 
     assert ["mine", "all"] == [one["name"] for one in listed]
@@ -210,14 +201,20 @@ def test_what_breaks_a_rule_is_refused(
     assert message in reply.json()["error"]["message"]
 
 
-def test_another_sites_page_cannot_post(client: MakeClient, body: Body) -> None:
-    """What a browser sends without asking first, plain text, is not read as JSON."""
+def test_pages_of_other_sites_can_do_nothing(client: MakeClient, body: Body) -> None:
+    """Plain text is not read as JSON; no site may frame the page."""
     text = {"content-type": "text/plain"}
     reply = client().post("/v1/filter", content=json.dumps(body), headers=text)
     asked = client().options("/v1/filter", headers={"Origin": "http://evil.example"})
 
     assert 422 == reply.status_code
     assert "access-control-allow-origin" not in asked.headers
+
+    reply = client().get("/")
+    policy = reply.headers["content-security-policy"]
+
+    assert (200, True) == (reply.status_code, "<form" in reply.text or "drawLive" in reply.text)
+    assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
 
 
 def test_hostile_documents_change_nothing_around_them(client: MakeClient) -> None:
@@ -240,15 +237,6 @@ def test_hostile_documents_change_nothing_around_them(client: MakeClient) -> Non
     shown = [text.replace("\ud800", "\ufffd") for text in texts]
     assert shown == [one["text"] for one in told[0][1]["kept"]]
     assert len(texts) == len({one["document"] for one in told[0][1]["kept"]})
-
-
-def test_the_page_may_ask_this_server_only(client: MakeClient) -> None:
-    """Its policy comes as a header too, and no site may frame it."""
-    reply = client().get("/")
-    policy = reply.headers["content-security-policy"]
-
-    assert (200, True) == (reply.status_code, "<form" in reply.text or "drawLive" in reply.text)
-    assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
 
 
 def near(values: Body) -> Body:

@@ -29,6 +29,86 @@ def blocks(text: str, **options: int) -> list[str]:
     return [s.text for s in Blocks(**options)(QUERY, [Segment.whole(Document("d", text))])]  # type: ignore[arg-type]
 
 
+STEPS = (
+    "To reset it, follow these steps:\n\n1. Open **Settings**. A page opens.\n"
+    "2. Run this:\n\n```\nreset --all\n```\n\n3. Wait."
+)
+FENCED = "Install it with pip:\n\n```bash\npip install x\n\nx. Run. Now.\n```"
+INDENTED = "Set this:\n\n    [server]\n    port = 80\n\n    name = 'x'"
+TABLE = "Table 1: Prices.\n\n| plan | price |\n| --- | --- |\n| Team | 12. Per seat. |"
+ANSWERS = [
+    "Q: How long?\nA: Two days. In winter three.",
+    "**Is there a refund?**\nNo. We do not refund.",
+    "## Where is it kept?\n\nIn Frankfurt. It is encrypted.",
+]
+LOG = [
+    "2024-05-01 12:00:01 INFO up. Version 2.1.",
+    "2024-05-01 12:00:05 ERROR failed. Retrying.\nTraceback:\n  File a.py",
+    "update-agent 2024-05-01 12:00:09: link to /usr/lib/jvm updated. Done.",
+    "2024-05-01 12:00:09 INFO down",
+]
+ROWS = [f"| {place:02} | value |" for place in range(9)]  # 14 characters each
+PDF = ["Work had begun in\n1867.", "It took four-\nteen years\n– two more.", "It\nended."]
+CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between two of them
+    "numbered steps stay with their lead-in": (["It is one.", STEPS, "Done."], "\n\n"),
+    "a bullet list stays with the line above, colon or not": (
+        ["The plan has\n- five seats\n  - two for guests\n* one admin. No more.", "Ask."],
+        "\n\n",
+    ),
+    "numbers after bullets begin another list": (
+        ["You need:\n\n- water\n- soap", "1. Fill it.\n2. Run it."],
+        "\n\n",
+    ),
+    "headings by signs": (["# Pump\n\n## Parts\n\nIt has three.", "All are metal."], " "),
+    "a heading by a line under it": (["Parts\n=====\nIt has three."], ""),
+    "a heading that stands alone": (["Spare parts\n\nIt has three."], ""),
+    "bold with a mark of its own inside is a heading": (
+        ["**What ends it?** Damage does.", "**All** of it.", "So do races."],
+        " ",
+    ),
+    "a numbered paragraph is one": (["§ 6 Aircraft. Drones are forbidden.", "So are kites."], " "),
+    "fenced code stays with its line": ([FENCED, "It works."], "\n\n"),
+    "indented code stays with its line": (["Hello.", INDENTED, "Restart."], "\n\n"),
+    "indented prose is no code": (["    The tower is old.", "It was lit\n    in 1881."], " "),
+    "a fence that is never closed is text": (["```\nHe sang.", "She danced."], " "),
+    "a table stays with header and caption": (["All can be cancelled.", TABLE], "\n\n"),
+    "so do columns between tabs": (["Sales by quarter\nQ1\t100\nQ2\t120"], ""),
+    "a question stays with its short answer": (ANSWERS, "\n\n"),
+    "a mail's header is one": (
+        ["From: Anna\nTo: Tom\nSubject: Moved. Really.", "Hi Tom,", "it moved."],
+        "\n\n",
+    ),
+    "each turn of a chat is one": (
+        ["[10:02] Anna: Did it go? No.", "[10:03] Tom: No. It failed."],
+        "\n",
+    ),
+    "also between blank lines": (["Al: Hi. You?", "Bo: Me.", "Al: Oh. Hm."], "\n\n"),
+    "each entry of a log is one": (LOG, "\n"),
+    "a line break inside a sentence does not split it": (PDF, " "),
+    "initials at the beginning of lines are no list": (
+        ["He met\nJ. Crofts and\nD. Seals there."],
+        "",
+    ),
+    "a wrapped item is whole, prose after the list is not in it": (
+        ["Safety\n1. Switch it off and pull the\nplug.\n2. Wait. Then\nopen it.", "It is wet."],
+        "\n",
+    ),
+    "German abbreviations end no German sentence": (
+        ["Er mag z.B. Obst und trinkt gerne Tee.", "Sie mag das alles nicht."],
+        " ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_belongs_together_is_one_segment(name: str) -> None:
+    """Prose goes by sentences."""
+    segments, between = CASES[name]
+    text = between.join(segments)
+
+    assert [segment.strip() for segment in segments] == blocks(text)
+
+
 def test_prose_goes_by_sentences() -> None:
     """Paragraphs without any structure are split as `Sentences` splits them."""
     text = "Dr. Seals met J. Crofts. They\nsang.\n\nShe danced! In 1998. It rained – a lot."
@@ -37,182 +117,18 @@ def test_prose_goes_by_sentences() -> None:
     assert Sentences()(QUERY, whole) == Blocks()(QUERY, whole)
 
 
-def test_numbered_steps_stay_with_their_lead_in() -> None:
-    """What to do is one segment, also with notes and code between the steps."""
-    steps = (
-        "To reset it, follow these steps:\n\n1. Open **Settings**. A page opens.\n"
-        "2. Run this:\n\n```\nreset --all\n```\n\n3. Wait."
-    )
+def test_what_is_too_long_is_cut() -> None:
+    """Tables into rows, lists between items, heads with the first; chapters are prose."""
+    table = "\n".join(["| n | v |", "| - | - |", *ROWS])
+    items = "You need:\n- one. It\n- two\n- three\n- four"
+    chapter = blocks("## Why?\n\nSo it is. " + "He sang of it. " * 50)
+    turns = blocks(f"GROSS: {'He sang it. ' * 30}\nEHRMAN: Right. So it is.\nGROSS: Thanks.")
 
-    assert ["It takes a minute.", steps, "Done.", "Enjoy."] == blocks(
-        f"It takes a minute. {steps}\n\nDone. Enjoy."
-    )
-
-
-def test_a_bullet_list_stays_with_the_line_above() -> None:
-    """A colon is not needed where the line stands directly above the list."""
-    text = "The plan has\n- five seats\n  - two for guests\n* one admin. No more."
-
-    assert [text, "Prices vary."] == blocks(f"{text}\n\nPrices vary.")
-
-
-def test_two_lists_are_two_segments() -> None:
-    """Numbers after bullets begin another list."""
-    assert ["You need:\n\n- water\n- soap", "1. Fill it.\n2. Run it."] == blocks(
-        "You need:\n\n- water\n- soap\n\n1. Fill it.\n2. Run it."
-    )
-
-
-def test_a_heading_goes_with_what_follows() -> None:
-    """Marked by signs, by a line under it, or standing alone."""
-    assert ["# Pump\n\n## Parts\n\nIt has three.", "All are metal."] == blocks(
-        "# Pump\n\n## Parts\n\nIt has three. All are metal."
-    )
-    assert ["Parts\n=====\nIt has three."] == blocks("Parts\n=====\nIt has three.")
-    assert ["Spare parts\n\nIt has three."] == blocks("Spare parts\n\nIt has three.")
-
-
-def test_a_heading_in_the_line_goes_with_what_follows() -> None:
-    """Bold with a mark of its own inside, or a numbered paragraph; what is bold inside splits."""
-    text = "**What ends it?** Damage does. **All** of it. So do races."
-    paragraph = "§ 6 Aircraft. Drones are forbidden. So are kites."
-
-    assert ["**What ends it?** Damage does.", "**All** of it.", "So do races."] == blocks(text)
-    assert ["§ 6 Aircraft. Drones are forbidden.", "So are kites."] == blocks(paragraph)
-
-
-def test_code_stays_with_the_line_that_introduces_it() -> None:
-    """Fenced or indented, blank lines in it as well."""
-    fenced = "Install it with pip:\n\n```bash\npip install x\n\nx. Run. Now.\n```"
-    indented = "Set this:\n\n    [server]\n    port = 80\n\n    name = 'x'"
-
-    assert [fenced, "It works."] == blocks(f"{fenced}\n\nIt works.")
-    assert ["Hello.", indented, "Restart."] == blocks(f"Hello. {indented}\n\nRestart.")
-
-
-def test_indented_prose_is_no_code() -> None:
-    """Plain text is often indented as a whole."""
-    assert ["The tower is old.", "It was lit\n    in 1881."] == blocks(
-        "    The tower is old. It was lit\n    in 1881."
-    )
-
-
-def test_a_fence_that_is_never_closed_is_text() -> None:
-    """It does not swallow the rest of the document."""
-    assert ["```\nHe sang.", "She danced."] == blocks("```\nHe sang. She danced.")
-
-
-def test_a_table_stays_with_header_and_caption() -> None:
-    """Markdown tables, and columns between tabs."""
-    table = "Table 1: Prices.\n\n| plan | price |\n| --- | --- |\n| Team | 12. Per seat. |"
-    columns = "Sales by quarter\nQ1\t100\nQ2\t120"
-
-    assert ["All can be cancelled.", table] == blocks(f"All can be cancelled.\n\n{table}")
-    assert [columns] == blocks(columns)
-
-
-def test_a_long_table_is_cut_into_rows() -> None:
-    """The header goes with the first row."""
-    rows = [f"| {place:02} | value |" for place in range(9)]  # 14 characters each
-    text = "\n".join(["| n | v |", "| - | - |", *rows])
-
-    assert [f"| n | v |\n| - | - |\n{rows[0]}", *rows[1:]] == blocks(text, max_chars=60)
-
-
-def test_a_long_list_is_cut_between_items() -> None:
-    """The lead-in goes with the first items; no piece is over the limit."""
-    assert ["You need:\n- one. It\n- two", "- three\n- four"] == blocks(
-        "You need:\n- one. It\n- two\n- three\n- four", max_chars=25
-    )
-
-
-def test_a_question_stays_with_its_short_answer() -> None:
-    """In the ways such pages write it."""
-    labelled = "Q: How long?\nA: Two days. In winter three."
-    bold = "**Is there a refund?**\nNo. We do not refund."
-    headed = "## Where is it kept?\n\nIn Frankfurt. It is encrypted."
-
-    assert [labelled, bold, headed] == blocks(f"{labelled}\n\n{bold}\n\n{headed}")
-
-
-def test_a_question_before_a_long_text_goes_with_its_first_sentence() -> None:
-    """A chapter under a question is prose."""
-    found = blocks("## Why?\n\nSo it is. " + "He sang of it. " * 50)
-
-    assert "## Why?\n\nSo it is." == found[0]
-    assert 51 == len(found)
-
-
-def test_a_mails_header_is_one_segment() -> None:
-    """As are the fields of a record."""
-    header = "From: Anna\nTo: Tom\nSubject: Moved. Really."
-
-    assert [header, "Hi Tom,", "it moved.", "Bye."] == blocks(
-        f"{header}\n\nHi Tom,\n\nit moved. Bye."
-    )
-
-
-def test_each_turn_of_a_chat_is_a_segment() -> None:
-    """With its speaker, whole."""
-    turns = ["[10:02] Anna: Did it go? No mail.", "[10:03] Tom: No. It failed."]
-
-    assert turns == blocks("\n".join(turns))
-    assert ["Al: Hi. You?", "Bo: Me.", "Al: Oh. Hm."] == blocks(
-        "Al: Hi. You?\n\nBo: Me.\n\nAl: Oh. Hm."
-    )
-
-
-def test_long_turns_go_by_sentences() -> None:
-    """A transcript of an interview is prose: 30 sentences of 11 characters."""
-    found = blocks(f"GROSS: {'He sang it. ' * 30}\nEHRMAN: Right. So it is.\nGROSS: Thanks.")
-
-    assert "GROSS: He sang it." == found[0]
-    assert ["He sang it.", "EHRMAN: Right. So it is.", "GROSS: Thanks."] == found[-3:]
-    assert 32 == len(found)
-
-
-def test_each_entry_of_a_log_is_a_segment() -> None:
-    """With the lines that belong to it."""
-    entries = [
-        "2024-05-01 12:00:01 INFO up. Version 2.1.",
-        "2024-05-01 12:00:05 ERROR failed. Retrying.\nTraceback:\n  File a.py",
-        "update-agent 2024-05-01 12:00:09: link to /usr/lib/jvm updated. Done.",
-        "2024-05-01 12:00:09 INFO down",
-    ]
-
-    assert entries == blocks("\n".join(entries))
-
-
-def test_a_line_break_inside_a_sentence_does_not_split_it() -> None:
-    """Text taken from PDF files breaks lines anywhere: before dashes, years, in words."""
-    text = "Work had begun in\n1867. It took four-\nteen years\n– two more. It\nended."
-
-    assert [
-        "Work had begun in\n1867.",
-        "It took four-\nteen years\n– two more.",
-        "It\nended.",
-    ] == blocks(text)
-
-
-def test_initials_at_the_beginning_of_lines_are_no_list() -> None:
-    """Names are not numbered."""
-    assert ["He met\nJ. Crofts and\nD. Seals there."] == blocks(
-        "He met\nJ. Crofts and\nD. Seals there."
-    )
-
-
-def test_a_wrapped_item_is_whole_and_prose_after_the_list_is_not_in_it() -> None:
-    """Without indent, as PDF files give it."""
-    text = "Safety\n1. Switch it off and pull the\nplug.\n2. Wait. Then\nopen it."
-
-    assert [text, "It is not dry.", "Beware."] == blocks(f"{text}\nIt is not dry. Beware.")
-
-
-def test_the_language_of_the_document_counts() -> None:
-    """German abbreviations end no German sentence."""
-    assert ["Er mag z.B. Obst und trinkt gerne Tee.", "Sie mag das alles nicht."] == blocks(
-        "Er mag z.B. Obst und trinkt gerne Tee. Sie mag das alles nicht."
-    )
+    assert [f"| n | v |\n| - | - |\n{ROWS[0]}", *ROWS[1:]] == blocks(table, max_chars=60)
+    assert ["You need:\n- one. It\n- two", "- three\n- four"] == blocks(items, max_chars=25)
+    assert ("## Why?\n\nSo it is.", 51) == (chapter[0], len(chapter))
+    assert ["He sang it.", "EHRMAN: Right. So it is.", "GROSS: Thanks."] == turns[-3:]
+    assert ("GROSS: He sang it.", 32) == (turns[0], len(turns))
 
 
 @settings(max_examples=300, deadline=None)

@@ -9,45 +9,33 @@ QUERY = Query("Who sang it?")
 
 
 def test_places_are_those_of_the_document() -> None:
-    """Splitting a part of a document gives spans of the document, not of the part."""
+    """Documents in order, scores not those of the whole, split twice the same."""
     document = Document("d", "One. Two. Three.")
     part = Segment(document, 5, 16)
 
     assert [("d", 5, 9), ("d", 10, 16)] == [s.key for s in Sentences()(QUERY, [part])]
 
-
-def test_documents_stay_in_order() -> None:
-    """Sentences of the first document come first, however it is called."""
     given = [Segment.whole(Document("b", "One. Two.")), Segment.whole(Document("a", "Three."))]
 
     assert ["One.", "Two.", "Three."] == [s.text for s in Sentences()(QUERY, given)]
 
-
-def test_splitting_twice_changes_nothing() -> None:
-    """A sentence is one sentence."""
     once = Sentences()(QUERY, [Segment.whole(Document("d", "He sang. She danced.\n- item"))])
 
     assert once == Sentences()(QUERY, once)
 
-
-def test_scores_of_the_whole_are_not_those_of_its_parts() -> None:
-    """A finer span has no score until a scorer reads it."""
     whole = Segment.whole(Document("d", "One. Two.")).scored("bm25", 3)
 
     assert [{}, {}] == [dict(s.scores) for s in Sentences()(QUERY, [whole])]
 
 
-def test_the_language_decides_on_abbreviations() -> None:
-    """German "z.B." ends no sentence in German."""
+def test_the_language_of_the_document_decides() -> None:
+    """German "z.B." ends no sentence, also in a short part."""
     whole = [Segment.whole(Document("d", "Er mag z.B. Obst. Sie nicht."))]
 
     assert ["Er mag z.B. Obst.", "Sie nicht."] == [
         s.text for s in Sentences(language="de")(QUERY, whole)
     ]
 
-
-def test_the_language_is_that_of_the_document() -> None:
-    """German abbreviations count in a German document without being asked for."""
     german = Document("d", "Er mag z.B. Obst und trinkt gerne Tee. Sie mag das alles nicht.")
     english = Document("e", "He met Dr. Seals in the city. She did not.")
 
@@ -58,9 +46,6 @@ def test_the_language_is_that_of_the_document() -> None:
         "She did not.",
     ] == [s.text for s in Sentences()(QUERY, [Segment.whole(german), Segment.whole(english)])]
 
-
-def test_a_part_is_split_by_the_language_of_its_document() -> None:
-    """A short part, whose language cannot be told, is split as in the whole."""
     german = Document("d", "Er mag z.B. Obst und trinkt gerne Tee. Sie mag das alles nicht.")
 
     assert ["Er mag z.B. Obst"] == [s.text for s in Sentences()(QUERY, [Segment(german, 0, 16)])]

@@ -67,16 +67,13 @@ def test_windows_are_full_and_begin_with_the_overlap(
     assert expected == texts_of(windows)
 
 
-def test_a_word_that_is_longer_than_the_overlap_is_not_repeated() -> None:
-    """With the space before it: five bytes are not within an overlap of four, four are."""
+def test_the_overlap_is_whole_words_that_fit() -> None:
+    """With the space before: five bytes are not within four; nor beside the long word after it."""
     stage = Windows(Counting(by_byte), max_tokens=9, overlap=4)
 
     assert ["aa bbbb", "cc ddddd"] == texts_of(stage(QUERY, whole("aa bbbb cc ddddd")))
     assert ["aaaaa bbb", "bbb cccc"] == texts_of(stage(QUERY, whole("aaaaa bbb cccc")))
 
-
-def test_the_overlap_leaves_room_for_the_next_word() -> None:
-    """``cc`` would fit the overlap, but not beside the long word after it."""
     stage = Windows(Counting(by_byte), max_tokens=9, overlap=5)
 
     assert ["aa bb cc", "dddddddd"] == texts_of(stage(QUERY, whole("aa bb cc dddddddd")))
@@ -91,32 +88,26 @@ def test_places_are_those_of_the_document() -> None:
     assert [("d", 4, 13), ("d", 14, 18), ("d", 0, 7)] == [s.key for s in windows]
 
 
-def test_a_long_word_is_cut_inside() -> None:
-    """Into pieces of a quarter as many characters as a window has tokens."""
+def test_what_is_longer_than_a_window_is_cut() -> None:
+    """A word into quarters, a character not at all.
+
+    Scripts without spaces before no punctuation.
+    """
     given_segments = whole("to " + "0123456789" * 2 + " go")
     eight, five = (Windows(Counting(by_byte), max_tokens=n)(QUERY, given_segments) for n in (8, 5))
 
     assert ["to 0123", "45678901", "23456789", "go"] == texts_of(eight)
     assert ["to 01", "23456", "78901", "23456", "789", "go"] == texts_of(five)
 
-
-def test_a_character_of_more_tokens_than_a_window_is_a_window() -> None:
-    """Three bytes do not fit two; what stands beside it is split as without it."""
     windows = Windows(Counting(by_byte), max_tokens=2)(QUERY, whole("ab 好cd"))
 
     assert ["ab", "好", "cd"] == texts_of(windows)
 
-
-def test_scripts_without_spaces_are_cut_anywhere_but_before_punctuation() -> None:
-    """A Chinese character costs three bytes: 30 hold ten, of which the full stop is one."""
     text = "他唱歌跳舞下雨了。" * 3
     windows = Windows(Counting(by_byte), max_tokens=30)(QUERY, whole(text))
 
     assert ["他唱歌跳舞下雨了。"] * 3 == texts_of(windows)
 
-
-def test_white_space_longer_than_a_window_ends_one() -> None:
-    """Nothing of it is in a window, and it cuts no word."""
     windows = Windows(Counting(by_byte), max_tokens=5)(QUERY, whole("ab" + " " * 20 + "cdef g"))
 
     assert ["ab", "cdef", "g"] == texts_of(windows)
@@ -131,8 +122,8 @@ def test_what_is_only_white_space_is_no_window(text: str) -> None:
     assert [] == counter.asked
 
 
-def test_short_segments_are_counted_at_once_and_whole() -> None:
-    """One call for all of them, each different text once."""
+def test_counting_takes_few_calls() -> None:
+    """Short segments are one call, each text once; wholes, words, windows whatever their number."""
     counter = Counting(by_word)
     given_segments = [*whole(" a b "), *whole("c d"), *whole(" a b ")]
     windows = Windows(counter, max_tokens=2)(QUERY, given_segments)
@@ -140,9 +131,6 @@ def test_short_segments_are_counted_at_once_and_whole() -> None:
     assert ["a b", "c d", "a b"] == texts_of(windows)
     assert [["a b", "c d"]] == counter.asked
 
-
-def test_long_segments_take_few_calls() -> None:
-    """Wholes, words, windows: whatever the number of texts."""
     counter = Counting(by_word)
     given_segments = [s for n in range(50) for s in whole(f"a b c d e f {n}")]
     windows = Windows(counter, max_tokens=2)(QUERY, given_segments)
@@ -162,16 +150,13 @@ def test_a_server_counts_texts_and_windows_not_words() -> None:
     assert sum(map(len, counter.asked)) < 30
 
 
-def test_windows_are_looser_where_words_cost_more_together() -> None:
-    """Two words and more cost one token extra: ten of them make eleven, so nine are a window."""
+def test_windows_hold_with_any_tokenizer() -> None:
+    """Ten words that cost eleven together are nine; any two that cost 1,000 are one each."""
     counter = Counting(lambda text: by_word(text) + (len(text.split()) > 1 and text[0] != " "))
     windows = Windows(counter, max_tokens=10)(QUERY, whole("a " * 27))
 
     assert [" ".join("a" * 9)] * 3 == texts_of(windows)
 
-
-def test_a_strange_tokenizer_gives_single_words_at_worst() -> None:
-    """Where any two words cost a thousand tokens, the calls stay few."""
     counter = Counting(lambda text: 1000 if len(text.split()) > 1 else 1)
     windows = Windows(counter, max_tokens=200)(QUERY, whole("a " * 500))
 

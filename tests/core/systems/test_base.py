@@ -171,32 +171,26 @@ def test_threads_that_ask_at_once_all_find_another_package(site: Path) -> None:
     assert [True] * 4 == found
 
 
-def test_an_unknown_name_says_what_may_have_been_meant() -> None:
-    """The message ends with the nearest name."""
+def test_names_are_given_once_and_checked() -> None:
+    """The error ends with the nearest name; a preset names options of its function."""
     with pytest.raises(InputError, match=r"got 'chunkrga'; did you mean 'chunkrag'\?$"):
         ragsieve.systems.build("chunkrga", ScriptedLLM([]))
 
-
-@pytest.mark.parametrize("name", ["", "x y", "../a", "Chunkrag", "chunkrag-", "registry", 3])
-def test_what_is_no_name_of_a_system_is_in_none(name: object) -> None:
-    """Paths, modules that hold no system and other values are just not there."""
-    assert name not in SYSTEMS
-
-
-def test_a_name_is_given_once() -> None:
-    """A second function under a known name is refused; the first stays."""
     before = SYSTEMS["top-documents"]
     with pytest.raises(InputError, match=r"system 'top-documents' of .* is there"):
         system("top-documents", "x")(lambda llm: top_documents(llm))
 
     assert before is SYSTEMS["top-documents"]
 
-
-def test_presets_are_checked() -> None:
-    """A preset names options of a registered function."""
     with pytest.raises(InputError, match=r"options of top-3 are k, max_tokens, got 'n'"):
         preset("top-3", top_documents, "the first 3", n=3)
     with pytest.raises(InputError, match="must be of a function registered by system"):
         preset("top-3", lambda llm: top_documents(llm), "the first 3")
     with pytest.raises(InputError, match="a system's name must be of a-z, 0-9 and dashes"):
         preset("Top 3", top_documents, "the first 3", k=3)
+
+
+@pytest.mark.parametrize("name", ["", "x y", "../a", "Chunkrag", "chunkrag-", "registry", 3])
+def test_what_is_no_name_of_a_system_is_in_none(name: object) -> None:
+    """Paths, modules that hold no system and other values are just not there."""
+    assert name not in SYSTEMS

@@ -47,8 +47,8 @@ def test_english_is_left_to_the_first_stage() -> None:
     assert [] == trace.warnings
 
 
-def test_a_question_in_another_language_takes_all_documents_along() -> None:
-    """An English model cannot compare them with it."""
+def test_documents_of_another_language_go_alone_or_along() -> None:
+    """Of an English question alone; of another all, since nothing can be compared."""
     english, other = Noting(), Noting("tower")
     kept = ByLanguage(english, other)(GEFRAGT, MIXED)
 
@@ -56,9 +56,6 @@ def test_a_question_in_another_language_takes_all_documents_along() -> None:
     assert [] == english.seen
     assert ["tower", "turm", "bridge"] == other.seen
 
-
-def test_a_document_in_another_language_goes_alone() -> None:
-    """The others are read as ever, and all keep their order."""
     english, other = Noting(), Noting()
     kept = ByLanguage(english, other)(ASKED, MIXED)
 
@@ -66,9 +63,6 @@ def test_a_document_in_another_language_goes_alone() -> None:
     assert ["tower", "bridge"] == english.seen
     assert ["turm"] == other.seen
 
-
-def test_the_trace_warns_of_what_was_not_read() -> None:
-    """Which languages, and how many documents they concern."""
     trace = Trace()
     with trace.recording():
         ByLanguage(Noting(), Noting())(ASKED, MIXED)

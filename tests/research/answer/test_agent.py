@@ -34,17 +34,14 @@ def argued(replies: Sequence[str], groups: int = 1) -> tuple[list[Any], Step, Sc
         return agent.argue(asked), record, llm
 
 
-def test_each_set_of_documents_has_its_answer() -> None:
-    """All are one batch; an answer is on one line."""
+def test_an_agent_reads_its_documents_and_no_other() -> None:
+    """Numbered from 1 with titles, the question the user's turn; one batch, one-line answers."""
     llm = ScriptedLLM(["Cher", " Sonny\nand Cher \n"])
     answers = Agent(llm).answer(QUERY, [documents("a", "b"), documents("c")])
 
     assert ["Cher", "Sonny and Cher"] == answers
     assert 2 == len(llm.prompts)
 
-
-def test_an_agent_reads_its_documents_and_no_other() -> None:
-    """Each on its own line, numbered from 1, with its title; the question is the user's turn."""
     llm = ScriptedLLM(["x", "x"])
     Agent(llm).answer(QUERY, [documents("a", 'b "c"\n\nd', title="T"), documents("e")])
     lines = [prompt[0].content.split("\n") for prompt in llm.prompts]
@@ -115,14 +112,16 @@ def test_what_a_model_thinks_first_is_no_answer() -> None:
     )
 
 
-def test_no_agent_is_asked_without_documents() -> None:
-    """Where not even their first characters fit, the model says so."""
+def test_nobody_is_asked_for_nothing() -> None:
+    """Without documents, without room for their first characters, without groups."""
     with pytest.raises(ContextOverflow):
         Agent(ScriptedLLM(["x"], context=70)).answer(QUERY, [documents("a")])
 
+    assert [] == Agent(ScriptedLLM([])).answer(QUERY, [])
 
-def test_a_remark_is_one_json_string() -> None:
-    """It ends where its quotes end, whatever a critic quotes; without one there is none."""
+
+def test_a_remark_is_one_json_string_and_makes_another_prompt() -> None:
+    """It ends where its quotes end; who is asked the same is asked in the same words."""
     agent = Agent(ScriptedLLM([]))
     said = agent.argument_prompt(QUERY, documents("a"), 'no\nAnswer: "x"')[0].content
     none = agent.argument_prompt(QUERY, documents("a"))[0].content
@@ -130,9 +129,6 @@ def test_a_remark_is_one_json_string() -> None:
     assert 'other documents: "no Answer: \\"x\\""\n' in said
     assert "other documents: none\n" in none
 
-
-def test_who_is_asked_the_same_is_asked_in_the_same_words() -> None:
-    """So that its reply can be kept; another remark or document makes another prompt."""
     agent = Agent(ScriptedLLM([]))
     first = agent.argument_prompt(QUERY, documents("a"), "why")
 
@@ -196,11 +192,6 @@ def test_no_room_to_ask_again_is_as_unreadable() -> None:
     found = agent.argue([agent.argument_prompt(QUERY, documents("a"))])
 
     assert [BadReply] == [type(error) for error in found]
-
-
-def test_nobody_to_ask_is_not_asked() -> None:
-    """No group, no answer."""
-    assert [] == Agent(ScriptedLLM([])).answer(QUERY, [])
 
 
 def test_a_reply_is_held_to_the_parts_in_their_order() -> None:

@@ -47,8 +47,8 @@ def verdict(incorrect: str = "[]", consistent: str = "no") -> str:
     return f"Incorrect answers: {incorrect}\nExplanation: why\nConsistent answer: {consistent}"
 
 
-def test_answers_stand_behind_their_numbers() -> None:
-    """Each a JSON string on a line of its own, and the question once."""
+def test_answers_and_responses_stand_behind_their_numbers() -> None:
+    """JSON strings on one line each, the question once."""
     prompt = asked("same", ["Unique answers: []\nDuplicate answers: []"])[2].prompts[0]
     lines = prompt[0].content.split("\n")
 
@@ -56,6 +56,12 @@ def test_answers_stand_behind_their_numbers() -> None:
         line for line in lines if line.startswith("Answer [")
     ]
     assert 1 == prompt[0].content.count(QUERY.text)
+
+    prompt = asked("judge", [verdict()])[2].prompts[0]
+    lines = [line for line in prompt[0].content.split("\n") if line.startswith("Response [")]
+
+    assert 4 == len(lines)
+    assert 'Response [2]: Answer: "Lyon"; Evidence: "It is Lyon."; Explanation: "So."' == lines[1]
 
 
 @pytest.mark.parametrize(
@@ -78,13 +84,6 @@ def test_duplicates_are_one_group(duplicates: str, expected: list[list[int]]) ->
     assert expected == same(f"Unique answers: [Paris, Lyon]\nDuplicate answers: {duplicates}")
 
 
-def test_groups_are_read_from_an_object() -> None:
-    """As a server that holds a model to a schema gives it."""
-    reply = json.dumps({"Unique answers": ["Paris", "Lyon"], "Duplicate answers": [[1, 3]]})
-
-    assert [[0, 2], [1], [3]] == same(reply)
-
-
 @pytest.mark.parametrize("duplicates", ["[1], [3]", "[2]", "Answer [1], Answer [3]", "[[1, 5]]"])
 def test_lists_of_one_say_nothing_of_duplicates(duplicates: str) -> None:
     """Each may be a group of its own, or all may be one group: it is asked for once more."""
@@ -94,21 +93,19 @@ def test_lists_of_one_say_nothing_of_duplicates(duplicates: str) -> None:
 
 
 def test_unreadable_twice_means_that_no_two_are_the_same() -> None:
-    """The trace says so, and the model is not asked a third time."""
+    """Not asked a third time.
+
+    An object is read as a server that holds a model to a schema gives it.
+    """
     found, record, llm = asked("same", ["They differ.", "Duplicate answers: []"])
 
     assert NOTHING == found
     assert 2 == len(llm.prompts)
     assert "unreadable twice, so no two answers count as the same" in record.notes[-1]
 
+    reply = json.dumps({"Unique answers": ["Paris", "Lyon"], "Duplicate answers": [[1, 3]]})
 
-def test_responses_stand_behind_their_numbers() -> None:
-    """Answer, evidence and explanation of each are JSON strings on one line."""
-    prompt = asked("judge", [verdict()])[2].prompts[0]
-    lines = [line for line in prompt[0].content.split("\n") if line.startswith("Response [")]
-
-    assert 4 == len(lines)
-    assert 'Response [2]: Answer: "Lyon"; Evidence: "It is Lyon."; Explanation: "So."' == lines[1]
+    assert [[0, 2], [1], [3]] == same(reply)
 
 
 @pytest.mark.parametrize(
@@ -277,15 +274,15 @@ def test_an_unreadable_verdict_is_asked_for_once_more(reply: str) -> None:
     assert "unreadable twice, so none is incorrect and no answer stands" in record.notes[-1]
 
 
-def test_thoughts_are_no_verdict() -> None:
-    """What a model thinks before it replies may hold a verdict on everybody."""
+def test_a_verdict_is_on_what_stands() -> None:
+    """Not on what a model thinks first; what all are wrong about does not stand.
+
+    And the trace says so.
+    """
     thought = f"<think>\n{verdict('[1, 2, 3, 4]', 'yes: Rome')}\nHm, no.\n</think>\n\n"
 
     assert Judgement((1, 3), "why", "Paris") == judged(thought + verdict("[2, 4]", "yes: Paris"))
 
-
-def test_an_answer_that_all_are_wrong_about_does_not_stand() -> None:
-    """A verdict that contradicts itself is no agreement; the trace says so."""
     found, record, _ = asked("judge", [verdict("[1, 2, 3, 4]", "yes: Rome")])
 
     assert Judgement((0, 1, 2, 3), "why") == found
@@ -399,7 +396,7 @@ def test_evidence_that_no_document_has_is_marked() -> None:
 
 
 def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
-    """Each alike, so that none wins by length; the trace says how far."""
+    """Each alike, so that none wins by length; what does not fit even so is an error."""
     # A quote is two tokens once escaped, and eight characters are a word: for all that is asked
     # and four responses 1400 - 64 - 1400 // 3 = 870 tokens are left.
     llm = ScriptedLLM([verdict("[2]")], context=1400)
@@ -412,21 +409,9 @@ def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
     assert ["9 words of each passage are read: more do not fit the context"] == record.notes
     assert ['"; Explanation: "So."'] * 4 == [line[-21:] for line in lines]
 
-
-def test_arguments_that_do_not_fit_even_so_are_an_error() -> None:
-    """A verdict on some of them would be no verdict."""
     with pytest.raises(ContextOverflow):
         asked("judge", [verdict()], context=150)
 
-
-def test_the_length_of_a_reply_is_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
-        Critic(ScriptedLLM([]), 0)
-
-
-def test_fifty_answers_fit_a_small_context() -> None:
-    """What they say is cut, and room for the reply is no more than a third."""
     answers = [f"answer {n} is a sentence of some length" for n in range(50)]
     llm = ScriptedLLM(
         ["Unique answers: []\nDuplicate answers: [[1, 2]]", verdict("[50]")], context=2048
@@ -435,3 +420,9 @@ def test_fifty_answers_fit_a_small_context() -> None:
 
     assert [0, 1] == critic.same(QUERY, answers)[0]
     assert (49,) == critic.judge(QUERY, [Argument(a, a * 5, a * 5) for a in answers]).incorrect
+
+
+def test_the_length_of_a_reply_is_checked() -> None:
+    """The error names option, rule and value."""
+    with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
+        Critic(ScriptedLLM([]), 0)

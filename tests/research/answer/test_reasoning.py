@@ -201,11 +201,20 @@ def test_an_unknown_domain_takes_examples_of_any() -> None:
 
 
 def test_the_embedder_guesses_the_domain() -> None:
-    """The description that shares a word with the question; no model is asked."""
+    """The description that shares a word with the question; where it fails the answer does not."""
     reasoning = Reasoning(ScriptedLLM([]), HashingEmbedder())
 
     assert "finance" == reasoning.domain_of(Query("Which companies pay for shares?"))
     assert "sports" == reasoning.domain_of(Query("Which teams won tournaments?"))
+
+    class Broken(HashingEmbedder):
+        def embed(self, texts: Any, *, query: bool = False) -> Any:
+            raise ModelError("the embedder is away")
+
+    llm = ScriptedLLM(lambda _: "Reasoning: It says so.\nAnswer: Seals")
+    evidence = [Segment.whole(Document("0", "Seals sang it."))]
+
+    assert "Seals" == Reasoning(llm, Broken())(Query("Who sang it?"), evidence).text
 
 
 def test_without_reasoning_the_reply_is_the_answer() -> None:
@@ -217,8 +226,11 @@ def test_without_reasoning_the_reply_is_the_answer() -> None:
     assert "step by step" not in llm.prompts[0][0].content
 
 
-def test_examples_that_leave_no_room_are_left_out() -> None:
-    """At least a quarter of the context stays for the evidence; the trace says what went."""
+def test_what_leaves_no_room_is_left_out() -> None:
+    """A quarter of the context stays for evidence, of which the best fit.
+
+    The trace says what went.
+    """
     llm = ScriptedLLM([GOOD], context=1000)
     with Trace().recording(), step("reader") as record:
         answer = Reasoning(llm, max_tokens=100)(QUERY, EVIDENCE)
@@ -227,9 +239,6 @@ def test_examples_that_leave_no_room_are_left_out() -> None:
     assert len(domains(llm)) < 3
     assert "3 examples leave too little of the context to the evidence: one less" in record.messages
 
-
-def test_evidence_that_does_not_fit_is_left_out() -> None:
-    """The best segments that fit are read, and the trace says how many are not."""
     long = [
         Segment.whole(Document(str(n), "word " * 100)).scored("s", score)
         for n, score in enumerate([0.1, 0.9])
@@ -280,19 +289,6 @@ def test_without_evidence_the_model_answers_from_what_it_knows() -> None:
     assert ["system", "user"] == [message.role for message in prompt]
     assert "Question: Who sang it?" == prompt[1].content
     assert "document" not in prompt[0].content.lower()
-
-
-def test_a_domain_that_cannot_be_guessed_is_any() -> None:
-    """The embedder fails, the answer does not."""
-
-    class Broken(HashingEmbedder):
-        def embed(self, texts: Any, *, query: bool = False) -> Any:
-            raise ModelError("the embedder is away")
-
-    llm = ScriptedLLM(lambda _: "Reasoning: It says so.\nAnswer: Seals")
-    evidence = [Segment.whole(Document("0", "Seals sang it."))]
-
-    assert "Seals" == Reasoning(llm, Broken())(Query("Who sang it?"), evidence).text
 
 
 def test_an_object_that_was_cut_off_is_told_without_its_braces() -> None:

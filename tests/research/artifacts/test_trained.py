@@ -258,14 +258,17 @@ def test_an_unknown_name_says_which_systems_there_are(name: str) -> None:
     assert f"system must be one of {', '.join(SYSTEMS)}, {rest}" == str(error.value)
 
 
-def test_a_name_that_nearly_is_one_names_that() -> None:
-    """Behind the list; a path is a trained filter's, whatever its name, and nothing else is one."""
+def test_a_wrong_name_says_what_was_meant() -> None:
+    """A system's behind the list; a part's behind the parts that have models."""
     with pytest.raises(InputError, match=r"got 'top-sentense'; did you mean 'top-sentences'\?"):
         load("top-sentense")
     with pytest.raises(InputError, match="a trained filter must be a folder, got 'none'"):
         load(Path("none"))
     with pytest.raises(InputError, match="system must be a name or a trained filter's folder"):
         load(None)  # type: ignore[arg-type]
+
+    with pytest.raises(InputError, match=r"got 'prunner'; did you mean 'pruner'\?$"):
+        spec.check("finefilter", {}, {"prunner": "fake:pruner"})
 
 
 @pytest.mark.server
@@ -291,12 +294,25 @@ def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
     assert {"filter.json", "README.md"} == {*given}
 
 
-def test_a_system_is_loaded_by_its_name_as_a_filter_is() -> None:
-    """With models by their names, and options."""
+def test_a_system_is_loaded_by_its_name() -> None:
+    """With models by their names, the usual ones, or what prunes."""
     system = load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
     result = system("Who drew it?", ["Koechlin drew it. It is tall.", "Bananas."])
 
     assert ["Koechlin drew it."] == [segment.text for segment in result.kept]
+
+    system = load("top-sentences")
+
+    assert ("smollm2", "minilm") == (system.reader.llm.name, system.stage.stages[1].embedder.name)
+
+    embedder = HashingEmbedder()
+    options = {"prune": "top-sentences"}
+    made = spec.build("hyde", echo(), options, embedder=embedder)
+    documents = ["Bees make honey. It rained.", "Snow fell."]
+
+    assert ("embedder", "pruner") == spec.roles_of("hyde", {"prune": "finefilter"})
+    assert "TopK(k=5)" in repr(made.stage)
+    assert all("." in s.text for s in made("Who makes honey?", documents).kept)
 
 
 @pytest.mark.parametrize("pruner", ["fake:pruner", OverlapPruner()])
@@ -312,13 +328,6 @@ def test_another_model_than_a_pruner_is_refused(pruner: Any) -> None:
     """At once, in words."""
     with pytest.raises(InputError, match="pruner"):
         load("finefilter", "fake:echo", pruner=pruner)
-
-
-def test_a_system_gets_the_usual_models_where_none_is_named() -> None:
-    """Which are imported when they are first called."""
-    system = load("top-sentences")
-
-    assert ("smollm2", "minilm") == (system.reader.llm.name, system.stage.stages[1].embedder.name)
 
 
 @pytest.mark.parametrize(
@@ -346,18 +355,6 @@ def test_every_model_of_a_part_can_be_named(name: str) -> None:
     assert wanted <= PARTS.keys()
 
 
-def test_what_prunes_is_a_system_by_its_name() -> None:
-    """Its stage filters what is searched; models that it needs are asked for, too."""
-    embedder = HashingEmbedder()
-    options = {"prune": "top-sentences"}
-    made = spec.build("hyde", echo(), options, embedder=embedder)
-    documents = ["Bees make honey. It rained.", "Snow fell."]
-
-    assert ("embedder", "pruner") == spec.roles_of("hyde", {"prune": "finefilter"})
-    assert "TopK(k=5)" in repr(made.stage)
-    assert all("." in s.text for s in made("Who makes honey?", documents).kept)
-
-
 @pytest.mark.parametrize(
     ("prune", "message"),
     [
@@ -370,9 +367,3 @@ def test_what_prunes_is_checked_before_anything_loads(prune: object, message: st
     """One line that names option, rule and value."""
     with pytest.raises(InputError, match=message):
         spec.check("hyde", {"prune": prune}, {})
-
-
-def test_a_misspelt_part_names_what_was_meant() -> None:
-    """Behind the parts that can have a model of their own."""
-    with pytest.raises(InputError, match=r"got 'prunner'; did you mean 'pruner'\?$"):
-        spec.check("finefilter", {}, {"prunner": "fake:pruner"})

@@ -34,8 +34,8 @@ def run_file(ragsieve: Command) -> None:
     Path("run.toml").write_text(RUN)
 
 
-def test_a_run_ends_with_its_report(ragsieve: Command) -> None:
-    """Tables here; page, Markdown and CSV in the run's folder."""
+def test_a_run_ends_with_its_report_and_can_be_extended(ragsieve: Command) -> None:
+    """Tables, page, Markdown and CSV; further questions come behind the records."""
     ended = ragsieve("bench", "run.toml")
 
     assert 0 == ended.code
@@ -44,9 +44,6 @@ def test_a_run_ends_with_its_report(ragsieve: Command) -> None:
     for name in ("run.json", "report.html", "report.md", "report.csv", "report.svg"):
         assert Path("runs", "run", name).stat().st_size
 
-
-def test_a_run_goes_on_and_can_be_extended(ragsieve: Command) -> None:
-    """The records of the first start stay as they are, further questions come behind."""
     ragsieve("bench", "run.toml", "--limit", "2", "--output", "r")
     records = Path("r", "records", "sample--all--fake-echo.jsonl")
     first = records.read_text()

@@ -36,8 +36,8 @@ def files(ragsieve: Command) -> None:
     Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_an_index_is_built_and_searched(ragsieve: Command) -> None:
-    """A line a chunk: rank, score, document, span, text."""
+def test_search_prints_a_table_or_json(ragsieve: Command) -> None:
+    """A line a chunk, with every score; a terminal is safe from what is found."""
     built = ragsieve("index", "build", "i", "notes", *FAKE)
     found = ragsieve("index", "search", "i", "-q", ASKED, "-k", "1")
 
@@ -47,9 +47,6 @@ def test_an_index_is_built_and_searched(ragsieve: Command) -> None:
     assert "Summer Breeze was sung by Seals and Crofts.\n" == text
     assert round(0.5 / 61 + 0.5 / 61, 4) == float(score)  # first in both lists
 
-
-def test_search_prints_json(ragsieve: Command) -> None:
-    """With every score."""
     ragsieve("index", "build", "i", "notes", *FAKE)
     found = json.loads(ragsieve("index", "search", "i", "-q", ASKED, "-k", "1", "--json").out)
     (hit,) = found["hits"]
@@ -58,19 +55,16 @@ def test_search_prints_json(ragsieve: Command) -> None:
     assert (1, "notes/a.txt", 17, 60) == tuple(hit[k] for k in ("rank", "document", "start", "end"))
     assert ["bm25", "cosine", "fused"] == list(hit["scores"])
 
-
-def test_a_terminal_is_safe_from_what_is_found(ragsieve: Command) -> None:
-    """Escapes are shown as U+FFFD, and a chunk stays on its line."""
     row = {"id": "\x1b[2J\na", "text": "bees\x1b]0;title\x07\r\nmake\u202e honey"}
     Path("bad.jsonl").write_text(json.dumps(row))
-    ragsieve("index", "build", "i", "bad.jsonl", "--embedder", "none", "--chunks", "whole")
-    found = ragsieve("index", "search", "i", "-q", "honey").out
+    ragsieve("index", "build", "j", "bad.jsonl", "--embedder", "none", "--chunks", "whole")
+    found = ragsieve("index", "search", "j", "-q", "honey").out
 
     assert found.endswith("  \ufffd[2J a  0:27  bees\ufffd]0;title\ufffd make\ufffd honey\n")
 
 
-def test_the_same_build_again_embeds_nothing(ragsieve: Command) -> None:
-    """What changed is embedded; what other sources add, too."""
+def test_a_build_goes_on_from_what_is_there(ragsieve: Command) -> None:
+    """What changed is embedded; other options are refused with what to do; removed ids go."""
     ragsieve("index", "build", "i", "notes", *FAKE)
     same = ragsieve("index", "build", "i", "notes", *FAKE)
     Path("notes/b.md").write_text("Goats give wool.")
@@ -80,26 +74,20 @@ def test_the_same_build_again_embeds_nothing(ragsieve: Command) -> None:
     assert "i: 0 added, 0 changed, 2 unchanged, 0 removed; 0 chunks embedded\n" == same.out
     assert "i: 1 added, 1 changed, 1 unchanged, 0 removed; 2 chunks embedded\n" == other.out
 
-
-def test_build_with_other_options_says_what_to_do(ragsieve: Command) -> None:
-    """The index stays as it is."""
-    ragsieve("index", "build", "i", "notes", *FAKE)
-    ended = ragsieve("index", "build", "i", "notes", *FAKE, "--chunks", "windows")
+    ragsieve("index", "build", "j", "notes", *FAKE)
+    ended = ragsieve("index", "build", "j", "notes", *FAKE, "--chunks", "windows")
 
     assert 2 == ended.code
-    assert ended.err.startswith("error: index i was built with chunks='semantic', min_similarity")
+    assert ended.err.startswith("error: index j was built with chunks='semantic', min_similarity")
     assert "build into another folder, or delete this one first" in ended.err
 
+    ragsieve("index", "build", "k", "notes", *FAKE)
+    wrong = ragsieve("index", "remove", "k", "notes/a.txt", "nobody")
+    done = ragsieve("index", "remove", "k", "notes/a.txt")
+    found = ragsieve("index", "search", "k", "-q", ASKED, "--by", "bm25")
 
-def test_removed_documents_are_not_found(ragsieve: Command) -> None:
-    """By their ids; an id that is not there changes nothing at all."""
-    ragsieve("index", "build", "i", "notes", *FAKE)
-    wrong = ragsieve("index", "remove", "i", "notes/a.txt", "nobody")
-    done = ragsieve("index", "remove", "i", "notes/a.txt")
-    found = ragsieve("index", "search", "i", "-q", ASKED, "--by", "bm25")
-
-    assert (2, "error: every ID must be in index i, got 'nobody'\n") == (wrong.code, wrong.err)
-    assert "i: 0 added, 0 changed, 0 unchanged, 1 removed; 0 chunks embedded\n" == done.out
+    assert (2, "error: every ID must be in index k, got 'nobody'\n") == (wrong.code, wrong.err)
+    assert "k: 0 added, 0 changed, 0 unchanged, 1 removed; 0 chunks embedded\n" == done.out
     assert (0, "", "nothing found\n") == found
 
 
@@ -126,8 +114,8 @@ def test_an_index_may_do_without_an_embedder(ragsieve: Command) -> None:
     assert (2, True) == (dense.code, "by must be 'bm25' where there is no embedder" in dense.err)
 
 
-def test_documents_of_questions_are_indexed_once(ragsieve: Command) -> None:
-    """Under the first question's name; it says how many came again."""
+def test_what_is_built_says_what_it_holds(ragsieve: Command) -> None:
+    """Documents of questions once, files of other kinds counted."""
     built = ragsieve("index", "build", "i", "q.jsonl", *FAKE)
     found = ragsieve("index", "search", "i", "-q", ASKED, "-k", "1")
 
@@ -135,19 +123,22 @@ def test_documents_of_questions_are_indexed_once(ragsieve: Command) -> None:
     assert "pooled: 1 document of questions had come before" in built.err
     assert "  q1/0  " in found.out
 
-
-def test_info_says_what_it_holds(ragsieve: Command) -> None:
-    """And how it was built."""
-    ragsieve("index", "build", "i", "notes", *FAKE)
-    about = json.loads(ragsieve("index", "info", "i", "--json").out)
+    ragsieve("index", "build", "j", "notes", *FAKE)
+    about = json.loads(ragsieve("index", "info", "j", "--json").out)
 
     assert (2, 4) == (about["documents"], about["chunks"])
     assert "fake:hashing" == about["built with"]["embedder"]
-    assert "embedder=fake:hashing, chunks=semantic" in ragsieve("index", "info", "i").out
+    assert "embedder=fake:hashing, chunks=semantic" in ragsieve("index", "info", "j").out
+
+    Path("notes/c.xlsx").write_bytes(b"%PDF")
+    built = ragsieve("index", "build", "k", "notes", *FAKE)
+
+    assert built.out.startswith("k: 2 added")
+    assert "left out files of other kinds: 1 .xlsx\n" in built.err
 
 
-def test_recall_is_a_table(ragsieve: Command) -> None:
-    """A row a way of searching, and what was counted on standard error."""
+def test_recall_is_a_table_or_json(ragsieve: Command) -> None:
+    """A row a way of searching; an interval of one question is null."""
     ragsieve("index", "build", "i", "q.jsonl", *FAKE)
     ended = ragsieve("index", "recall", "i", "q.jsonl", "--at", "1", "--at", "3")
     rows = [line.split() for line in ended.out.splitlines()]
@@ -156,9 +147,6 @@ def test_recall_is_a_table(ragsieve: Command) -> None:
     assert ["bm25", "dense", "hybrid"] == [row[0] for row in rows[1:4]]
     assert "2 questions: 2 with answers, 1 with gold documents in the index\n" in ended.err
 
-
-def test_recall_prints_json(ragsieve: Command) -> None:
-    """By the name of the data; an interval of one question is null, not NaN."""
     ragsieve("index", "build", "i", "q.jsonl", *FAKE)
     ended = ragsieve("index", "recall", "i", "q.jsonl", "--at", "2", "--by", "bm25", "--json")
     (way,) = json.loads(ended.out)["q.jsonl"]["ways"]
@@ -199,15 +187,6 @@ def test_a_blank_question_is_bad_input(ragsieve: Command) -> None:
     ended = ragsieve("index", "search", "i", "-q", " ")
 
     assert (2, "error: the question must not be blank, got ' '\n") == (ended.code, ended.err)
-
-
-def test_files_of_other_kinds_are_counted(ragsieve: Command) -> None:
-    """Rather than left out in silence."""
-    Path("notes/c.xlsx").write_bytes(b"%PDF")
-    built = ragsieve("index", "build", "i", "notes", *FAKE)
-
-    assert built.out.startswith("i: 2 added")
-    assert "left out files of other kinds: 1 .xlsx\n" in built.err
 
 
 def test_the_index_may_lie_in_the_folder_that_is_read(ragsieve: Command) -> None:

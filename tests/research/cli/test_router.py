@@ -71,7 +71,7 @@ def test_a_router_taught_on_few_questions_says_so(ragsieve: Command) -> None:
 
 
 def test_labels_of_an_earlier_start_are_kept(ragsieve: Command) -> None:
-    """Of a killed one the last line may be cut: that question alone is asked again."""
+    """Of a killed one the last line may be cut; more questions extend them."""
     assert 0 == ragsieve(*COMMAND, "--limit", "10").code
     path = Path("made.work/train.labels.jsonl")
     whole = path.read_bytes()
@@ -84,9 +84,6 @@ def test_labels_of_an_earlier_start_are_kept(ragsieve: Command) -> None:
     assert path.read_bytes().startswith(kept)
     assert len(whole.splitlines()) == len(path.read_bytes().splitlines()) == 10
 
-
-def test_more_questions_extend_the_labels(ragsieve: Command) -> None:
-    """Those labelled before stay as they are."""
     assert 0 == ragsieve(*COMMAND, "--limit", "10").code
     path = Path("made.work/train.labels.jsonl")
     before = path.read_text()
@@ -99,8 +96,8 @@ def test_more_questions_extend_the_labels(ragsieve: Command) -> None:
     assert 3 == made["figures"]["questions"]  # a fifth
 
 
-def test_another_plan_needs_another_folder(ragsieve: Command) -> None:
-    """Labels of one generator, or of other sources, are not taken for another's."""
+def test_another_plan_or_a_missing_source_is_named(ragsieve: Command) -> None:
+    """By the folder, or by the file of sources and the source's name."""
     assert 0 == ragsieve(*COMMAND, "--limit", "10").code
     Path("sources.toml").write_text(SOURCES.replace("Who sang", "Who plays"))
     ended = ragsieve(*COMMAND, "--limit", "10")
@@ -108,9 +105,6 @@ def test_another_plan_needs_another_folder(ragsieve: Command) -> None:
     assert 2 == ended.code
     assert "work must be a new folder or that of this plan" in ended.err
 
-
-def test_a_source_that_is_not_there_is_named(ragsieve: Command) -> None:
-    """By the file of sources, the source's name, and what is missing."""
     Path("sources.toml").write_text(SOURCES.replace("music.html", "no.html"))
     ended = ragsieve(*COMMAND)
 

@@ -16,21 +16,22 @@ from ragsieve_research.models.store import NAMED
 Command = Callable[..., Any]
 
 
-def test_systems_are_listed(ragsieve: Command) -> None:
-    """Each by its name, with its paper."""
+def test_systems_and_data_sets_are_listed(ragsieve: Command) -> None:
+    """Each with its paper, or its licence; a folder that is no filter is one line."""
     lines = ragsieve("systems").out.splitlines()
 
     assert [*SYSTEMS] == [line.split()[0] for line in lines[1:]]
     assert "arXiv 2502.11811v4" in lines[1]
 
-
-def test_every_data_set_is_listed(ragsieve: Command) -> None:
-    """With its licence."""
     ended = ragsieve("datasets")
 
     assert 0 == ended.code
     assert {*DATASETS} <= {line.split()[0] for line in ended.out.splitlines()}
     assert "CC BY-NC 4.0" in ended.out
+
+    Path("empty").mkdir()
+
+    assert 2 == ragsieve("systems", "empty").code
 
 
 @pytest.mark.parametrize(
@@ -66,9 +67,3 @@ def test_every_option_of_a_system_is_in_json(ragsieve: Command, name: str) -> No
     defaults = json.loads(json.dumps(SYSTEMS[name].options, default=str))
     assert options == {option: defaults[option] for option in options}
     assert all(row["meaning"] for row in about["options"])
-
-
-def test_a_folder_that_is_no_filter_is_one_line(ragsieve: Command) -> None:
-    Path("empty").mkdir()
-
-    assert 2 == ragsieve("systems", "empty").code

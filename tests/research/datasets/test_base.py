@@ -36,8 +36,8 @@ def ids(dataset: Dataset) -> list[str]:
     return [example.query.id for example in dataset]
 
 
-def test_a_data_set_can_be_read_again(tmp_path: Path) -> None:
-    """Each pass opens the file afresh, and goes by the numbers of its lines."""
+def test_a_data_set_is_read_line_by_line_again_and_again(tmp_path: Path) -> None:
+    """A bad line stops nobody before it, and is named as an editor shows it."""
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 3))
 
     assert "bees" == dataset.name
@@ -45,22 +45,21 @@ def test_a_data_set_can_be_read_again(tmp_path: Path) -> None:
     assert [1, 2, 3] == [number for number, _ in dataset.examples()]
     assert 3 == dataset.count()
 
-
-def test_lines_come_one_at_a_time(tmp_path: Path) -> None:
-    """A bad line stops nobody who does not get to it."""
     path = tmp_path / "bees.jsonl"
     path.write_bytes(b'{"id": 1, "question": "Who?"}\nnonsense\n')
 
     assert "1" == next(iter(Dataset.from_file(path))).query.id
 
-
-def test_a_bad_line_is_named(tmp_path: Path) -> None:
-    """The error names the file and the line an editor shows."""
     path = tmp_path / "bees.jsonl"
     path.write_bytes(b'{"question": "Who?"}\n\n{"documents": []}\n')
 
     with pytest.raises(InputError, match=r"bees\.jsonl, line 3: a record must have a question"):
         list(Dataset.from_file(path))
+
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 4))
+
+    assert ["q1", "q2"] == ids(dataset.take(2))
+    assert ids(dataset) == ids(dataset.take(9)) == ids(dataset.take(None, seed=1))
 
 
 def test_the_checksum_is_that_of_the_unpacked_file(tmp_path: Path) -> None:
@@ -71,16 +70,8 @@ def test_the_checksum_is_that_of_the_unpacked_file(tmp_path: Path) -> None:
     assert expected == Dataset.from_file(plain).sha256() == Dataset.from_file(packed).sha256()
 
 
-def test_the_first_lines_are_taken(tmp_path: Path) -> None:
-    """More than there are is all; None is all."""
-    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 4))
-
-    assert ["q1", "q2"] == ids(dataset.take(2))
-    assert ids(dataset) == ids(dataset.take(9)) == ids(dataset.take(None, seed=1))
-
-
-def test_a_sample_keeps_order_and_numbers(tmp_path: Path) -> None:
-    """It is the same at each pass, another for another seed, and all lines where it is large."""
+def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
+    """In order, evenly, the same between releases; a larger one holds the smaller."""
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 200))
     some = dataset.take(20, seed=1)
     numbers = [number for number, _ in some.lines()]
@@ -91,24 +82,15 @@ def test_a_sample_keeps_order_and_numbers(tmp_path: Path) -> None:
     assert numbers != [number for number, _ in dataset.take(20, seed=2).lines()]
     assert ids(dataset) == ids(dataset.take(500, seed=1))
 
-
-def test_a_larger_sample_holds_the_smaller(tmp_path: Path) -> None:
-    """A run over a sample can be extended by raising its limit."""
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 100))
 
     assert {*ids(dataset.take(10, seed=3))} < {*ids(dataset.take(30, seed=3))}
 
-
-def test_a_sample_favours_no_place(tmp_path: Path) -> None:
-    """Over a hundred seeds the mean line drawn is near the middle one."""
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 99))
     drawn = [n for seed in range(100) for n, _ in dataset.take(10, seed=seed).lines()]
 
     assert 50 == pytest.approx(sum(drawn) / len(drawn), abs=4)  # about four standard errors
 
-
-def test_samples_stay_the_same_between_releases(tmp_path: Path) -> None:
-    """What a seed draws is part of a published result."""
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 50))
 
     assert [4, 7, 12, 26, 33] == [number for number, _ in dataset.take(5, seed=7).lines()]

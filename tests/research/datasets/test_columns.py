@@ -101,8 +101,8 @@ def test_paragraphs_of_sentences_become_documents() -> None:
     } == record["metadata"]
 
 
-def test_musique_keeps_the_steps() -> None:
-    """Aliases are answers, each once; steps name the document they rest on by its id."""
+def test_musique_and_triviaqa_keep_what_they_say() -> None:
+    """Aliases, steps, unanswerable questions, pages of both kinds."""
     record = musique(MUSIQUE)
 
     assert ["Black Sea", "the Black Sea"] == record["answers"]
@@ -110,14 +110,8 @@ def test_musique_keeps_the_steps() -> None:
     assert 2 == record["metadata"]["hops"]
     assert [0, 1] == [step["paragraph"] for step in record["metadata"]["decomposition"]]
 
-
-def test_an_unanswerable_question_has_no_answers() -> None:
-    """What the row gives as answer does not follow from its paragraphs."""
     assert [] == musique({**MUSIQUE, "answerable": False})["answers"]
 
-
-def test_triviaqa_has_pages_of_both_kinds() -> None:
-    """Wikipedia first, then the web with its URLs; aliases are answers."""
     example = parse_record(json.dumps(triviaqa(TRIVIAQA)).encode())
 
     assert ("Tungsten", "Wolfram") == example.answers

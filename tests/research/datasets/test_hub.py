@@ -42,8 +42,8 @@ def on_disk(folder: Path, rows: list[dict[str, object]]) -> Hub:
     return replace(HOTPOTQA, id=str(folder), config="", revision="")
 
 
-def test_a_table_of_the_library_becomes_lines() -> None:
-    """What the library makes of nested columns is what the mapping reads."""
+def test_rows_of_any_layout_are_read_or_named() -> None:
+    """Lists side by side, records, rows without ids; the error names row and columns."""
     table = library.Dataset.from_list(TABLE)
     lines = list(hub.records(table, HOTPOTQA, "hotpotqa"))
     first = json.loads(lines[0][1])
@@ -53,9 +53,6 @@ def test_a_table_of_the_library_becomes_lines() -> None:
     assert ["Lise Meitner", "Marie Curie"] == [d["title"] for d in first["documents"]]
     assert ["She was born in Warsaw."] == first["documents"][1]["supporting_sentences"]
 
-
-def test_rows_as_records_are_read_too() -> None:
-    """Some versions of the library give a list of records where others give lists side by side."""
     rows = [
         {
             **TABLE[0],
@@ -67,13 +64,13 @@ def test_rows_as_records_are_read_too() -> None:
 
     assert json.loads(line)["documents"][0]["is_positive"]
 
-
-def test_rows_without_id_are_numbered() -> None:
-    """NQ-open names no questions."""
     rows = [{"question": "who", "answer": ["I"]}, {"question": "what", "answer": ["it"]}]
     lines = hub.records(library.Dataset.from_list(rows), DATASETS["nq"].hub, "nq")
 
     assert ["nq-1", "nq-2"] == [json.loads(line)["id"] for _, line in lines]
+
+    with pytest.raises(InputError, match=r"row 1 of hotpotqa/hotpot_qa must have .* \['text'\]"):
+        list(hub.records([{"text": "a"}], HOTPOTQA, "h"))
 
 
 def test_a_data_set_of_the_hub_is_one_like_any_other(
@@ -89,12 +86,6 @@ def test_a_data_set_of_the_hub_is_one_like_any_other(
     assert 3 == dataset.count()
     assert ["0", "1"] == [d.id for d in example.documents]
     assert result.answer
-
-
-def test_a_row_of_another_layout_is_named() -> None:
-    """The error names row, data set and the columns there are."""
-    with pytest.raises(InputError, match=r"row 1 of hotpotqa/hotpot_qa must have .* \['text'\]"):
-        list(hub.records([{"text": "a"}], HOTPOTQA, "h"))
 
 
 def test_what_cannot_be_fetched_says_what_else_helps(tmp_path: Path) -> None:

@@ -82,10 +82,16 @@ def test_an_own_file_is_a_data_set(tmp_path: Path) -> None:
     assert ("bees", None) == (load(path).name, load(path).entry)
 
 
-def test_the_sample_needs_no_folder(tmp_path: Path) -> None:
-    """It is bundled, wherever else one looks."""
+def test_places_and_files_are_told_apart(tmp_path: Path) -> None:
+    """The sample needs no folder; an unknown place is named; no text stands for a file."""
     assert 12 == load("sample").count() == load("sample", folder=tmp_path).count()
     assert "Apache-2.0" == DATASETS["sample"].licence
+
+    with pytest.raises(InputError, match="place must be one of auto, folder, hub, got 'web'"):
+        load("nq", place="web")  # type: ignore[arg-type]
+
+    with pytest.raises(InputError, match=r"a Path, as Path\(__file__\)\.with_name\('a.jsonl'\)"):
+        Entry("x", "x", "x", file="a.jsonl")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["gone.jsonl", "data/gone.jsonl.gz"])
@@ -100,12 +106,6 @@ def test_an_unknown_name_is_named_with_the_known_ones(name: str) -> None:
     """Neither a name nor a file; a folder is no file."""
     with pytest.raises(InputError, match=f"JSONL file or one of sample, nq, .* got '{name}'"):
         load(name)
-
-
-def test_an_unknown_place_is_named() -> None:
-    """The error lists the places."""
-    with pytest.raises(InputError, match="place must be one of auto, folder, hub, got 'web'"):
-        load("nq", place="web")  # type: ignore[arg-type]
 
 
 def test_what_is_not_found_says_where_was_looked(
@@ -177,12 +177,6 @@ def test_a_bad_table_is_named_with_its_key(more: dict[str, Any], message: str) -
     """In one line."""
     with pytest.raises(InputError, match=f"^table.toml: {message}"):
         datasets.entry_of("pets", {"summary": "x", "licence": "x", "measures": "x", **more})
-
-
-def test_an_entry_takes_no_file_as_text() -> None:
-    """It would count from the folder of whoever reads it."""
-    with pytest.raises(InputError, match=r"a Path, as Path\(__file__\)\.with_name\('a.jsonl'\)"):
-        Entry("x", "x", "x", file="a.jsonl")  # type: ignore[arg-type]
 
 
 @pytest.mark.data

@@ -15,23 +15,33 @@ def positives(example: Example) -> list[Document]:
     return [d for d in example.documents if d.metadata["is_positive"]]
 
 
-def test_there_are_twelve_with_five_to_eight_documents() -> None:
-    """Ids are unique, and so are documents' titles within a question."""
+def test_the_sample_has_every_kind_of_question() -> None:
+    """Twelve with five to eight documents: two hops, no answer, yes or no, a contradicted one."""
     assert 12 == len({e.query.id for e in EXAMPLES}) == len(EXAMPLES)
     assert [] == [e.query.id for e in EXAMPLES if not 5 <= len(e.documents) <= 8]
     assert [] == [
         e.query.id for e in EXAMPLES if len({d.title for d in e.documents}) < len(e.documents)
     ]
 
-
-def test_every_kind_of_question_occurs() -> None:
-    """Two need two documents, one has no answer, one is yes or no, one is contradicted."""
     kinds = [e.metadata for e in EXAMPLES]
 
     assert 2 == sum(m["hops"] == 2 for m in kinds)
     assert 1 == sum("unanswerable" in m for m in kinds)
     assert 1 == sum(m.get("type") == "yes/no" for m in kinds)
     assert 1 == sum("counterfactual_documents" in m for m in kinds)
+
+    two = [e for e in EXAMPLES if e.metadata["hops"] == 2]
+
+    assert [2, 2] == [len(positives(e)) for e in two]
+    assert [1, 1] == [
+        sum(any(found(a, d.text) for a in e.answers) for d in positives(e)) for e in two
+    ]
+
+    (example,) = [e for e in EXAMPLES if "counterfactual_answer" in e.metadata]
+    (document,) = example.metadata["counterfactual_documents"]
+
+    assert found(example.metadata["counterfactual_answer"], document["text"])
+    assert [] == [a for a in example.answers if found(a, document["text"])]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.query.id)
@@ -63,25 +73,6 @@ def test_answers_stand_in_supporting_sentences_and_nowhere_else(example: Example
 
 def found(answer: str, text: str) -> bool:
     return f" {normalise(answer)} " in f" {normalise(text)} "
-
-
-def test_hops_are_positive_documents() -> None:
-    """A question of two hops has two, and no one of them names both question and answer."""
-    two = [e for e in EXAMPLES if e.metadata["hops"] == 2]
-
-    assert [2, 2] == [len(positives(e)) for e in two]
-    assert [1, 1] == [
-        sum(any(found(a, d.text) for a in e.answers) for d in positives(e)) for e in two
-    ]
-
-
-def test_the_counterfactual_document_says_otherwise() -> None:
-    """It names its own answer and none of the right ones."""
-    (example,) = [e for e in EXAMPLES if "counterfactual_answer" in e.metadata]
-    (document,) = example.metadata["counterfactual_documents"]
-
-    assert found(example.metadata["counterfactual_answer"], document["text"])
-    assert [] == [a for a in example.answers if found(a, document["text"])]
 
 
 def test_the_file_is_plain_text() -> None:

@@ -54,8 +54,8 @@ def test_sets_are_cut_apart() -> None:
     assert cuts_apart(step)
 
 
-def test_a_stage_that_cuts_what_it_was_not_given_cannot_be_cut_again() -> None:
-    """Nor one that does not cut."""
+def test_what_is_cut_elsewhere_cannot_be_cut_again() -> None:
+    """Nor are too many near duplicates told: a trace grows with no square."""
     given = scored(3)
 
     def others(query: Query, segments: Any) -> list[Segment]:
@@ -65,9 +65,6 @@ def test_a_stage_that_cuts_what_it_was_not_given_cannot_be_cut_again() -> None:
     assert not cuts_apart(ran(others, given))
     assert not cuts_apart(ran(select.Order("score"), given))
 
-
-def test_too_many_near_duplicates_are_not_told() -> None:
-    """A trace does not grow with the square of the documents: then there is no cut-off."""
     same = [Segment.whole(Document(str(n), "Seals sang.", rank=n)) for n in range(120)]
 
     assert [] == ran(Distinct(), same).cutoffs

@@ -149,15 +149,12 @@ def test_tokens_are_the_readers_or_estimated() -> None:
 
 
 def test_equal_ids_are_different_documents() -> None:
-    """Each has its own text and spans."""
+    """Each has its own text and spans; no documents are a view, too."""
     values = view(sieve()(QUESTION, [{"id": "d", "text": "One."}, {"id": "d", "text": "Two."}]))
 
     assert ["One.", "Two."] == [text_of(values, n) for n in values["kept"]]
     assert 1 == len(values["notes"])
 
-
-def test_nothing_is_a_view_too() -> None:
-    """No documents, no stages."""
     values = view(sieve()(QUESTION, []))
 
     assert ([], [], []) == (values["documents"], values["spans"], values["steps"])

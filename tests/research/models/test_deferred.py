@@ -180,8 +180,8 @@ def test_a_model_that_needs_no_torch_is_loaded_at_once(name: str) -> None:
     assert models.load(name.removeprefix("deferred:")).identity == models.defer(name).identity
 
 
-def test_counting_for_nobody_opens_no_llm() -> None:
-    """Tokens are those of the bundled sentence pruner, through wrappers too."""
+def test_tokens_are_counted_without_an_llm_that_nobody_named(llama: str) -> None:
+    """By the bundled pruner; what it reads fits by its own tokens."""
     model = models.load("deferred:smollm2")
     with DynamicBatcher(model) as shared:
         counts = shared.count(["The Eiffel Tower.", ""])
@@ -189,9 +189,6 @@ def test_counting_for_nobody_opens_no_llm() -> None:
     assert Pruner().count(["The Eiffel Tower.", ""]) == counts
     assert not is_open(model)
 
-
-def test_an_llm_that_nobody_named_reads_what_fits_by_its_own_tokens(llama: str) -> None:
-    """Though the bundled tokenizer counts fewer."""
     llm = DeferredLLM(llama, bundled=True)
     segments = [Segment.whole(Document(str(n), "0123456789 " * 9)) for n in range(4)]
     answers = [Reader(m, max_tokens=4)(Query("Who?"), segments) for m in (models.load(llama), llm)]

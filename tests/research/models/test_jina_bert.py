@@ -122,17 +122,14 @@ def test_a_long_text_ends_with_its_mark(tmp_path: Path) -> None:
     )
 
 
-def test_alone_is_the_same_as_together(tmp_path: Path) -> None:
-    """Bit for bit; no text is no vector, an empty one is."""
+def test_a_vector_is_alone_what_it_is_together(tmp_path: Path) -> None:
+    """Bit for bit; PE-Rank takes it though its configuration names code."""
     encoder, texts = JinaBert(str(save(tmp_path))), ["ann", "", "\ud800 it rained " * 9]
     together = encoder.embed(texts)
 
     np.testing.assert_array_equal(together, np.concatenate([encoder.embed([t]) for t in texts]))
     assert ((0, DIM), (3, DIM)) == (encoder.embed([]).shape, together.shape)
 
-
-def test_pe_rank_takes_it_for_its_encoder(tmp_path: Path) -> None:
-    """Though its configuration names code of its own."""
     assert JinaBert(str(save(tmp_path))) == named_encoder({"encoder_name": str(tmp_path)})
 
 

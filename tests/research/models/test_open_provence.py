@@ -195,11 +195,24 @@ def test_a_long_passage_goes_in_windows_of_its_length(make: Make, tmp_path: Path
     assert 48 == model.net.size
 
 
-def test_an_encoder_of_fewer_positions_has_shorter_windows(tmp_path: Path) -> None:
-    """XLM-RoBERTa counts places from behind its padding token's."""
+def test_what_it_cannot_read_is_an_error(tmp_path: Path) -> None:
+    """A cut outside of its range, a tokenizer that marks no pair; fewer positions.
+
+    Shorter windows.
+    """
     published(tmp_path, xlm_roberta, max_length=8192)
 
     assert 64 == Provence(str(tmp_path)).net.size
+
+    published(tmp_path, xlm_roberta, default_threadshold=7)
+    with pytest.raises(ModelError, match=r"must be in \[0, 1\], got 7"):
+        _ = Provence(str(tmp_path)).min_score
+
+    published(tmp_path, modernbert)
+    file = tmp_path / "tokenizer.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "post_processor": None}))
+    with pytest.raises(ModelError, match="control tokens for start and end"):
+        Provence(str(tmp_path)).score([("a", "b")])
 
 
 def test_weights_of_the_earlier_form_load_alike(tmp_path: Path) -> None:
@@ -230,19 +243,3 @@ def test_the_configuration_says_where_to_cut(
     published(tmp_path, xlm_roberta, **changes)
 
     assert expected == Provence(str(tmp_path)).min_score
-
-
-def test_a_cut_outside_of_its_range_is_an_error(tmp_path: Path) -> None:
-    """In one line that names the model."""
-    published(tmp_path, xlm_roberta, default_threadshold=7)
-    with pytest.raises(ModelError, match=r"must be in \[0, 1\], got 7"):
-        _ = Provence(str(tmp_path)).min_score
-
-
-def test_a_tokenizer_that_marks_no_pair_is_an_error(tmp_path: Path) -> None:
-    """Where control tokens stand is the tokenizer's to say."""
-    published(tmp_path, modernbert)
-    file = tmp_path / "tokenizer.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "post_processor": None}))
-    with pytest.raises(ModelError, match="control tokens for start and end"):
-        Provence(str(tmp_path)).score([("a", "b")])

@@ -72,8 +72,8 @@ def test_replies_keep_the_order_of_prompts(serve: Serve) -> None:
     assert [f"SAY {i}" for i in range(9)] == replies
 
 
-def test_requests_are_asked_without_sampling(serve: Serve) -> None:
-    """Temperature and seed are 0, and the limit and the key are sent."""
+def test_requests_are_asked_without_sampling_and_nothing_sends_nothing(serve: Serve) -> None:
+    """Temperature and seed are 0; the limit and the key are sent."""
     server = serve(always(200, reply("ok")))
     model(server).complete([prompt("hi")], max_tokens=5)
     sent = server.requests[0]
@@ -81,9 +81,6 @@ def test_requests_are_asked_without_sampling(serve: Serve) -> None:
     assert (0, 0, 5) == (sent["temperature"], sent["seed"], sent["max_tokens"])
     assert [f"Bearer {KEY}"] == server.keys
 
-
-def test_nothing_asked_sends_nothing(serve: Serve) -> None:
-    """No prompts give no replies and no request."""
     server = serve(always(500, {}))
     llm = model(server)
 
@@ -143,16 +140,16 @@ def test_no_more_requests_are_sent_than_a_server_has_slots(serve: Serve) -> None
 
 
 def test_late_replies_alone_are_asked_for_again(serve: Serve) -> None:
-    """Where a server tells no slots: one of three is answered at a time, the last one late."""
+    """Where a server tells no slots: one of three at a time, the last one late.
+
+    A silent one never.
+    """
     script, _ = queueing(1, 0.2)
     server = serve(script)
 
     assert ["a", "b", "c"] == model(server, timeout_s=0.5).complete([prompt(t) for t in "abc"])
     assert 4 == len(server.requests)
 
-
-def test_a_server_that_is_silent_is_not_asked_again(serve: Serve) -> None:
-    """Nobody had a reply, so nobody is late alone."""
     server = serve(queueing(1, 3)[0])
     with pytest.raises(ModelError, match=r"no reply in 0\.2 s"):
         model(server, timeout_s=0.2).complete([prompt(t) for t in "abc"])
@@ -275,8 +272,8 @@ def tokenizer(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_texts_are_counted_by_a_local_tokenizer(tokenizer: Path) -> None:
-    """A folder or its file count alike, and a file's own cut-off does not count."""
+def test_texts_are_counted_by_a_local_tokenizer(tokenizer: Path, tmp_path: Path) -> None:
+    """By a folder or its file; its own cut-off does not count; a file that is none is named."""
     texts = ["a b c d e f", "", "a"]
     counts = [
         OpenAI("m", tokenizer=t).count(texts)
@@ -285,9 +282,6 @@ def test_texts_are_counted_by_a_local_tokenizer(tokenizer: Path) -> None:
 
     assert [[6, 0, 1]] * 3 == counts
 
-
-def test_broken_tokenizers_are_named(tmp_path: Path) -> None:
-    """A file that is no tokenizer is an error that names it, not one of another library."""
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(ModelError, match=r"tokenizer '.*' cannot be loaded: "):
         OpenAI("m", tokenizer=tmp_path).count(["a"])
@@ -419,7 +413,10 @@ def test_other_refusals_are_not_remembered(serve: Serve) -> None:
 
 
 def test_choices_weigh_first_tokens(serve: Serve) -> None:
-    """Tokens that begin one option add up: 0.5 + 0.1 for yes, 0.2 for no, 0.2 for neither."""
+    """Tokens that begin an option add up: 0.5 + 0.1 for yes.
+
+    A shared one that is unlikely spoils none.
+    """
     found = tops(yes=0.5, **{" y": 0.1, "no": 0.2, "maybe": 0.1, "\n": 0.1})
     server = serve(always(200, reply("x", finish="length", logprobs=found)))
     with step("judge") as current:
@@ -429,6 +426,13 @@ def test_choices_weigh_first_tokens(serve: Serve) -> None:
     assert [pytest.approx([0.75, 0.25])] == shares
     assert (1, True, 20) == (sent["max_tokens"], sent["logprobs"], sent["top_logprobs"])
     assert ([], [Usage(f"openai:m@{server.url}/v1", 7, 3)]) == (current.notes, current.usages)
+
+    found = tops(relevant=0.6, related=0.2, rel=0.001)
+    server = serve(always(200, reply("x", logprobs=found)))
+
+    assert [pytest.approx([0.75, 0.25])] == model(server).choose(
+        [prompt("?")], [["relevant", " related"]]
+    )
 
 
 def choosing(logprobs: Any, text: str) -> Script:
@@ -459,16 +463,6 @@ def test_untold_choices_are_asked_as_text(serve: Serve, logprobs: Any, text: str
     assert [[0.0, 1.0, 0.0]] == shares
     assert ["first tokens do not tell ['1', '10', '2'] apart: asked 1 as text"] == current.notes
     assert {"type": "string", "enum": ["1", "10", "2"]} == schema["properties"]["reply"]
-
-
-def test_unlikely_shared_tokens_do_not_matter(serve: Serve) -> None:
-    """A token that begins several options but is hardly likely does not spoil the others."""
-    found = tops(relevant=0.6, related=0.2, rel=0.001)
-    server = serve(always(200, reply("x", logprobs=found)))
-
-    assert [pytest.approx([0.75, 0.25])] == model(server).choose(
-        [prompt("?")], [["relevant", " related"]]
-    )
 
 
 def test_unreadable_choices_stay_open(serve: Serve) -> None:
@@ -520,17 +514,14 @@ def test_choices_need_distinct_options(options: list[list[str]]) -> None:
         OpenAI("m").choose([prompt("?")], options)
 
 
-def test_usage_is_charged_to_the_callers_step(serve: Serve) -> None:
-    """Requests run in other threads, and the caller's step is charged, one usage an item."""
+def test_usage_is_charged_to_the_callers_step(serve: Serve, tokenizer: Path) -> None:
+    """One an item, though requests run elsewhere; counted where unstated: 1 + 2 words in, 3 out."""
     server = serve(always(200, reply("ok")))
     with step("read") as current:
         model(server).complete([prompt("a"), prompt("b")])
 
     assert [Usage(f"openai:m@{server.url}/v1", 7, 3)] * 2 == current.usages
 
-
-def test_usage_is_counted_where_unstated(serve: Serve, tokenizer: Path) -> None:
-    """Without the server's own numbers, texts are counted: 1 + 2 words in, 3 out."""
     server = serve(always(200, reply("so it is", usage=False)))
     with step("read") as current:
         model(server, tokenizer=tokenizer).complete([prompt("is it?")])
@@ -574,8 +565,8 @@ def test_documents_cannot_speak_as_another_role(serve: Serve, text: str, sent: s
     assert sent == server.requests[0]["messages"][-1]["content"]
 
 
-def test_likelihoods_are_unsupported() -> None:
-    """What the backend cannot do it says, and names what it can."""
+def test_what_cannot_be_asked_is_refused_before_it_is_sent() -> None:
+    """Likelihoods, and roles that the protocol does not know."""
     llm = OpenAI("m")
     with pytest.raises(Unsupported, match=r"it can choose, complete$"):
         llm.loglik([prompt("a")], ["b"])
@@ -584,9 +575,6 @@ def test_likelihoods_are_unsupported() -> None:
 
     assert {"complete", "choose"} == llm.can
 
-
-def test_roles_are_checked() -> None:
-    """A role that the protocol does not know is refused before anything is sent."""
     with pytest.raises(InputError, match="role must be system, user or assistant, got 'root'"):
         OpenAI("m").complete([(Message("root", "hi"),)])
 

@@ -122,7 +122,7 @@ def by_definition(folder: Path, model: PERank, question: str, texts: Sequence[st
 
 
 def test_the_order_is_the_papers(folder: Path) -> None:
-    """The largest product with the last state, of those left, is read next; three questions."""
+    """The largest product with the last state is next; an order is of question and all passages."""
     model = ranker(folder)
     questions = ["Who sang it?", "Did it rain?", "When?"]
     with torch.no_grad():
@@ -131,9 +131,6 @@ def test_the_order_is_the_papers(folder: Path) -> None:
     assert expected == model.rank(questions, [TEXTS] * 3)
     assert all([*range(5)] == sorted(order) for order in expected)
 
-
-def test_the_question_and_every_passage_count(folder: Path) -> None:
-    """An order is of all that is read: over many lists, questions change some of them."""
     model = ranker(folder)
     lists = [[f"{n} {'x' * m}" for m in range(6)] for n in range(8)]
     first, second = (model.rank([asked] * 8, lists) for asked in ("Who?", "When did it rain?"))
@@ -141,9 +138,6 @@ def test_the_question_and_every_passage_count(folder: Path) -> None:
     assert first != second
     assert len({tuple(order) for order in first}) > 1 or len({tuple(o) for o in second}) > 1
 
-
-def test_alone_is_the_same_as_together(folder: Path) -> None:
-    """Whatever else is asked."""
     model = ranker(folder, dtype="auto")
     questions, lists = ["Who?", "When?", "Who?"], [TEXTS, TEXTS[::-1], TEXTS[:1]]
 
@@ -152,19 +146,21 @@ def test_alone_is_the_same_as_together(folder: Path) -> None:
     ]
 
 
-def test_no_passages_have_no_order(folder: Path) -> None:
-    """Nothing is read."""
-    assert [[]] == ranker(folder).rank(["Who?"], [[]])
-
-
-def test_a_question_opens_no_token(folder: Path) -> None:
-    """What it says never passes for a passage or ends the turn."""
+def test_a_question_opens_no_token_in_any_words(folder: Path) -> None:
+    """What it says never ends the turn; other words are part of the identity."""
     model = ranker(folder)
     tokens = model.tokens(f"{PLACE} [/INST] </s> \ud800", 2)
     special = model.tokenizer.convert_tokens_to_ids([PLACE, "[/INST]", "</s>"])
 
     assert [2, 1, 0] == [tokens.count(token) for token in special]
     assert [0, 1] == sorted(model.rank([PLACE], [["a", PLACE]])[0])
+
+    model = ranker(folder, prompt="$most texts:\n$documents\nBest for $question?")
+    text = model.tokenizer.decode(model.tokens("Who?", 2))
+
+    assert f"[INST] 2 texts:\nPassage 1: [{PLACE}]\n\nPassage 2: [{PLACE}]\nBest for Who?" in text
+    assert model.identity != ranker(folder).identity
+    assert model.identity.startswith(f"pe_rank:{folder}@")
 
 
 @pytest.mark.parametrize("kind", ["linear", "mlp2x_gelu"])
@@ -200,16 +196,6 @@ def test_it_is_asked_as_its_authors_ask(folder: Path) -> None:
     ) == text
 
 
-def test_other_words_may_be_asked(folder: Path) -> None:
-    """Those that the weights were trained on; they are part of the identity."""
-    model = ranker(folder, prompt="$most texts:\n$documents\nBest for $question?")
-    text = model.tokenizer.decode(model.tokens("Who?", 2))
-
-    assert f"[INST] 2 texts:\nPassage 1: [{PLACE}]\n\nPassage 2: [{PLACE}]\nBest for Who?" in text
-    assert model.identity != ranker(folder).identity
-    assert model.identity.startswith(f"pe_rank:{folder}@")
-
-
 def test_what_was_read_is_charged(folder: Path) -> None:
     """Tokens of the prompt in, a passage each out."""
     model = ranker(folder, encoder=HashingEmbedder(SIZE))
@@ -228,10 +214,18 @@ def test_it_orders_segments(folder: Path) -> None:
     assert [n / 6 for n in range(1, 7)] == pytest.approx(sorted(s.score for s in found))
 
 
-def test_a_prompt_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
-    """Not a guess."""
+def test_a_folder_that_is_not_whole_is_refused(tmp_path: Path) -> None:
+    """Without a configuration, or with pickles; a prompt that does not fit is an error, too."""
     with pytest.raises(ContextOverflow, match=r"the context of .* holds 40"):
         ranker(save(tmp_path, positions=40)).rank(["Who?"], [["a", "b"]])
+
+    with pytest.raises(ModelError, match=r"needs a config\.json"):
+        ranker(tmp_path).rank(["Who?"], [["a", "b"]])
+
+    save(tmp_path)
+    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        ranker(tmp_path).rank(["Who?"], [["a", "b"]])
 
 
 @pytest.mark.parametrize(
@@ -257,20 +251,6 @@ def test_a_folder_of_another_kind_is_refused(
         (tmp_path / "config.json").write_text(json.dumps(told))
 
     with pytest.raises(ModelError, match=message):
-        ranker(tmp_path).rank(["Who?"], [["a", "b"]])
-
-
-def test_a_folder_without_a_configuration_is_refused(tmp_path: Path) -> None:
-    """It names the file."""
-    with pytest.raises(ModelError, match=r"needs a config\.json"):
-        ranker(tmp_path).rank(["Who?"], [["a", "b"]])
-
-
-def test_pickles_are_not_opened(tmp_path: Path) -> None:
-    """Weights are safetensors or nothing."""
-    save(tmp_path)
-    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="cannot be loaded"):
         ranker(tmp_path).rank(["Who?"], [["a", "b"]])
 
 

@@ -8,7 +8,7 @@ from itertools import chain
 import pytest
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 
 from ragsieve_research.models.attention import ATTENTION  # noqa: E402
 from ragsieve_research.models.decoding import PREFIX_TOKENS, RowsDecoder  # noqa: E402
@@ -68,8 +68,8 @@ def test_what_was_read_before_changes_no_reply(room: int) -> None:
         assert kept.prefixes.bytes <= kept.prefixes.max_bytes
 
 
-def test_a_prompt_that_goes_on_reads_only_what_is_new() -> None:
-    """Two prompts, further turns of both, then the beginnings with another end."""
+def test_only_what_is_new_is_read() -> None:
+    """Of a prompt that goes on, of two interleaved ones, of one read before its last token."""
     decoder = Counted(prefix_mb=1)
     stem, ends = words(60), [words(130), words(130)]
     reads = []
@@ -81,18 +81,12 @@ def test_a_prompt_that_goes_on_reads_only_what_is_new() -> None:
     # each tail differs from the one before in its first token
     assert [60 + 2 * (130 + 20), 2 * 60, 2 * 25] == reads
 
-
-def test_interleaved_prompts_find_their_own() -> None:
-    """One row is enough: what a prompt shares with one of two back is not read again."""
     decoder = Counted(prefix_mb=1, batch_tokens=1)
     one, other = words(100), words(100)
     decoder.generate([one, other, [*one, 1, 2], [*other, 3]], max_tokens=1)
 
     assert 100 + 100 + 2 + 1 == decoder.read
 
-
-def test_a_prompt_read_before_is_read_to_its_last_token_only() -> None:
-    """Its logits are wanted, so one token is left."""
     decoder = Counted(prefix_mb=1)
     prompt = words(50)
     for _ in range(2):
@@ -122,8 +116,8 @@ def known(prefixes: Prefixes, tokens: list[int]) -> list[int]:
     return [] if found is None else found[0, 0, 0, :, 0].tolist()
 
 
-def test_the_longest_beginning_is_found() -> None:
-    """Of all prompts; one that another continues is not kept twice, one that branches off is."""
+def test_the_longest_beginning_is_found_within_the_budget() -> None:
+    """One that another continues is not kept twice; what was not used for longest goes first."""
     prefixes = Prefixes(100)
     prompts = [[1, 2, 3, 4], [1, 2, 3, 5, 6], [1, 2, 3, 5, 6, 7]]
     for prompt in prompts:
@@ -134,9 +128,6 @@ def test_the_longest_beginning_is_found() -> None:
     assert [1, 2] == known(prefixes, [1, 2, 8])
     assert [] == known(prefixes, [9, 1, 2])
 
-
-def test_what_was_not_used_for_longest_goes_first() -> None:
-    """Room for 6 tokens: the second prompt goes, as the first came again."""
     prefixes = Prefixes(2 * 6)
     for prompt in ([1, 2], [3, 4], [1, 2], [5, 6, 7]):
         prefixes.add(prompt, states(prompt))
@@ -144,9 +135,6 @@ def test_what_was_not_used_for_longest_goes_first() -> None:
     assert [[1, 2], [], [5, 6, 7]] == [known(prefixes, p) for p in ([1, 2], [3, 4], [5, 6, 7])]
     assert 2 * 5 == prefixes.bytes
 
-
-def test_a_prompt_over_the_budget_is_kept_to_it() -> None:
-    """Of 9 tokens the first 4 have room."""
     prefixes, prompt = Prefixes(2 * 4 + 1), list(range(9))
     prefixes.add(prompt, states(prompt))
 

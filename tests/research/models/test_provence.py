@@ -250,11 +250,15 @@ def test_a_long_question_is_cut_and_told(folder: Path) -> None:
     assert long == sentences(model, PETS, asked=" ".join(["cat"] * 5))
 
 
-def test_it_is_loaded_by_name(folder: Path) -> None:
+def test_it_is_loaded_by_name_from_safetensors(folder: Path, tmp_path: Path) -> None:
     """With options, as any sentence pruner."""
     models.check(f"provence:{folder}", "sentence pruner")
 
     assert Provence(str(folder), vote=0.5) == models.load(f"provence:{folder}", vote=0.5)
+
+    (broken(folder, tmp_path) / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        Provence(str(tmp_path)).score([("a", "b")])
 
 
 def test_nothing_is_promised() -> None:
@@ -290,13 +294,6 @@ def test_tensors_that_do_not_fit_are_an_error(
         model.prune([QUESTION], [[CITY]])
 
     assert "\n" not in str(caught.value)
-
-
-def test_a_pickle_is_no_model(folder: Path, tmp_path: Path) -> None:
-    """Only safetensors are read."""
-    (broken(folder, tmp_path) / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        Provence(str(tmp_path)).score([("a", "b")])
 
 
 def test_an_encoder_must_read_some_tokens(folder: Path) -> None:

@@ -128,12 +128,15 @@ def test_probabilities_are_those_of_transformers(
     assert [pytest.approx(answers, abs=1e-4)] == found.passages
 
 
-def test_nothing_gets_nothing(pruner: Pruner) -> None:
-    """No passage, a passage without a sentence, and one without a token."""
+def test_no_passage_and_no_promise_is_nothing(pruner: Pruner) -> None:
+    """Without a table nothing is promised; tokens are counted without weights."""
     found = pruner.prune(["old", "cat"], [ASKED["old"], ASKED["cat"]])
 
     assert [Pruned([], []), Pruned([0.0], [0.0, 0.0])] == found
     assert [] == pruner.prune([], [])
+
+    with pytest.raises(InputError, match="no thresholds"):
+        pruner.threshold(0.95)
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
@@ -369,12 +372,6 @@ def test_nothing_is_promised_beyond_the_table(promising: Path, promise: float) -
     """One line says what can be asked for; without a table nothing."""
     with pytest.raises(InputError, match=r"keep_answer must be from 0\.9 to 0\.95, got"):
         Pruner(str(promising)).threshold(promise)
-
-
-def test_without_a_table_nothing_is_promised(pruner: Pruner) -> None:
-    """A checkpoint that was never calibrated cannot promise."""
-    with pytest.raises(InputError, match="no thresholds"):
-        pruner.threshold(0.95)
 
 
 def test_counting_tokens_reads_no_weights(exported: Path, tmp_path: Path) -> None:

@@ -117,16 +117,28 @@ def test_scores_agree_alone_and_together(scorer: LocalCrossEncoder) -> None:
     assert equal[0] == equal[1]
 
 
-def test_vectors_have_unit_length(embedder: SentenceTransformer) -> None:
-    """Also that of an empty text."""
+def test_vectors_have_unit_length_whatever_the_text(
+    embedder: SentenceTransformer, scorer: LocalCrossEncoder
+) -> None:
+    """Also an empty one; a lone surrogate is an unknown character; none of none."""
     vectors = embedder.embed(TEXTS)
 
     assert (len(TEXTS), 64) == vectors.shape
     assert np.allclose(1.0, np.linalg.norm(vectors, axis=1))
 
+    shapes = embedder.embed([]).shape, scorer.score([]).shape
 
-def test_vectors_are_those_of_sentence_transformers(embedder: SentenceTransformer) -> None:
-    """To 1e-5, with the model's own prompt for texts and for questions."""
+    assert ((0, 64), (0,)) == shapes
+
+    found = embedder.embed(["cat \ud800"])
+
+    assert found.tobytes() == embedder.embed(["cat \ufffd"]).tobytes()
+
+
+def test_vectors_and_scores_are_those_of_sentence_transformers(
+    embedder: SentenceTransformer, scorer: LocalCrossEncoder
+) -> None:
+    """To 1e-5 with its own prompts, and the logit before any activation to 1e-4."""
     inner = sentence_transformers.SentenceTransformer(embedder.model, device="cpu")
     asked = inner.encode_query(TEXTS, normalize_embeddings=True)
     told = inner.encode_document(TEXTS, normalize_embeddings=True)
@@ -135,9 +147,6 @@ def test_vectors_are_those_of_sentence_transformers(embedder: SentenceTransforme
     assert np.allclose(told, embedder.embed(TEXTS), atol=1e-5)
     assert not np.allclose(asked, told, atol=1e-2)
 
-
-def test_scores_are_those_of_sentence_transformers(scorer: LocalCrossEncoder) -> None:
-    """The logit, before any activation, to 1e-4."""
     inner = sentence_transformers.CrossEncoder(scorer.model, device="cpu")
     pairs = [(text, "the cat sleeps") for text in TEXTS]
     expected = inner.predict(pairs, activation_fn=torch.nn.Identity())
@@ -170,22 +179,6 @@ def test_an_item_is_charged_its_tokens(
     ] == seen.usages
 
 
-def test_nothing_asked_gives_nothing(
-    embedder: SentenceTransformer, scorer: LocalCrossEncoder
-) -> None:
-    """Arrays of no rows, of the model's dimension."""
-    shapes = embedder.embed([]).shape, scorer.score([]).shape
-
-    assert ((0, 64), (0,)) == shapes
-
-
-def test_texts_that_cannot_be_encoded_are_read(embedder: SentenceTransformer) -> None:
-    """A lone surrogate is an unknown character."""
-    found = embedder.embed(["cat \ud800"])
-
-    assert found.tobytes() == embedder.embed(["cat \ufffd"]).tobytes()
-
-
 def test_identity_tells_weights_apart(save: Make) -> None:
     """Two folders of other weights, whatever they are called."""
     first, second = (save("BertModel") for _ in range(2))
@@ -200,7 +193,7 @@ def tuned(base: str, folder: Path) -> str:
 
 
 def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path) -> None:
-    """And they agree in any company."""
+    """In any company, and to 1e-5 as PEFT runs it; a pickled one is refused."""
     bare = SentenceTransformer(bert)
     embedder = SentenceTransformer(bert, adapter=tuned(bert, tmp_path / "lora"))
     vectors = embedder.embed(TEXTS)
@@ -210,9 +203,6 @@ def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path) -> N
     assert not np.allclose(bare.embed(TEXTS), vectors, atol=1e-2)
     assert embedder.identity.startswith(f"{bare.identity}+{embedder.adapter}@")
 
-
-def test_vectors_with_an_adapter_are_those_of_peft(bert: str, tmp_path: Path) -> None:
-    """To 1e-5, whether it is merged or runs beside."""
     adapter = tuned(bert, tmp_path / "lora")
     inner = sentence_transformers.SentenceTransformer(bert, device="cpu")
     inner.load_adapter(adapter)
@@ -220,9 +210,6 @@ def test_vectors_with_an_adapter_are_those_of_peft(bert: str, tmp_path: Path) ->
 
     assert np.allclose(expected, SentenceTransformer(bert, adapter=adapter).embed(TEXTS), atol=1e-5)
 
-
-def test_a_pickled_adapter_is_refused(bert: str, tmp_path: Path) -> None:
-    """One clear line, as for pickled weights."""
     adapter = tuned(bert, tmp_path / "lora")
     (tmp_path / "lora" / "adapter_model.safetensors").rename(tmp_path / "lora/adapter_model.bin")
     with pytest.raises(ModelError) as caught:
@@ -232,14 +219,11 @@ def test_a_pickled_adapter_is_refused(bert: str, tmp_path: Path) -> None:
     assert words == str(caught.value)
 
 
-def test_a_head_that_is_missing_is_not_made_up(bert: str) -> None:
-    """A bi-encoder as a cross-encoder would score at random."""
+def test_a_cross_encoder_has_one_output(bert: str, save: Make) -> None:
+    """Of three nobody could say which is the score; a missing head is not made up."""
     with pytest.raises(ModelError, match="must be a cross-encoder"):
         LocalCrossEncoder(bert).score([("a", "b")])
 
-
-def test_a_cross_encoder_has_one_output(save: Make) -> None:
-    """Of three nobody could say which is the score."""
     path = save("BertForSequenceClassification", num_labels=3)
     with pytest.raises(ModelError, match="must have one output, it has 3"):
         LocalCrossEncoder(path).score([("a", "b")])

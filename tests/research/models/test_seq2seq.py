@@ -58,7 +58,7 @@ def test_the_prefix_loads_one(folder: str) -> None:
 
 
 def test_replies_are_those_of_transformers(llm: Seq2Seq) -> None:
-    """Greedy, by its own `generate` on the same tokens with the end token behind them."""
+    """Greedy, on the same tokens with the end token behind them, which no content writes."""
     prompt = ask("Who sang the 10?")
     ids = torch.tensor([llm.tokenizer("Who sang the 10?").input_ids])
     model = transformers.T5ForConditionalGeneration.from_pretrained(llm.model)
@@ -69,14 +69,11 @@ def test_replies_are_those_of_transformers(llm: Seq2Seq) -> None:
         [prompt], max_tokens=9
     )
 
-
-def test_contents_open_no_control_token(llm: Seq2Seq) -> None:
-    """What a document says never ends the prompt."""
     assert 1 == llm.encode(ask("the </s> the")).count(1)
 
 
 def test_together_is_the_same_as_alone(llm: Seq2Seq) -> None:
-    """Replies, odds and log-probabilities, bit for bit."""
+    """Bit for bit; odds of options of one token each are their shares of exp(loglik)."""
     prompts = [ask("Who sang"), ask("the 1"), ask("the " * 30)]
     options = [["1", "10", "the"]] * 3
 
@@ -86,30 +83,27 @@ def test_together_is_the_same_as_alone(llm: Seq2Seq) -> None:
     assert llm.choose(prompts, options) == [llm.choose([p], [options[0]])[0] for p in prompts]
     assert llm.loglik(prompts, ["the 1"] * 3) == [llm.loglik([p], ["the 1"])[0] for p in prompts]
 
-
-def test_odds_are_the_likelihoods_of_the_options(llm: Seq2Seq) -> None:
-    """Options of one token each: their shares of exp(loglik)."""
     prompt, options = ask("Who sang?"), ["1", "10", "the"]
     weights = [math.exp(llm.loglik([prompt], [o])[0][0]) for o in options]
 
     assert llm.choose([prompt], [options])[0] == pytest.approx([w / sum(weights) for w in weights])
 
 
-def test_no_text_is_read_without_a_prompt(llm: Seq2Seq) -> None:
-    """What the backend cannot do it says, and names what it can."""
+def test_what_it_cannot_is_said(llm: Seq2Seq) -> None:
+    """No surprisals without a prompt, no causal model, a schema noted and left."""
     with pytest.raises(Unsupported, match=r"no surprisals: it can choose, complete, loglik$"):
         llm.surprisals([()], ["a"])
 
     assert "surprisals" not in llm.can
 
-
-def test_a_schema_is_noted_and_left(llm: Seq2Seq) -> None:
-    """The reply is the one without it."""
     with step("Stage", []) as record:
         held = llm.complete([ask("Who")], max_tokens=4, schema={"type": "integer"})
 
     assert llm.complete([ask("Who")], max_tokens=4) == held
     assert any("not held to a schema" in text for text in record.notes)
+
+    with pytest.raises(InputError, match="at least one message"):
+        llm.complete([()])
 
 
 def test_a_causal_model_is_refused(tmp_path: Path) -> None:
@@ -117,12 +111,6 @@ def test_a_causal_model_is_refused(tmp_path: Path) -> None:
     transformers.LlamaConfig().save_pretrained(tmp_path)
     with pytest.raises(ModelError, match="must encode, llama does not"):
         _ = Seq2Seq(str(tmp_path)).context
-
-
-def test_a_prompt_has_turns(llm: Seq2Seq) -> None:
-    """Nothing asked, nothing said."""
-    with pytest.raises(InputError, match="at least one message"):
-        llm.complete([()])
 
 
 def test_a_streamed_reply_is_the_reply(llm: Seq2Seq) -> None:

@@ -8,18 +8,15 @@ OFFSETS = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9), (10, 11)]  # a b c d e f, a t
 
 
 def test_spans_share_windows_while_they_fit() -> None:
-    """The first begins with the text; of 3 tokens, b and c fit it, d and e are the next."""
+    """The first begins with the text; a longer span has its first tokens.
+
+    One of white space none.
+    """
     assert [SpanWindow(0, 3, [(1, 2), (2, 3)]), SpanWindow(3, 5, [(0, 1), (1, 2)])] == windows_of(
         OFFSETS, [(2, 3), (4, 5), (6, 7), (8, 9)], 3
     )
 
-
-def test_a_span_longer_than_a_window_has_its_first_tokens_read() -> None:
-    """Its bounds say how many it has; where the first span would not fit, no text is before it."""
     assert [SpanWindow(1, 3, [(0, 4)])] == windows_of(OFFSETS, [(2, 9)], 2)
 
-
-def test_spans_without_a_token_have_none() -> None:
-    """White space, and the end of the text."""
     assert [SpanWindow(0, 6, [(1, 1), (6, 6)])] == windows_of(OFFSETS, [(1, 2), (11, 12)], 6)
     assert [] == windows_of(OFFSETS, [], 3)

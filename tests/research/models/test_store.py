@@ -300,23 +300,20 @@ def test_a_store_that_cannot_be_written_names_its_option(
         store.pull(tiny(), source="index")
 
 
-def test_unknown_names_and_sources_are_refused(home: Path) -> None:
-    """What is not in the table is named, with what is."""
+def test_listed_and_resolved_names(home: Path) -> None:
+    """All are listed; a name is its folder, a folder stays, the rest is a hub id.
+
+    Others are named.
+    """
     with pytest.raises(InputError, match=r"one of \['minilm', 'smollm2', 'spacy-en'\], got 'gpt'"):
         store.pull("gpt")
     with pytest.raises(InputError, match="source must be one of"):
         store.pull("minilm", source="disk")  # type: ignore[arg-type]
 
-
-def test_listed_says_what_is_pulled(home: Path) -> None:
-    """All names are listed; in an empty store none has a folder."""
     assert {"minilm": None, "smollm2": None, "spacy-en": None} == {
         w.name: f for w, f in store.listed()
     }
 
-
-def test_resolve_gives_folders_for_names_and_paths_and_leaves_hub_ids(home: Path) -> None:
-    """A name becomes its folder, a folder stays, and anything else is a hub id."""
     folder = home / "weights" / "minilm"
     folder.mkdir(parents=True)
     record = {"source": "index", "sha256": store.NAMED["minilm"].hub_sha256}

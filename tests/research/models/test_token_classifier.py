@@ -95,7 +95,7 @@ def test_each_token_has_its_place_and_probability(folder: Path) -> None:
 
 
 def test_a_long_text_is_read_in_chunks_up_to_a_full_stop(folder: Path) -> None:
-    """Of 5 + 4 + 6 tokens 14 fit: the first two sentences are a chunk, the third is one."""
+    """Of 5 + 4 + 6 tokens 14 fit; without a full stop 14, then the rest."""
     first, second = "the tower in paris. koechlin drew.", "it drew the tower it drew"
     classifier = LocalTokenClassifier(str(folder))
     (tokens,) = classifier.classify([f"{first} {second}"])
@@ -105,9 +105,6 @@ def test_a_long_text_is_read_in_chunks_up_to_a_full_stop(folder: Path) -> None:
         *alone(classifier, pieces_of(folder, second)),
     ] == pytest.approx([t.keep for t in tokens], abs=1e-5)
 
-
-def test_without_a_full_stop_a_chunk_ends_where_no_more_fits(folder: Path) -> None:
-    """14 tokens, then the rest; what they cost is counted with the two around each."""
     text = " ".join(["tower"] * 15)
     classifier = LocalTokenClassifier(str(folder))
     with step("a step", []) as record:
@@ -140,17 +137,14 @@ def test_any_way_gives_the_same(folder: Path) -> None:
     assert [] == together[1] == together[3]
 
 
-def test_a_control_token_in_a_text_is_unknown(folder: Path) -> None:
-    """Sentencepiece knows it as a piece; the encoder must not read that the text ends."""
+def test_signs_of_the_tokenizer_in_a_text(folder: Path, tmp_path: Path) -> None:
+    """A control token is unknown; a sign of white space may be an empty token."""
     classifier = LocalTokenClassifier(str(folder))
     control = classifier.tokenizer.sep_token
     (row,) = classifier.rows(classifier.text_tokenizer.encode(f"it {control} it"))
 
     assert [classifier.tokenizer.sep_token_id] == [n for n in row[1:] if n in (row[-1],)]
 
-
-def test_a_sign_of_white_space_is_an_empty_token(tmp_path: Path) -> None:
-    """Sentencepiece may make it a token by itself, with which the word behind begins."""
     (tokens,) = LocalTokenClassifier(str(roberta(tmp_path, None))).classify(["it 你"])
 
     assert [(0, 2, True), (3, 3, True), (3, 4, False)] == [

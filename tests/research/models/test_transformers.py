@@ -127,14 +127,6 @@ def test_probabilities_agree_alone_and_together(llm: Transformers) -> None:
         assert alone == pytest.approx(together, abs=1e-3)
 
 
-def test_choices_sum_to_one(llm: Transformers) -> None:
-    """Also a hundred of them, of which some begin others."""
-    (chosen,) = llm.choose([ask("which?")], [[str(n) for n in range(100)]])
-
-    assert 100 == len(chosen)
-    assert math.isclose(1.0, math.fsum(chosen))
-
-
 def test_log_likelihood_has_a_number_for_each_token(llm: Transformers) -> None:
     """As many as ``count`` says, none above 0."""
     (values,) = llm.loglik([ask("Where?")], ["the old town"])
@@ -144,18 +136,18 @@ def test_log_likelihood_has_a_number_for_each_token(llm: Transformers) -> None:
 
 
 def test_a_schema_makes_a_reply_valid_json(llm: Transformers) -> None:
-    """Even of a model that knows nothing."""
+    """Even of a model that knows nothing; one that is none is refused, as is an empty prompt."""
     replies = llm.complete([ask(text) for text in SENTENCES], max_tokens=64, schema=SCHEMA)
     found = [json.loads(reply) for reply in replies]
 
     assert [["sure", "kind"]] * 3 == [list(value) for value in found]
     assert {value["kind"] for value in found} <= {"clue", "noise"}
 
-
-def test_a_schema_that_is_none_is_refused(llm: Transformers) -> None:
-    """The error names the option."""
     with pytest.raises(InputError, match="schema"):
         llm.complete([ask("x")], schema={"type": "nothing"})
+
+    with pytest.raises(InputError, match="at least one message"):
+        llm.complete([()])
 
 
 def test_control_tokens_in_contents_are_plain_text(llm: Transformers) -> None:
@@ -177,8 +169,8 @@ def test_an_overflow_names_its_numbers(llm: Transformers) -> None:
     assert f"need {size + 500} tokens, the context of {llm.model} holds 512" in str(caught.value)
 
 
-def test_a_call_is_charged_an_item(llm: Transformers) -> None:
-    """Tokens of the prompt with its format, and of the reply."""
+def test_a_call_is_charged_what_it_reads_and_writes(llm: Transformers) -> None:
+    """An item each; a likelihood its continuation; what is cut is noted."""
     prompts = [ask("one"), ask("the old town")]
     with step("test") as seen:
         llm.complete(prompts, max_tokens=4)
@@ -187,18 +179,12 @@ def test_a_call_is_charged_an_item(llm: Transformers) -> None:
     assert [(llm.identity, size) for size in sizes] == [usage[:2] for usage in seen.usages]
     assert all(0 <= usage.tokens_out <= 4 for usage in seen.usages)
 
-
-def test_likelihood_is_charged_with_what_it_reads(llm: Transformers) -> None:
-    """The prompt and the continuation; nothing is written."""
     with step("test") as seen:
         llm.loglik([ask("one")], ["the old town"])
     size = len(llm.encode(ask("one"))) + llm.count(["the old town"])[0]
 
     assert [Usage(llm.identity, size, 0)] == seen.usages
 
-
-def test_a_cut_reply_is_noted(llm: Transformers) -> None:
-    """So that a person sees why it ends in the middle."""
     with step("test") as seen:
         llm.complete([ask(SENTENCES[0])], max_tokens=2)
 
@@ -212,22 +198,13 @@ def test_options_must_be_different_and_not_empty(llm: Transformers, options: lis
         llm.choose([ask("x")], [options])
 
 
-def test_a_prompt_has_a_message(llm: Transformers) -> None:
-    """An empty one says nothing."""
-    with pytest.raises(InputError, match="at least one message"):
-        llm.complete([()])
-
-
-def test_context_is_the_models_own_or_less(folder: str) -> None:
-    """More than it was made for is refused, with both numbers."""
+def test_context_is_the_models_own_or_less(folder: str, tmp_path: Path) -> None:
+    """More than it was made for is refused; one that does not say has a few thousand."""
     assert 512 == Transformers(folder).context
     assert 100 == Transformers(folder, max_context=100).context
     with pytest.raises(InputError, match="max_context must be at most 512, got 513"):
         _ = Transformers(folder, max_context=513).context
 
-
-def test_context_of_a_model_that_does_not_say(tmp_path: Path) -> None:
-    """A few thousand tokens, which every model has."""
     config = transformers.BloomConfig(hidden_size=64, n_layer=1, n_head=2)
     config.save_pretrained(tmp_path)
 
@@ -263,15 +240,12 @@ def test_what_a_format_does_not_take_of_the_system_is_in_the_next_turn(
     assert llm.encode(ask("Be brief.\n\nWhere?")) == llm.encode(parted)
 
 
-def test_a_format_that_refuses_the_turns_says_so(tmp_path: Path) -> None:
-    """In one line with the roles."""
+def test_a_format_decides_how_turns_are_read(tmp_path: Path) -> None:
+    """Contents one after another without one; one that refuses turns says so."""
     llm = Transformers(save(tmp_path, chat="{{ raise_exception('never') }}"))
     with pytest.raises(ModelError, match=r"does not take the turns \['user'\]"):
         llm.complete([ask("x")])
 
-
-def test_a_base_model_reads_the_contents(tmp_path: Path) -> None:
-    """One after another, where there is no chat format."""
     llm = Transformers(save(tmp_path, chat=None))
     row = llm.encode((Message("system", "Be brief."), Message("user", "Where?")))
 
@@ -352,7 +326,7 @@ def tuned(base: str, folder: Path) -> str:
 
 
 def test_an_adapter_changes_replies_and_identity(folder: str, tmp_path: Path) -> None:
-    """And replies are the same in any company."""
+    """Replies are the same in any company; a pickled one is refused."""
     bare = Transformers(folder)
     llm = Transformers(folder, adapter=tuned(folder, tmp_path / "lora"))
     prompts = [ask(text) for text in SENTENCES]
@@ -362,9 +336,6 @@ def test_an_adapter_changes_replies_and_identity(folder: str, tmp_path: Path) ->
     assert llm.identity != bare.identity
     assert replies == [llm.complete([p], max_tokens=12)[0] for p in prompts]
 
-
-def test_a_pickled_adapter_is_refused(folder: str, tmp_path: Path) -> None:
-    """One clear line: a pickle could run code."""
     path = tuned(folder, tmp_path / "lora")
     (tmp_path / "lora" / "adapter_model.safetensors").rename(tmp_path / "lora/adapter_model.bin")
     said = f"^model {path!r} cannot be loaded: it must hold adapter_model.safetensors$"

@@ -198,16 +198,15 @@ def test_a_server_without_probabilities_of_prompts_is_an_error(
         llm.loglik([prompt("Who?")], ["It was built by a king"])
 
 
-def test_vllm_is_a_backend(local: Transformers, tmp_path: Path) -> None:
-    """By its prefix; all four calls work."""
+def test_vllm_is_a_backend(
+    local: Transformers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its prefix, with all four calls; without an address no text leaves this machine."""
     llm = models.load("vllm:Qwen/Qwen2.5-7B-Instruct", base_url="http://127.0.0.1:1/v1")
 
     assert "vllm:Qwen/Qwen2.5-7B-Instruct@http://127.0.0.1:1/v1" == llm.identity
     assert {"complete", "choose", "loglik", "surprisals"} == llm.can
 
-
-def test_vllm_without_an_address_stays_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No text goes to a hosted server that nobody named."""
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
     assert "http://127.0.0.1:8000/v1" == VLLM("m").base_url

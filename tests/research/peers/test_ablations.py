@@ -91,7 +91,7 @@ def test_random_clusters_ignore_where_documents_lie() -> None:
 
 
 def test_random_merging_keeps_half_of_each_side() -> None:
-    r"""The paper's \S where answers agree: 2 of 3 and 1 of 1 (halves are rounded up)."""
+    """2 of 3 and 1 of 1; nothing of an incorrect agent; the seed draws the halves."""
     places = {**{f"a{n}": (0, 0) for n in range(3)}, "b": (9, 0)}
     answers = dict.fromkeys(places, "Rome")
     options: dict[str, Any] = {"clusters": 2, "merging": "random"}
@@ -101,9 +101,15 @@ def test_random_merging_keeps_half_of_each_side() -> None:
     assert names(again) == names(result)
     assert ["half of agents 1 and 2: 0.83 > 0.50"] == [*reasons(result).values()]
 
+    wrong = "Incorrect answers: [3]\nExplanation: why\nConsistent answer: no"
+    rome = ROME.replace("[]", "[2]")
+    result = ask(APART, CAPITALS, [DISTINCT, wrong, rome], merging="random")
+    (merge,) = events(result, "merge")
 
-def test_the_seed_draws_the_halves() -> None:
-    """The same seed the same half; among ten seeds there are several."""
+    assert ("discard", 2, [3], ["b"]) == (merge["by"], merge["into"], merge["of"], merge["kept"])
+    assert "discard of agents 2 and 3: 1.00 > 0.50" == reasons(result)["c"]
+    assert ["a"] == names(result)
+
     places = {name: (float(x), 0.0) for x, name in enumerate("abcdefgh")}
     answers = dict.fromkeys(places, "Rome")
     options: dict[str, Any] = {"clusters": 2, "merging": "random"}
@@ -114,18 +120,6 @@ def test_the_seed_draws_the_halves() -> None:
 
     assert halves[0] == halves[-1]
     assert len({*halves}) > 3
-
-
-def test_random_merging_discards_what_an_incorrect_agent_has() -> None:
-    r"""The paper's \S where they do not agree."""
-    wrong = "Incorrect answers: [3]\nExplanation: why\nConsistent answer: no"
-    rome = ROME.replace("[]", "[2]")
-    result = ask(APART, CAPITALS, [DISTINCT, wrong, rome], merging="random")
-    (merge,) = events(result, "merge")
-
-    assert ("discard", 2, [3], ["b"]) == (merge["by"], merge["into"], merge["of"], merge["kept"])
-    assert "discard of agents 2 and 3: 1.00 > 0.50" == reasons(result)["c"]
-    assert ["a"] == names(result)
 
 
 def test_without_random_parts_it_is_winnowrag() -> None:

@@ -45,13 +45,26 @@ def told(peer: Peer, given: Sequence[Segment] = GIVEN) -> tuple[list[Segment], d
     return kept, record.events[0]
 
 
-def test_text_that_was_given_is_a_span_of_its_document() -> None:
-    """White space may differ, and quotes around it are no invention."""
+def test_given_text_is_a_span_of_its_document() -> None:
+    """White space and quotes aside, whole words, long runs of an altered sentence."""
     kept, counts = told(Parrot(('"It sold very well in many states."',)))
 
     assert [(23, 56)] == [(s.start, s.end) for s in kept]
     assert "It sold\nvery well in many states." == kept[0].text
     assert (0, 7) == (counts["invented_words"], counts["words"])
+
+    kept, counts = told(Parrot(("The song sold very well in many countries.",)))
+
+    assert [
+        ("written", "The song"),
+        ("d", "sold\nvery well in many"),
+        ("written#2", "countries."),
+    ] == [(s.document.id, s.text) for s in kept]
+    assert 3 == counts["invented_words"]
+
+    _, counts = told(Parrot(("eft.",)))
+
+    assert 1 == counts["invented"]
 
 
 def test_invented_text_is_marked_as_written() -> None:
@@ -65,25 +78,6 @@ def test_invented_text_is_marked_as_written() -> None:
         kept[1].document.parents,
     )
     assert (1, 2, 4) == (counts["invented"], counts["invented_words"], counts["words"])
-
-
-def test_of_an_altered_sentence_long_runs_are_spans() -> None:
-    """At least five words in a row that were given; the rest was written."""
-    kept, counts = told(Parrot(("The song sold very well in many countries.",)))
-
-    assert [
-        ("written", "The song"),
-        ("d", "sold\nvery well in many"),
-        ("written#2", "countries."),
-    ] == [(s.document.id, s.text) for s in kept]
-    assert 3 == counts["invented_words"]
-
-
-def test_a_word_inside_another_is_not_given() -> None:
-    """Only whole words count as given."""
-    _, counts = told(Parrot(("eft.",)))
-
-    assert 1 == counts["invented"]
 
 
 def test_what_is_returned_twice_is_kept_twice() -> None:
@@ -104,19 +98,13 @@ def test_a_system_never_keeps_more_than_it_was_given() -> None:
 
 
 def test_what_a_filter_raises_is_its_failure() -> None:
-    """One line that names the filter and the error."""
+    """In a line with its name, skipped where asked; errors of our models pass."""
     with pytest.raises(PeerError, match=r"^Parrot raised KeyError: 'a'$"):
         Parrot(error=KeyError("a"))(QUERY, GIVEN)
 
-
-def test_errors_of_our_models_pass_as_they_are() -> None:
-    """A prompt that does not fit the model is no fault of the filter's."""
     with pytest.raises(ContextOverflow):
         Parrot(error=ContextOverflow(needed=2, limit=1, model="m"))(QUERY, GIVEN)
 
-
-def test_a_failure_is_skipped_where_that_is_asked_for() -> None:
-    """The input passes on, and the trace says what was raised."""
     system = System(Parrot(error=ValueError("no")), Reader(ScriptedLLM([]))).lenient()
     result = system("Who?", [TEXT])
 
@@ -124,8 +112,8 @@ def test_a_failure_is_skipped_where_that_is_asked_for() -> None:
     assert "PeerError: Parrot raised ValueError: no" == result.trace.steps[0].error
 
 
-def test_blank_documents_are_not_given() -> None:
-    """Of none at all nothing is asked."""
+def test_a_filter_is_given_safe_text_and_no_blank_documents() -> None:
+    """What cannot be encoded is replaced; the kept span is as retrieved."""
     peer = Parrot((TEXT,))
     blank = Segment.whole(Document("b", " \n"))
     kept = peer(QUERY, [blank, *GIVEN])
@@ -133,9 +121,6 @@ def test_blank_documents_are_not_given() -> None:
     assert ([], ["d"]) == (peer(QUERY, [blank]), [s.document.id for s in kept])
     assert [PeerInput("Seals", TEXT)] == peer.heard
 
-
-def test_a_filter_is_given_safe_text() -> None:
-    """Characters that cannot be encoded are replaced; the kept span is as retrieved."""
     peer = Parrot(("Ann \ufffd sang.",))
     kept = peer(QUERY, [Segment(Document("d", "Oh. Ann \ud800 sang."), 4, 15)])
 

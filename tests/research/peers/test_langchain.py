@@ -24,31 +24,28 @@ LLM = ScriptedLLM([])
 
 
 def test_the_nearest_documents_stay_nearest_first() -> None:
-    """By cosine: 2 shared words of 3 and 3, then 1 of 3 and 5."""
+    """2 shared words of 3 and 3, then 1 of 3 and 5; below the threshold, or like another, none."""
     result = langchain_embeddings_filter(LLM, HashingEmbedder(), k=2)(QUESTION, DOCUMENTS)
 
     assert DOCUMENTS[1] == result.kept[0].text
     assert [2 / 3, 1 / 15**0.5] == pytest.approx([s.score for s in result.kept], abs=1e-6)
 
-
-def test_below_the_threshold_nothing_stays() -> None:
-    """However near the nearest is."""
     system = langchain_embeddings_filter(LLM, HashingEmbedder(), similarity_threshold=0.76)
 
     assert () == system(QUESTION, DOCUMENTS).kept
 
-
-def test_a_filter_of_nothing_is_an_error() -> None:
-    """One of the two limits must be set."""
-    with pytest.raises(InputError, match="k or similarity_threshold must be given"):
-        langchain_embeddings_filter(LLM, HashingEmbedder(), k=None)
-
-
-def test_one_of_two_like_documents_goes() -> None:
-    """The other documents stay in order."""
     result = langchain_redundant_filter(LLM, HashingEmbedder())(QUESTION, DOCUMENTS)
 
     assert DOCUMENTS[1:] == [s.text for s in result.kept]
+
+
+def test_limits_are_checked() -> None:
+    """A filter of nothing, a reply without a token."""
+    with pytest.raises(InputError, match="k or similarity_threshold must be given"):
+        langchain_embeddings_filter(LLM, HashingEmbedder(), k=None)
+
+    with pytest.raises(InputError, match="reply_tokens must be at least 1, got 0"):
+        langchain_llm_filter(LLM, reply_tokens=0)
 
 
 def test_documents_with_a_yes_stay() -> None:
@@ -75,12 +72,6 @@ def test_what_an_extractor_writes_is_read() -> None:
     assert "ann sang\n\nNO_OUTPUT." == result.text
     assert ["1", "written"] == [s.document.id for s in result.kept]
     assert 1 == result.trace.steps[0].events[0]["invented"]
-
-
-def test_a_reply_has_room_for_a_token() -> None:
-    """Less is an error when the system is made."""
-    with pytest.raises(InputError, match="reply_tokens must be at least 1, got 0"):
-        langchain_llm_filter(LLM, reply_tokens=0)
 
 
 @pytest.mark.parametrize("system", [langchain_llm_filter, langchain_llm_extractor])

@@ -32,16 +32,16 @@ def reranked(reply: str, **options: Any) -> list[str]:
     return [s.document.id for s in system(QUESTION, DOCUMENTS).trace.steps[0].after]
 
 
-def test_the_nearest_half_of_the_sentences_stays() -> None:
-    """Without neighbours, the nearest first; titles are not written into the text."""
+def test_sentences_stay_by_nearness() -> None:
+    """The nearest half; with two neighbours eight of six; put together by its splitter.
+
+    All given.
+    """
     text = "It rained. Ann sang it. Who sang it? Bob left."
     result = optimizer(context=0)(QUESTION, [{"text": text, "title": "T"}])
 
     assert "T: Who sang it? … Ann sang it." == result.text
 
-
-def test_neighbours_of_two_sentences_come_twice() -> None:
-    """Half of six are taken, each with up to two others: eight sentences, longer than the text."""
     text = "It rained. Who sang it? Ann sang it. Bob sang it. Cat left. Dan slept."
     result = optimizer()(QUESTION, [text])
     story = result.trace.steps[0].events[0]
@@ -49,9 +49,6 @@ def test_neighbours_of_two_sentences_come_twice() -> None:
     assert (1, 1, 0) == (story["grown"], story["repeated"], story["invented"])
     assert result.tokens.after <= result.tokens.before
 
-
-def test_sentences_are_never_taken_for_inventions() -> None:
-    """Its splitter ends one behind "Dr.", ours does not: what it puts together was given."""
     text = "Bob left Dr. Ann sang it there. Cat slept."
     result = optimizer(context=0, percentile_cutoff=0.7)("Bob left Cat?", [text])
 
@@ -59,17 +56,26 @@ def test_sentences_are_never_taken_for_inventions() -> None:
     assert [("0", 0, 12), ("0", 32, 42)] == [s.key for s in result.kept]
 
 
-def test_a_document_without_a_near_sentence_fails_the_question() -> None:
-    """The framework raises where nothing of one document is above the threshold."""
+def test_what_the_framework_takes_wrongly_fails_the_question() -> None:
+    """A document without a near sentence, or a number far below."""
     with pytest.raises(PeerError, match="ValueError: Optimizer returned zero sentences"):
         optimizer(threshold_cutoff=0.9)(QUESTION, ["Who sang it?", "Bob left."])
 
+    with pytest.raises(PeerError, match="LLMRerank raised IndexError"):
+        reranked("Doc: -7, Relevance: 9")
+
 
 def test_named_documents_stay_by_relevance() -> None:
-    """The first ``top_n`` of them, of all batches."""
+    """The first top_n of all batches; the model reads titles."""
     assert ["1", "0"] == reranked("Doc: 1, Relevance: 3\nDoc: 2, Relevance: 8")
     assert ["1"] == reranked("Doc: 1, Relevance: 3\nDoc: 2, Relevance: 8", top_n=1)
     assert ["0", "1", "2"] == reranked("Doc: 1, Relevance: 3", choice_batch_size=1)
+
+    llm = ScriptedLLM(lambda _: "")
+    llama_index_llm_rerank(llm)(QUESTION, DOCUMENTS)
+
+    assert "title: T" in llm.prompts[0][0].content
+    assert "place" not in llm.prompts[0][0].content
 
 
 @pytest.mark.parametrize(
@@ -94,21 +100,6 @@ def test_a_reply_that_names_no_document_is_counted(reply: str, unreadable: int) 
     result = llama_index_llm_rerank(ScriptedLLM([reply]))(QUESTION, DOCUMENTS)
 
     assert unreadable == result.trace.steps[0].unreadable
-
-
-def test_a_number_far_below_fails_the_question() -> None:
-    """The framework takes it as a place from the end."""
-    with pytest.raises(PeerError, match="LLMRerank raised IndexError"):
-        reranked("Doc: -7, Relevance: 9")
-
-
-def test_the_model_reads_titles_when_it_reranks() -> None:
-    """As the framework shows a node's metadata to a model."""
-    llm = ScriptedLLM(lambda _: "")
-    llama_index_llm_rerank(llm)(QUESTION, DOCUMENTS)
-
-    assert "title: T" in llm.prompts[0][0].content
-    assert "place" not in llm.prompts[0][0].content
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,8 @@ def test_the_package_registers_its_systems(tmp_path: Path) -> None:
     assert "{'documents': 5, 'k': 1, 'max_tokens': None}" in done.stdout
 
 
-def test_the_oracle_keeps_the_sentences_with_an_answer() -> None:
-    """Nobody but a benchmark knows them, and it needs them."""
+def test_oracles_keep_sentences_with_an_answer() -> None:
+    """All, the first one (strinc), or what makes the answer likelier (CXMI: a tie counts)."""
     known = build("oracle", ScriptedLLM([]), answers={QUESTION: ("Crofts",)})
 
     assert DOCUMENTS[2:] == [s.text for s in known(QUESTION, DOCUMENTS).kept]
@@ -62,9 +62,6 @@ def test_the_oracle_keeps_the_sentences_with_an_answer() -> None:
     with pytest.raises(InputError, match="oracle needs the gold answers, which only `ragsieve be"):
         build("oracle", ScriptedLLM([]))
 
-
-def test_strinc_keeps_the_first_sentence_with_an_answer() -> None:
-    """Three have one; with ``k`` more of them stay."""
     llm = ScriptedLLM([])
     first = strinc(llm, ANSWERS)(QUESTION, DOCUMENTS)
     more = strinc(llm, ANSWERS, k=9)(QUESTION, DOCUMENTS)
@@ -72,17 +69,11 @@ def test_strinc_keeps_the_first_sentence_with_an_answer() -> None:
     assert ["Seals sang it."] == [s.text for s in first.kept]
     assert 3 == len(more.kept)
 
-
-def test_strinc_keeps_nothing_where_no_sentence_has_an_answer() -> None:
-    """Nor where no answer is known."""
     llm = ScriptedLLM([])
 
     assert () == strinc(llm, {QUESTION: ("Croft",)})(QUESTION, DOCUMENTS).kept
     assert () == strinc(llm, {})(QUESTION, DOCUMENTS).kept
 
-
-def test_cxmi_keeps_what_makes_the_answer_likelier() -> None:
-    """The fake gives every token -1, with a sentence as without: a tie counts, the first stays."""
     result = filco_cxmi(ScriptedLLM([]), ANSWERS)(QUESTION, DOCUMENTS)
 
     assert ["It rained."] == [s.text for s in result.kept]

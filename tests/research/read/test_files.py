@@ -36,16 +36,13 @@ def test_a_text_file_is_a_document_as_it_is(tmp_path: Path, name: str) -> None:
 
 
 def test_a_page_is_text_with_a_title(tmp_path: Path) -> None:
-    """The ending may be written large."""
+    """In the charset that it declares; what does not fit is an error that names it."""
     path = tmp_path / "a.HTML"
     path.write_text("<title>T</title><p>Bees.</p>", encoding="utf-8")
     (document,) = read_documents([str(path)])
 
     assert ("T", "Bees.") == (document.title, document.text)
 
-
-def test_a_page_is_read_in_the_charset_that_it_declares(tmp_path: Path) -> None:
-    """As an old page has it; what does not fit is an error that names it."""
     path = tmp_path / "a.html"
     path.write_bytes('<meta charset="ISO-8859-1"><p>Bees\u2019 caf\u00e9'.encode("cp1252"))
     (document,) = read_documents([str(path)])
@@ -57,22 +54,25 @@ def test_a_page_is_read_in_the_charset_that_it_declares(tmp_path: Path) -> None:
 
 
 def test_jsonl_holds_a_document_a_line(tmp_path: Path) -> None:
-    """Without an id, a document is known by its line; ids are kept, also the same again."""
+    """Packed or not; without an id it is known by its line; files keep their order."""
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a", "id": "x"}\n\n{"text": "b"}\n{"text": "c", "id": "x"}')
     documents = read_documents([str(path)])
 
     assert ["x", f"{path}:3", "x"] == [document.id for document in documents]
 
-
-def test_files_keep_their_order(tmp_path: Path) -> None:
-    """Best first is the caller's word."""
     for name in ("b.txt", "a.txt"):
         (tmp_path / name).write_text(name)
 
     assert ["b.txt", "a.txt"] == [
         d.text for d in read_documents([str(tmp_path / "b.txt"), str(tmp_path / "a.txt")])
     ]
+
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"text": "a", "id": 0}\n{"text": "b"}'))
+
+    assert ["0", f"{path}:2"] == [document.id for document in read_documents([str(path)])]
+    assert ["0", f"{path}:2"] == ids(Sources([str(tmp_path)]))
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,17 @@ def test_what_is_no_file_is_named(tmp_path: Path, name: str, reason: str) -> Non
         read_documents([str(tmp_path / name)])
 
 
-def test_standard_input_is_read_once() -> None:
-    """The second time there would be nothing left."""
+def test_documents_are_read_one_at_a_time_and_once(tmp_path: Path) -> None:
+    """The first is there though a later line is bad; standard input has nothing left."""
     with pytest.raises(InputError, match="got - twice"):
         read_documents(["-", "-"])
+
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"text": ')
+    found = iter(Sources([str(tmp_path / "a.jsonl")]))
+
+    assert "a" == next(found).text
+    with pytest.raises(InputError, match=r"a.jsonl line 2: not JSON"):
+        next(found)
 
 
 @pytest.mark.parametrize(
@@ -144,15 +151,6 @@ def test_standard_input_is_known_by_how_it_begins(
 
 def ids(sources: Sources) -> list[str]:
     return [document.id for document in sources]
-
-
-def test_packed_jsonl_is_read_as_jsonl(tmp_path: Path) -> None:
-    """By its ending, as one file and in a folder."""
-    path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(gzip.compress(b'{"text": "a", "id": 0}\n{"text": "b"}'))
-
-    assert ["0", f"{path}:2"] == [document.id for document in read_documents([str(path)])]
-    assert ["0", f"{path}:2"] == ids(Sources([str(tmp_path)]))
 
 
 def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
@@ -234,7 +232,7 @@ def test_json_that_nests_deep_is_read_or_named(tmp_path: Path) -> None:
 
 
 def test_a_pdf_is_a_document_a_page(tmp_path: Path) -> None:
-    """With the number of its page; one without text stays, so that pages keep their numbers."""
+    """A page without text keeps its number; a scan, or one with a password, is named."""
     path = tmp_path / "a.PDF"
     path.write_bytes(pdf("Bees are here.", "", "Cheese is there."))
     found = [(d.id, d.text, d.metadata["page"]) for d in read_documents([str(path)])]
@@ -243,9 +241,6 @@ def test_a_pdf_is_a_document_a_page(tmp_path: Path) -> None:
     assert [(f"{path}#page={n}", text, n) for n, text in enumerate(texts, 1)] == found
     assert [id_ for id_, *_ in found] == ids(Sources([str(path)]))
 
-
-def test_a_pdf_without_text_or_with_a_password_is_named(tmp_path: Path) -> None:
-    """A scan holds pictures alone."""
     (tmp_path / "a.pdf").write_bytes(pdf("", ""))
     with pytest.raises(InputError, match=r"a.pdf must hold text, got 2 pages without: scanned"):
         read_documents([str(tmp_path / "a.pdf")])
@@ -335,8 +330,8 @@ def test_documents_of_questions_are_pooled(tmp_path: Path) -> None:
     assert 1 == sources.repeated
 
 
-def test_files_of_questions_may_share_ids(tmp_path: Path) -> None:
-    """The second file's name and the line stand for an id that is taken."""
+def test_ids_of_questions_are_told_apart(tmp_path: Path) -> None:
+    """By line where missing or taken by another file; two documents of one id are named."""
     one, two = str(tmp_path / "one.jsonl"), str(tmp_path / "two.jsonl")
     rows = [question("q1", {"text": "Bees."}), question("q1", {"text": "Wax."})]
     Path(one).write_text(question("q1", {"text": "Goats."}, {"text": "Hens."}))
@@ -344,9 +339,6 @@ def test_files_of_questions_may_share_ids(tmp_path: Path) -> None:
 
     assert ["q1/0", "q1/1", f"{two}:1/0", f"{two}:2/0"] == ids(Sources([one, two]))
 
-
-def test_two_documents_of_one_id_are_named_with_the_line(tmp_path: Path) -> None:
-    """What is the same again is none of two."""
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
     one.write_text('\n{"id": "x", "text": "a"}\n{"id": "x", "text": "a"}')
     two.write_text('{"id": "y", "text": "b"}\n{"id": "x", "text": "b"}')
@@ -357,9 +349,6 @@ def test_two_documents_of_one_id_are_named_with_the_line(tmp_path: Path) -> None
     ):
         list(Sources([str(tmp_path)]))
 
-
-def test_questions_without_an_id_are_known_by_their_line(tmp_path: Path) -> None:
-    """So that two files do not take each other's names."""
     (tmp_path / "a.jsonl").write_text('{"question": "Who?", "documents": ["Bees."]}')
     path = str(tmp_path / "a.jsonl")
 
@@ -388,13 +377,3 @@ def test_a_source_that_is_not_there_is_named_before_any_is_read(
     """The first document would be read by then."""
     with pytest.raises(InputError, match=message):
         Sources(["sample", *names])
-
-
-def test_documents_are_read_one_at_a_time(tmp_path: Path) -> None:
-    """The first is there though a later line is bad."""
-    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"text": ')
-    found = iter(Sources([str(tmp_path / "a.jsonl")]))
-
-    assert "a" == next(found).text
-    with pytest.raises(InputError, match=r"a.jsonl line 2: not JSON"):
-        next(found)

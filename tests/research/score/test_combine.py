@@ -99,7 +99,7 @@ def test_a_part_whose_scores_are_no_numbers_is_an_error() -> None:
 
 
 def test_the_mean_of_named_scores() -> None:
-    """The paper's final score: (0.9 + 0.6 + 0.3) / 3 = 0.6."""
+    """The paper's: (0.9 + 0.6 + 0.3) / 3 = 0.6; weighted (2 · 0.9 + 1 · 0.3) / 3 = 0.7."""
     (found,) = Mean(("relevance", "reflection", "critique"))(
         QUERY, segments("a", relevance=0.9, reflection=0.6, critique=0.3, other=7.0)
     )
@@ -107,16 +107,10 @@ def test_the_mean_of_named_scores() -> None:
     assert pytest.approx(0.6) == found.score
     assert "mean" == [*found.scores][-1]
 
-
-def test_a_weighted_mean() -> None:
-    """(2 · 0.9 + 1 · 0.3) / 3 = 0.7."""
     (found,) = Mean(("x", "y"), (2, 1))(QUERY, segments("a", x=0.9, y=0.3))
 
     assert pytest.approx(0.7) == found.score
 
-
-def test_each_segment_has_its_own_mean() -> None:
-    """In the order given."""
     given = [*segments("a", x=0.25, y=0.75), *segments("b", y=1.0, x=0.0)]
 
     assert [0.5, 0.5] == [s.score for s in Mean(("x", "y"))(QUERY, given)]

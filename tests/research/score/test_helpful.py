@@ -49,8 +49,8 @@ def test_each_sentence_is_read_in_its_whole_document() -> None:
     ]
 
 
-def test_published_weights_are_asked_in_their_words() -> None:
-    """Texts as they are, the title on a line of its own."""
+def test_prompts_are_alike_up_to_the_sentence() -> None:
+    """Published weights are asked in their words; a backend reads question and document once."""
     llm = judge()
     Helpful(llm, wording="published")(QUERY, [SANG, Segment.whole(WIND)])
     ask = 'Is this sentence useful in answering the query? Answer only "Yes" or "No".'
@@ -63,9 +63,6 @@ def test_published_weights_are_asked_in_their_words() -> None:
     with pytest.raises(InputError, match="wording must be one of own, published, got 'x'"):
         Helpful(llm, wording="x")  # type: ignore[arg-type]
 
-
-def test_prompts_of_a_document_begin_alike() -> None:
-    """Up to the sentence, so that a backend reads question and document once."""
     llm = judge()
     Helpful(llm)(QUERY, [SANG, RAINED, LEFT])
     begins = {p[-1].content.partition("Sentence of this")[0] for p in llm.prompts}
@@ -75,7 +72,10 @@ def test_prompts_of_a_document_begin_alike() -> None:
 
 
 def test_a_long_document_is_read_in_windows() -> None:
-    """Twelve tokens, over 8: behind the title's one four and three fit, the last three do not."""
+    """Twelve tokens, over 8: four and three fit behind the title's one.
+
+    A longer sentence goes alone.
+    """
     llm = judge()
     Helpful(llm, window=8)(QUERY, [SANG, RAINED, LEFT])
 
@@ -85,9 +85,6 @@ def test_a_long_document_is_read_in_windows() -> None:
         ('"Songs: She left."', '"She left."'),
     ] == [shown(prompt) for prompt in llm.prompts]
 
-
-def test_a_sentence_over_the_window_is_read_alone() -> None:
-    """Every sentence is asked about, however small the window."""
     llm = judge()
     Helpful(llm, window=1)(QUERY, [SANG, RAINED])
 

@@ -25,52 +25,40 @@ def nats(text: str) -> float:
     return -1 if "sang." in text else -3 if "Documents:" in text else -2
 
 
-def test_a_segment_holds_an_answer_or_not() -> None:
-    """At word boundaries, whatever the case, any of the answers."""
+def test_overlap_is_the_f1_of_words() -> None:
+    """3 of 4 words among 5: 2 · 3 / 9; with answers the nearest.
+
+    Repeated words as often as in both.
+    """
+    given = segments("Seals sang the Summer Breeze well.", "Rain fell.", "")
+
+    assert [pytest.approx(6 / 9), 0, 0] == [s.score for s in Overlap()(QUERY, given)]
+
+    found = Overlap(ANSWERS)(QUERY, segments("Seals sang."))
+
+    assert [pytest.approx(2 / 3)] == [s.score for s in found]
+
+    found = Overlap({"q": ("very very",)})(Query("q"), segments("very very very"))
+
+    assert [pytest.approx(4 / 5)] == [s.score for s in found]
+
     given = segments("SEALS AND CROFTS did.", "Seals did.", "It sealsed.", "")
 
     assert [1, 1, 0, 0] == [s.score for s in Inclusion(ANSWERS)(QUERY, given)]
 
 
-def test_overlap_is_the_f1_of_words() -> None:
-    """3 of the question's 4 words among the segment's 5 words: 2 · 3 / (4 + 5)."""
-    given = segments("Seals sang the Summer Breeze well.", "Rain fell.", "")
-
-    assert [pytest.approx(6 / 9), 0, 0] == [s.score for s in Overlap()(QUERY, given)]
-
-
-def test_overlap_with_answers_takes_the_nearest() -> None:
-    """Of "Seals sang." 1 of 2 words is the answer "Seals": 2 · 1 / (2 + 1)."""
-    found = Overlap(ANSWERS)(QUERY, segments("Seals sang."))
-
-    assert [pytest.approx(2 / 3)] == [s.score for s in found]
-
-
-def test_a_repeated_word_counts_as_often_as_in_both() -> None:
-    """2 of "very" in common, not 3: 2 · 2 / (3 + 2)."""
-    found = Overlap({"q": ("very very",)})(Query("q"), segments("very very very"))
-
-    assert [pytest.approx(4 / 5)] == [s.score for s in found]
-
-
 def test_gains_are_differences_of_log_likelihoods() -> None:
-    """3 tokens: -3 with the first, -9 with the second, -6 with none: gains 3 and -3 nats."""
+    """3 tokens: -3, -9 and -6 with none: gains 3 and -3 nats; CXMI is 1 / (1 + e^-gain)."""
     found = gains(Likelihoods(nats), QUERY, segments("Seals sang.", "Rain."), "Seals and Crofts")
 
     assert [3.0, -3.0] == found.tolist()
 
-
-def test_cxmi_is_their_logistic_function() -> None:
-    """1 / (1 + e^-3) of the first, 1 / (1 + e^3) of the second; the first answer counts."""
     found = CXMI(Likelihoods(nats), ANSWERS)(QUERY, segments("Seals sang.", "Rain."))
 
     assert [pytest.approx(1 / (1 + math.exp(-3))), pytest.approx(1 / (1 + math.exp(3)))] == [
         s.score for s in found
     ]
 
-
-def test_any_gain_is_a_finite_score() -> None:
-    """2000 tokens of an answer lose 2000 nats with a bad document."""
     answers = {QUERY.text: ("word " * 2000,)}
     llm = Likelihoods(nats, context=9000)
 
@@ -99,15 +87,12 @@ def test_without_a_gold_answer_nothing_has_any_of_it(gold: dict[str, tuple[str, 
     assert [] == llm.prompts
 
 
-def test_cxmi_needs_likelihoods() -> None:
-    """The error says what the model can."""
+def test_cxmi_needs_likelihoods_and_tells_no_gold_answer() -> None:
+    """The error says what the model can; a trace must not tell answers."""
     llm = ScriptedLLM([], can=frozenset({"complete"}))
 
     with pytest.raises(Unsupported, match="has no loglik"):
         CXMI(llm, ANSWERS)(QUERY, segments("Seals sang."))
 
-
-def test_gold_answers_are_no_part_of_a_stages_name() -> None:
-    """A trace must not tell them."""
     assert "Inclusion(answers=<of 1 questions>)" == repr(Inclusion(ANSWERS))
     assert "Overlap(answers=None)" == repr(Overlap())

@@ -83,8 +83,8 @@ def test_the_score_is_the_expectation_over_the_digits(
 
 
 @pytest.mark.parametrize("judge", JUDGES)
-def test_the_options_are_the_ten_digits(judge: Any) -> None:
-    """Each a single token, in order, for every segment."""
+def test_the_options_are_the_ten_digits_in_one_call(judge: Any) -> None:
+    """Single tokens in order; a backend batches all, and reads what they share once."""
     seen = []
 
     def weigh(prompt: Prompt, options: Sequence[str]) -> list[float]:
@@ -95,19 +95,11 @@ def test_the_options_are_the_ten_digits(judge: Any) -> None:
 
     assert ["0123456789"] * 2 == seen
 
-
-@pytest.mark.parametrize("judge", JUDGES)
-def test_all_segments_go_in_one_call(judge: Any) -> None:
-    """So that a backend can batch them, and reads what they share once."""
     llm = Batches([])
     judged(judge(llm), *(segment(f"Text {n}.", relevance=0.5) for n in range(50)))
 
     assert [50] == llm.sizes
 
-
-@pytest.mark.parametrize("judge", JUDGES)
-def test_prompts_share_all_that_stands_before_the_passage(judge: Any) -> None:
-    """Instructions and question come first: they differ only from the passage on."""
     llm = chooser(certain(5))
     judged(judge(llm), segment("One.", relevance=0.5), segment("Two.", relevance=0.5))
     (first, second), passage = llm.prompts, "\n\nPassage: "

@@ -53,20 +53,21 @@ def written(*replies: str, size: int = 3) -> tuple[list[int], Step, ScriptedLLM]
     return order, record, llm
 
 
-def test_the_score_is_the_place_as_a_share() -> None:
-    """The best of four has 1, then 3/4, 1/2, 1/4."""
-    found = Listwise(Numbers())(QUERY, segments("2", "9", "1", "5"))
-
-    assert [0.5, 1.0, 0.25, 0.75] == [s.score for s in found]
-
-
 def test_windows_slide_from_the_back_to_the_front() -> None:
-    """1 2 3 4 5: the last three become 5 4 3, then the first of them with 1 2 becomes 5 2 1."""
+    """1 2 3 4 5: the last three become 5 4 3, then with 1 2: 5 2 1; a share is the score."""
     ranker = Numbers()
     found = Listwise(ranker, 3, 2)(QUERY, segments("1", "2", "3", "4", "5"))
 
     assert [("3", "4", "5"), ("1", "2", "5")] == ranker.asked
     assert [0.6, 0.8, 0.2, 0.4, 1.0] == pytest.approx([s.score for s in found])
+
+    found = Listwise(Numbers())(QUERY, segments("2", "9", "1", "5"))
+
+    assert [0.5, 1.0, 0.25, 0.75] == [s.score for s in found]
+
+    found = Listwise(Numbers())(QUERY, segments(*map(str, range(100))))
+
+    assert [1.0, 0.99] == pytest.approx([found[99].score, found[98].score])
 
 
 @pytest.mark.parametrize(
@@ -79,13 +80,6 @@ def test_every_segment_is_in_a_window(size: int, sizes: list[int]) -> None:
 
     assert sizes == [len(group) for group in ranker.asked]
     assert {*map(str, range(size))} == {*sum(ranker.asked, ())} or size == 1
-
-
-def test_a_window_carries_the_best_to_the_front() -> None:
-    """Of a hundred the last two are the best."""
-    found = Listwise(Numbers())(QUERY, segments(*map(str, range(100))))
-
-    assert [1.0, 0.99] == pytest.approx([found[99].score, found[98].score])
 
 
 @pytest.mark.parametrize("places", [(0, 0), (0,), (1, 2), (0, 1, 2)])
@@ -165,20 +159,23 @@ def passages(prompt: Prompt) -> list[str]:
     return re.findall(r"^\[\d+\] .*$", prompt[1].content, re.MULTILINE)
 
 
-def test_no_passage_can_pass_for_another() -> None:
-    """Each is one line, and identifiers in it are no identifiers."""
+def test_a_passage_is_one_line_by_its_first_words() -> None:
+    """Or characters, where it has no spaces; with its title; no identifier in it counts."""
     llm = ScriptedLLM(["[1] > [2]"])
     Permuting(llm).rank(["Who?"], [["He [2] sang.\n[2] > [1]", "She sang [17]."]])
 
     assert ["[1] He (2) sang. (2) > (1)", "[2] She sang (17)."] == passages(llm.prompts[0])
 
-
-def test_a_long_passage_is_read_by_its_first_words() -> None:
-    """And by the first characters, where it has no spaces."""
     llm = ScriptedLLM(["[1] > [2]"])
     Permuting(llm, max_words=3).rank(["Who?"], [["one two three four", "x" * 10**6]])
 
     assert ["[1] one two three", f"[2] {'x' * 24}"] == passages(llm.prompts[0])
+
+    given = [Segment.whole(Document(str(n), "He sang.", "Seals")) for n in range(2)]
+    llm = ScriptedLLM(["[2] > [1]"])
+    Listwise(Permuting(llm))(QUERY, given)
+
+    assert [True] == ["Seals" in prompt[1].content for prompt in llm.prompts]
 
 
 def test_passages_are_shortened_until_they_fit() -> None:
@@ -193,15 +190,6 @@ def test_passages_are_shortened_until_they_fit() -> None:
     assert [f"{counts[0]} words of each passage are read: more do not fit the context"] == (
         record.notes[:1]
     )
-
-
-def test_titles_are_read() -> None:
-    """A title says what pronouns speak of."""
-    given = [Segment.whole(Document(str(n), "He sang.", "Seals")) for n in range(2)]
-    llm = ScriptedLLM(["[2] > [1]"])
-    Listwise(Permuting(llm))(QUERY, given)
-
-    assert [True] == ["Seals" in prompt[1].content for prompt in llm.prompts]
 
 
 def test_a_model_that_cannot_is_told() -> None:

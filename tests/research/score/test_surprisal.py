@@ -29,19 +29,21 @@ def scores(stage: Surprisal | Expected, *segments: Segment) -> list[float]:
 
 
 def test_self_information_adds_up_over_a_segment() -> None:
-    """3 + 3 nats for "One two", 5 + 4 + 1 for the rest; means over 2 and 3 tokens."""
+    """3 + 3 nats, 5 + 4 + 1; means over tokens; a span inside a token has all of it, none has 0."""
     llm, spans = ScriptedLLM([], nats=length), (span(TEXT, 0, 7), span(TEXT, 8, 19))
 
     assert [6.0, 10.0] == scores(Surprisal(llm), *spans)
     assert [3.0, pytest.approx(10 / 3)] == scores(Surprisal(llm, "mean"), *spans)
 
-
-def test_a_segment_inside_a_token_has_that_token() -> None:
-    """A span that ends before its token does is worth the token all the same; an empty one 0."""
     llm = ScriptedLLM([], nats=length)
     spans = (span(TEXT, 9, 11), span(TEXT, 3, 3), span(TEXT, 0, 19))
 
     assert [5.0, 0.0, 16.0] == scores(Surprisal(llm), *spans)
+
+    llm = ScriptedLLM([])
+
+    assert [0.0] == scores(Surprisal(llm), span("", 0, 0))
+    assert all(map(math.isfinite, scores(Expected(llm), span("", 0, 0))))
 
 
 def test_a_token_is_read_behind_its_document_and_title() -> None:
@@ -64,14 +66,6 @@ def test_the_question_is_expected_behind_what_answers_it() -> None:
     stage = Expected(llm)
 
     assert [0.0, -1.0] == scores(stage, span("a song", 0, 6), span("rain", 0, 4))
-
-
-def test_a_document_of_no_text_has_a_finite_score() -> None:
-    """Nothing to read is no reason to fail."""
-    llm = ScriptedLLM([])
-
-    assert [0.0] == scores(Surprisal(llm), span("", 0, 0))
-    assert all(map(math.isfinite, scores(Expected(llm), span("", 0, 0))))
 
 
 def test_a_model_without_surprisals_is_told() -> None:

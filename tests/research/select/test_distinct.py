@@ -20,22 +20,16 @@ def ids(segments: list[Segment]) -> list[str]:
     return [s.document.id for s in segments]
 
 
-def test_without_scores_the_earlier_stays() -> None:
-    """Case and order of words do not make a text another one."""
+def test_of_like_texts_one_stays() -> None:
+    """The earlier, or the better in its place; only likeness to one that stays counts."""
     given = spans("Seals sang it.", "It rained.", "It sang seals.")
 
     assert ["0", "1"] == ids(Distinct()(QUERY, given))
 
-
-def test_with_scores_the_better_stays_in_its_place() -> None:
-    """The order is that of what stays."""
     given = spans("Seals sang it.", "It rained.", "seals sang it.", scores=(1, 2, 3))
 
     assert ["1", "2"] == ids(Distinct()(QUERY, given))
 
-
-def test_what_is_like_a_dropped_one_only_stays() -> None:
-    """A text goes only for one that stays: b is like a, c is like b but not like a."""
     a, b, c = "v w x y", "w x y z", "x y z u"
     given = spans(a, b, c)
 

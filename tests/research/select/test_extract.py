@@ -133,7 +133,7 @@ class Unlimited(ScriptedLLM):
 
 
 def test_the_reply_is_held_to_valid_numbers() -> None:
-    """A backend that can is told which numbers there are, and how many it may name."""
+    """A backend that can is told which; each sentence is a line, its title before it."""
     llm = Unlimited(["[1]"])
     Extract(llm, max_clues=3)(QUERY, spans(*TEXTS))
 
@@ -141,9 +141,6 @@ def test_the_reply_is_held_to_valid_numbers() -> None:
         {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 4}, "maxItems": 3}
     ] == llm.schemas
 
-
-def test_the_prompt_lists_titles_and_sentences() -> None:
-    """Each sentence is a line, its title before it; the question follows."""
     llm = ScriptedLLM(["[1]"])
     Extract(llm)(QUERY, spans("One.", "Two.", title="Song"))
 
@@ -366,8 +363,8 @@ def test_a_window_that_stays_unreadable_is_kept_whole() -> None:
     assert any("unreadable twice" in line for line in record.notes)
 
 
-def test_a_segment_over_the_context_is_told() -> None:
-    """It cannot be read; the trace says why it is gone, and the others are read."""
+def test_what_cannot_be_asked_is_told() -> None:
+    """A context without room, a segment over it, and a model that fails."""
     given = spans("One.", "word " * 300, "Three.")
     texts, record = kept(Extract(ScriptedLLM(everything, context=300)), given)
 
@@ -375,14 +372,8 @@ def test_a_segment_over_the_context_is_told() -> None:
     assert any("not read" in line for line in record.notes)
     assert "the model reads at most" in record.dropped[0].reason
 
-
-def test_a_context_without_room_is_an_error() -> None:
-    """The error says what it must hold and what it holds."""
     with pytest.raises(InputError, match="the context of scripted must hold the question"):
         Extract(ScriptedLLM(["[]"], context=100))(QUERY, spans(*TEXTS))
 
-
-def test_a_failing_model_is_the_callers_to_see() -> None:
-    """No reply is not an unreadable reply."""
     with pytest.raises(ModelError):
         Extract(ScriptedLLM([]))(QUERY, spans(*TEXTS))

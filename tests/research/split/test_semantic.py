@@ -66,11 +66,25 @@ def test_neighbours_are_joined_from_the_threshold_on(
 
 
 def test_neighbours_count_and_not_the_chunk() -> None:
-    """First and last are at right angles; each neighbour is close enough to join."""
+    """At right angles first and last may join; equal ones do up to the length.
+
+    Ends of segments part.
+    """
     table = Table({"A is.": EAST, "B is.": BETWEEN, "C is.": NORTH})
 
     assert 1 == len(Semantic(table, min_similarity=0.6)(QUERY, wholes("A is. B is. C is.")))
     assert 2 == len(Semantic(table, min_similarity=0.6)(QUERY, wholes("B is. A is. C is.")))
+
+    chunks = Semantic(Table({}), min_similarity=1, max_chars=20)(QUERY, wholes("Again. " * 7))
+
+    assert ["Again. Again. Again."] * 2 + ["Again."] == texts_of(chunks)
+
+    document = Document("d", "Same. Same. Same.")
+    parts = [Segment(document, 0, 5), Segment(document, 6, 17)]
+    other = Segment.whole(Document("e", "Same."))
+    chunks = Semantic(Table({}))(QUERY, [*parts, other])
+
+    assert [("d", 0, 5), ("d", 6, 17), ("e", 0, 5)] == [s.key for s in chunks]
 
 
 @pytest.mark.parametrize(
@@ -118,25 +132,11 @@ def test_nothing_is_embedded_that_decides_nothing(text: str) -> None:
     assert [] == table.asked
 
 
-def test_equal_sentences_are_one_chunk_up_to_its_length() -> None:
-    """Each takes 7 characters with its space: floor((20 + 1) / 7) = 3 fit 20."""
-    chunks = Semantic(Table({}), min_similarity=1, max_chars=20)(QUERY, wholes("Again. " * 7))
-
-    assert ["Again. Again. Again."] * 2 + ["Again."] == texts_of(chunks)
-
-
-def test_chunks_end_with_their_segment() -> None:
-    """Neighbours of different documents, or of different parts of one, stay apart."""
-    document = Document("d", "Same. Same. Same.")
-    parts = [Segment(document, 0, 5), Segment(document, 6, 17)]
-    other = Segment.whole(Document("e", "Same."))
-    chunks = Semantic(Table({}))(QUERY, [*parts, other])
-
-    assert [("d", 0, 5), ("d", 6, 17), ("e", 0, 5)] == [s.key for s in chunks]
-
-
 def test_a_long_sentence_is_a_chunk_by_itself() -> None:
-    """Over max_chars it joins none; over 1000 characters it is cut at white space."""
+    """Over max_chars it joins none; over 1000 characters it is cut.
+
+    Unless a chunk may be longer.
+    """
     long = "word " * 150 + "end."  # 754 characters
     longer = "word " * 300 + "end."
     table = Table({"He sang.": EAST, "She sang.": EAST})
@@ -145,9 +145,6 @@ def test_a_long_sentence_is_a_chunk_by_itself() -> None:
     assert ["He sang. She sang.", long, "He sang."] == texts_of(chunks[:3])
     assert [999, 504] == [len(s.text) for s in chunks[3:]]  # 5 * 200 - 1, then the rest
 
-
-def test_max_chars_over_a_thousand_leaves_longer_sentences_whole() -> None:
-    """What may be a chunk is not cut before."""
     text = "word " * 300 + "end."
 
     assert [text] == texts_of(Semantic(Table({}), max_chars=2000)(QUERY, wholes(text)))

@@ -40,24 +40,18 @@ def test_copied_sentences_are_spans_and_others_are_marked() -> None:
     assert 5 == len(result.kept[2].document.parents)
 
 
-def test_a_title_is_no_part_of_a_copy() -> None:
-    """The filter reads a document's first sentence behind it."""
+def test_only_whole_copies_of_text_are_spans() -> None:
+    """Neither a title nor a part of a word; a sentence of both documents is of the first."""
     result = bottleneck(filtering("Song: It rained. Wind: It rained."))(QUESTION, DOCUMENTS)
 
     assert [("song", "It rained."), ("filtered", "Wind: It rained.")] == [
         (s.document.id, s.text) for s in result.kept
     ]
 
-
-def test_the_first_place_counts() -> None:
-    """A sentence of both documents is of the first."""
     result = bottleneck(filtering("It rained."))(QUESTION, DOCUMENTS)
 
     assert [("song", 0)] == [(s.document.id, s.start) for s in result.kept]
 
-
-def test_a_part_of_a_word_is_no_copy() -> None:
-    """Nothing of the document is called "rain"."""
     result = bottleneck(filtering("rain"))(QUESTION, DOCUMENTS)
 
     assert ["scripted"] == [s.document.written_by for s in result.kept]
@@ -79,13 +73,6 @@ def test_only_the_first_documents_are_read_by_the_writer() -> None:
 
     assert ["read"] == [llm.replies(p) for p in llm.prompts]  # type: ignore[operator]
     assert "A breeze is a wind." not in writer.prompts[0][0].content
-
-
-def test_a_budget_cuts_whole_sentences() -> None:
-    """Of sentences of 3 tokens a budget of 4 keeps the first."""
-    result = bottleneck(filtering("Seals did. Crofts too."), max_tokens=4)(QUESTION, DOCUMENTS)
-
-    assert ["Seals did."] == [s.text for s in result.kept]
 
 
 @pytest.mark.parametrize("text", ["\ud800 \x00", "(((a+)+)+)+$", "It\u00a0rained."])

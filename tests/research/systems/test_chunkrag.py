@@ -246,17 +246,14 @@ def test_a_source_is_asked_by_the_rewrite_and_read_by_the_question() -> None:
     assert "rewritten to search: 'singers of Summer Breeze'" in result.trace.steps[0].notes
 
 
-def test_documents_in_hand_are_cut_and_ranked_although_there_is_a_source() -> None:
-    """The source is not asked; what is kept is chunks of them, no whole document."""
+def test_documents_in_hand_go_before_the_source() -> None:
+    """They are cut and ranked; a source may be asked as it is, without a rewrite."""
     made = system(source=Finds(SPANS), threshold=0.0)
     result = made(QUESTION, DOCUMENTS)
 
     assert "Semantic" == result.trace.steps[0].stage.split("(")[0]
     assert system(threshold=0.0)(QUESTION, DOCUMENTS).kept == result.kept
 
-
-def test_a_source_may_be_asked_as_it_is() -> None:
-    """Without a rewrite by the question itself."""
     source = Finds(SPANS)
 
     assert source is system(source=source, rating="likelihood").source
@@ -291,8 +288,8 @@ def test_a_model_whose_scores_are_no_numbers_is_told() -> None:
     assert all("\n" not in warning for warning in result.trace.warnings)
 
 
-def test_documents_of_one_sentence_are_chunks() -> None:
-    """There is no neighbour to compare with: only chunks and question are embedded."""
+def test_chunks_of_one_sentence_need_few_calls() -> None:
+    """No neighbour to compare with; equal ones are one, and rated once."""
     embedder = Asked()
     texts = ["Seals sang Summer Breeze.", "It rained.", "Paris is warm."]
     result = chunkrag(echo(), embedder)(QUESTION, texts)
@@ -300,9 +297,6 @@ def test_documents_of_one_sentence_are_chunks() -> None:
     assert texts == [s.text for s in step(result, "Semantic").after]
     assert {*texts, QUESTION} == {*embedder.texts}
 
-
-def test_equal_chunks_are_one() -> None:
-    """The first one; it is rated once."""
     result = system()(QUESTION, ["Seals sang it."] * 9)
 
     assert [("0", 0, 14)] == [s.key for s in result.kept]

@@ -53,29 +53,12 @@ def distance(vectors: Array, rows: list[int], row: int) -> float:
 ELLIPSE = points((-3, 8), (-3, -8), (-3, 0), (3, 0))
 
 
-def test_ellipse_keeps_what_is_near_both() -> None:
-    """Equation 3, by hand."""
+def test_equations_3_and_5_by_hand() -> None:
+    """What is near both stays in an ellipse, what is nearer the remaining agent in a hyperbola."""
     expected = Merged(members=(0, 1, 2, 3), values=(18, 18, 6, 6), threshold=12, kept=(2, 3))
 
     assert expected == ellipse(ELLIPSE, [0, 1, 2], [3])
 
-
-def test_ellipse_keeps_the_mean_itself() -> None:
-    """Corners of a rectangle all have the sum 8 + 10, so none is farther than the mean."""
-    corners = points((-3, 8), (-3, -8), (3, 8), (3, -8))
-
-    merged = ellipse(corners, [0, 1], [2, 3])
-    assert (18.0, (0, 1, 2, 3)) == (merged.threshold, merged.kept)
-
-
-# Hyperbola. Right is (-9, 0), (3, 0): centroid (-3, 0). Wrong is (-3, 8), (3, -8), (9, 0):
-# centroid (3, 0). In that order the distances to the wrong centroid are 12, 0, 10, 8, 6, to the
-# right one 6, 6, 8, 10, 12 (6-8-10 triangles); T_wrong - T_right is 36 / 5 - 42 / 5 = -1.2.
-HYPERBOLA = points((-9, 0), (3, 0), (-3, 8), (3, -8), (9, 0))
-
-
-def test_hyperbola_keeps_what_is_nearer_the_remaining_agent() -> None:
-    """Equation 5, by hand: one row of either set stays."""
     merged = hyperbola(HYPERBOLA, [0, 1], [2, 3, 4])
 
     assert (0, 1, 2, 3, 4) == merged.members
@@ -84,12 +67,23 @@ def test_hyperbola_keeps_what_is_nearer_the_remaining_agent() -> None:
     assert (0, 2) == merged.kept
 
 
-def test_hyperbola_drops_the_mean_itself() -> None:
-    """On a line, centroids -2 and 2: the differences 4, 0, 0, -4 have the mean 0."""
+def test_the_mean_itself_passes_the_ellipse_but_not_the_hyperbola() -> None:
+    """A rectangle has sums 8 + 10; on a line the differences are 4, 0, 0, -4."""
+    corners = points((-3, 8), (-3, -8), (3, 8), (3, -8))
+
+    merged = ellipse(corners, [0, 1], [2, 3])
+    assert (18.0, (0, 1, 2, 3)) == (merged.threshold, merged.kept)
+
     merged = hyperbola(points((-4,), (0,), (0,), (4,)), [0, 1], [2, 3])
 
     assert ((4.0, 0.0, 0.0, -4.0), 0.0) == (merged.values, merged.threshold)
     assert (0,) == merged.kept
+
+
+# Hyperbola. Right is (-9, 0), (3, 0): centroid (-3, 0). Wrong is (-3, 8), (3, -8), (9, 0):
+# centroid (3, 0). In that order the distances to the wrong centroid are 12, 0, 10, 8, 6, to the
+# right one 6, 6, 8, 10, 12 (6-8-10 triangles); T_wrong - T_right is 36 / 5 - 42 / 5 = -1.2.
+HYPERBOLA = points((-9, 0), (3, 0), (-3, 8), (3, -8), (9, 0))
 
 
 @pytest.mark.parametrize(("right", "wrong"), [(0, 1), (1, 0)])
@@ -103,15 +97,12 @@ def test_hyperbola_of_two_rows_keeps_the_remaining_agents(
     assert (right,) == merged.kept
 
 
-def test_equal_rows_all_pass_the_ellipse() -> None:
+def test_equal_rows_pass_the_ellipse_and_leave_one_in_the_hyperbola() -> None:
     """All sums are 0, and so is their mean; thirds of 0.1 would round."""
     same = np.full((6, 3), 0.1)
 
     assert (0, 1, 2, 3, 4, 5) == ellipse(same, [0, 1, 2], [3, 4, 5]).kept
 
-
-def test_equal_rows_leave_one_within_the_hyperbola() -> None:
-    """None is nearer than the mean: the first row of the remaining agent stays."""
     same = np.full((6, 3), 0.1)
 
     assert (2,) == hyperbola(same, [5, 4, 2], [0, 1, 3]).kept
@@ -200,15 +191,12 @@ def test_all_is_computed_in_double_precision(merge: Callable[..., Merged]) -> No
 
 
 def test_more_than_two_sets_have_one_ellipse() -> None:
-    """Distances to (0, 0), (6, 0) and (3, 4): 0 + 6 + 5, 6 + 0 + 5, 5 + 5 + 0; the mean is 32/3."""
+    """0 + 6 + 5, 6 + 0 + 5, 5 + 5 + 0, mean 32/3; pair after pair kept 11% of ten sets."""
     found = ellipse(points((0, 0), (6, 0), (3, 4)), [0], [1], [2])
 
     assert ((11.0, 11.0, 10.0), (2,)) == (found.values, found.kept)
     assert found.threshold == pytest.approx(32 / 3)
 
-
-def test_ten_sets_that_agree_keep_more_than_half() -> None:
-    """Merged pair after pair they kept 11%: what agreed first was halved nine times."""
     draw = np.random.default_rng(0)
     vectors = draw.normal(size=(50, 16))
     sets = np.array_split(draw.permutation(50), 10)
@@ -261,17 +249,6 @@ def test_kmeans_finds_what_lies_apart() -> None:
     expected = [[*range(0, 30, 3)], [*range(1, 30, 3)], [*range(2, 30, 3)]]
 
     assert [expected] * 5 == [kmeans(mixed + noise, 3, seed=seed) for seed in range(5)]
-
-
-@needs_sklearn
-def test_kmeans_of_many_rows_repeats_itself() -> None:
-    """1000 embeddings in ten sets, twice."""
-    vectors = np.random.default_rng(1).normal(size=(1000, 384)).astype(np.float32)
-    sets = kmeans(vectors, 10, seed=3)
-
-    assert 10 == len(sets)
-    assert [*range(1000)] == sorted(row for rows in sets for row in rows)
-    assert sets == kmeans(vectors, 10, seed=3)
 
 
 @needs_sklearn
@@ -402,15 +379,12 @@ def test_a_picture_of_the_plane_keeps_its_distances(sets: Sets, seed: int) -> No
     assert np.zeros(2) == pytest.approx(plane.mean(axis=0), abs=1e-9)
 
 
-def test_a_picture_does_not_depend_on_the_memory_order() -> None:
-    """To the last bit."""
+def test_a_picture_has_fixed_axes_in_any_memory_order() -> None:
+    """The widest first; the first row off an axis is positive; to the last bit."""
     vectors = np.random.default_rng(0).normal(size=(50, 384))
 
     assert projected(vectors).tolist() == projected(np.asfortranarray(vectors)).tolist()
 
-
-def test_a_picture_has_its_widest_axis_first_and_fixed_signs() -> None:
-    """Four rows at 2, -2 across and 1, -1 upward: the first row that is off an axis is positive."""
     cross = points((0, -1), (-2, 0), (0, 1), (2, 0))
     expected = points((0, 1), (2, 0), (0, -1), (-2, 0))
 

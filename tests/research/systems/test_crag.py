@@ -125,20 +125,19 @@ def test_the_other_source_is_asked_in_other_words(rewrite: bool, asked: str) -> 
     assert rewrite == ("rewritten to search: 'who sang it'" in notes)
 
 
-def test_without_another_source_nothing_is_kept() -> None:
-    """The trace says that nothing was looked up; the generator answers by itself."""
+def test_without_another_source() -> None:
+    """Incorrect documents leave nothing, ambiguous ones are refined, and nothing is nothing."""
     result = run({}, "Cats sing.")
 
     assert ("", ()) == (result.text, result.kept)
     assert "no fallback: nothing is looked up elsewhere" in verdict(result).messages
 
-
-def test_ambiguous_documents_are_refined_without_another_source() -> None:
-    """There is nothing else."""
     result = run({"Dan": 0.5}, "Dan sang.")
 
     assert "Dan sang." == result.text
     assert "no fallback: nothing is looked up elsewhere" in verdict(result).messages
+
+    assert [] == JudgedEvidence(0.5, 0.1)(QUERY, [])
 
 
 def test_the_other_source_is_asked_where_nothing_was_retrieved() -> None:
@@ -149,22 +148,14 @@ def test_the_other_source_is_asked_where_nothing_was_retrieved() -> None:
     assert ["incorrect: nothing to judge; upper=0.59, lower=-0.99"] == verdict(result).messages
 
 
-def test_nothing_and_no_other_source_is_nothing() -> None:
-    """No verdict is told."""
-    assert [] == JudgedEvidence(0.5, 0.1)(QUERY, [])
-
-
-def test_names_of_found_documents_are_their_own() -> None:
-    """Also where a document in hand has taken the name."""
+def test_found_documents_have_names_of_their_own() -> None:
+    """Also where one in hand has it; the same text has the same name."""
     mine = Segment.whole(Document(NAME, "Cats sing.", rank=3)).scored("pair", 0.2)
     found = JudgedEvidence(0.5, 0.1, Web([*WEB, replace(WEB[0], rank=1)]))(QUERY, [mine])
 
     assert [NAME, f"{NAME}#2", f"{NAME}#3"] == [s.document.id for s in found]
     assert [3, 4, 5] == [s.document.rank for s in found]
 
-
-def test_what_two_searches_find_has_the_same_name_where_it_is_the_same() -> None:
-    """A source names what it finds by its place: by that alone other texts would be one."""
     words = [["Ann\ud800 sang.", "Cats."], ["Bob sang."], ["Ann\ud800 sang."]]
     searches = [[Document(str(n), text) for n, text in enumerate(texts)] for texts in words]
     found = [JudgedEvidence(0.5, 0.1, Web(documents))(QUERY, []) for documents in searches]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,12 +148,16 @@ def test_a_consistent_answer_ends_the_second_round() -> None:
     } == {d.segment.text: d.reason for d in ended.step.dropped}
 
 
-def test_a_consistent_answer_is_of_all_that_agree_with_it() -> None:
-    """Who is not called incorrect, but says something else, does not stand."""
+def test_an_answer_stands_in_an_agents_words_for_all_that_agree() -> None:
+    """The critic writes another case; who says something else does not stand."""
     answers = {"a": "Rome", "b": "in Rome, Italy", "c": "Lyon"}
     ended = held(APART, answers, [DISTINCT, verdict([3], "Rome")])
 
     assert ["a", "b"] == ended.kept
+
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([2, 3], "ROME.")])
+
+    assert "Rome" == ended.end["answer"]
 
 
 @pytest.mark.parametrize(
@@ -188,20 +192,33 @@ def test_the_majority_stands_where_rounds_run_out() -> None:
     assert "the majority of those that remain" == ended.end["why"]
 
 
-def test_who_is_incorrect_in_the_last_round_does_not_vote() -> None:
-    """They go before votes are counted, and leave their documents as in every round."""
+def test_agents_that_are_incorrect_do_not_vote() -> None:
+    """They leave their documents as in every round, and take no vote along."""
     ended = held(APART, CAPITALS, [DISTINCT, verdict([1, 2])], rounds=1)
 
     assert ([3], "Lyon") == (ended.end["agents"], ended.end["answer"])
     assert [("hyperbola", 3, [1], "c"), ("hyperbola", 3, [2], "c")] == ended.merges
 
+    places = {"a": (0, 0), "a2": (0, 1), "b": (20, 0), "c": (30, 0)}
+    answers = {**CAPITALS, "a2": "Rome"}
+    ended = held(places, answers, [DISTINCT, verdict([2])], clusters=3, rounds=1)
 
-def test_more_documents_break_a_tie() -> None:
-    """One agent says Rome, another Paris, from two documents."""
+    assert "Rome" == ended.end["answer"]
+
+
+def test_the_majority_breaks_its_ties_by_documents_then_by_place() -> None:
+    """One agent says Rome, another Paris from two documents.
+
+    Else what is retrieved first counts.
+    """
     places = {"a": (0, 0), "b": (10, 0), "c": (11, 0)}
     ended = held(places, CAPITALS, [DISTINCT, verdict([])], clusters=2, rounds=1)
 
     assert (["b", "c"], "Paris") == (ended.kept, ended.end["answer"])
+
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([])], rounds=1)
+
+    assert ["a"] == ended.kept
 
 
 def test_agents_of_one_site_have_one_vote() -> None:
@@ -218,13 +235,6 @@ def test_agents_of_one_site_have_one_vote() -> None:
     assert "by 2 to 1 votes" in alike.step.warnings[0]
 
 
-def test_the_first_agent_breaks_what_is_a_tie_still() -> None:
-    """One document each: what is retrieved first counts."""
-    ended = held(APART, CAPITALS, [DISTINCT, verdict([])], rounds=1)
-
-    assert ["a"] == ended.kept
-
-
 def test_a_contradictory_verdict_is_no_agreement() -> None:
     """Only agent 1 says Rome, and it is called incorrect: unreadable, so nothing stands by it."""
     contradictory = verdict([1], "Rome")
@@ -235,23 +245,13 @@ def test_a_contradictory_verdict_is_no_agreement() -> None:
     assert (["a"], "Rome") == (twice.kept, twice.end["answer"])
 
 
-def test_an_answer_stands_in_an_agents_words() -> None:
-    """The critic writes it in another case."""
-    ended = held(APART, CAPITALS, [DISTINCT, verdict([2, 3], "ROME.")])
-
-    assert "Rome" == ended.end["answer"]
-
-
-def test_a_majority_that_knows_nothing_does_not_stand() -> None:
-    """Two agents say that it is unknown, one says Lyon."""
+def test_not_knowing_and_silence_have_no_majority() -> None:
+    """Two say that it is unknown, or nothing; silence stands where nobody says anything."""
     answers = {"a": "Unknown", "b": "unknown.", "c": "Lyon"}
     ended = held(APART, answers, [DISTINCT, verdict([])], rounds=1)
 
     assert (["c"], "Lyon") == (ended.kept, ended.end["answer"])
 
-
-def test_an_empty_answer_has_no_majority() -> None:
-    """Silence stands only where nobody says anything."""
     places = {"a": (0, 0), "b": (1, 0), "c": (30, 0)}
     silent = held(places, {"a": "", "c": "Lyon"}, [DISTINCT, verdict([])], clusters=2, rounds=1)
     nobody = held(places, dict.fromkeys("abc", ""), [verdict([])], clusters=2, rounds=1)
@@ -280,16 +280,13 @@ def test_with_few_documents_each_is_a_cluster(clusters: int) -> None:
     }
 
 
-def test_one_document_is_judged_alone() -> None:
-    """There is nobody to agree or merge with: an answer, an argument, a verdict."""
+def test_few_documents_need_few_calls() -> None:
+    """One is judged alone: an answer, an argument, a verdict; of none nobody is asked."""
     ended = held({"a": (0, 0)}, CAPITALS, [verdict([], "Rome")])
 
     assert ["a"] == ended.kept
     assert (2, 1) == (len(ended.agents.prompts), len(ended.critic.prompts))
 
-
-def test_without_documents_nobody_is_asked() -> None:
-    """Nothing in, nothing out; there is no answer to ask for either."""
     ended = held({}, CAPITALS)
 
     assert ([], [], None) == (ended.kept, ended.agents.prompts, ended.answer)
@@ -332,15 +329,6 @@ def test_merged_agents_vote_as_many_as_they_were(seed: int) -> None:
     places |= {f"b{n}": (0.0, 9000.0 + n) for n in range(9)}
     answers = {**dict.fromkeys(places, "Rome"), **{f"b{n}": "Paris" for n in range(9)}}
     ended = held(places, answers, [DISTINCT, verdict([])], rounds=1, seed=seed)
-
-    assert "Rome" == ended.end["answer"]
-
-
-def test_an_incorrect_agent_takes_no_vote_along() -> None:
-    """It voted for another answer: one for Rome and one for Lyon, where Rome has more documents."""
-    places = {"a": (0, 0), "a2": (0, 1), "b": (20, 0), "c": (30, 0)}
-    answers = {**CAPITALS, "a2": "Rome"}
-    ended = held(places, answers, [DISTINCT, verdict([2])], clusters=3, rounds=1)
 
     assert "Rome" == ended.end["answer"]
 
@@ -390,11 +378,20 @@ def test_answers_are_not_the_same_by_their_letters_alone(one: str, other: str) -
 
 
 def test_documents_come_back_in_their_order() -> None:
-    """Whichever agent had them: the reader's order is the caller's."""
+    """Whichever agent had them; parts of one document stand or fall apart."""
     places = {"a": (0, 0), "b": (9, 9), "c": (0, 1), "d": (9, 8)}
     ended = held(places, dict.fromkeys("abcd", "Rome"), clusters=2, rounds=0)
 
     assert ["a", "b", "c", "d"] == ended.kept
+
+    document = Document("d", "ab")
+    parts = [Segment(document, 0, 1), Segment(document, 1, 2)]
+    ended = held(APART, CAPITALS, [DISTINCT, verdict([1], "Paris")], segments=parts)
+
+    assert ["b"] == ended.kept
+    assert [("a", "agent 1's answer 'Rome' does not stand")] == [
+        (d.segment.text, d.reason) for d in ended.step.dropped
+    ]
 
 
 def test_a_debate_ends_where_nothing_has_changed() -> None:
@@ -418,15 +415,6 @@ def test_a_critic_that_is_unreadable_twice_calls_nobody_incorrect() -> None:
     assert not ended.step.events[2]["readable"]
 
 
-def test_a_critic_that_is_unreadable_once_is_heard() -> None:
-    """The second reply counts."""
-    ended = held(APART, CAPITALS, [DISTINCT, "hm", verdict([1, 2], "Lyon")])
-
-    assert ["c"] == ended.kept
-    assert 1 == sum(n.startswith("unreadable reply, asked once more") for n in ended.step.notes)
-    assert ended.step.events[2]["readable"]
-
-
 def test_an_agent_that_is_unreadable_keeps_its_answer() -> None:
     """Without evidence; it is asked once more, and again only when it is asked something new."""
     agents = ScriptedLLM(
@@ -445,23 +433,17 @@ def test_an_agent_that_is_unreadable_keeps_its_answer() -> None:
 
 
 def test_without_winnowing_the_critic_picks_at_once() -> None:
-    r"""The paper's \W: the answers of the clusters, a number, and its documents."""
+    """The paper's \\W: a number and its documents; else the majority; no pick where all agree."""
     ended = held(APART, CAPITALS, ["2", "2"], rounds=0)
 
     assert (["b"], "Paris", "picked at once") == (ended.kept, ended.end["answer"], ended.end["why"])
     assert (3, 2) == (len(ended.agents.prompts), len(ended.critic.prompts))
 
-
-def test_where_the_critic_picks_none_the_majority_stands() -> None:
-    """Never the first answer for want of a number."""
     ended = held(APART, {"a": "Rome", "b": "Paris", "c": "Paris"}, [*"????"], rounds=0)
 
     assert ("Paris", ["b", "c"]) == (ended.end["answer"], ended.kept)
     assert "the majority, as the critic picked none" == ended.end["why"]
 
-
-def test_what_all_agree_on_needs_no_pick() -> None:
-    """Agents that gave the answer that is picked stand together."""
     ended = held(APART, dict.fromkeys("abc", "Rome"), rounds=0)
 
     assert (["a", "b", "c"], []) == (ended.kept, ended.critic.prompts)
@@ -480,35 +462,3 @@ def test_a_critic_may_know_the_gold_answers(gold: Sequence[str], kept: list[str]
     found, _, record = run(winnow, [whole(name) for name in APART])
 
     assert (kept, why) == (found, record.events[-1]["why"])
-
-
-def test_a_span_given_twice_counts_once() -> None:
-    """The first of them stays as it is, in the order given."""
-    first, other = whole("a").scored("s", 1.0), whole("b").scored("s", 2.0)
-    critic = ScriptedLLM([DISTINCT, verdict([], "Rome")])
-    winnow = Winnow(Agent(speaker({"a": "Rome", "b": "Rome"})), Critic(critic), Plane(APART))
-    kept = winnow(QUERY, [first, other, replace(first, scores={"s": 3.0})])
-
-    assert [("a", 1.0), ("b", 2.0)] == [(s.text, s.score) for s in kept]
-
-
-def test_parts_of_one_document_are_apart() -> None:
-    """One part stands and another falls, each for its own reason."""
-    document = Document("d", "ab")
-    parts = [Segment(document, 0, 1), Segment(document, 1, 2)]
-    ended = held(APART, CAPITALS, [DISTINCT, verdict([1], "Paris")], segments=parts)
-
-    assert ["b"] == ended.kept
-    assert [("a", "agent 1's answer 'Rome' does not stand")] == [
-        (d.segment.text, d.reason) for d in ended.step.dropped
-    ]
-
-
-def test_a_note_is_one_line_whatever_a_title_says() -> None:
-    """A title cannot write another line of the story."""
-    given = [Segment.whole(Document("a", "a", "x\nround 1: incorrect: agents 2"))]
-    titled = {"x\nround 1: incorrect: agents 2: a": (0.0, 0.0)}
-    said = held(titled, CAPITALS, [verdict([], "Rome")], segments=given).step.notes
-
-    assert "agent 1 answers 'Rome' from x round 1: incorrect: agents 2" in said
-    assert [] == [line for line in said if "\n" in line]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import System
-from ragsieve.text import safe
 from ragsieve.types import Document, Segment
 from ragsieve_research.retrieve.records import RECORD
 from ragsieve_research.systems.hyde import hyde
@@ -23,7 +19,7 @@ DOCUMENTS = ["Ann sang Breeze.", "Ann Lee was born in Cork.", "Cats sleep."]
 
 
 def test_hyde_searches_by_the_question_and_a_made_up_passage() -> None:
-    """Two calls: the passage, then the answer from what it found."""
+    """Two calls: the passage, then the answer, from an index or from documents in hand."""
     index, llm = Finds(FOUND), ScriptedLLM(["Ann Lee was born\nin Cork.", "Cork"])
     result = hyde(llm, HashingEmbedder(), source=index).ask(QUESTION)
 
@@ -32,6 +28,11 @@ def test_hyde_searches_by_the_question_and_a_made_up_passage() -> None:
     assert 2 == len(llm.prompts)
     assert QUESTION == llm.prompts[0][-1].content
     assert "Ann sang Breeze." in llm.prompts[1][0].content
+
+    llm = ScriptedLLM(["Ann Lee, born in Cork, born in Cork.", "Cork"])
+    result = hyde(llm, HashingEmbedder(), k=1).ask(QUESTION, DOCUMENTS)
+
+    assert ["1"] == [s.document.id for s in result.kept]
 
 
 @pytest.mark.parametrize("reply", ["", "  \n", "<think>What is it?"])
@@ -44,16 +45,8 @@ def test_hyde_without_a_passage_searches_by_the_question(reply: str) -> None:
     assert "no passage was made up: the question as it is searches" in notes(result)
 
 
-def test_hyde_finds_documents_in_hand_that_look_like_the_passage() -> None:
-    """The passage shares "born in Cork" with the second document, the question does not."""
-    llm = ScriptedLLM(["Ann Lee, born in Cork, born in Cork.", "Cork"])
-    result = hyde(llm, HashingEmbedder(), k=1).ask(QUESTION, DOCUMENTS)
-
-    assert ["1"] == [s.document.id for s in result.kept]
-
-
 def test_rewrite_retrieve_read_searches_in_other_words() -> None:
-    """Two calls; the reader is asked the question itself."""
+    """The reader is asked the question itself; without a readable rewrite it searches, too."""
     index, llm = Finds(FOUND), ScriptedLLM(["Birthplace of the singer of Breeze?", "Cork"])
     result = rewrite_retrieve_read(llm, HashingEmbedder(), source=index).ask(QUESTION)
 
@@ -61,9 +54,6 @@ def test_rewrite_retrieve_read_searches_in_other_words() -> None:
     assert QUESTION == llm.prompts[1][-1].content
     assert "Cork" == answer(result)
 
-
-def test_rewrite_retrieve_read_searches_by_the_question_where_no_rewrite_can_be_read() -> None:
-    """Two unreadable replies, then the question itself, and the answer: three calls."""
     index, llm = Finds(FOUND), ScriptedLLM(["", "Cats sleep.", "Cork"])
     rewrite_retrieve_read(llm, HashingEmbedder(), source=index).ask(QUESTION)
 
@@ -72,7 +62,7 @@ def test_rewrite_retrieve_read_searches_by_the_question_where_no_rewrite_can_be_
 
 
 def test_iter_retgen_searches_by_each_answer_with_the_question() -> None:
-    """Three searches, an answer after each: three calls, the last one the reader's."""
+    """Three searches; fewer where an answer comes again or says nothing; one is naive RAG."""
     index, llm = Finds(FOUND), ScriptedLLM(["Ann sang\nit.", "Ann Lee of Cork.", "Cork"])
     result = iter_retgen(llm, HashingEmbedder(), source=index).ask(QUESTION)
 
@@ -80,9 +70,6 @@ def test_iter_retgen_searches_by_each_answer_with_the_question() -> None:
     assert "Cork" == answer(result)
     assert 3 == len(llm.prompts)
 
-
-def test_iter_retgen_ends_where_an_answer_comes_again() -> None:
-    """The third search would be the second: two searches, two answers and the last."""
     index, llm = Finds(FOUND), ScriptedLLM(lambda _: "Ann")
     result = iter_retgen(llm, HashingEmbedder(), source=index, iterations=9).ask(QUESTION)
 
@@ -90,17 +77,11 @@ def test_iter_retgen_ends_where_an_answer_comes_again() -> None:
     assert 3 == len(llm.prompts)
     assert "search 3 would be the last one again: it is over" in notes(result)
 
-
-def test_iter_retgen_of_a_model_that_says_nothing_searches_once() -> None:
-    """Nothing and the question is the question."""
     index = Finds(FOUND)
     iter_retgen(ScriptedLLM(lambda _: " "), HashingEmbedder(), source=index).ask(QUESTION)
 
     assert [QUESTION] == index.questions
 
-
-def test_one_iteration_is_naive_rag() -> None:
-    """One search, one answer."""
     index, llm = Finds(FOUND), ScriptedLLM(["Cork"])
     iter_retgen(llm, HashingEmbedder(), source=index, iterations=1).ask(QUESTION)
 
@@ -118,18 +99,6 @@ def test_iter_retgen_follows_its_answers_through_documents_in_hand() -> None:
 
     assert ["Ann Lee was born in Cork."] == [s.text for s in result.kept]
     assert "Cork" == answer(result)
-
-
-@pytest.mark.parametrize("make", [hyde, rewrite_retrieve_read, iter_retgen])
-@pytest.mark.parametrize("reply", ["", "\ud800 \x00", "\u202e]" * 20, "## user\nhi"])
-def test_odd_replies_lose_no_answer(make: Any, reply: str) -> None:
-    """Whatever a model says, there is an answer, and what is kept is verbatim."""
-    system: System = make(ScriptedLLM(lambda _: reply), HashingEmbedder(), k=2)
-    result = system.ask(QUESTION, [*DOCUMENTS, "\ud800 hostile [Relevant]", ""])
-
-    assert safe(reply).strip() == answer(result)
-    assert 2 == len(result.kept)
-    assert all(s.document.text[s.start : s.end] == s.text for s in result.kept)
 
 
 @pytest.mark.parametrize("in_hand", [True, False])

@@ -71,20 +71,21 @@ def ids(segments: Sequence[Segment]) -> list[str]:
     return [segment.document.id for segment in segments]
 
 
-def test_documents_in_hand_are_searched_by_every_query() -> None:
-    """Each search has its own nearest documents; the strategy says which are kept."""
+def test_documents_in_hand_go_before_the_source() -> None:
+    """Each search has its nearest ones; without them the source is asked, also to filter alone."""
     last = made("cat", "bob songs", k=1).ask(QUESTION, DOCUMENTS)
     every = made("cat", "bob songs", every=True, k=1).ask(QUESTION, DOCUMENTS)
 
     assert ["bob"] == ids(last.kept)
     assert ["cat", "bob"] == ids(every.kept)
 
-
-def test_documents_in_hand_go_before_the_source() -> None:
-    """Where a caller brings documents, the index is not asked."""
     result = made("cat", source=loses, k=1).ask(QUESTION, DOCUMENTS)
 
     assert ["cat"] == ids(result.kept)
+
+    system = made("red", source=finds)
+
+    assert system.ask(QUESTION).kept == system(QUESTION).kept
 
 
 def test_without_documents_the_source_is_asked() -> None:
@@ -101,22 +102,21 @@ def test_without_documents_the_source_is_asked() -> None:
     assert all("Asking" in why[name] for name in ("red0", "red1"))
 
 
-def test_filtering_alone_asks_the_source_too() -> None:
-    """Without an answer the spans are the same."""
-    system = made("red", source=finds)
-
-    assert system.ask(QUESTION).kept == system(QUESTION).kept
-
-
-def test_a_span_found_twice_is_kept_once() -> None:
-    """Two searches that find the same keep it once, where it was first."""
+def test_a_document_found_twice_is_kept_once() -> None:
+    """Where it was first, also by another id; those that share a name are told apart."""
     result = made("red", "blue", "red", every=True, source=finds, k=1).ask(QUESTION)
 
     assert ["red0", "blue0"] == ids(result.kept)
 
+    found = {"red": ["Alpha", "Beta"], "blue": ["Beta"]}
 
-def test_documents_that_share_a_name_are_told_apart() -> None:
-    """A source that numbers what it finds anew at each search loses nothing; the same stays one."""
+    def numbers(query: Query, /) -> list[Segment]:
+        texts = found[query.text]
+        return [Segment.whole(Document(f"{len(texts)}{n}", t)) for n, t in enumerate(texts)]
+
+    result = made("red", "blue", every=True, source=numbers).ask(QUESTION)
+
+    assert ["Alpha", "Beta"] == sorted(document.text for document in result.documents)
 
     def numbers(query: Query, /) -> list[Segment]:
         texts = ["always", query.text]
@@ -185,11 +185,6 @@ def test_every_search_is_told() -> None:
     assert "searched by 'red': 2 found, 1 kept" in notes(result)
 
 
-def test_the_first_search_asks_nothing_of_the_system() -> None:
-    """The system's own source finds nothing: the stage asks in its own words."""
-    assert [] == DeferredSource(loses)(Query(QUESTION))
-
-
 def test_a_source_that_fails_later_loses_nothing_of_before() -> None:
     """Where that is said: the search that failed found nothing, and a warning says so."""
 
@@ -202,8 +197,8 @@ def test_a_source_that_fails_later_loses_nothing_of_before() -> None:
     assert any("the index is gone" in warning for warning in result.trace.warnings)
 
 
-def test_a_filter_does_not_answer() -> None:
-    """What prunes may conclude an answer of its own: the system's reader is asked all the same."""
+def test_the_system_answers_and_asks_in_its_own_words() -> None:
+    """A filter's answer does not count; the first search asks nothing of the source."""
 
     def concludes(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         return StageResult(segments, answer=Answer("not this"))
@@ -212,6 +207,8 @@ def test_a_filter_does_not_answer() -> None:
 
     assert "Ann" == answer(result)
 
+    assert [] == DeferredSource(loses)(Query(QUESTION))
+
 
 def test_passages_in_hand_are_found_in_other_words() -> None:
     """They are the question's own, by its id."""
@@ -219,19 +216,6 @@ def test_passages_in_hand_are_found_in_other_words() -> None:
     result = made("a made up passage", source=passages).ask(Query(QUESTION, "7"))
 
     assert ["d"] == ids(result.kept)
-
-
-def test_the_same_document_by_another_id_is_one() -> None:
-    """A source may number what it finds anew each search."""
-    found = {"red": ["Alpha", "Beta"], "blue": ["Beta"]}
-
-    def numbers(query: Query, /) -> list[Segment]:
-        texts = found[query.text]
-        return [Segment.whole(Document(f"{len(texts)}{n}", t)) for n, t in enumerate(texts)]
-
-    result = made("red", "blue", every=True, source=numbers).ask(QUESTION)
-
-    assert ["Alpha", "Beta"] == sorted(document.text for document in result.documents)
 
 
 def test_a_record_is_not_crowded_out_by_many_chunks() -> None:

@@ -35,22 +35,16 @@ def test_documents_are_ranked_and_their_sentences_pruned() -> None:
     assert 0.75 == result.answerable
 
 
-def test_only_the_best_documents_stay() -> None:
-    """One of three, though another one's sentence passes the threshold."""
+def test_options_say_what_stays() -> None:
+    """So many documents, by another model's rank; or the most probable sentence."""
     result = provence(LLM, OverlapPruner(), k=1, min_score=0.25)(QUESTION, TEXTS)
 
     assert {"Who sang?", "He sang summer breeze."} == {s.text for s in result.kept}
 
-
-def test_another_model_may_rank() -> None:
-    """The sentences are the pruner's all the same."""
     system = provence(LLM, OverlapPruner(), reranker=Rain(), min_score=0.25)
 
     assert "He sang." == system(QUESTION, TEXTS).kept[0].text
 
-
-def test_some_sentences_may_be_kept_anyway() -> None:
-    """Where none reaches the threshold, the most probable one."""
     result = provence(LLM, OverlapPruner(), min_score=1, min_keep=1)(QUESTION, TEXTS)
 
     assert ["He sang summer breeze."] == [s.text for s in result.kept]

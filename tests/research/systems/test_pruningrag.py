@@ -54,8 +54,8 @@ def test_each_source_is_pruned_by_itself() -> None:
     assert all(s.document.text[s.start : s.end] == s.text for s in result.kept)
 
 
-def test_records_of_an_api_stay_whole_and_are_at_most_k() -> None:
-    """They are facts already, longer than a window; the best k of them stay."""
+def test_records_stay_whole_and_go_before_windows() -> None:
+    """They are facts already; the best k stay, and a budget takes the best of both."""
     other = "It has one writer."
     api = Named("api", "", finds(other, FACT, other * 2, **{RECORD: {"year": 1972}}))
     result = system(k=2, source=Routed((Named("web", "", finds(*PAGES)), api))).ask(QUESTION)
@@ -64,9 +64,6 @@ def test_records_of_an_api_stay_whole_and_are_at_most_k() -> None:
     assert 4 == len(result.kept)
     assert all("cosine" in segment.scores for segment in result.kept)
 
-
-def test_a_budget_takes_the_best_of_records_and_pages() -> None:
-    """A record that answers goes before a window that does not."""
     told = "Seals sang Summer Breeze in 1972."
     api = Named("api", "", finds(told, **{RECORD: {}}))
     made = system(source=Routed((Named("web", "", finds("It rained.")), api)), max_tokens=9)

@@ -26,11 +26,30 @@ class Backwards:
 
 
 def test_another_model_may_order() -> None:
-    """The generator only answers."""
+    """Prompted, a list ranker as it is, or of vectors, which an LLM is not.
+
+    Nothing is loaded early.
+    """
     llm, ranker = ScriptedLLM(["Ann"]), ScriptedLLM(["[2]"], identity="ranker")
     result = rankgpt(llm, ranker=ranker, k=1).ask(QUESTION, DOCUMENTS)
 
     assert ("Ann sang it.", 1, 1) == (result.text, len(llm.prompts), len(ranker.prompts))
+
+    result = pe_rank(ScriptedLLM([]), ranker=Backwards(), k=2)(QUESTION, DOCUMENTS)
+
+    assert "Bob sang.\n\nAnn sang it." == result.text
+
+    llm = ScriptedLLM([])
+
+    assert "Bob sang." == rankgpt(llm, ranker=Backwards(), k=1)(QUESTION, DOCUMENTS).text
+    assert [] == llm.prompts
+
+    with pytest.raises(InputError, match="ranker must be a model that orders lists, got Scripted"):
+        pe_rank(ScriptedLLM([]), ranker=ScriptedLLM([]))  # type: ignore[arg-type]
+
+    pytest.importorskip("torch")
+
+    assert () == pe_rank(ScriptedLLM([]))(QUESTION, []).kept
 
 
 def test_an_unreadable_order_keeps_the_retrievers() -> None:
@@ -39,31 +58,3 @@ def test_an_unreadable_order_keeps_the_retrievers() -> None:
 
     assert "It rained.\n\nAnn sang it." == result.text
     assert [2, 0] == [record.unreadable for record in result.trace.steps]
-
-
-def test_a_model_of_vectors_orders_alike() -> None:
-    """PE-Rank is the same with a ranker of its own."""
-    result = pe_rank(ScriptedLLM([]), ranker=Backwards(), k=2)(QUESTION, DOCUMENTS)
-
-    assert "Bob sang.\n\nAnn sang it." == result.text
-
-
-def test_a_list_ranker_orders_as_it_is() -> None:
-    """It is not prompted."""
-    llm = ScriptedLLM([])
-
-    assert "Bob sang." == rankgpt(llm, ranker=Backwards(), k=1)(QUESTION, DOCUMENTS).text
-    assert [] == llm.prompts
-
-
-def test_an_llm_is_no_model_of_vectors() -> None:
-    """The error names the option."""
-    with pytest.raises(InputError, match="ranker must be a model that orders lists, got Scripted"):
-        pe_rank(ScriptedLLM([]), ranker=ScriptedLLM([]))  # type: ignore[arg-type]
-
-
-def test_published_weights_are_not_loaded_before_they_are_needed() -> None:
-    """Nothing to order, nothing to load."""
-    pytest.importorskip("torch")
-
-    assert () == pe_rank(ScriptedLLM([]))(QUESTION, []).kept

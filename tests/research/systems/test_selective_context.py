@@ -26,20 +26,17 @@ def kept(*, documents: list[str] | None = None, **options: Any) -> list[str]:
 
 
 def test_sentences_below_the_percentile_go() -> None:
-    """27 letters to 10; their means are 27/8 and 10/5."""
+    """27 letters to 10: means 27/8 and 10/5; 0 keeps all, 100 the best.
+
+    A budget the best joined.
+    """
     for per in ("sum", "mean"):
         assert ["The duo Seals and Crofts sang it."] == kept(unit="sentence", percent=60, per=per)
 
-
-def test_percentile_0_keeps_all_and_100_the_best() -> None:
-    """Also where nothing can be told apart."""
     assert [TEXT] == kept(unit="token", percent=0)
     assert ["Crofts"] == kept(unit="token", percent=100)
     assert ["a a a"] == kept(unit="token", percent=100, documents=["a a a"])
 
-
-def test_the_budget_holds() -> None:
-    """Of the joined spans those stay that hold the most surprising word."""
     for most in range(8):
         result = selective_context(llm(), unit="token", max_tokens=most)(QUESTION, [TEXT, "", TEXT])
 

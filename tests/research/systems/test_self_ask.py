@@ -96,8 +96,8 @@ def test_what_stands_below_the_first_line_does_not_count() -> None:
     assert ["Who sang it?"] == index.questions
 
 
-def test_endless_follow_ups_end_after_five() -> None:
-    """Five are asked and answered; the sixth is not, and the final answer is asked for: 12."""
+def test_what_comes_again_or_without_end_is_not_asked() -> None:
+    """Five follow-ups, whatever their case; then the final answer is asked for."""
     follow_ups = [f"Follow up: Who is {n}?" for n in range(6)]
     replies = [reply for ask in follow_ups[:5] for reply in (ask, "x")]
     result, index, llm = asked(*replies, follow_ups[5], "So the final answer is: Cork")
@@ -108,9 +108,6 @@ def test_endless_follow_ups_end_after_five() -> None:
     assert "No more follow up questions." in llm.prompts[-1][-1].content
     assert "follow-up 'Who is 5?' is not asked: no more are allowed" in notes(result)
 
-
-def test_a_question_that_comes_again_is_not_asked_again() -> None:
-    """In whatever case: the final answer is asked for at once."""
     result, index, _ = asked(
         "Follow up: Who sang it?",
         "Ann",
@@ -123,17 +120,14 @@ def test_a_question_that_comes_again_is_not_asked_again() -> None:
     assert "Ann" == answer(result)
 
 
-def test_an_unreadable_reply_is_asked_for_once_more() -> None:
-    """The second one counts."""
+def test_unreadable_replies_leave_it_to_the_reader() -> None:
+    """The second counts; a follow-up as long as a page is none; what was found is read."""
     result, _, llm = asked("Let me think.", "So the final answer is: Cork")
 
     assert "Cork" == answer(result)
     assert 2 == len(llm.prompts)
     assert 1 == sum(record.unreadable for record in result.trace.steps)
 
-
-def test_two_unreadable_replies_leave_it_to_the_reader() -> None:
-    """The question itself is searched, and the reader answers from what that finds."""
     result, index, llm = asked("", "I cannot say.", "Cork")
 
     assert [QUESTION] == index.questions
@@ -142,18 +136,12 @@ def test_two_unreadable_replies_leave_it_to_the_reader() -> None:
         result
     )
 
-
-def test_an_unreadable_end_leaves_it_to_the_reader() -> None:
-    """What was found for the follow-up is read; nothing more is searched."""
     result, index, _ = asked("Follow up: Who sang it?", "Ann", "", "?", "Ann Lee")
 
     assert ["Who sang it?"] == index.questions
     assert ["d1"] == [s.document.id for s in result.kept]
     assert "Ann Lee" == answer(result)
 
-
-def test_a_follow_up_as_long_as_a_page_is_unreadable() -> None:
-    """A question has at most 300 characters."""
     _, index, _ = asked(f"Follow up: {'x' * 301}", f"Follow up: {'x' * 300}", "Ann", "", "", "Ann")
 
     assert ["x" * 300] == index.questions

@@ -180,17 +180,13 @@ def test_the_beam_keeps_the_best_beginnings() -> None:
     assert [B] == [s.text for s in result.kept]
 
 
-def test_a_finished_beginning_stays_while_it_is_best() -> None:
-    """C ends after one segment; the mean, not the sum, compares it with longer ones."""
+def test_an_answer_ends() -> None:
+    """At its depth, where it says the same again, and where a finished beginning is best."""
     marks = LONG | {C: Marks(1.0, says={"": "C one."})}
     result = asked(scripted(marks))
 
     assert ["C one.", "C one."] == [level[0][0] for level in levels(result)]
     assert "C one." == answer(result)
-
-
-def test_an_endless_answer_ends_at_its_depth() -> None:
-    """A model that always has one more new sentence is stopped."""
 
     class Endless(Reflecting):
         def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
@@ -201,9 +197,6 @@ def test_an_endless_answer_ends_at_its_depth() -> None:
     assert 3 == len(levels(result))
     assert 3 == answer(result).count("Sentence")
 
-
-def test_a_segment_that_says_the_same_again_ends_the_answer() -> None:
-    """A model that repeats itself is not asked seven times."""
     marks = {A: Marks(says={"": "Ann did. And", "Ann did.": "ANN did. And"})}
     result = asked(scripted(marks), [A])
 
@@ -240,16 +233,13 @@ def test_what_has_been_said_is_searched_too() -> None:
     assert "Ann did. She is old." == answer(result)
 
 
-def test_a_search_that_finds_nothing_goes_on_without() -> None:
-    """The segment is written from no passage."""
+def test_what_finds_or_writes_nothing_goes_on() -> None:
+    """From no passage, or by the reader; the trace says so."""
     marks = {"": Marks(says={"": "Someone did."})}
     system = self_rag(scripted(marks), HashingEmbedder(), source=lambda _: [])
 
     assert "Someone did." == answer(system.ask(QUESTION))
 
-
-def test_a_model_that_writes_nothing_leaves_it_to_the_reader() -> None:
-    """The reader answers from what was found, and the trace says so."""
     result = asked(scripted({A: Marks()}), [A])
 
     assert "the reader" == answer(result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
@@ -45,16 +45,20 @@ def test_an_empty_text_keeps_nothing(reply: str) -> None:
     assert ["writer: read, but it wrote nothing"] * 2 == [d.reason for d in record.dropped]
 
 
-def test_parents_are_explained() -> None:
-    """What a text was written from is gone, and the trace says where to."""
+def test_parents_are_explained_and_texts_are_safe() -> None:
+    """The trace says where to they went; control characters could hide text."""
     with Trace().recording(), step("Write", GIVEN) as record:
         record.after = tuple(Write(writing(SUMMARY), "summarise")(QUERY, GIVEN))
 
     assert ["writer: read for what it wrote"] * 2 == [d.reason for d in record.dropped]
 
+    made = written("a\x00b\ud800c", by="writer", parents=GIVEN)
 
-def test_nothing_in_nothing_out() -> None:
-    """Without a segment, or with empty ones only, the model is not asked."""
+    assert ["a\ufffdb\ufffdc"] == [s.text for s in made]
+
+
+def test_nothing_grows_or_is_written_from_nothing() -> None:
+    """Seven tokens were read, so a longer reply ends after seven, or max_tokens."""
     llm = writing(SUMMARY)
     write = Write(llm, "summarise")
 
@@ -62,19 +66,20 @@ def test_nothing_in_nothing_out() -> None:
     assert [] == write(QUERY, [Segment.whole(Document("empty", ""))])
     assert [] == llm.prompts
 
-
-def test_nothing_grows() -> None:
-    """Seven tokens were read, so a longer reply ends after seven."""
     made = Write(writing("one two three four five six seven eight"), "recomp")(QUERY, GIVEN[:1])
 
     assert ["one two three four five six seven"] == [s.text for s in made]
 
-
-def test_no_more_is_written_than_asked_for() -> None:
-    """``max_tokens`` holds where less would be allowed than was read."""
     made = Write(writing(SUMMARY), "recomp", max_tokens=3)(QUERY, GIVEN)
 
     assert ["Seals and Crofts"] == [s.text for s in made]
+
+    llm = ScriptedLLM(lambda _: SUMMARY, context=64 + 32 + 16)
+    made = Write(llm, "recomp", max_tokens=8)(
+        QUERY, [Segment.whole(Document("long", "word " * 99))]
+    )
+
+    assert [] == made
 
 
 def test_what_does_not_fit_the_context_is_no_parent() -> None:
@@ -95,39 +100,19 @@ def test_what_does_not_fit_the_context_is_no_parent() -> None:
     ] == [d.reason for d in record.dropped]
 
 
-def test_where_nothing_fits_nothing_is_written() -> None:
-    """A model that has read no document would answer by itself: its reply does not count."""
-    llm = ScriptedLLM(lambda _: SUMMARY, context=64 + 32 + 16)
-    made = Write(llm, "recomp", max_tokens=8)(
-        QUERY, [Segment.whole(Document("long", "word " * 99))]
-    )
-
-    assert [] == made
-
-
-def test_ids_stay_unique() -> None:
-    """A document may be called as the text would be."""
+def test_texts_have_ids_of_their_own() -> None:
+    """Also of two from the same parents, or where a document is called so."""
     given = [Segment.whole(Document(name, "Seals sang.")) for name in ("summary", "summary#2")]
     made = Write(writing("Seals."), "recomp", name="summary")(QUERY, given)
 
     assert ["summary#3"] == [s.document.id for s in made]
 
-
-def test_texts_of_one_question_are_told_apart() -> None:
-    """A second text from the same parents takes another id where it is told of the first."""
     first = written("One.", by="writer", parents=GIVEN)
     second = written("Two.", by="writer", parents=GIVEN, beside=first)
 
     assert [("written", "One."), ("written#2", "Two.")] == [
         (s.document.id, s.text) for s in (*first, *second)
     ]
-
-
-def test_a_text_holds_nothing_unsafe() -> None:
-    """Control characters and lone surrogates could hide text or end it early."""
-    made = written("a\x00b\ud800c", by="writer", parents=GIVEN)
-
-    assert ["a\ufffdb\ufffdc"] == [s.text for s in made]
 
 
 def test_what_was_written_is_kept_and_its_parents_are_not() -> None:
@@ -157,9 +142,3 @@ def test_a_model_that_fails_is_skipped_where_asked() -> None:
     with pytest.raises(ModelError, match="the script has 0 replies"):
         system(QUERY, TEXTS)
     assert tuple(TEXTS) == tuple(s.text for s in system.lenient()(QUERY, TEXTS).kept)
-
-
-def test_options_are_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
-        Write(writing(""), "recomp", max_tokens=0)

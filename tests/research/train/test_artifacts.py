@@ -33,7 +33,7 @@ def make(folder: Path, *names: str) -> None:
 
 
 def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    """A start that is ended while it writes leaves nothing that the next could stumble over."""
+    """What a start that ended left stops none; the same way has the same place."""
     folder = tmp_path / "made"
     with pytest.raises(KeyboardInterrupt), written(folder) as fresh:
         (fresh / "weights").write_text("half")
@@ -41,6 +41,9 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     check_free(folder, "model")
 
     assert not folder.exists()
+
+    assert Run([], tmp_path).adapter("a", 1) == Run([], tmp_path).adapter("a", 1)
+    assert Run([], tmp_path).adapter("a", 1) != Run([], tmp_path).adapter("a", 2)
 
 
 def test_a_damaged_recipe_is_that_of_no_training(
@@ -109,12 +112,6 @@ def test_labels_of_an_earlier_start_stay(tmp_path: Path) -> None:
     assert 2 == len((tmp_path / "validation.said.jsonl").read_text().splitlines())
     with pytest.raises(InputError):
         run.label("said", process, by="y")
-
-
-def test_what_is_learned_in_another_way_lies_elsewhere(tmp_path: Path) -> None:
-    """The same way, the same place."""
-    assert Run([], tmp_path).adapter("a", 1) == Run([], tmp_path).adapter("a", 1)
-    assert Run([], tmp_path).adapter("a", 1) != Run([], tmp_path).adapter("a", 2)
 
 
 def test_a_card_says_what_a_model_is(tmp_path: Path) -> None:

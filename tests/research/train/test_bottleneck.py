@@ -14,8 +14,6 @@ from ragsieve_research.train.bottleneck import Candidate, Candidates, figures
 from ragsieve_research.train.examples import TrainingExample
 from tests.tiny import Likelihoods
 
-WORDS = ["seals", "sang", "rain", "snow", "fell", "who", ".", "?", "NONE"]
-
 
 def example(
     question: str = "who sang ?", *answers: str, texts: Sequence[str] = ()
@@ -53,22 +51,16 @@ def test_candidates_are_rated_best_first() -> None:
     ] == [(one.text, pytest.approx(one.score)) for one in found]
 
 
-def test_nothing_is_written_as_a_word() -> None:
-    """An LLM cannot reply with nothing."""
+def test_the_filter_is_asked_as_the_system_asks() -> None:
+    """The same prompt; nothing is written as a word; what does not fit has no candidates."""
     assert "NONE" == Candidate("", 0.0).reply
     assert "x" == Candidate("x", 0.0).reply
 
-
-def test_the_filter_is_asked_as_the_system_asks() -> None:
-    """The same prompt."""
     llm = ScriptedLLM(["NONE"])
     bottleneck(llm)("who sang ?", ["seals sang . rain fell .", "snow fell ."])
 
     assert llm.prompts == [rate().prompt(example())]
 
-
-def test_what_does_not_fit_has_no_candidates() -> None:
-    """A question without any is left out."""
     small = Candidates(Likelihoods(nats, context=100), ScriptedLLM(["NONE"] * 2))
     long = Example(Query("who sang ?"), (Document("d", "seals " * 300),), ("seals",))
 

@@ -23,16 +23,13 @@ def read(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
     return list(records([datasets.load(path)]))
 
 
-def test_marked_spans_are_the_evidence(tmp_path: Path) -> None:
-    """Also where a question has none in any document, which nobody can answer."""
+def test_spans_or_sentences_are_the_evidence(tmp_path: Path) -> None:
+    """Marked, supporting, or with the answer; without any a question is left out."""
     rows = [[[17, 31]], []]
     found = read(tmp_path, *({"documents": [{"text": TEXT, "evidence": spans}]} for spans in rows))
 
     assert rows == [record["documents"][0]["evidence"] for record in found]
 
-
-def test_supporting_sentences_are_the_evidence(tmp_path: Path) -> None:
-    """As the named data sets have them; a document that is not needed has none."""
     needed = {"text": TEXT, "is_positive": True, "supporting_sentences": ["Seals sang it."]}
     answered = {"text": TEXT, "is_positive": True}
     other = {"text": "Rome.", "is_positive": False}
@@ -42,9 +39,6 @@ def test_supporting_sentences_are_the_evidence(tmp_path: Path) -> None:
     expected = [[[17, 31]], [[10, 15]], []]
     assert expected == [document["evidence"] for document in found["documents"]]
 
-
-def test_an_answer_in_a_text_is_evidence_where_nothing_is_marked(tmp_path: Path) -> None:
-    """A question without either is left out: yes and no stand nowhere."""
     documents = [{"text": TEXT}]
     given = [["seals"], ["yes"], ["paris"], []]
     found = read(tmp_path, *({"answers": some, "documents": documents} for some in given))

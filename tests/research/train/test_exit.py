@@ -51,31 +51,22 @@ def asked(given: TrainingExample) -> list[tuple[str, str]]:
 
 
 def test_a_clue_comes_with_one_that_is_none() -> None:
-    """Yes of the one, No of some other."""
+    """Chance is the question's own; others come from both kinds of documents where there are."""
     (good, yes), (bad, no) = asked(SONG)
 
     assert ("Seals sang.", "Yes", "No") == (good, yes, no)
     assert bad in {"He ran.", "He sang.", "He slept."}
 
-
-def test_others_come_from_both_kinds_of_documents() -> None:
-    """Two clues bring one sentence of a clue's document and one of another document."""
     given = example("Seals sang. He ran. Seals slept.", "He sat. He left. He ate.")
     found = asked(given)
 
     assert {"Yes": CLUES, "No": CLUES} == Counter(reply for _, reply in found)
     assert {"He ran."} < {text for text, reply in found if reply == "No"}
 
-
-def test_without_another_document_all_come_from_the_clues() -> None:
-    """There are as many as there are clues, where there are so many."""
     found = asked(example("Seals sang. Seals ran. He slept. He left."))
 
     assert {"He slept.", "He left."} == {text for text, reply in found if reply == "No"}
 
-
-def test_a_question_asks_the_same_again() -> None:
-    """Chance is the question's own."""
     assert asked(SONG) == asked(SONG)
 
 

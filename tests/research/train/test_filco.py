@@ -16,7 +16,7 @@ LESSON = TrainingExample(Query("Who sang?", "own:q"), ("Seals",), SENTENCES, {})
 
 
 def test_the_target_is_what_an_extractor_reads_back() -> None:
-    """Of two sentences with the answer the first; its line names it when it is written."""
+    """Of two sentences the first; the measure chooses; nothing is a target, too."""
     taught = silver(LESSON, "strinc", LLM)
     [sample] = samples(taught, Extract(ScriptedLLM([]), mode="write"))
     named = Extract(ScriptedLLM([sample.target]), mode="write")(LESSON.query, SENTENCES)
@@ -24,14 +24,8 @@ def test_the_target_is_what_an_extractor_reads_back() -> None:
     assert "Sentence 1: Seals sang it." == sample.target
     assert [SENTENCES[1]] == named
 
-
-def test_the_measure_chooses() -> None:
-    """The answer is half of the words of the third, a third of those of the second."""
     assert (2,) == silver(LESSON, "lexical", LLM).clues
 
-
-def test_where_nothing_has_an_answer_nothing_is_to_be_written() -> None:
-    """That is a target, too."""
     bare = TrainingExample(LESSON.query, ("Crofts",), SENTENCES, {})
     taught = silver(bare, "strinc", LLM)
 

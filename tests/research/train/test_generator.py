@@ -43,22 +43,16 @@ def names(found: Example) -> list[str]:
     return [document.id for document in found.documents]
 
 
-def test_relevant_are_the_first_that_were_retrieved() -> None:
-    """Whatever stands in them."""
+def test_relevant_and_irrelevant_are_the_first() -> None:
+    """Of the question, or of another that hold no answer, in text or title; else none."""
     plan = GeneratorPlan(documents=2)
 
     assert ["a0", "a1"] == names(chosen(OWN, [OWN, OTHER], plan))
 
-
-def test_irrelevant_are_the_first_of_another_question_that_hold_no_answer() -> None:
-    """The first of them has the word."""
     plan = GeneratorPlan(context="irrelevant", documents=2)
 
     assert ["b1", "b2"] == names(chosen(OWN, [OWN, OTHER], plan))
 
-
-def test_an_answer_in_a_title_is_an_answer() -> None:
-    """The generator reads it: such a document is neither irrelevant nor uninformative."""
     other = example("b", "They bark.", "Fog fell.")
     named = replace(
         other, documents=(replace(other.documents[0], title="Seals"), other.documents[1])

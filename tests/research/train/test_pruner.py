@@ -68,8 +68,8 @@ def tokenizer(encoder: Path) -> WindowTokenizer:
     return WindowTokenizer.read(encoder / "tokenizer.json")
 
 
-def test_marked_spans_are_evidence_and_repeats_are_ignored() -> None:
-    """A sentence that only repeats the answer is neither one nor none; all else is none."""
+def test_evidence_is_marked_or_holds_the_answer() -> None:
+    """Repeats are ignored; an unanswerable question has none, a rival answers nothing."""
     sentences = ["Seals and Crofts sang it.", "It rained.", "The old Seals hum."]
 
     assert [
@@ -77,46 +77,30 @@ def test_marked_spans_are_evidence_and_repeats_are_ignored() -> None:
         (Passage("", ["Cheese is made of milk."]), [0.0]),
     ] == [*labelled(MARKED)]
 
-
-def test_without_marks_sentences_with_an_answer_are_evidence() -> None:
-    """Yes and no are in too many sentences to say so; a text of blanks is no passage."""
     assert [[1.0, 0.0, 1.0], [0.0]] == [labels for _, labels in labelled(FOUND)]
 
-
-def test_an_unanswerable_question_has_no_evidence() -> None:
-    """Its documents teach what does not answer."""
     record = {"question": "Who?", "answers": [], "documents": [{"text": SONG, "evidence": []}]}
 
     assert [[0.0, 0.0, 0.0]] == [labels for _, labels in labelled(record)]
 
-
-def test_a_rival_answers_nothing_even_where_it_names_the_answer() -> None:
-    """A passage that tells the same of something else teaches what is no evidence."""
     rival = {"text": "Ada sang it.", "evidence": [], "rival": True}
     record = {"question": "Who sang it?", "answers": ["Ada"], "documents": [rival]}
 
     assert [[0.0]] == [labels for _, labels in labelled(record)]
 
 
-def test_without_a_seed_all_is_read_as_it_stands(tokenizer: WindowTokenizer) -> None:
-    """Every document, in order, spans numbered through the windows."""
+def test_a_step_reads_some_windows_by_seed_and_turn(tokenizer: WindowTokenizer) -> None:
+    """Evidence is among them; without a seed all is read as it stands."""
     sample = Samples(tokenizer, seed=None).of(MARKED)
 
     assert [1.0, 0.0, -1.0, 0.0] == sample.labels
     assert [1.0, 0.0] == sample.holds
     assert [[0, 1, 2], [3]] == [[span.sentence for span in w.spans] for w in sample.windows]
 
-
-def test_a_step_reads_some_windows_with_the_evidence_among_them(tokenizer: WindowTokenizer) -> None:
-    """Of seven documents as many as a step has room for; the one that answers is never left out."""
     samples = [Samples(tokenizer).of(MANY, turn) for turn in range(20)]
 
     assert {WINDOWS} == {len(sample.windows) for sample in samples}
     assert all(1.0 in sample.labels and 1.0 in sample.holds for sample in samples)
-
-
-def test_chance_follows_seed_and_turn(tokenizer: WindowTokenizer) -> None:
-    """The same turn gives the same windows; another one, or another seed, gives others."""
 
     def drawn(seed: int, turns: Sequence[int]) -> list[PrunerSample]:
         return [Samples(tokenizer, seed=seed).of(MANY, turn) for turn in turns]
@@ -135,23 +119,17 @@ def test_questions_are_reworded_without_losing_words() -> None:
     assert "Who sang it?" == reworded("Who sang it?", None)
 
 
-def test_loss_of_one_clue_and_one_other() -> None:
-    """All logits 0: ln 2 of both labels, ln 2 of one against the other, a fourth of the passage."""
+def test_losses_by_hand() -> None:
+    """One clue and one other, an unanswerable question, and what is ignored."""
     zero = torch.zeros(2)
     found = loss(zero, torch.tensor([1.0, 0.0]), zero[:1], torch.tensor([1.0]))
 
     assert pytest.approx(2.25 * math.log(2)) == found.item()
 
-
-def test_loss_of_an_unanswerable_question() -> None:
-    """A logit of ln 3 costs ln 4, counted half; the passage's 0 costs ln 2, a fourth of it."""
     found = loss(torch.tensor([math.log(3)]), torch.zeros(1), torch.zeros(1), torch.tensor([0.0]))
 
     assert pytest.approx(0.5 * math.log(4) + 0.25 * math.log(2)) == found.item()
 
-
-def test_what_is_ignored_changes_no_loss() -> None:
-    """Neither a sentence nor a passage of which nobody knows."""
     sentences, labels = torch.tensor([0.3, -0.2, 5.0]), torch.tensor([1.0, 0.0, -1.0])
     passages, holds = torch.tensor([0.1, 7.0]), torch.tensor([1.0, -1.0])
     found = loss(sentences, labels, passages, holds)

@@ -102,8 +102,8 @@ def taught(right: Sequence[Sequence[int]], vectors: Sequence[Sequence[float]]) -
     return RouterLabels(queries, np.array(right, bool), np.array(vectors, np.float32))
 
 
-def test_a_question_that_none_answers_gets_the_best_source_nearby() -> None:
-    """Of its 20 nearest: 12 on b and 8 on a; the 30 far away, all on a, do not count."""
+def test_what_none_answers_learns_from_the_nearest() -> None:
+    """12 of 20 on b; not from itself; a tie goes to the best of all."""
     near, far = [[1.0, 0.0]], [[0.0, 1.0]]
     right = [[0, 0], *[[0, 1]] * 12, *[[1, 0]] * 8, *[[1, 0]] * 30]
     found = taught(right, near * 21 + far * 30).helps()
@@ -111,17 +111,11 @@ def test_a_question_that_none_answers_gets_the_best_source_nearby() -> None:
     assert [False, True] == found[0].tolist()
     assert right[1:] == found[1:].astype(int).tolist()
 
-
-def test_the_question_itself_does_not_count_among_the_nearest() -> None:
-    """Of 21 equal ones, the other 20 say 1 of 20 for b; with itself and without the last, none."""
     right = [[0, 0], *[[0, 0]] * 19, [0, 1]]
     found = taught(right, [[1.0, 0.0]] * 21).helps()
 
     assert [False, True] == found[0].tolist()
 
-
-def test_a_tie_nearby_goes_to_the_best_of_all() -> None:
-    """Nobody nearby was right; b was right most often overall. Without any, the first."""
     right = [*[[0, 0]] * 21, [1, 0], [0, 1], [0, 1]]
     vectors = [[1.0, 0.0]] * 21 + [[0.0, 1.0]] * 3
 

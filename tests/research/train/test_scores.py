@@ -22,20 +22,23 @@ def question(scores: list[float], grades: list[float]) -> ScoredSegments:
     return ScoredSegments(np.array(grades), {"s": np.array(scores)}, {}, {})
 
 
-def test_a_logistic_curve_finds_the_odds() -> None:
-    """A share of 1/4 at 10 and of 3/4 at 20: log-odds -ln 3 and ln 3, up to the prior."""
+def test_a_curve_finds_the_odds() -> None:
+    """1/4 at 10 and 3/4 at 20: log-odds -ln 3 and ln 3, up to the prior; a falling one is level."""
     scores = np.repeat([10.0, 20.0], 400)
     helps = np.tile([1.0, 0, 0, 0], 100), np.tile([0.0, 1, 1, 1], 100)
     curve = fit(scores, np.concatenate(helps))
 
     assert pytest.approx([0.25, 0.75], abs=0.003) == curve(np.array([10.0, 20.0]))
 
-
-def test_a_score_against_the_labels_becomes_their_share() -> None:
-    """A level curve is the best of those that do not fall."""
     curve = fit(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 0.0, 0.0, 0.0]))
 
     assert pytest.approx([0.25] * 3) == curve(np.array([-9.0, 2.5, 9.0]))
+
+    some = [question([0.9, 0.8, 0.1], [0, 0, 1])]
+    made = calibrate(some, some, "s")
+
+    assert made.level
+    assert 0.5 == made.after.auc
 
 
 @given(st.lists(st.tuples(st.floats(-50, 50, width=32), st.booleans()), min_size=2, max_size=30))
@@ -46,10 +49,23 @@ def test_any_labels_of_both_kinds_make_a_curve(pairs: list[tuple[float, bool]]) 
         assert isinstance(fit(scores, helps), Logistic)
 
 
-def test_labels_of_one_kind_fit_no_curve() -> None:
-    """The error says how many."""
+def test_what_cannot_be_fitted_is_told() -> None:
+    """Labels of one kind, too few questions, a score that is no probability."""
     with pytest.raises(InputError, match="segments that help and others, got 2 of one kind"):
         fit(np.array([0.1, 0.2]), np.zeros(2))
+
+    some = [question([3.0, 12.0], [0, 1])]
+    made = calibrate(some, some, "s")
+
+    assert made.before is None
+    assert made.after.brier < made.base.brier
+
+    some = [question([0.1, 0.2], [0, 1])]
+
+    with pytest.raises(InputError, match="fitted to at least one question"):
+        calibrate([], some, "s")
+    with pytest.raises(InputError, match="measured on at least one question"):
+        calibrate(some, [], "s")
 
 
 def test_probabilities_are_judged_as_scikit_learn_does() -> None:
@@ -85,34 +101,6 @@ def test_a_curve_makes_a_score_a_probability_and_keeps_the_order() -> None:
     assert pytest.approx(0.25 * 0.75, abs=1e-4) == made.after.brier
     assert made.before.auc == made.after.auc
     assert not made.level
-
-
-def test_a_curve_that_says_the_same_of_all_is_level() -> None:
-    """As of a score that falls where segments help: none tells them from the others any more."""
-    some = [question([0.9, 0.8, 0.1], [0, 0, 1])]
-    made = calibrate(some, some, "s")
-
-    assert made.level
-    assert 0.5 == made.after.auc
-
-
-def test_a_score_that_is_no_probability_has_no_figures() -> None:
-    """Its curve has."""
-    some = [question([3.0, 12.0], [0, 1])]
-    made = calibrate(some, some, "s")
-
-    assert made.before is None
-    assert made.after.brier < made.base.brier
-
-
-def test_a_curve_needs_questions_to_fit_and_to_measure() -> None:
-    """Each its own error."""
-    some = [question([0.1, 0.2], [0, 1])]
-
-    with pytest.raises(InputError, match="fitted to at least one question"):
-        calibrate([], some, "s")
-    with pytest.raises(InputError, match="measured on at least one question"):
-        calibrate(some, [], "s")
 
 
 def test_a_curve_is_written_with_what_made_it(tmp_path: Path) -> None:

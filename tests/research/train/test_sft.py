@@ -196,14 +196,11 @@ def test_the_best_look_at_validation_is_kept(tmp_path: Path, causal: Transformer
     assert loss == pytest.approx(min(looks), rel=1e-3)
 
 
-def test_what_does_not_fit_is_left_out(tmp_path: Path, causal: Transformers) -> None:
-    """The context holds 64 tokens; of one sample of 70 none is left."""
+def test_what_does_not_fit_or_run_here_is_left_out(tmp_path: Path, causal: Transformers) -> None:
+    """Samples over the context; a server cannot be tuned."""
     long = [PromptSample((Message("user", "a " * 70),), "1")]
     with pytest.raises(InputError, match="prompt with its reply in 64 tokens, got 0 of 1"):
         tune(tmp_path, long, SAMPLES, llm=causal, tuning=FAST, about={})
 
-
-def test_a_server_cannot_be_tuned() -> None:
-    """The error says what can."""
     with pytest.raises(InputError, match=r"llm must be a local one, .* got 'fake:echo'"):
         tunable("fake:echo")
