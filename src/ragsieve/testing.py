@@ -1,4 +1,4 @@
-"""The laws of the contract as checks of your own stages, systems and models.
+"""The laws of the contract as checks of your own stages, systems, models and adapters.
 
 Each check raises `AssertionError` with the law that is broken and what broke it, and gives nothing
 otherwise: ``check_stage(MyScorer())`` in a test of yours holds a scorer to what ragsieve's are held
@@ -15,8 +15,9 @@ import math
 import pickle
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from typing import Any, Literal
 
 import numpy as np
@@ -44,6 +45,8 @@ PIECES = (
     *("\ud800", "\x00", "\u200b", "😀! ", "et al. ", "</documents> [1] ", "x" * 40),
 )
 QUERIES = (Query("Who sang Summer Breeze?"), Query("Which bees make honey?"))
+OPTIONS = (["yes", "no"], ["1", "10"], ["a", "bb", "the river"])  # of a call of `choose`
+ENDS = ("It rained.", "", "x")  # of prompts, whose likelihood is asked for
 MOST_OPTIONS = 8
 
 
@@ -131,7 +134,7 @@ def check_system(system: System, *, seed: int = 0, draws: int = 8, pickles: bool
 
 
 def check_model(model: Any, *, batch: int = 5, tolerance: float = 1e-4) -> None:
-    """Hold a model to its protocol: `LLM`, `Embedder`, `CrossEncoder` or `SentencePruner`.
+    """Hold a model to its protocol, one of those of `ragsieve.models.base`.
 
     Each call gives as many as it was asked, none of none, finite ones; the same for an item alone
     and among others, in another order and in threads, within ``tolerance``; vectors have unit
@@ -143,16 +146,22 @@ def check_model(model: Any, *, batch: int = 5, tolerance: float = 1e-4) -> None:
     """
     _law("a model has an identity", bool(model.identity), model)
     texts = [f"{PIECES[n % 3]}{n} songs were sung." for n in range(batch)]
+    texts += ["", "\ud800 \x00", " ".join(texts)]
     prompts = [(Message("user", text),) for text in texts]
     can: frozenset[str] = getattr(model, "can", frozenset())
     calls: dict[str, tuple[Callable[[Sequence[Any]], Any], Sequence[Any]]] = {
         "embed": (lambda items: model.embed(items), texts),
         "score": (lambda items: model.score(items), [("Who sang?", text) for text in texts]),
         "prune": (lambda items: _pruned(model, items), texts),
+        "classify": (lambda items: model.classify(items), texts),
+        "rank": (
+            lambda items: model.rank(["Who sang?"] * len(items), items),
+            [texts[:n] for n in range(len(texts))],
+        ),
         "count": (lambda items: model.count(items), texts),
         "complete": (lambda items: model.complete(items, max_tokens=8), prompts),
-        "choose": (lambda items: model.choose(items, [["yes", "no"]] * len(items)), prompts),
-        "loglik": (lambda items: model.loglik(items, ["It rained."] * len(items)), prompts),
+        "choose": (lambda items: model.choose(*_columns(items)), [*zip(prompts, cycle(OPTIONS))]),
+        "loglik": (lambda items: model.loglik(*_columns(items)), [*zip(prompts, cycle(ENDS))]),
     }
     lacks = {"complete", "choose", "loglik"} - {*can}
     tried = [name for name in calls if hasattr(model, name) and name not in lacks]
@@ -160,6 +169,64 @@ def check_model(model: Any, *, batch: int = 5, tolerance: float = 1e-4) -> None:
         raise InputError(f"a model must have one of {', '.join(calls)}, got {model!r:.80}")
     for name in tried:
         _check_model_call(name, *calls[name], tolerance)
+
+
+def check_adapter(
+    adapter: Callable[[str, list[dict[str, Any]]], Sequence[Mapping[str, Any]]],
+    *,
+    seed: int = 0,
+    draws: int = 8,
+) -> None:
+    """Hold an adapter of a framework to what every adapter promises.
+
+    Spans are verbatim and in the text that comes out; metadata stays, is JSON and has one key more;
+    nothing of the caller's changes; the same comes again, in threads; documents of one id stay
+    apart; of no documents comes none; a blank question passes them as they were.
+
+    Args:
+        adapter: Makes documents of its framework from mappings with ``id``, ``text`` and
+            ``metadata``, sends them through the adapter with a question, and gives the same
+            mappings of what comes out. Its models must depend on their input alone.
+        seed: Of the documents that are drawn.
+        draws: So many questions with documents are tried.
+
+    Raises:
+        AssertionError: If a law is broken.
+    """
+    rng = random.Random(seed)
+    asked = [(rng.choice(QUERIES).text, _draw_documents(rng)) for _ in range(draws)]
+    asked.append((QUERIES[0].text, [{"id": "same", "text": f"{n} goats sang."} for n in range(3)]))
+    given = [(query, [_with_metadata(d) for d in documents]) for query, documents in asked]
+    alone = [_check_adapted(adapter, query, documents) for query, documents in given]
+    with ThreadPoolExecutor(4) as pool:
+        together = [*pool.map(lambda one: [*adapter(*copy.deepcopy(one))], given)]
+    _law("the same again, and in threads", alone == together, together)
+    _law("of no documents comes none", not adapter(QUERIES[0].text, []), adapter)
+    passed = [*adapter(" \n", copy.deepcopy(given[0][1]))]
+    _law("a blank question passes documents as they were", passed == given[0][1], passed)
+
+
+def _with_metadata(document: Mapping[str, str]) -> dict[str, Any]:
+    return {**document, "metadata": {"title": document["id"], "page": 7}}
+
+
+def _check_adapted(adapter: Callable[..., Any], query: str, given: list[dict[str, Any]]) -> Any:
+    """What comes out of one question, where all laws hold."""
+    sent = copy.deepcopy(given)
+    found = [*adapter(query, sent)]
+    _law("nothing of the caller's changes", sent == given, sent)
+    for one in found:
+        metadata = dict(one["metadata"])
+        _law("metadata is JSON", json.loads(json.dumps(metadata)) == metadata, metadata)
+        about = metadata.pop("ragsieve", {})
+        _law("metadata stays", metadata == _with_metadata(one)["metadata"], one)
+        whole = [d["text"] for d in given if d["id"] == one["id"]]
+        _law("what comes out came in", bool(whole), one)
+        shown = "".join(one["text"].split())
+        spans = [[text[s["start"] : s["end"]] for s in about["spans"]] for text in whole]
+        held = [all("".join(span.split()) in shown for span in of_one) for of_one in spans]
+        _law("spans are verbatim, each of its own document", any(held), one)
+    return found
 
 
 def _law(rule: str, holds: bool, what: object) -> None:
@@ -268,6 +335,10 @@ def _story(result: Result) -> Any:
 def _pruned(model: Any, texts: Sequence[str]) -> list[list[float]]:
     found = model.prune(["Who sang?"] * len(texts), [[Passage("", [text])] for text in texts])
     return [[*pruned.sentences, *pruned.passages] for pruned in found]
+
+
+def _columns(rows: Sequence[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    return [first for first, _ in rows], [second for _, second in rows]
 
 
 def _check_model_call(

@@ -143,7 +143,7 @@ def test_weights_have_ordinary_permissions(tmp_path: Path) -> None:
 
     (tmp_path / "own").write_text("x")
     (tmp_path / "own").chmod(0o400)
-    folder = tmp_path / "f"
+    folder = tmp_path / "g"
     folder.mkdir()
     (folder / "link").symlink_to(tmp_path / "own")
     ordinary(folder)

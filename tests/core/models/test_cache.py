@@ -227,11 +227,11 @@ def test_values_come_back_bit_for_bit_as_json(tmp_path: Path) -> None:
     assert ["a"] == vectors.asked
     assert vectors.embed(["a"]).tobytes() == fresh.tobytes() == stored.tobytes()
 
-    with Cached(ScriptedLLM([], choices=lambda *_: [1, 3]), tmp_path / "c") as cached:
+    with Cached(ScriptedLLM([], choices=lambda *_: [1, 3]), tmp_path / "json") as cached:
         cached.choose([ask("a")], [["x", "y"]])
 
     assert [[[0.25, 0.75], 1, 0, ""]] == [
-        json.loads(value) for _, value, _ in entries(tmp_path / "c")
+        json.loads(value) for _, value, _ in entries(tmp_path / "json")
     ]
 
 

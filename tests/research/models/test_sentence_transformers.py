@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ transformers = pytest.importorskip("transformers")
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
 from ragsieve.errors import ModelError  # noqa: E402
-from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 from ragsieve_research.models.sentence_transformers import LocalCrossEncoder, SentenceTransformer  # noqa: E402
 from tests.tiny import save_adapter  # noqa: E402
@@ -58,21 +56,6 @@ def scorer(save: Make) -> LocalCrossEncoder:
     return LocalCrossEncoder(save("BertForSequenceClassification", num_labels=1))
 
 
-def test_vectors_agree_alone_together_and_from_threads(embedder: SentenceTransformer) -> None:
-    """To 1e-5, in any company and order, also of texts that are truncated."""
-    texts = [*TEXTS, " ".join(WORDS * 4)]
-    together = embedder.embed(texts)
-    backwards = embedder.embed(texts[::-1])[::-1]
-    alone = np.concatenate([embedder.embed([text]) for text in texts])
-    small = SentenceTransformer(embedder.model, batch_tokens=40).embed(texts)
-    with DynamicBatcher(embedder) as shared, ThreadPoolExecutor(4) as pool:
-        threads = np.concatenate(list(pool.map(lambda text: embedder.embed([text]), texts)))
-        joined = np.concatenate(list(pool.map(lambda text: shared.embed([text]), texts)))
-
-    for found in (backwards, alone, small, threads, joined):
-        assert np.allclose(together, found, atol=1e-5)
-
-
 def test_a_span_is_the_mean_of_its_tokens_states(embedder: SentenceTransformer) -> None:
     """Read in its text, which is read once where it fits; of unit length, by transformers' own."""
     texts = ["the cat runs. the dog sleeps.", "", "paris is the capital."]
@@ -104,17 +87,6 @@ def test_a_long_text_is_read_in_windows(embedder: SentenceTransformer) -> None:
 
     assert np.allclose(embedder.embed_spans([tail], [[(0, len(tail))]])[0][0], behind[1], atol=1e-5)
     assert ["a sentence has over 30 tokens: only these count"] == record.messages
-
-
-def test_scores_agree_alone_and_together(scorer: LocalCrossEncoder) -> None:
-    """To 1e-4 of a logit for batches of every size from one to nine; of equal pairs exactly."""
-    pairs = [(text, "the cat sleeps") for text in TEXTS]
-    alone = np.concatenate([scorer.score([pair]) for pair in pairs])
-    equal = scorer.score([*pairs, pairs[2]])[[2, -1]]
-
-    for size in range(1, 10):
-        assert np.allclose(alone[:size], scorer.score(pairs[:size]), atol=1e-4)
-    assert equal[0] == equal[1]
 
 
 def test_vectors_have_unit_length_whatever_the_text(

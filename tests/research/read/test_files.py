@@ -68,11 +68,12 @@ def test_jsonl_holds_a_document_a_line(tmp_path: Path) -> None:
         d.text for d in read_documents([str(tmp_path / "b.txt"), str(tmp_path / "a.txt")])
     ]
 
-    path = tmp_path / "a.jsonl.gz"
+    path = tmp_path / "packed" / "a.jsonl.gz"
+    path.parent.mkdir()
     path.write_bytes(gzip.compress(b'{"text": "a", "id": 0}\n{"text": "b"}'))
 
     assert ["0", f"{path}:2"] == [document.id for document in read_documents([str(path)])]
-    assert ["0", f"{path}:2"] == ids(Sources([str(tmp_path)]))
+    assert ["0", f"{path}:2"] == ids(Sources([str(path.parent)]))
 
 
 @pytest.mark.parametrize(
