@@ -17,7 +17,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import PASSAGE
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.pipeline import System
-from ragsieve.testing import check_model, check_stage, check_system
+from ragsieve.testing import check_adapter, check_model, check_stage, check_system
 from ragsieve.types import Document, Query, Segment
 
 FRESH = itertools.count()
@@ -135,6 +135,39 @@ def test_a_model_that_breaks_its_protocol_is_told_how(law: str, value: Any) -> N
     """By call and law."""
     with pytest.raises(AssertionError, match=f"{law}: broken by "):
         check_model(Drifting(value))
+
+
+def adapted(query: str, documents: list[dict[str, Any]], **changes: Any) -> list[dict[str, Any]]:
+    """An adapter that keeps whole documents, and what it makes of the first of a question."""
+    if not query.strip():
+        return documents
+    found = []
+    for one in documents:
+        spans = [{"start": 0, "end": len(one["text"])}]
+        about = {**one["metadata"], "ragsieve": {"spans": spans}}
+        found.append({**one, "metadata": about})
+    return [{**found[0], **changes}, *found[1:]] if found and changes else found
+
+
+ADAPTERS: list[tuple[str, Callable[..., Any]]] = [
+    ("spans are verbatim", lambda q, d: adapted(q, d, text="They sang.")),
+    ("metadata stays", lambda q, d: adapted(q, d, metadata={"ragsieve": {"spans": []}})),
+    ("metadata is JSON", lambda q, d: adapted(q, d, metadata={"page": (7,)})),
+    ("what comes out came in", lambda q, d: [{**one, "id": "x", "metadata": {
+        **one["metadata"], "title": "x"}} for one in adapted(q, d)]),
+    ("nothing of the caller's changes", lambda q, d: [*adapted(q, d), d.clear()][:-1]),
+    ("the same again, and in threads", lambda q, d: adapted(q, d)[next(FRESH) % 2 :]),
+    ("of no documents comes none", lambda q, d: adapted(q, d) or [{}]),
+    ("a blank question passes", lambda q, d: adapted(q.strip() or "x", d)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("law", "adapter"), ADAPTERS)
+def test_an_adapter_that_breaks_a_law_is_told_which(law: str, adapter: Any) -> None:
+    """By its name; one that breaks none passes."""
+    check_adapter(adapted)
+    with pytest.raises(AssertionError, match=f"{law}.*: broken by "):
+        check_adapter(adapter)
 
 
 def test_models_and_the_default_keep_the_laws() -> None:
