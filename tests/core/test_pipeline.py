@@ -81,6 +81,9 @@ def test_stages_run_in_order_and_a_pipeline_is_a_stage() -> None:
 
     assert flat(QUERY, given) == nested(QUERY, given)
     assert given == Pipeline()(QUERY, given)
+    assert "Pipeline(TopK(k=2), Order(by='score'), on_error='keep')" == repr(
+        Pipeline(select.TopK(2), select.Order("score"), on_error="keep")
+    )
 
 
 @pytest.mark.parametrize(
@@ -397,7 +400,7 @@ def keys(value: dict[str, Any]) -> set[str]:
 def test_a_result_as_json_has_its_keys() -> None:
     """The schema that people and programs read; an answer only where one was asked for."""
     system = sentences(1)
-    shown = system(QUERY, DOCUMENTS).to_dict()
+    shown = system(QUERY, iter(DOCUMENTS)).to_dict()  # type: ignore[arg-type]
     asked = system.ask(QUERY, DOCUMENTS).to_dict()
     known = {"schema_version", "query", "kept", "text", "tokens", "trace", "documents"}
 

@@ -36,6 +36,7 @@ def test_no_documents_give_an_answer_without_evidence(name: str) -> None:
     assert ((), "", "Paris") == (result.kept, result.text, result.answer and result.answer.text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("text", ["A fact is here. " * 62_500, "word " * 200_000, "x" * 1_000_000])
 def test_a_document_of_a_megabyte_is_answered_from(name: str, text: str) -> None:
@@ -49,6 +50,7 @@ def test_a_document_of_a_megabyte_is_answered_from(name: str, text: str) -> None
     assert all(text[s.start : s.end] == s.text for s in result.kept if s not in written)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_five_thousand_documents_are_answered_from(name: str) -> None:
     """Five thousand documents go through every system; the trace has all of their text."""

@@ -22,6 +22,7 @@ from ragsieve_research.select.distinct import Distinct
 from ragsieve_research.select.extract import Extract
 from ragsieve_research.select.truncate import Truncate
 from ragsieve_research.split.semantic import Semantic
+from ragsieve_research.systems.written import Write
 
 LLM = ScriptedLLM([])
 BROKEN: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
@@ -54,6 +55,8 @@ BROKEN: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
         {"max_tokens": -1},
         "must not be negative, got -1",
     ),
+    (partial(Reader, LLM), {"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
+    (partial(Write, LLM, "recomp"), {"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
     *(
         (partial(select.Cut, Odds(((0.0,), (0.0,)), (0.0, 0.0))), options, "must .*, got ")
         for options in ({"price": -0.1}, {"price": 1.1}, {"min_keep": -1})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import resource
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -136,18 +136,12 @@ def test_documents_are_read_one_at_a_time_and_once(tmp_path: Path) -> None:
     ],
 )
 def test_standard_input_is_known_by_how_it_begins(
-    given: str, expected: tuple[str, str, str]
+    given: str, expected: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """JSON, a JSON object a line, HTML behind a tag; all else is text."""
-    code = (
-        "from ragsieve.read.files import read_documents as read;"
-        "print(ascii([(d.id, d.title, d.text) for d in read('-')]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=given.encode(), capture_output=True, check=True
-    )
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
 
-    assert ascii([expected]) == done.stdout.decode().strip()
+    assert [expected] == [(d.id, d.title, d.text) for d in read_documents("-")]
 
 
 def ids(sources: Sources) -> list[str]:

@@ -164,6 +164,7 @@ def state(place: Path) -> tuple[int, dict[str, Any]]:
     return step, files.load_file(last / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_a_checkpoint_becomes_a_pruner(trained: Path) -> None:
     """It is an ordinary one of transformers, exported, and read without torch."""
     from ragsieve_research.train.export import export
@@ -178,6 +179,7 @@ def test_a_checkpoint_becomes_a_pruner(trained: Path) -> None:
     assert all(0 < value < 1 for value in (*pruned.sentences, *pruned.passages))
 
 
+@pytest.mark.slow
 def test_training_changes_all_but_the_words(trained: Path, encoder: Path) -> None:
     """Embeddings stay as they were; the head and the layers learn."""
     import safetensors.torch as files
@@ -190,6 +192,7 @@ def test_training_changes_all_but_the_words(trained: Path, encoder: Path) -> Non
     assert not torch.equal(before[layer], after[f"bert.{layer}"])
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_result(
     trained: Path, encoder: Path, tmp_path: Path
 ) -> None:
