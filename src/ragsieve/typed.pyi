@@ -103,11 +103,13 @@ class HydeOptions(TypedDict, total=False):
     max_tokens: int | None
 
 class IclOptions(TypedDict, total=False):
+    prune: str | Stage | None
     shots: int
     examples: str
     max_tokens: int | None
 
 class InstructragIclOptions(TypedDict, total=False):
+    prune: str | Stage | None
     shots: int
     examples: str
     max_tokens: int | None

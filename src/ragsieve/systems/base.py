@@ -27,7 +27,7 @@ ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
 PARTS: dict[str, tuple[str, ...]] = {
     "extractor": ("LLM",),
     "truncator": ("LLM",),
-    "reranker": ("cross-encoder",),
+    "reranker": ("cross-encoder", "sentence pruner"),
     "critic": ("LLM",),
     "evaluator": ("cross-encoder", "LLM"),
     "ranker": ("LLM", "listwise reranker"),

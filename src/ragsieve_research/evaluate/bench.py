@@ -36,7 +36,7 @@ from ragsieve.types import Example
 from ragsieve_research import datasets
 from ragsieve_research.evaluate import evidence, questions
 from ragsieve_research.evaluate.answers import AnswerJudge, contained
-from ragsieve_research.evaluate.config import Cell, Config, cells
+from ragsieve_research.evaluate.config import Cell, Config, cells, check_folder
 from ragsieve_research.evaluate.cost import costed_trace
 from ragsieve_research.evaluate.expected import TRIED, built, expected, failure
 from ragsieve_research.evaluate.header import header, names, without_keys
@@ -109,6 +109,7 @@ class Bench:
         (parts, roles), generator = self._spec(cell).named, cell.generator
         llm = self._model(generator.llm, generator.options)
         for name in filter(None, (*parts.values(), *roles.values(), self.config.judge)):
+            check_folder(name)
             self._model(name)
         if lacking := {*entry(cell.system.name).calls.split()} - llm.can:
             calls = ", ".join(sorted(lacking))
@@ -347,9 +348,7 @@ class Bench:
 
 def _reopened(model: Any) -> Any:
     """The same model with nothing in memory of the questions whose records were made."""
-    if not isinstance(model, Reopened):
-        return model
-    make, arguments = model.__reduce__()
+    make, arguments = model.__reduce__() if isinstance(model, Reopened) else (lambda: model, ())
     return make(*arguments)
 
 

@@ -12,10 +12,11 @@ import msgspec
 from msgspec import Meta
 
 from ragsieve import models, schema
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_choice
 from ragsieve.schema import Amount, Count, Probability, Schema
 from ragsieve.spec import check, entry
-from ragsieve.systems.base import ROLES
+from ragsieve.systems.base import PARTS, ROLES, SYSTEMS
+from ragsieve_research.evaluate.metrics import METRICS
 from ragsieve_research.evaluate.noise import Kind, Noise, Position
 from ragsieve_research.evaluate.opening import EvidenceOptions
 
@@ -140,6 +141,8 @@ class Config(Schema, frozen=True, kw_only=True):
             generator's tokens, and their seconds. Where then none is named, and no system needs
             one to filter, tokens are those of the bundled sentence pruner.
         baseline: Label of the system that the others are compared with.
+        metrics: Columns of the report's first table, by their names in `METRICS`, and with a judge
+            ``"semantic_accuracy"`` or ``"judge"``; the usual ones where empty.
         max_tokens: Budget of every system's context, in the generator's tokens, where its own
             options give none.
         questions: The first so many of each data set; all where absent.
@@ -161,6 +164,7 @@ class Config(Schema, frozen=True, kw_only=True):
     crag: bool = False
     answers: bool = True
     baseline: str = ""
+    metrics: tuple[str, ...] = ()
     max_tokens: Count | None = None
     questions: Count | None = None
     sample: bool = False
@@ -175,10 +179,11 @@ class Override:
     """Models in place of a recipe's.
 
     Args:
-        llm: The generator, and every LLM that a system's part has.
+        llm: The generator, and every LLM that a system's part has, but those in a folder named
+            ``./…``, which are trained. Systems that are then the same run once.
         judge: Says whether answers mean the same.
         embedder: Of the run, and of systems that name their own.
-        reranker: The cross-encoder of systems that name one.
+        reranker: The cross-encoder, or sentence pruner, of systems that name a cross-encoder.
     """
 
     llm: str | None = None
@@ -195,18 +200,34 @@ class Override:
         kinds = {"LLM": self.llm, "embedder": self.embedder, "cross-encoder": self.reranker}
         for kind, name in (*kinds.items(), ("LLM", self.judge)):
             if name:
-                models.check(name, kind)
+                models.check(name, *PARTS["reranker"] if kind == "cross-encoder" else [kind])
+
+        def other(name: str) -> str:
+            own = "" if _is_folder(name) else kinds.get(models.kind_of(name))
+            return own or name
+
         systems = [
-            msgspec.structs.replace(
-                s, models={p: kinds.get(models.kind_of(n)) or n for p, n in s.models.items()}
-            )
+            msgspec.structs.replace(s, models={p: other(n) for p, n in s.models.items()})
             for s in config.systems
         ]
+        twice = {later for _, later in _same(systems)} - {config.baseline}
+        systems = [s for s in systems if label(s) not in twice]
         changes: dict[str, Any] = {"systems": systems}
         changes |= {"generators": (Generator(llm=self.llm),)} if self.llm else {}
         changes |= {"judge": self.judge} if self.judge is not None else {}
         changes |= {"embedder": self.embedder} if self.embedder else {}
         return msgspec.structs.replace(config, **changes)
+
+
+def _is_folder(name: str) -> bool:
+    """Whether a model is in a folder of the place where the run starts."""
+    return name.rpartition(":")[2].startswith("./")
+
+
+def check_folder(model: str) -> None:
+    """Raise `InputError` where the folder of a model named ``./…`` is not there."""
+    if _is_folder(model) and not Path(model.rpartition(":")[2]).is_dir():
+        raise InputError(f"{model} must be a folder, there is none")
 
 
 class Cell(NamedTuple):
@@ -312,6 +333,10 @@ def _check(config: Config) -> None:
     if config.baseline and config.baseline not in labels:
         known = ", ".join(labels)
         raise InputError(f"baseline must be the label of a system ({known}): {config.baseline!r}")
+    for name in config.metrics:
+        check_choice(Literal[(*METRICS, "judge", "semantic_accuracy")], metrics=name)
+    if same := _same(config.systems):
+        raise InputError("systems {!r} and {!r} must differ, are the same".format(*same[0]))
     for data in config.data:
         _check_documents(data, config.noise)
     for system in config.systems:
@@ -329,6 +354,20 @@ def _check(config: Config) -> None:
 def _check_distinct(kind: str, labels: list[str]) -> None:
     if twice := sorted({name for name in labels if labels.count(name) > 1}):
         raise InputError(f"labels of {kind} must differ, got {twice[0]!r} twice")
+
+
+def _same(systems: list[BenchSystem]) -> list[tuple[str, str]]:
+    """Labels of systems that are the same as an earlier one, behind that one's."""
+    seen: dict[str, str] = {}
+    found = []
+    for one in systems:
+        known = SYSTEMS.get(one.name)  # a trained filter's folder has defaults of its own
+        what = known.function.__qualname__ if known else one.name
+        options = (known.options if known else {}) | one.options
+        mark = repr((what, sorted(options.items()), one.models, one.router))
+        if seen.setdefault(mark, label(one)) != label(one):
+            found.append((seen[mark], label(one)))
+    return found
 
 
 def _check_documents(data: Data, noise: NoiseGrid | None) -> None:

@@ -44,6 +44,7 @@ def header(
         "seed": config.seed,
         "workers": config.workers,
         "baseline": config.baseline,
+        "metrics": list(config.metrics),
         "config": without_keys(msgspec.to_builtins(config)),
         "datasets": dict(questions),
         "models": dict(identities),

@@ -124,9 +124,12 @@ class Report:
 
     @property
     def headline(self) -> list[str]:
-        """The metrics of the first table: CRAG's four for answers where every row has them."""
+        """The metrics of the first table: the run's, or CRAG's four where every row has them."""
         measured = [row.metrics for row in self.rows if row.metrics]
         names = list(dict.fromkeys(name for metrics in measured for name in metrics))
+        own = [m for header in self.headers for m in header.get("metrics") or () if m in names]
+        if own:
+            return list(dict.fromkeys(own))
         crag = measured and all("crag_score" in metrics for metrics in measured)
         return [m for m in (_CRAG if crag else HEADLINE) if m in names] or names[:4]
 

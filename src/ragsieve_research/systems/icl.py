@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.systems.base import system
 from ragsieve_research.answer.demonstrations import read_demonstrations
 
 
 @system("icl", paper="arXiv 2406.13629")
-def icl(llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None = None) -> System:
+def icl(
+    llm: LLM,
+    *,
+    prune: Stage | None = None,
+    shots: int = 2,
+    examples: str = "",
+    max_tokens: int | None = None,
+) -> System:
     """Keep every document whole, after worked questions with their answers.
 
     Args:
         llm: The generator.
+        prune: A filter of any kind in front, such as another system's stage; none where None.
         shots: Questions with their answers that stand before the question.
         examples: A file of such questions, as
             `ragsieve_research.answer.demonstrations.read_demonstrations` takes it; ragsieve's own
@@ -28,4 +36,4 @@ def icl(llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None 
     Differs: Examples are not the data set's training set where no file is named.
     """
     reader = Reader(llm, examples=read_demonstrations(shots, examples))
-    return System(Pipeline(), reader, max_tokens)
+    return System(prune or Pipeline(), reader, max_tokens)

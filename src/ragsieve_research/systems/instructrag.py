@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragsieve.answer import Demonstration, Reader
 from ragsieve.models.base import LLM
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.systems.base import preset, system
 from ragsieve_research.answer.demonstrations import read_demonstrations
 
@@ -14,12 +14,18 @@ ANSWER = "Answer:"
 
 @system("instructrag-icl", paper="arXiv 2406.13629")
 def instructrag_icl(
-    llm: LLM, *, shots: int = 2, examples: str = "", max_tokens: int | None = None
+    llm: LLM,
+    *,
+    prune: Stage | None = None,
+    shots: int = 2,
+    examples: str = "",
+    max_tokens: int | None = None,
 ) -> System:
     """Keep every document whole; the model says which help before it answers, after examples.
 
     Args:
         llm: The generator.
+        prune: A filter of any kind in front, such as another system's stage; none where None.
         shots: Worked examples with rationales; 0 leaves the instruction alone.
         examples: A file of one's own, as
             `ragsieve_research.answer.demonstrations.read_demonstrations` takes it; each line must
@@ -34,7 +40,7 @@ def instructrag_icl(
         the answer is a line of its own, so that a rationale that names several is no answer.
     """
     shown = read_demonstrations(shots, examples, rationales=True)
-    return System(Pipeline(), explaining(llm, "reader_rationale", shown), max_tokens)
+    return System(prune or Pipeline(), explaining(llm, "reader_rationale", shown), max_tokens)
 
 
 preset(

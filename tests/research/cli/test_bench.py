@@ -124,6 +124,22 @@ def test_models_of_a_recipe_can_be_replaced(ragsieve: Command) -> None:
     assert "openai:qwen is no embedder, it is of kind LLM" in wrong.err
 
 
+def test_trained_folders_stay_and_equal_systems_run_once(ragsieve: Command) -> None:
+    """Where another LLM takes the places of all others; a folder that is not there is said."""
+    exits = [("one", "openai:a"), ("two", "openai:b"), ("trained", "transformers:./trained/exit")]
+    more = "".join(
+        f', {{ name = "exit", label = "{label}", models = {{ extractor = "{model}" }} }}'
+        for label, model in exits
+    )
+    Path("run.toml").write_text(RUN.replace('{ name = "all" }', '{ name = "all" }' + more))
+    ended = ragsieve("bench", "run.toml", "--dry-run", "--llm", "fake:echo", "--reranker", "pruner")
+
+    assert ["all", "one", "trained", "top-sentences"] == [
+        row.split()[1] for row in ended.out.splitlines()[1:5]
+    ]
+    assert "./trained/exit must be a folder, there is none" in ended.err
+
+
 def test_failures_are_shown_and_counted(ragsieve: Command) -> None:
     """The first three of a cell with their line, then their number; the code says so, too."""
     tokenizers = pytest.importorskip("tokenizers")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragsieve.errors import InputError
+from ragsieve.systems.base import SYSTEMS
 from ragsieve_research.evaluate.config import Config, cells, label, read
 
 PLAIN = """
@@ -110,6 +111,12 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
             PLAIN.replace('"none"', "3"),
             "truncator of finefilter-point is a model's: name one for it, .*, got 3",
         ),
+        (
+            PLAIN + "[[systems]]\nname = 'top-documents'\noptions = {}\n"
+            "[[systems]]\nname = 'top-documents'\nlabel = 'five'\noptions = { k = 5 }",
+            "systems 'top-documents' and 'five' must differ, are the same",
+        ),
+        ("metrics = ['speed']\n" + PLAIN, "metrics must be one of accuracy, .*got 'speed'"),
         (PLAIN.replace("no cut", "all"), "labels of systems must differ, got 'all' twice"),
         ("speed = 3\n" + PLAIN, "speed is not known; known are systems, data, "),
         ("workers = 0\n" + PLAIN, "workers must be a whole number >= 1, got 0"),
@@ -166,8 +173,10 @@ def test_a_small_variant_must_be_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(RUNS.glob("*.toml")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("small", [False, True])
 def test_every_experiment_can_be_read(path: Path, small: bool) -> None:
-    """Its systems, options and models exist, and so does its small variant."""
+    """Its systems, options and models exist; what is trained has not learnt its questions."""
     config = read(path, small=small)
+    learnt = [s for s in config.systems if s.router.startswith("routers/") or s.name not in SYSTEMS]
 
     assert config.about
     assert [*cells(config)]
+    assert not learnt or {"test"} == {data.part for data in config.data}

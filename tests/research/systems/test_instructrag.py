@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ragsieve import spec
 from ragsieve.errors import InputError
-from ragsieve.models.fake import ScriptedLLM
+from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.systems import build
 from ragsieve.systems.baselines import top_documents
 from ragsieve_research.answer.demonstrations import read_demonstrations
@@ -29,6 +30,16 @@ def test_icl_shows_questions_with_their_answers() -> None:
     assert [first.question, first.answer, second.question, second.answer, QUESTION] == [
         m.content for m in llm.prompts[0][1:]
     ]
+
+
+@pytest.mark.parametrize("name", ["icl", "instructrag-icl"])
+def test_a_filter_may_stand_in_front(name: str) -> None:
+    """Another system's, by its name: WinnowRAG's table 5 has RECOMP there."""
+    system = spec.build(name, ScriptedLLM(["x"]), {"prune": "finefilter"}, pruner=OverlapPruner())
+    result = system.ask(QUESTION, [*DOCUMENTS, "It rained."])
+
+    assert "It rained." not in result.text
+    assert DOCUMENTS[0] in result.text
 
 
 def test_instructrag_shows_rationales_and_takes_the_answer_off() -> None:
