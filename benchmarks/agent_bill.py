@@ -1,15 +1,16 @@
 """What ten turns of an agent cost: as they are, through the proxy, and cut anew at each turn.
 
     python benchmarks/agent_bill.py tests/traces.jsonl
+    python benchmarks/long_traces.py | python benchmarks/agent_bill.py /dev/stdin --calls 1
 
 A line of the file is a trace: `user`, `said`, `tool`, `arguments`, `result` and `evidence`, the
-spans of the result that its call asks for. Each turn has two of them: the user speaks, the model
-calls a tool, reads its result and calls another, reads that and answers. A provider on 127.0.0.1
-remembers the beginnings of conversations that it was sent, message by message, and counts their
-tokens as cached, in the bundled tokenizer; they cost a tenth (`--cached-price`) of the others. Only
-what is sent is counted: all three ways have the same replies. The last column says how much of the
-evidence the model read in the request behind its call. "Anew" cuts all results before each request
-for the user's last message, as a filter does that knows no turns.
+spans of the result that its call asks for. Each turn has two of them (`--calls`): the user speaks,
+the model calls a tool, reads its result and calls another, reads that and answers. A provider on
+127.0.0.1 remembers the beginnings of conversations that it was sent, message by message, and counts
+their tokens as cached, in the bundled tokenizer; they cost a tenth (`--cached-price`) of the
+others. Only what is sent is counted: all three ways have the same replies. The last column says how
+much of the evidence the model read in the request behind its call. "Anew" cuts all results before
+each request for the user's last message, as a filter does that knows no turns.
 """
 
 from __future__ import annotations
@@ -111,11 +112,11 @@ def proxied(system: Any, upstream: str) -> Iterator[str]:
     thread.join()
 
 
-def requests(traces: Sequence[Mapping[str, str]]) -> Iterator[Messages]:
+def requests(traces: Sequence[Mapping[str, str]], calls: int) -> Iterator[Messages]:
     """The requests of a conversation: each has all messages so far."""
     messages: Messages = []
     for n, trace in enumerate(traces):
-        if n % 2 == 0:
+        if n % calls == 0:
             messages.append({"role": "user", "content": trace["user"]})
             yield [*messages]
         function = {"name": trace["tool"], "arguments": trace["arguments"]}
@@ -123,7 +124,7 @@ def requests(traces: Sequence[Mapping[str, str]]) -> Iterator[Messages]:
         messages.append({"role": "assistant", "content": trace["said"], "tool_calls": [call]})
         messages.append({"role": "tool", "tool_call_id": f"c{n}", "content": trace["result"]})
         yield [*messages]
-        if n % 2:
+        if n % calls == calls - 1:
             messages.append({"role": "assistant", "content": "Noted."})
 
 
@@ -138,18 +139,18 @@ def cut_anew(system: Any, messages: Messages) -> Messages:
     ]
 
 
-def run(way: str, system: Any, traces: Sequence[Mapping[str, str]]) -> Bill:
+def run(way: str, system: Any, conversation: Sequence[Messages]) -> Bill:
     """The bill of a conversation, sent in one of three ways."""
     provider = Provider(models.load("pruner").count)
     with served(provider) as url, httpx.Client(timeout=60) as client:
         if way == "ragsieve":
             with proxied(system, url) as proxy:
-                for messages in requests(traces):
+                for messages in conversation:
                     reply = client.post(f"{proxy}/chat/completions", json={"messages": messages})
                     broken = reply.headers.get("x-ragsieve-cache-broken", "0")
                     provider.bill.broken += int(broken)
         else:
-            for messages in requests(traces):
+            for messages in conversation:
                 sent = cut_anew(system, messages) if way == "anew" else messages
                 client.post(f"{url}/chat/completions", json={"messages": sent})
     return provider.bill
@@ -159,15 +160,16 @@ def main() -> None:
     """Print a table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("traces", type=Path)
+    parser.add_argument("--calls", type=int, default=2, help="of a turn")
     parser.add_argument("--cached-price", type=float, default=0.1)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    lines = options.traces.read_text("utf-8").splitlines()[: 2 * TURNS]
+    lines = options.traces.read_text("utf-8").splitlines()[: options.calls * TURNS]
     traces = [json.loads(line) for line in lines]
     system = ragsieve.load("finefilter", "fake:echo")
     rows = {}
     for way in ("raw", "ragsieve", "anew"):
-        bill = run(way, system, traces)
+        bill = run(way, system, [*requests(traces, options.calls)])
         values = {name: value for name, value in asdict(bill).items() if name != "results"}
         read = zip(traces, bill.results, strict=True)
         kept = [span in result for trace, result in read for span in trace["evidence"]]

@@ -1,6 +1,7 @@
 """What a tool's result is to be read for: evidence and words that the default filter keeps.
 
     python benchmarks/tool_questions.py tests/traces.jsonl
+    python benchmarks/long_traces.py | python benchmarks/tool_questions.py /dev/stdin
 
 A line of the file is a trace: `user`, `said`, `tool`, `arguments`, `result` and `evidence`, the
 spans of the result that its call asks for. Words are those of all results.
@@ -40,7 +41,8 @@ def main() -> None:
             user, said, arguments = (
                 trace[name] if name in parts else "" for name in ("user", "said", "arguments")
             )
-            text = sieve(question_of(user, said, arguments), [trace["result"]]).text
+            question, result = question_of(user, said, arguments), trace["result"]
+            text = sieve(question, [result]).text if question else result
             kept = [span in text for span in trace["evidence"]]
             spans, whole, words = spans + sum(kept), whole + all(kept), words + len(text.split())
         rows[way] = {"spans": spans, "whole": whole, "words": words / total}
