@@ -7,7 +7,6 @@ Messages are mappings as chat completions have them (``role: tool``), or items o
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,13 +15,8 @@ Texts = Mapping[int | None, str]
 
 _SAID = 600  # last characters of what an assistant says before a call
 _ARGUMENTS = 600  # characters of a call's arguments
-_USER = 1200  # last characters of what a user says
-_FEW = 4  # words of a question that says too little by itself
-_REFERS = re.compile(
-    r"\b(?:it|its|he|him|his|she|hers?|they|them|theirs?|this|that|these|those|there|then)\b",
-    re.IGNORECASE,
-)
-_NAMES = re.compile(r"\s[\"'“‘(]?(?!I\b)[A-Z\d]")  # not the first word
+USER = 1200
+"""Last characters of what a user says that are read."""
 
 
 class ToolResult(NamedTuple):
@@ -88,30 +82,8 @@ def question_of(user: str, said: str, arguments: str) -> str:
         said: What the assistant said as it called.
         arguments: The call's arguments, as JSON.
     """
-    parts = (said[-_SAID:], _values(arguments)[:_ARGUMENTS], user[-_USER:])
+    parts = (said[-_SAID:], _values(arguments)[:_ARGUMENTS], user[-USER:])
     return "\n".join(part.strip() for part in parts if part.strip())
-
-
-def turns_of(messages: Sequence[Any], most: int = 3) -> str:
-    """What a conversation asks: the user's last message, with turns before it where it needs them.
-
-    It does where it is of a few words, or refers to something (it, he, those …) and names nothing
-    itself: then the last turns follow one another, each behind its role. A change of topic reads
-    as the message alone. Turns of tools, and those that say nothing, do not count.
-    """
-    turns = [
-        (str(message["role"]), "\n".join(text for _, text in texts(message.get("content"))).strip())
-        for message in messages
-        if isinstance(message, dict) and message.get("role") in ("user", "assistant")
-    ]
-    spoken = [turn for turn in turns if turn[1]]
-    while spoken and spoken[-1][0] != "user":
-        spoken.pop()
-    text = spoken[-1][1] if spoken else ""
-    follows = len(text.split()) < _FEW or (_REFERS.search(text) and not _NAMES.search(text))
-    if len(spoken) < 2 or not follows:
-        return text
-    return "\n".join(f"{role}: {said[-_USER:]}" for role, said in spoken[-most:])
 
 
 def with_contents(messages: Sequence[Any], contents: Mapping[int, Texts]) -> list[Any]:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from ragsieve.documents import as_documents, listed_in_json
 from ragsieve.errors import InputError
 from ragsieve.integrations.base import kept
-from ragsieve.integrations.tools import texts, turns_of, with_texts
+from ragsieve.integrations.tools import texts, with_texts
+from ragsieve.integrations.turns import turns_of
 from ragsieve.result import Result
 
 OPEN, CLOSE = "<documents>", "</documents>"

@@ -18,7 +18,8 @@ from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.prefixes import Prefixes
 from ragsieve.integrations.rules import ToolRule, ToolRules, failed, rule_for
 from ragsieve.integrations.tool_filter import Cut, ToolFilter
-from ragsieve.integrations.tools import tool_results, turns_of
+from ragsieve.integrations.tools import tool_results
+from ragsieve.integrations.turns import turns_of
 from ragsieve.result import Result
 from ragsieve.schema import read
 from ragsieve.spec import SystemSpec
@@ -210,19 +211,34 @@ def test_a_question_is_of_the_call() -> None:
     ] == [(one.tool, one.question) for one in found]
 
 
+LEANING = [
+    *("How tall is it?", "And in winter?", "what did they say about the roof", "Why?", "为什么?"),
+    *("Which film did he make in 1994?", "Did he win the Nobel Prize?", "Does it support Windows?"),
+    *("what happened next", "Can you tell me more about that?", "What about Germany?"),
+    *("How much does the larger one cost?", "Who else was involved?", "Is there a cheaper one?"),
+    *("But why did the project fail?", "How do you get there from the airport?"),
+]
+STANDING = [
+    *("When was the Forth Bridge opened to its first train?", "who painted the chapel of the pope"),
+    *("who sings the song i feel it still", "when did they start adding zinc to pennies"),
+    *("how many seasons of the rugrats are there", "who was jim thorpe and what did he do"),
+    *("where did they film ghosts of girlfriends past", "what year is it for the jewish calendar"),
+    *("who scored the most points in their nba career", "what time is it in alaska time zone"),
+]
+
+
 @pytest.mark.parametrize(
     ("last", "follows"),
     [
-        ("How tall is it?", True),
-        ("And in winter?", True),
-        ("what did they say about the roof", True),
-        ("When was the Forth Bridge opened to its first train?", False),
-        ("Who painted the ceiling of the chapel?", False),
-        ("Which film did he make in 1994?", False),
+        *((text, True) for text in LEANING),
+        *((text, False) for text in STANDING),
     ],
 )
 def test_a_question_that_follows_another_is_read_with_it(last: str, follows: bool) -> None:
-    """Where it is short, or refers to what it does not name; else a change of topic costs."""
+    """Where it is short, or refers to what it does not name; else a change of topic costs.
+
+    Most that stand alone are of Natural Questions, in small letters and with such words, too.
+    """
     before = [("user", "Who designed the Eiffel Tower?"), ("assistant", "Stephen Sauvestre.")]
     turns = [*before, ("user", last), ("assistant", ""), ("tool", "x")]
     question = turns_of([{"role": role, "content": text} for role, text in turns])
