@@ -47,7 +47,12 @@ class ReaderLike(Protocol):
 
 def best_first(segments: Sequence[Segment]) -> list[Segment]:
     """Segments by falling `rounded` score, equal ones as given; unscored ones behind the scored."""
-    return sorted(segments, key=lambda s: -rounded(s.score) if s.scores else math.inf)
+    return sorted(segments, key=rank_key)
+
+
+def rank_key(segment: Segment) -> float:
+    """Key that sorts segments as `best_first` has them."""
+    return -rounded(segment.score) if segment.scores else math.inf
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

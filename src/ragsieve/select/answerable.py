@@ -9,12 +9,12 @@ from ragsieve.errors import check_range
 from ragsieve.formats.logs import failed
 from ragsieve.models.base import PASSAGE
 from ragsieve.pipeline import Cuts, best_first
-from ragsieve.trace import record_drop
+from ragsieve.select.base import Selector
 from ragsieve.types import Query, Segment, rounded
 
 
 @dataclass(frozen=True)
-class Answerable:
+class Answerable(Selector):
     """Keep all segments where some passage seems to answer, else the best ones alone.
 
     How probable it is that a passage answers is its score of `ragsieve.score.Pruner`; segments
@@ -43,14 +43,11 @@ class Answerable:
         changed = replace(self, min_answerable=cuts.min_answerable)
         return changed, cuts._replace(min_answerable=None)
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         chance = max((rounded(s.scores.get(PASSAGE, 1.0)) for s in segments), default=1.0)
         if chance >= self.min_answerable:
-            return [*segments]
+            return [""] * len(segments)
         spared = failed(query, segments) if self.errors else set()
         spared |= {s.key for s in best_first(segments)[: self.min_keep]}
         reason = f"answerable {chance:.3f} is below min_answerable={self.min_answerable:g}"
-        for segment in segments:
-            if segment.key not in spared:
-                record_drop(segment, reason)
-        return [s for s in segments if s.key in spared]
+        return ["" if s.key in spared else reason for s in segments]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ragsieve.pipeline import best_first
-from ragsieve.trace import record_drop
+from ragsieve.select.base import Selector
 from ragsieve.types import Query, Segment
 
 WITHIN = 8  # words from which what one document says twice is a copy
@@ -27,10 +27,11 @@ _REFERS = re.compile(
 )
 
 _Words = tuple[str, ...]
+Key = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Copies:
+class Copies(Selector):
     """Of segments that say the same in the same words keep the best one; the order stays.
 
     Case, punctuation, white space, articles and Unicode forms make no difference; numbers and signs
@@ -41,25 +42,21 @@ class Copies:
     where what is kept stands.
     """
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        if len(segments) < 2:
-            return list(segments)
-        words = {s.key: _words(s.text) for s in segments}
-        kept, same = _Kept(words), set()
+    def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
+        kept, same = _Kept({s.key: _words(s.text) for s in segments}), dict[Key, str]()
         for segment in best_first(segments):
             if original := kept.original(segment):
-                same.add(segment.key)
                 name, start, end = original.key
-                record_drop(segment, f"a copy of {start}:{end} of document {name!r}")
+                same[segment.key] = f"a copy of {start}:{end} of document {name!r}"
             else:
                 kept.add(segment)
-        return [s for s in segments if s.key not in same]
+        return [same.get(s.key, "") for s in segments]
 
 
 class _Kept:
     """Segments by their words, the best of each first."""
 
-    def __init__(self, words: dict[tuple[str, int, int], _Words]) -> None:
+    def __init__(self, words: dict[Key, _Words]) -> None:
         self.words = words
         self.before = {
             b: words[a] for a, b in pairwise(sorted(words)) if a[0] == b[0]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, check_range
-from ragsieve.pipeline import best_first
-from ragsieve.trace import Cutoff, record_cutoff, record_drop
+from ragsieve.select.base import Selector, past
+from ragsieve.trace import Cutoff, record_cutoff
 from ragsieve.types import Query, Segment, rounded
 
 FLOOR = 1e-3  # scores nearer to 0 or 1 count as this near
@@ -68,7 +68,7 @@ def inputs(scores: Sequence[float], most: int) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(Selector):
     """Keep the first K of the ranked segments, best first, where K is worth most.
 
     K is worth the probability that the generator answers from the first K, less ``price`` for each.
@@ -92,24 +92,22 @@ class Cut:
     min_keep: int = 0
     reads: str = ""
     by_rank: ClassVar = True
+    ranked: ClassVar = True
 
     def __post_init__(self) -> None:
         check_range(self, price=(0, 1), min_keep=(0, None))
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         if not segments:
             return []
-        ranked = best_first(segments)
-        scores = sorted((self._score(s) for s in ranked), reverse=True)
-        odds = np.array([rounded(p) for p in self.odds(scores)[: len(ranked) + 1]])
+        scores = sorted(map(self._score, segments), reverse=True)
+        odds = np.array([rounded(p) for p in self.odds(scores)[: len(scores) + 1]])
         k = max(int(np.argmax(odds - self.price * np.arange(len(odds)))), self.min_keep)
-        for place, segment in enumerate(ranked[k:], k + 1):
-            record_drop(segment, f"rank {place} is past the cut point {k}")
         worth, least = tuple(odds.tolist()), self.min_keep
         record_cutoff(
             Cutoff("price", self.price, "worth", tuple(segments), min_keep=least, worth=worth)
         )
-        return ranked[:k]
+        return past(segments, k, f"the cut point {k}")
 
     def _score(self, segment: Segment) -> float:
         if not self.reads:

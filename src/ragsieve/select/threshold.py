@@ -11,8 +11,9 @@ from ragsieve.errors import InputError, check_range
 from ragsieve.formats.logs import failed
 from ragsieve.models.base import LEADS, SentencePruner
 from ragsieve.pipeline import Cuts, best_first
+from ragsieve.select.base import Selector
 from ragsieve.text import repeats
-from ragsieve.trace import Cutoff, Promises, note, record_cutoff, record_drop
+from ragsieve.trace import Cutoff, Promises, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
 
 PROMISED = tuple(n / 100 for n in range(50, 100))  # values of keep_answer that a trace names
@@ -21,7 +22,7 @@ _LEADING = 3  # documents whose best segments a relative threshold goes with
 
 
 @dataclass(frozen=True)
-class Threshold:
+class Threshold(Selector):
     """Keep segments whose `rounded` score is at least ``min_score``; the order stays.
 
     Args:
@@ -89,7 +90,7 @@ class Threshold:
         promises = Promises(cuts.keep_answer, self.promises.numbers)
         return replace(self, min_score=least, promises=promises), cuts._replace(keep_answer=None)
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         told = failed(query, segments) if self.errors else set()
         if told:
             note(f"lines of errors in logs, with their neighbours, stay: {len(told)}")
@@ -97,12 +98,6 @@ class Threshold:
         spared = told | {s.key for s in ranked[: self.min_keep]}
         best = self._lead(query, ranked)
         least = self._level(self.min_score, best)
-        kept = []
-        for segment in segments:
-            if rounded(segment.score) >= rounded(least) or segment.key in spared:
-                kept.append(segment)
-            else:
-                record_drop(segment, self._reason(segment.score, least))
         if ranked and (self.promises or self.relative):
             note(self._origin(best, least))
         record_cutoff(
@@ -115,7 +110,11 @@ class Threshold:
                 promises=self._promises(best),
             )
         )
-        return kept
+        stays = (rounded(s.score) >= rounded(least) or s.key in spared for s in segments)
+        return [
+            "" if stay else self._reason(segment.score, least)
+            for segment, stay in zip(segments, stays, strict=True)
+        ]
 
     def _lead(self, query: Query, ranked: Sequence[Segment]) -> float:
         units = ((s.document.id, s.text, rounded(s.score)) for s in ranked)

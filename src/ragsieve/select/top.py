@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ragsieve.errors import check_range
-from ragsieve.pipeline import ReaderLike, best_first, fit
-from ragsieve.trace import Cutoff, record_cutoff, record_drop
+from ragsieve.pipeline import ReaderLike, fit
+from ragsieve.select.base import Selector, past
+from ragsieve.trace import Cutoff, record_cutoff
 from ragsieve.types import Query, Segment
 
 
 @dataclass(frozen=True)
-class TopK:
+class TopK(Selector):
     """Keep the ``k`` best segments, best first; unscored segments count as ranked in their order.
 
     Args:
@@ -25,16 +26,14 @@ class TopK:
 
     k: int
     by_rank: ClassVar = True
+    ranked: ClassVar = True
 
     def __post_init__(self) -> None:
         check_range(self, k=(0, None))
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        ranked = best_first(segments)
-        for place, segment in enumerate(ranked[self.k :], self.k + 1):
-            record_drop(segment, f"rank {place} is past k={self.k}")
+    def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         record_cutoff(Cutoff("k", self.k, "best", tuple(segments)))
-        return ranked[: self.k]
+        return past(segments, self.k, f"k={self.k}")
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,15 @@ from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import render
-from ragsieve.trace import Cutoff, log_event, note, record_cutoff, record_drop
+from ragsieve.select.base import Selector
+from ragsieve.trace import Cutoff, log_event, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
 
 _NUMBER = re.compile(r"-?(?:[0-9]*\.?[0-9]+|[0-9]+\.)")
 
 
 @dataclass(frozen=True)
-class Adaptive:
+class Adaptive(Selector):
     """Keep segments at or above a threshold made for their scores; the order stays.
 
     An LLM is shown the distribution of the scores and proposes the threshold. Without an LLM, or
@@ -48,20 +49,20 @@ class Adaptive:
     def __post_init__(self) -> None:
         check_range(self, epsilon=(0, math.inf))
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         if not segments:
             return []
         scores = [rounded(s.score) for s in best_first(segments)]
         threshold, by = self._threshold(scores)
-        kept = [s for s in segments if rounded(s.score) >= threshold]
+        kept = sum(rounded(s.score) >= threshold for s in segments)
         record_cutoff(Cutoff("threshold", threshold, "at least", tuple(segments), min_keep=1))
-        text = f"threshold {threshold:.3f} ({by}): {len(kept)} of {len(segments)} stay"
-        log_event(text, "threshold", threshold=threshold, by=by, kept=len(kept), of=len(segments))
-        for segment in segments:
-            if rounded(segment.score) < threshold:
-                why = f"score {segment.score:.3f} is below the threshold {threshold:.3f} ({by})"
-                record_drop(segment, why)
-        return kept
+        text = f"threshold {threshold:.3f} ({by}): {kept} of {len(segments)} stay"
+        log_event(text, "threshold", threshold=threshold, by=by, kept=kept, of=len(segments))
+        level = f"is below the threshold {threshold:.3f} ({by})"
+        return [
+            "" if rounded(s.score) >= threshold else f"score {s.score:.3f} {level}"
+            for s in segments
+        ]
 
     def prompt(self, scores: Sequence[float], /) -> Prompt:
         """The prompt for a threshold of ``scores``, best first."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from ragsieve.errors import check_positive, needs_extra
 from ragsieve.pipeline import best_first
-from ragsieve.trace import Cutoff, is_recording, record_cutoff, record_drop
+from ragsieve.select.base import Selector, places
+from ragsieve.trace import Cutoff, is_recording, record_cutoff
 from ragsieve.types import Query, Segment
 
 with needs_extra("local"):
@@ -23,7 +24,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+|[^\w\s]+|_")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distinct:
+class Distinct(Selector):
     """Of two near-duplicates keep the better ranked; the order stays.
 
     Better ranked is the one with the higher score, or the earlier one where none is scored.
@@ -43,12 +44,12 @@ class Distinct:
     def __post_init__(self) -> None:
         check_positive(self, max_similarity=1)
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         ranked = best_first(segments)
         if len(ranked) < 2:
-            return list(segments)
+            return [""] * len(segments)
         vectors = TfidfVectorizer(analyzer=_words).fit_transform([s.text for s in ranked])
-        dropped: set[int] = set()
+        dropped: dict[int, str] = {}
         pairs: list[tuple[int, int, float]] = []
         for start in range(0, len(ranked), BLOCK):
             twins = (vectors[start : start + BLOCK] @ vectors[: start + BLOCK].T).tocsr()
@@ -59,10 +60,7 @@ class Distinct:
                 near = sorted(row.indices[row.data >= self.max_similarity - 1e-9])
                 better = next((n for n in near if n < place and n not in dropped), None)
                 if better is not None:
-                    dropped.add(place)
-                    record_drop(
-                        ranked[place], f"nearly the same as the better {ranked[better].key}"
-                    )
+                    dropped[place] = f"nearly the same as the better {ranked[better].key}"
         if len(pairs) <= PAIRS:
             record_cutoff(
                 Cutoff(
@@ -74,8 +72,7 @@ class Distinct:
                     least=min(LEAST, self.max_similarity),
                 )
             )
-        kept = {s.key: s for place, s in enumerate(ranked) if place not in dropped}
-        return [kept.pop(s.key) for s in segments if s.key in kept]
+        return [dropped.get(place - 1, "") for place in places(segments)]
 
 
 def _pairs(row: Any, place: int, least: float) -> list[tuple[int, int, float]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Prompt, chosen, readable
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import numbered, render
-from ragsieve.trace import Cutoff, record_cutoff, record_drop
+from ragsieve.select.base import Selector, past
+from ragsieve.trace import Cutoff, record_cutoff
 from ragsieve.types import Query, Segment
 
 SHOWN = 20
@@ -17,7 +19,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Truncate:
+class Truncate(Selector):
     """Keep the first K of the ranked segments, best first; an LLM chooses K from 0 to n at once.
 
     One forward pass gives the probability of every K, and the most probable is taken; a model
@@ -40,20 +42,18 @@ class Truncate:
     llm: LLM
     max_clues: int = SHOWN
     min_keep: int = 0
+    ranked: ClassVar = True
 
     def __post_init__(self) -> None:
         check_range(self, max_clues=(1, None), min_keep=(0, None))
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         if not segments:
             return []
-        ranked = best_first(segments)
-        shown = ranked[: self.max_clues]
-        k = max(self._choose(query, shown), min(self.min_keep, len(ranked)))
-        for place, segment in enumerate(ranked[k:], k + 1):
-            record_drop(segment, f"rank {place} is past the cut point {k}")
+        shown = best_first(segments)[: self.max_clues]
+        k = max(self._choose(query, shown), min(self.min_keep, len(segments)))
         record_cutoff(Cutoff("k", k, "best", tuple(segments)))
-        return ranked[:k]
+        return past(segments, k, f"the cut point {k}")
 
     def prompt(self, query: Query, shown: Sequence[Segment], /) -> Prompt:
         """The prompt to choose among ``shown``, best first."""

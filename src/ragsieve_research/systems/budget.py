@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from ragsieve.errors import InputError
 from ragsieve.pipeline import ReaderLike, best_first
-from ragsieve.trace import record_drop
+from ragsieve.select.base import Selector, places
 from ragsieve.types import Query, Segment
 
 
@@ -25,7 +25,7 @@ def tokens_of(keep: float, total: int) -> int:
 
 
 @dataclass(frozen=True)
-class Best:
+class Best(Selector):
     """Keep the best segments up to a budget, each counted by itself; the order stays.
 
     Args:
@@ -42,12 +42,11 @@ class Best:
     def __post_init__(self) -> None:
         check_keep(self.keep)
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         ranked = best_first(segments)
         sums = [*accumulate(self.reader.count([s.text for s in ranked]))]
         budget = tokens_of(self.keep, sums[-1] if sums else 0)
         most = bisect_right(sums, budget)
-        for segment in ranked[most:]:
-            record_drop(segment, f"{segment.score:.2f}: better ones have the {budget} tokens")
-        kept = {s.key for s in ranked[:most]}
-        return [s for s in segments if s.key in kept]
+        reason = f"better ones have the {budget} tokens"
+        ranks = zip(segments, places(segments), strict=True)
+        return [f"{s.score:.2f}: {reason}" if n > most else "" for s, n in ranks]
