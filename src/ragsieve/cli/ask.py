@@ -35,7 +35,6 @@ from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import Sections, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.files import writing
-from ragsieve.inspector import page, view
 from ragsieve.pipeline import System
 from ragsieve.read.files import read_documents
 from ragsieve.result import Result
@@ -209,7 +208,11 @@ def _once(
     """The result for one question, and its view where a page is written."""
     with options.opened(1, call.cache) as system, INFO.status("reading …"):
         result = _call(system, answering)(Query(call.query or ""), documents)
-        return result, view(result, options.system, reader=system.reader) if call.html else {}
+        if not call.html:
+            return result, {}
+        from ragsieve.inspector import view
+
+        return result, view(result, options.system, reader=system.reader)
 
 
 def _call(system: System, answering: bool) -> Callable[..., Result]:
@@ -270,6 +273,8 @@ def _print_json(value: Mapping[str, Any], indent: int | None = None) -> None:
 
 
 def _write_page(html: Path, views: Sequence[Mapping[str, Any]]) -> None:
+    from ragsieve.inspector import page
+
     with writing(f"--html {html}"):
         html.write_text(page(views), encoding="utf-8")
 

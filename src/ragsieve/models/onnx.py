@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
@@ -29,7 +30,7 @@ class Encoder:
     """A net that gives each token of a window two logits.
 
     Args:
-        data: An ONNX file with inputs ``input_ids`` and, as it likes, ``token_type_ids`` and
+        file: An ONNX file with inputs ``input_ids`` and, as it likes, ``token_type_ids`` and
             ``attention_mask``, all ``(1, length)``, and one output ``(1, length, 2)``.
 
     Raises:
@@ -37,14 +38,14 @@ class Encoder:
         Exception: Of onnxruntime, if it is no ONNX file.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, file: Path) -> None:
         options = ort.SessionOptions()
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 4  # what fails is raised
         self._session = ort.InferenceSession(
-            data,
+            file,  # of bytes it would keep a copy
             options,
             providers=["CPUExecutionProvider"],
             disabled_optimizers=[_SLOW],

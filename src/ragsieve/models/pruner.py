@@ -107,7 +107,8 @@ class Pruner(WindowPruner):
         """The model, twelve hex digits of what its files hold, and its precision."""
         digest = hashlib.sha256()
         for name in FILES:
-            digest.update(hashlib.sha256(self._read(name)).digest())
+            with files.loading(self.model), (self.folder / name).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
         precision = self.settings.get("precision", "")
         return f"pruner:{self.model}@{digest.hexdigest()[:12]}:{precision}"
 
@@ -190,7 +191,7 @@ class Pruner(WindowPruner):
     def _net(self) -> Encoder:
         files.log_loading(self.model)
         with files.loading(self.model):
-            return Encoder(self._read(NET))
+            return Encoder(self.folder / NET)
 
     @once
     def folder(self) -> Path:

@@ -7,8 +7,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from ragsieve.models.batcher import DynamicBatcher
-from ragsieve.models.cache import Cached
 from ragsieve.models.wrap import is_concurrent
 
 Share = Callable[[Any], Any]
@@ -35,9 +33,15 @@ def sharing(
                 size, wait = 1, 0.0  # one question at a time
             model = inner(model) if inner else model
             if callers > 1 and not is_concurrent(model):
+                from ragsieve.models.batcher import DynamicBatcher
+
                 shared = DynamicBatcher(model, max_batch=size, wait_s=wait, callers=callers)
                 model = stack.enter_context(shared)
-            return stack.enter_context(Cached(model, cache)) if cache else model
+            if cache is None:
+                return model
+            from ragsieve.models.cache import Cached  # which not every run needs
+
+            return stack.enter_context(Cached(model, cache))
 
         try:
             yield share

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -156,10 +157,8 @@ class WindowTokenizer:
         Raises:
             ModelError: If it puts no control tokens around a text.
         """
-        tokenizer = Tokenizer.from_str(Path(file).read_text(encoding="utf-8"))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        tokenizer.encode_special_tokens = True
+        state = Path(file).stat()
+        tokenizer = _read(str(file), state.st_mtime_ns, state.st_size)
         around = tokenizer.encode("").ids
         colon = tokenizer.encode(":", add_special_tokens=False).ids
         if len(around) != 2 or not colon:
@@ -226,6 +225,16 @@ class WindowTokenizer:
         if pieces := sum(_in_pieces(some) for some in windows):
             notes.append(f"sentences longer than a window, read in pieces: {pieces}")
         return "; ".join(notes)
+
+
+@lru_cache(maxsize=4)
+def _read(file: str, _changed: int, _size: int) -> Tokenizer:
+    """A tokenizer that all who read the same file share: it takes as long as ten passages."""
+    tokenizer = Tokenizer.from_str(Path(file).read_text(encoding="utf-8"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    tokenizer.encode_special_tokens = True
+    return tokenizer
 
 
 def _units(sentences: Sequence[Sequence[int]], space: int) -> list[WindowSpan]:

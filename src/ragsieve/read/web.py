@@ -8,10 +8,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple
-
-from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, check_choice, check_positive
@@ -25,7 +23,6 @@ _DECLARED = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([\w.:-]+)", re.
 _DECLARED_BYTES = 1024
 _AS_BROWSERS = {"iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"}  # supersets
 _SIGNS = re.compile(r"[%‰°$€£¥±]|[-+<>=](?=\d)")  # which make another figure of a number
-_STOP_WORDS = frozenset(STOPWORDS_EN_PLUS)
 
 
 def charset(page: bytes) -> str:
@@ -117,7 +114,7 @@ class Pages:
         pages, left_out = self._pages
         for place, url, reason in left_out:
             _leave_out(place, url, f"left out: {reason}")
-        topic = {stemmed(word) for word in words(query.text) if word not in _STOP_WORDS}
+        topic = {stemmed(word) for word in words(query.text) if word not in _stop_words()}
         about = [read for read in pages if topic & read.stems]
         others = [read for read in pages if not topic & read.stems] if about else []
         action = "put last" if self.off_topic == "last" else "left out"
@@ -174,3 +171,10 @@ def _leave_out(place: int, url: str, reason: str) -> None:
     """Record that a page became no document, or one of the last, and why."""
     name = f"page {place}" + (f" ({safe(url)[:200]})" if url else "")
     log_event(f"{name} is {reason}", "page", place=place, url=url, reason=reason)
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    from bm25s.stopwords import STOPWORDS_EN_PLUS  # with all of bm25s
+
+    return frozenset(STOPWORDS_EN_PLUS)

@@ -336,7 +336,7 @@ def test_a_model_that_fails_is_exit_code_1(ragsieve: Command) -> None:
 def test_the_command_starts_without_the_heavy_libraries() -> None:
     """What a fake answers never waits for torch."""
     code = (
-        "import sys; from ragsieve.cli import cli;"
+        "import sys; from ragsieve.cli.commands import cli;"
         "cli(sys.argv[1:], standalone_mode=False);"
         "print({'torch', 'transformers', 'openai'} & set(sys.modules))"
     )

@@ -12,8 +12,8 @@ import platformdirs
 import pytest
 from click.shell_completion import ShellComplete
 
-from ragsieve.cli import cli
 from ragsieve.cli.ask import filter_command
+from ragsieve.cli.commands import cli
 from tests.plugins.cli import Ended
 
 Command = Callable[..., Ended]

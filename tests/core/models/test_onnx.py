@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,12 +75,15 @@ def test_a_forked_process_reads_too() -> None:
 
 
 @pytest.mark.parametrize("at", range(70, 130, 5))
-def test_a_damaged_net_prints_nothing(at: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_net_prints_nothing(
+    at: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """It is an error of the pruner alone, or reads: a command's output stays JSON."""
     folder = resources.files("ragsieve") / "weights" / "pruner"
     data = bytearray((folder / "model.onnx").read_bytes())
     data[at] = 0x9D
+    (tmp_path / "model.onnx").write_bytes(data)
     with suppress(Exception):
-        Encoder(bytes(data))
+        Encoder(tmp_path / "model.onnx")
 
     assert ("", "") == tuple(capfd.readouterr())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ragsieve.cli import cli
+from ragsieve.cli.commands import cli
 from ragsieve.errors import MissingExtra
 from ragsieve.registry import Registry
 from ragsieve.systems.base import SystemEntry

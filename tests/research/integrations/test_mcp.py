@@ -25,7 +25,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 import ragsieve
-from ragsieve.cli import cli
+from ragsieve.cli.commands import cli
 from ragsieve.errors import InputError
 from ragsieve.integrations.mcp import create_server
 from ragsieve.types import Document
