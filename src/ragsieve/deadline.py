@@ -24,6 +24,14 @@ _OVER = "the time for a reply is over"
 Ends = Callable[[], float]
 """Says a moment of `time.monotonic`, which may come to be an earlier one."""
 
+NEVER = -math.inf
+"""The moment of work that nobody waits for any more, not even for what it has so far."""
+
+
+class GivenUp(BaseException):
+    """Nobody waits for what a thread does: no stage goes on without what raised it."""
+
+
 _ends: ContextVar[Ends] = ContextVar("ends", default=lambda: math.inf)
 
 
@@ -63,6 +71,15 @@ def check_time(moment: float) -> None:
     """Raise `Overdue` where a moment has passed."""
     if time.monotonic() >= moment:
         raise Overdue(_OVER)
+
+
+def check_wanted() -> None:
+    """Raise `GivenUp` where nobody waits for this thread's work; a deadline alone does not count.
+
+    Whatever computes for long looks at it now and then.
+    """
+    if deadline() == NEVER:
+        raise GivenUp
 
 
 def start(work: Callable[[], T]) -> Future[T]:
@@ -115,8 +132,8 @@ class Pool:
         self._workers = workers
         self._lock = threading.Lock()
         self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
-        self._threads = 0
         self._open = True
+        self.threads = 0  # that run
 
     def submit(self, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> Future[T]:
         """Call ``work`` when a thread is free.
@@ -129,9 +146,9 @@ class Pool:
         with self._lock:
             if not self._open:
                 raise RuntimeError("the pool is closed")
-            if self._threads < self._workers:
+            if self.threads < self._workers:
                 threading.Thread(target=self._run, daemon=True).start()
-                self._threads += 1
+                self.threads += 1
             self._waiting.append(job)
         future.add_done_callback(self._ended)
         return future
@@ -156,7 +173,7 @@ class Pool:
         while True:
             with self._lock:
                 if not self._waiting:
-                    self._threads -= 1
+                    self.threads -= 1
                     return
                 job = self._waiting.popleft()
             _settle(*job)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from ragsieve.budget import best_first
+from ragsieve.deadline import check_wanted
 from ragsieve.errors import InputError, one_line
 from ragsieve.trace import Cutoff, Kind, record_cutoff, record_drop, running, step
 from ragsieve.types import Query, Segment, StageResult, rounded
@@ -151,6 +152,7 @@ def recorded(
     on_error: OnError,
 ) -> list[Segment]:
     """Result of ``work``, as a step of the trace; ``before`` where it may fail and does."""
+    check_wanted()
     name = repr(what)
 
     def run() -> list[Segment]:

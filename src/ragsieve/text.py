@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import sentencex
 
 from ragsieve import ends
+from ragsieve.deadline import check_wanted
 
 T = TypeVar("T")
 
@@ -72,6 +73,7 @@ def sentence_spans(
     split = functools.partial(_ends, language=language)
     for start, end in _blocks(text):
         while start < end:
+            check_wanted()
             window = shown[start : min(end, start + size)]
             stops = ends.repaired(window, split(window), split)
             if start + len(window) < end:  # the last sentence may go on past the window

@@ -1,16 +1,17 @@
 """Encoders on onnxruntime: one window a pass, as many passes at once as there are cores.
 
-Calls of several threads share the passes, first come first served, so that they fill the cores
-that a call's last windows leave idle. No window shares a pass with another, so that neither padding
-nor the scale of an int8 activation depends on company: a window gives the same bits alone, among
-others and from any thread.
+Calls of several threads take turns at the passes, so that they fill the cores that a call's last
+windows leave idle, and a call of few windows does not wait for one of many. No window shares a pass
+with another, so that neither padding nor the scale of an int8 activation depends on company: a
+window gives the same bits alone, among others and from any thread.
 """
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -75,7 +76,14 @@ class Encoder:
             check_time(moment())
             return self._logits(window)
 
-        return list(_passes(threads, os.getpid()).map(read, windows))
+        passes = _passes(threads, os.getpid())
+        queued: deque[Future[NDArray[np.float32]]] = deque()
+        logits = []
+        for window in windows:
+            if len(queued) > threads:  # the turn of others
+                logits.append(queued.popleft().result())
+            queued.append(passes.submit(read, window))
+        return [*logits, *(one.result() for one in queued)]
 
     def _logits(self, window: Window) -> NDArray[np.float32]:
         ids = np.array([window.ids], np.int64)

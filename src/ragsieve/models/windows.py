@@ -9,21 +9,23 @@ Training and inference share this file, which needs neither torch nor onnxruntim
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
+from ragsieve.deadline import check_wanted
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.asked import parts
 from ragsieve.models.base import Passage
 from ragsieve.models.counting import familiar
 from ragsieve.text import counted, safe
 
+_AT_ONCE = 512  # texts
 _LEAST = 16  # tokens of sentences that a window can hold, whatever stands before them
 
 
@@ -171,7 +173,7 @@ class WindowTokenizer:
         """Tokens of each text as generators cut them, nothing added; not too few."""
         parted = [familiar(safe(text)) for text in texts]
         known = [text for text, _ in parted]
-        encoded = self.tokenizer.encode_batch_fast(known, add_special_tokens=False)
+        encoded = self._encoded(known)
         return [len(one) + more for one, (_, more) in zip(encoded, parted, strict=True)]
 
     def lay(
@@ -186,12 +188,7 @@ class WindowTokenizer:
                 see `ragsieve.models.asked`.
         """
         flat = [question, *(text for title, some in passages for text in (title, *some))]
-        rows = (
-            encoding.ids
-            for encoding in self.tokenizer.encode_batch_fast(
-                [safe(text) for text in flat], add_special_tokens=False
-            )
-        )
+        rows = (encoding.ids for encoding in self._encoded([safe(text) for text in flat]))
         ids = next(rows)
         asked = [(0, min(len(ids), self.layout.question))]
         if in_parts and len(ids) > self.layout.question:
@@ -204,6 +201,13 @@ class WindowTokenizer:
         titles = [title for title, _ in read]
         note = self._note(asked, len(ids), titles, [some[0] for some in windows])
         return QuestionWindows([[*chain(*some)] for some in windows], note)
+
+    def _encoded(self, texts: Sequence[str]) -> Iterator[Encoding]:
+        """Encodings, some at a time: those of megabytes take memory, and all cores."""
+        for first in range(0, len(texts), _AT_ONCE):
+            check_wanted()
+            some = texts[first : first + _AT_ONCE]
+            yield from self.tokenizer.encode_batch_fast(some, add_special_tokens=False)
 
     def _note(
         self,

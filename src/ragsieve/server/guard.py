@@ -7,7 +7,7 @@ import hmac
 import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -17,6 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ragsieve.server.faults import Fault
 from ragsieve.server.metrics import Metrics
 from ragsieve.server.settings import Settings
+from ragsieve.server.strict import PARSED_BYTES
+from ragsieve.server.work import LARGE_BYTES, large
 
 OPEN = frozenset({"/", "/health", "/ready", "/openapi.json"})
 """Paths that need no token: they tell nothing of what others ask."""
@@ -26,6 +28,7 @@ PROBES = frozenset({"/health", "/ready"})
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:/?#@\[\]\s]*)(:[0-9]{1,5})?", re.ASCII)
 _LEFT = 499  # what logs call a request whose client did not wait for the reply
+_HELD = 8  # bodies of the largest size
 _LAST_S = 0.05  # a reply's end and the client's leaving come together
 
 
@@ -49,6 +52,7 @@ class Guard:
         self._tokens = [token.encode() for token in settings.tokens]
         self._hosts = frozenset(host.lower() for host in settings.hosts)
         self._inside: Counter[str] = Counter()
+        self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """An ASGI application."""
@@ -77,8 +81,9 @@ class Guard:
         request = Request(scope, receive)
         try:
             self._check_host(request)
-            with self._share(scope["path"], self._client(request)):
-                body = await self._body(request)
+            with self._share(scope["path"], self._client(request)), self._bodies() as hold:
+                body = await self._body(request, hold)
+                large.set(len(body) > LARGE_BYTES)
                 await _while_there(self._app(scope, _replayed(body, receive), send), receive)
         except Fault as fault:
             await fault.response(scope, receive, send)
@@ -122,7 +127,29 @@ class Guard:
             if not self._inside[client]:
                 del self._inside[client]
 
-    async def _body(self, request: Request) -> bytes:
+    @contextmanager
+    def _bodies(self) -> Iterator[Callable[[int], None]]:
+        """Count bytes of bodies, which are held for the time of a block.
+
+        Raises:
+            Fault: 503 if a large body is one too many; in the block.
+        """
+        most, own = _HELD * self._settings.limits.max_body_mb * 1e6, 0
+
+        def hold(size: int) -> None:
+            nonlocal own
+            own += size
+            self._held += size
+            if own > PARSED_BYTES and self._held > most:
+                message = f"bodies inside must have at most {most / 1e6:g} MB in all"
+                raise Fault(503, "bodies_full", message, retry_s=2)
+
+        try:
+            yield hold
+        finally:
+            self._held -= own
+
+    async def _body(self, request: Request, hold: Callable[[int], None]) -> bytes:
         limits = self._settings.limits
         most = int(limits.max_body_mb * 1e6)
         too_large = Fault(413, "body_too_large", f"max_body_mb must be at most {most / 1e6:g}")
@@ -135,6 +162,7 @@ class Guard:
         try:
             async with asyncio.timeout(limits.timeout_s):
                 async for part in request.stream():
+                    hold(len(part))
                     body += part
                     if len(body) > most:
                         raise too_large

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,6 +25,9 @@ HEAD_BYTES = 65_536
 
 HEAD_S = 10.0
 """Seconds until a connection is closed whose head is not whole, or that sends on after a reply."""
+
+_MALLOC = {-8: 2, -3: 1 << 20}  # arenas, and bytes from which a block is given back when freed
+_SWITCH_S = 0.001  # so long a request's thread waits for one that computes, each time
 
 
 class HeadLimited(H11Protocol):
@@ -87,6 +92,10 @@ def run(
         InputError: If it cannot listen there.
     """
     logging.getLogger("ragsieve.server").setLevel(logging.WARNING)
+    sys.setswitchinterval(_SWITCH_S)
+    with suppress(OSError, AttributeError):  # a C library without: see mallopt(3)
+        for parameter, value in _MALLOC.items():
+            ctypes.CDLL(None).mallopt(parameter, value)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=2048)

@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 _BYTES = 8  # of a token, in the mean over a request, at most
 _FIELDS = {"id", "title", "text", "source", "metadata"}
 _PIECE = 1 << 16  # characters that are counted at a time
-_AT_ONCE = 8
 DocumentsRequest = QuestionIn | InspectIn | RerankIn | TextsIn | ChatDocuments
 """Requests with a question and documents."""
 
@@ -141,26 +140,25 @@ class Service:
     def check_size(self, system: System, value: Any) -> None:
         """Raise `Fault` 413 if the texts of a JSON value have more tokens than may be."""
         most = self.settings.limits.max_tokens
-        pieces = [t[i : i + _PIECE] for t in _strings(value) for i in _starts(t)]
-        size = sum(len(piece.encode("utf-8", "replace")) for piece in pieces)
-        if size > _BYTES * most + _PIECE:
+        pieces = [t[i : i + _PIECE] for t in _strings(value) for i in range(0, len(t), _PIECE)]
+        sizes = [len(piece.encode("utf-8", "replace")) for piece in pieces]
+        if (size := sum(sizes)) > _BYTES * most + _PIECE:
             raise _over(most, f"{size} bytes")
-        tokens = 0
-        while size > most and pieces:  # a token has a byte or more
+        tokens = first = 0
+        while size > most and first < len(pieces):  # a token has a byte or more
             check_time(deadline())
-            tokens += sum(system.reader.count(pieces[:_AT_ONCE]))
-            del pieces[:_AT_ONCE]
+            last, left = first + 1, _PIECE - sizes[first]
+            while last < len(pieces) and (left := left - sizes[last]) >= 0:
+                last += 1
+            tokens += sum(system.reader.count(pieces[first:last]))
+            first = last
             if tokens > most:
-                raise _over(most, f"{tokens}{' or more' if pieces else ''}")
+                raise _over(most, f"{tokens}{' or more' if first < len(pieces) else ''}")
 
 
 def _over(most: int, got: str) -> Fault:
     message = f"max_tokens must be at most {most}, got {got} in question and documents"
     return Fault(413, "too_many_tokens", message)
-
-
-def _starts(text: str) -> range:
-    return range(0, len(text), _PIECE)
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -18,13 +18,17 @@ class Limits:
     """Limits of what a server takes; anything over them is refused with a reason, never held.
 
     Args:
-        max_body_mb: Megabytes (10^6 bytes) of a request's body; over them 413.
+        max_body_mb: Megabytes (10^6 bytes) of a request's body; over them 413, and over eight
+            times as many of all that are inside, 503.
         max_documents: Documents of a request; over them 413.
         max_tokens: Tokens of a request's question and documents with all their fields, as the
             generator counts them; over them, or over eight bytes for each, 413.
+        max_values: Values of a body's JSON, as texts, names, numbers, lists and objects; over them
+            413.
         timeout_s: Seconds until a request that waits or runs is answered with 503, and its work
             ends at its model's next window or token.
-        workers: Requests that run at once; what they ask of a model is batched.
+        workers: Requests that run at once; what they ask of a model is batched. Of those with a
+            body over a megabyte an eighth as many, at least one, beside.
         queue: Requests that may wait beside; over them 503.
         per_client: Requests that one client (by its token, or its address) may have inside; over
             them 429.
@@ -36,6 +40,7 @@ class Limits:
     max_body_mb: float = 16.0
     max_documents: int = 1000
     max_tokens: int = 1_000_000
+    max_values: int = 250_000
     timeout_s: float = 60.0
     workers: int = 16
     queue: int = 128
@@ -43,8 +48,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         check_positive(self, max_body_mb=math.inf, timeout_s=math.inf)
-        counts = dict.fromkeys(("max_documents", "max_tokens", "workers", "per_client"), (1, None))
-        check_range(self, **counts, queue=(0, None))
+        most = ("max_documents", "max_tokens", "max_values", "workers", "per_client")
+        check_range(self, **dict.fromkeys(most, (1, None)), queue=(0, None))
 
 
 @dataclass(frozen=True, kw_only=True)

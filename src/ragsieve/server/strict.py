@@ -1,62 +1,43 @@
-"""Parse bodies as standard JSON, with a limit on the number of documents."""
+"""Parse bodies as standard JSON, with limits on the number of documents and of values."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Coroutine
 from functools import partial
-from json.scanner import py_make_scanner  # type: ignore[attr-defined]
-from typing import Any, NoReturn
+from typing import Any
 
 from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from ragsieve.server.faults import Fault
+from ragsieve.server.parsing import parse, parse_apart
 from ragsieve.server.work import Work
+
+PARSED_BYTES = 1 << 18
+"""Bytes of a body that are parsed at once, in milliseconds."""
 
 
 async def parse_body(work: Work, body: bytes) -> Any:
-    """Parse a body of JSON, a large one in a thread, so that other requests go on.
+    """Parse a body of JSON, a large one in a process of its own, so that other requests go on.
 
     Raises:
-        Fault: 400 if it is not JSON in UTF-8, or is nested too deeply.
+        Fault: 400 if it is not JSON in UTF-8, or is nested too deeply; 413 if it has more values
+            than may be.
     """
-    if len(body) <= _LARGE_BYTES:
-        return _parse(_DECODER, body)
-    return await work.parse(partial(_parse, _YIELDING, body))
+    most, seconds = work.limits.max_values, work.limits.timeout_s
+    if len(body) <= PARSED_BYTES:
+        return _parsed(partial(parse, body, most))
+    return await work.parse(partial(_parsed, partial(parse_apart, body, most, seconds)))
 
 
-def _parse(decoder: json.JSONDecoder, body: bytes) -> Any:
+def _parsed(parse: Callable[[], Any]) -> Any:
     try:
-        return decoder.decode(body.decode("utf-8"))
-    except RecursionError as error:
-        raise Fault(400, "invalid_json", "the body is nested too deeply") from error
+        return parse()
+    except OverflowError as error:
+        raise Fault(413, "too_many_values", str(error)) from error
     except ValueError as error:
-        raise Fault(400, "invalid_json", f"the body must be JSON: {error}") from error
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
-
-
-def _finite(number: str) -> float:
-    value = float(number)
-    return value if math.isfinite(value) else _refuse(number)
-
-
-class _Yielding(json.JSONDecoder):
-    """A decoder in Python: the one in C holds the interpreter's lock for a whole body."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.scan_once = py_make_scanner(self)
-
-
-_LARGE_BYTES = 1 << 18
-_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
-_YIELDING = _Yielding(parse_constant=_refuse, parse_float=_finite)
+        raise Fault(400, "invalid_json", str(error)) from error
 
 
 class StrictRequest(Request):

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import math
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from ragsieve.deadline import Pool, until
+from ragsieve.deadline import NEVER, Pool, start, until
 from ragsieve.server.faults import Fault, fault_of
 from ragsieve.server.settings import Limits
 
 T = TypeVar("T")
 
 
-_TRIM_S = 15.0  # a large body is worked on by then, or refused
+_TRIM_S = 1.0  # its values are gone by then
+LARGE_BYTES = 1_000_000
+"""Bytes of a body from which on a request is large: it waits for others of its kind."""
+
+large: ContextVar[bool] = ContextVar("large", default=False)
+"""Whether the request at hand is large."""
 
 
 def _trim() -> None:
     """Give memory back that nothing uses, where the C library keeps it."""
+    time.sleep(_TRIM_S)
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -37,7 +43,7 @@ class Work:
     """
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self.limits = limits
         self.open()
         self._lock = threading.Lock()
         self._ends: WeakKeyDictionary[Future[Any], list[float]] = WeakKeyDictionary()
@@ -45,18 +51,19 @@ class Work:
 
     def open(self) -> None:
         """Begin with no thread, also after `close`."""
-        self._pool = Pool(self._limits.workers)
+        self._pool = Pool(self.limits.workers)
+        self._large = Pool(max(1, self.limits.workers // 8))
         self._parser = Pool(1)
 
     @property
     def running(self) -> int:
         """Requests that have a thread."""
-        return min(self.inside, self._limits.workers)
+        return self._pool.threads + self._large.threads
 
     @property
     def waiting(self) -> int:
         """Requests that wait for a thread."""
-        return self.inside - self.running
+        return max(0, self.inside - self.running)
 
     def start(self, function: Callable[[], T]) -> Future[T]:
         """Run ``function`` when a thread is free, under a deadline: the limit, or `give_up`.
@@ -64,7 +71,7 @@ class Work:
         Raises:
             Fault: 503 where as many wait as may.
         """
-        limits = self._limits
+        limits = self.limits
         ends = [time.monotonic() + limits.timeout_s]
         with self._lock:
             if self.inside >= limits.workers + limits.queue:
@@ -73,18 +80,20 @@ class Work:
             self.inside += 1
         try:
             with until(lambda: ends[0]):
-                future = self._pool.submit(function)
+                future = (self._large if large.get() else self._pool).submit(function)
         except RuntimeError as error:  # the pool is closed
             self._left()
             raise Fault(503, "stopping", "the server is stopping", retry_s=10) from error
         self._ends[future] = ends
         future.add_done_callback(self._left)
+        if large.get():
+            future.add_done_callback(lambda _: start(_trim))
         return future
 
     def give_up(self, running: Future[Any]) -> None:
         """End what nobody waits for: before it begins, or at its model's next window."""
         if not running.cancel() and (ends := self._ends.get(running)):
-            ends[0] = -math.inf
+            ends[0] = NEVER
 
     async def run(self, function: Callable[[], T]) -> T:
         """Return the result of ``function``.
@@ -97,14 +106,11 @@ class Work:
 
     async def parse(self, function: Callable[[], T]) -> T:
         """The same for parsing a large body, which takes memory: one after another."""
-        try:
-            return await self._result(self._parser.submit(function))
-        finally:
-            asyncio.get_running_loop().call_later(_TRIM_S, _trim)
+        return await self._result(self._parser.submit(function))
 
     async def _result(self, running: Future[T]) -> T:
         try:
-            async with asyncio.timeout(self._limits.timeout_s) as clock:
+            async with asyncio.timeout(self.limits.timeout_s) as clock:
                 return await asyncio.wrap_future(running)  # cancelled, what has begun runs on
         except TimeoutError as error:
             raise (self.late() if clock.expired() else fault_of(error)) from error
@@ -115,12 +121,12 @@ class Work:
 
     def late(self) -> Fault:
         """Error of a request whose time is over."""
-        over = f"timeout_s must not pass, got over {self._limits.timeout_s:g} s"
+        over = f"timeout_s must not pass, got over {self.limits.timeout_s:g} s"
         return Fault(503, "timeout", over, retry_s=5)
 
     def close(self) -> None:
         """Begin nothing more."""
-        for pool in (self._pool, self._parser):
+        for pool in (self._pool, self._large, self._parser):
             pool.close()
 
     def _left(self, _: Any = None) -> None:

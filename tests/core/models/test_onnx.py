@@ -35,8 +35,8 @@ class Counting(Encoder):
         return np.array([[window.ids[0], 0]], np.float32)
 
 
-def windows(first: int) -> list[Window]:
-    return [Window(ids=[first + n], question=0, spans=[]) for n in range(5)]
+def windows(first: int, most: int = 5) -> list[Window]:
+    return [Window(ids=[first + n], question=0, spans=[]) for n in range(most)]
 
 
 def read(net: Encoder, first: int, threads: int) -> list[int]:
@@ -52,6 +52,18 @@ def test_calls_share_the_passes(threads: int) -> None:
 
     assert [[*range(first, first + 5)] for first in range(0, 80, 10)] == replies
     assert threads == net.most
+
+
+def test_a_call_of_few_windows_does_not_wait_for_one_of_many() -> None:
+    """They take turns."""
+    net, ended = Counting(), []
+    with ThreadPoolExecutor(2) as pool:
+        for most in (100, 2):
+            call = pool.submit(net.run, windows(0, most), 2)
+            call.add_done_callback(lambda _, most=most: ended.append(most))  # type: ignore[misc]
+            time.sleep(0.05)
+
+    assert [2, 100] == ended
 
 
 def in_child(results: Any) -> None:

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,7 +20,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from ragsieve.deadline import check_time, deadline
+from ragsieve.deadline import check_time, check_wanted, deadline
 from ragsieve.errors import InputError, ModelError
 from ragsieve.pipeline import System
 from ragsieve.server import Limits, Settings, Upstream, create_app, running
@@ -81,6 +82,7 @@ def test_a_large_body_does_not_hold_up_others(system: System) -> None:
         ({"max_body_mb": 0.0001}, "body_too_large", "max_body_mb must be at most 0.0001"),
         ({"max_documents": 2}, "too_many_documents", "max_documents must be at most 2, got 3"),
         ({"max_tokens": 9}, "too_many_tokens", "max_tokens must be at most 9, got 32"),
+        ({"max_values": 9}, "too_many_values", "max_values must be at most 9, got 20"),
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/filter", "/v1/answer", "/v1/rerank"])
@@ -113,13 +115,16 @@ def test_every_field_counts(client: MakeClient, fields: Body) -> None:
     assert (413, "too_many_tokens") == (reply.status_code, reply.json()["error"]["code"])
 
 
-def test_work_that_was_given_up_ends(client: MakeClient, system: System, body: Body) -> None:
-    """At its model's next window: its thread is free."""
+@pytest.mark.parametrize("check", [lambda: check_time(deadline()), check_wanted])
+def test_work_that_was_given_up_ends(
+    client: MakeClient, system: System, body: Body, check: Callable[[], None]
+) -> None:
+    """At its model's next window, or its own next look: its thread is free."""
 
     def stage(query: Query, segments: Sequence[Segment]) -> list[Segment]:
         while True:
             time.sleep(0.01)
-            check_time(deadline())
+            check()
 
     limits = Limits(timeout_s=0.1, workers=1, queue=0)
     asked = client({"slow": replace(system, stage=stage)}, Settings(limits=limits))
@@ -130,6 +135,55 @@ def test_work_that_was_given_up_ends(client: MakeClient, system: System, body: B
     assert ["timeout"] == codes
     assert '"code": "timeout"' in stream
     until(lambda: asked.app.state.service.work.inside == 0)  # type: ignore[attr-defined]
+
+
+def test_large_bodies_leave_threads_and_memory_to_small_ones(
+    client: MakeClient, hanging: tuple[System, threading.Event], system: System, body: Body
+) -> None:
+    """Over a megabyte they have threads of their own; all bodies inside have a size in all."""
+    limits = Limits(workers=1, max_body_mb=1.5, max_tokens=10**7)
+    asked = client({"hangs": hanging[0], "nearest": system}, Settings(limits=limits))
+    large = {"query": "q", "documents": ["word " * 250_000]}
+    with ThreadPoolExecutor(10) as pool:
+        sent = [pool.submit(asked.post, "/v1/filter", json=large) for _ in range(10)]
+        until(lambda: any(one.done() for one in sent))
+        small = asked.post("/v1/filter", json={**body, "system": "nearest"})
+        hanging[1].set()
+        codes = Counter(one.result().json().get("error", {}).get("code") for one in sent)
+
+    assert 200 == small.status_code
+    assert codes["bodies_full"]
+    assert {None, "bodies_full"} == {*codes}
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "message"),
+    [
+        (
+            b'{"query": "q", "documents": [{"text": [%s"a"]}]}',
+            413,
+            "max_values must be at most 250000, got",
+        ),
+        (b'["%s', 400, "the body must be JSON: Unterminated string starting at"),
+        (b'["%s", NaN]', 400, "the body must be JSON: NaN is no number in JSON"),
+        (b'[1e999, "%s"]', 400, "the body must be JSON: 1e999 is no number in JSON"),
+        (b'["\\x%s"]', 400, "the body must be JSON: Invalid"),
+        (b'["\xff%s"]', 400, "the body must be JSON: 'utf-8' codec"),
+        (b'["%s"' + b"[" * 9000, 400, "the body"),
+        (b"%s" + b"[" * 9, 400, "the body must be JSON: Expecting value"),
+        (b"[" * 3000 + b" " * 300_000, 400, "the body is nested too deeply"),
+    ],
+)
+def test_a_large_body_is_parsed_as_a_small_one(
+    client: MakeClient, content: bytes, code: int, message: str
+) -> None:
+    """In a process of its own: errors are the same."""
+    filled = content.replace(b"%s", b'"a",' * 260_000 if code == 413 else b"a" * 300_000)
+    headers = {"content-type": "application/json"}
+    reply = client().post("/v1/filter", content=filled, headers=headers)
+
+    assert code == reply.status_code
+    assert reply.json()["error"]["message"].startswith(message)
 
 
 def test_a_body_without_a_length_is_counted(client: MakeClient) -> None:
@@ -261,7 +315,8 @@ def test_a_body_of_numbers_is_refused_at_once(client: MakeClient, path: str) -> 
     """Over the limit of documents it is counted; under it, the first number is enough."""
     many = b'{"query": "q", "systems": ["nearest"], "documents": [%s1]}' % (b"1," * 500_000)
     headers = {"content-type": "application/json"}
-    usual, generous = client(), client(settings=Settings(limits=Limits(max_documents=2**31)))
+    limits = Limits(max_documents=2**31, max_values=2**31)
+    usual, generous = client(), client(settings=Settings(limits=limits))
     began = time.process_time()
     counted = usual.post(path, content=many, headers=headers)
     validated = generous.post(path, content=many, headers=headers)
