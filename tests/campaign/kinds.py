@@ -7,10 +7,23 @@ from .damage import DAMAGED
 from .folders import FOLDERS
 from .kills import KILLS
 from .large import BOMB_FILES, LARGE
+from .poisoned import POISONED
 from .replies import REPLIES
 from .requests import REQUESTS
 from .sources import SOURCES
 from .waits import WAITS
 
-ALL = (REPLIES, DAMAGED, FOLDERS, SOURCES, REQUESTS, CLOCK_KIND, KILLS, WAITS, LARGE, BOMB_FILES)
+ALL = (
+    REPLIES,
+    DAMAGED,
+    FOLDERS,
+    SOURCES,
+    REQUESTS,
+    CLOCK_KIND,
+    KILLS,
+    WAITS,
+    LARGE,
+    BOMB_FILES,
+    POISONED,
+)
 KINDS = {kind.name: kind for kind in ALL}
