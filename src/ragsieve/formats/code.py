@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ragsieve.formats.tree import ALWAYS, DEEPEST, Node
+from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, line_spans
 
 _LEAST = 3  # lines of a text that is code
 _SHARE = 0.4  # of its lines that look like code
@@ -125,23 +125,16 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    start, blank = 0, False
-    while start < len(text):
-        stop = text.find("\n", start)
-        stop = len(text) if stop < 0 else stop
-        shown = text[start : min(stop, start + _SHOWN)].expandtabs(4)
+    blank = False
+    for start, end in line_spans(text):
+        shown = text[start : min(end, start + _SHOWN)].expandtabs(4)
         if bare := shown.strip():
-            end = stop
             while text[end - 1].isspace():
                 end -= 1
-            first = start
-            while text[first].isspace():
-                first += 1
-            yield _Line(first, end, len(shown) - len(shown.lstrip()), bare, blank)
-            blank = False
-        else:
-            blank = True
-        start = stop + 1
+            while text[start].isspace():
+                start += 1
+            yield _Line(start, end, len(shown) - len(shown.lstrip()), bare, blank)
+        blank = not bare
 
 
 def _family(lines: Sequence[_Line]) -> str:

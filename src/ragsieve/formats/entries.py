@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from ragsieve.formats.lines import Line, lines_of
 from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, stick
 
 SMALLEST = 3  # entries of a text that is configuration
 _WHOLE = 400  # characters of an entry with entries of its own that is not cut
 _MARK = "# … {}"
-_SHOWN = 300  # characters of a line that are looked at
 _KEY = (
     r"(?:(?:\"[^\"\n]{1,80}\"|'[^'\n]{1,80}')(?:\.[\w.-]{1,40})?"
     r"|[\w$./@*+<>~-][\w$./@*+<>~\[\]-]{0,80}(?: [\w./-]+){0,2})"
@@ -24,13 +23,6 @@ _COMMENT = re.compile(r"[#;!]|---[ \t]*(?:#.*)?$|\.\.\.[ \t]*$|%YAML")
 _BLOCK = re.compile(r"(?:[&!]\S+[ \t]+)*[|>][-+\d]*[ \t]*(?:#.*)?$")
 _FRONT = re.compile(r"---[ \t]*\r?\n((?:.*\r?\n){1,200}?)---[ \t]*(?:\r?\n|\Z)")
 _BARE = re.compile(r"[\w$./@*+<>~\"'\[\]-]+$")
-
-
-class _Line(NamedTuple):
-    start: int  # its first character that is not white space
-    end: int  # one past its last
-    indent: int
-    text: str
 
 
 def regions(text: str, faults: list[str]) -> Iterator[Node]:
@@ -74,21 +66,16 @@ def _read(text: str, start: int, end: int, faults: list[str]) -> Node | None:
     return root
 
 
-def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
-    while start < end:
-        stop = text.find("\n", start, end)
-        stop = end if stop < 0 else stop
-        shown = text[start : min(stop, start + _SHOWN)]
-        if bare := shown.strip():
-            indent = len(shown) - len(shown.lstrip())
-            last = stop
+def _lines(text: str, start: int, end: int) -> Iterator[Line]:
+    for line in lines_of(text, start, end):
+        if line.text:
+            last = line.end
             while text[last - 1].isspace():
                 last -= 1
-            yield _Line(start + indent, last, indent, bare)
-        start = stop + 1
+            yield line._replace(end=last)
 
 
-def _mostly_pairs(lines: list[_Line]) -> bool:
+def _mostly_pairs(lines: list[Line]) -> bool:
     """Whether lines are `key=value`."""
     first = [line.text for line in lines[:200] if not _COMMENT.match(line.text)]
     return all("=" in one.split(":")[0] or ":" not in one for one in first) and any(
@@ -109,7 +96,7 @@ class _Reader:
         self.quoted = ""  # what ends a value of several lines
         self.block = -1  # indentation of a key whose value is the lines below
 
-    def add(self, line: _Line) -> bool:
+    def add(self, line: Line) -> bool:
         """Read a line; False where it is no entry."""
         if self.root.start < 0:
             self.root.start = self.root.head = line.start
@@ -127,7 +114,7 @@ class _Reader:
             return True
         return self._entry(line)
 
-    def _entry(self, line: _Line) -> bool:
+    def _entry(self, line: Line) -> bool:
         if len(self.stack) > DEEPEST:
             self._extend(line.end)
             return True
@@ -164,7 +151,7 @@ class _Reader:
         self.stack.append((level, node))
         self.entries += 1
 
-    def _continued(self, line: _Line) -> bool:
+    def _continued(self, line: Line) -> bool:
         """A plain value that goes on below its key."""
         if len(self.stack) < 2 or line.indent <= self.stack[-1][0]:
             return False

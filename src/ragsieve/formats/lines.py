@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ragsieve.formats.tree import ALWAYS, Node
+from ragsieve.formats.tree import ALWAYS, Node, line_spans
 
 _LONG = 1000  # characters of a list that may be cut
 _ITEMS = 4
@@ -60,18 +60,13 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
         place = max(after, place + 1)
 
 
-def lines_of(text: str) -> Iterator[Line]:
+def lines_of(text: str, first: int = 0, last: int | None = None) -> Iterator[Line]:
     """The lines of a text, of each the first characters without white space around them."""
-    start = 0
-    while start < len(text):
-        stop = text.find("\n", start)
-        stop = len(text) if stop < 0 else stop
-        shown = text[start : min(stop, start + _SHOWN)]
+    for start, end in line_spans(text, first, last):
+        shown = text[start : min(end, start + _SHOWN)]
         bare = shown.lstrip()
-        end = stop - (stop > start and text[stop - 1] == "\r")
         indent = len(shown) - len(bare) if bare else 0
-        yield Line(start + indent if bare else end, end, indent, bare.rstrip() if bare else "")
-        start = stop + 1
+        yield Line(start + indent if bare else end, end, indent, bare.rstrip())
 
 
 def _leaf(lines: Sequence[Line]) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ragsieve.formats.tree import Node
+from ragsieve.formats.tree import Node, line_spans
 
 WHOLE = 300  # characters of a table that is not cut
 _LEAST = 3  # rows, with the header
@@ -63,13 +63,8 @@ def _file(text: str, lines: Sequence[_Line]) -> list[Node]:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    start = 0
-    while start <= len(text):
-        stop = text.find("\n", start)
-        stop = len(text) if stop < 0 else stop
-        end = stop - (stop > start and text[stop - 1] == "\r")
+    for start, end in line_spans(text):
         yield _Line(start, end, text[start : min(end, start + _SHOWN)])
-        start = stop + 1
 
 
 def _quotes(rows: str, faults: list[str]) -> None:

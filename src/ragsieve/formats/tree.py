@@ -284,3 +284,13 @@ def _space(text: str, start: int) -> str:
     while first and text[first - 1] in " \t\r\n":
         first -= 1
     return text[first:start]
+
+
+def line_spans(text: str, first: int = 0, last: int | None = None) -> Iterator[Span]:
+    """Start and end of each line between two places, without its line break."""
+    last = len(text) if last is None else last
+    while first < last:
+        stop = text.find("\n", first, last)
+        stop = last if stop < 0 else stop
+        yield first, stop - (stop > first and text[stop - 1] == "\r")
+        first = stop + 1
