@@ -28,7 +28,7 @@ MakeClient = Callable[..., TestClient]
 Serve = Callable[[Any], str]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def system() -> System:
     """The sentence nearest to the question by the words they share; an echo answers."""
     return ragsieve.load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
@@ -56,14 +56,23 @@ def failing(system: System, error: Exception) -> System:
     return replace(system, stage=stage)
 
 
+@pytest.fixture(scope="module")
+def plain(system: System) -> Iterator[TestClient]:
+    """The client of an application without options, which a file's tests share."""
+    with TestClient(create_app({"nearest": system}), raise_server_exceptions=False) as shared:
+        yield shared
+
+
 @pytest.fixture
-def client(system: System) -> Iterator[MakeClient]:
-    """Makes clients of applications, without a network."""
+def client(system: System, plain: TestClient) -> Iterator[MakeClient]:
+    """Makes clients of applications, without a network; without options it is the shared one."""
     opened: list[TestClient] = []
 
     def make(
         systems: dict[str, System] | None = None, settings: Settings | None = None
     ) -> TestClient:
+        if systems is None and settings is None:
+            return plain
         app = create_app(systems or {"nearest": system}, settings=settings)
         made = TestClient(app, raise_server_exceptions=False)
         made.__enter__()

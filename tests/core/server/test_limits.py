@@ -386,7 +386,7 @@ def test_a_body_that_goes_on_after_the_reply_is_not_read(
 
 def test_requests_are_counted(client: MakeClient, body: Body) -> None:
     """By path and status, with documents, tokens and model calls; unknown paths are one."""
-    asked = client()
+    asked = client(settings=Settings())
     asked.post("/v1/filter", json=body)
     asked.post("/v1/filter", json={})
     asked.get("/no/such/path")
