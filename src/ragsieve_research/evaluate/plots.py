@@ -91,7 +91,7 @@ def picture(lines: Sequence[Line], x: str, y: str) -> str:
         for line in lines:
             for _ in _drawn(axes, line.number, line.points[0]):
                 pass
-        axes.set_xlim(left=0)
+        axes.set_xlim(left=-0.02 * max(line.points[0].x for line in lines))
         names = "\n".join(f"{line.number}  {line.label}" for line in lines)
         figure.text(1.01, 0.5, names, fontsize=9, va="center", color=_INK)
         svg = _svg(figure, f"{y} by {x}", [], tight=True)
