@@ -30,6 +30,7 @@ import click
 import pytest
 
 from ragsieve import cli, models, schema, spec
+from ragsieve.cli import commands
 from ragsieve.cli.base import pairs, values
 from ragsieve.cli.config import read as read_settings
 from ragsieve.integrations.rules import ToolRules
@@ -151,7 +152,7 @@ def test_commands_can_be_given(line: str, workplace: Path) -> None:
 
 def check_ragsieve(words: list[str]) -> None:
     """Raise unless the command line takes these arguments; nothing is run."""
-    command: click.Command = cli.cli
+    command: click.Command = commands.cli
     context = click.Context(command)
     rest = words
     while isinstance(command, click.Group) and rest:
