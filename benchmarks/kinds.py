@@ -114,9 +114,10 @@ def python(text: str, shown: str) -> bool:
 
 
 def brackets(text: str, shown: str) -> bool:
-    """Its lines are the source's, and round and curly brackets are closed as there."""
-    pairs = [p for p in ("()", "{}") if text.count(p[0]) == text.count(p[1])]
-    return lines(text, shown) and all(shown.count(p[0]) == shown.count(p[1]) for p in pairs)
+    """Its lines are the source's, and brackets of no comment are closed as there."""
+    bare, kept = (re.sub(r"/\*.*?\*/", "", one, flags=re.DOTALL) for one in (text, shown))
+    pairs = [p for p in ("()", "{}") if bare.count(p[0]) == bare.count(p[1])]
+    return lines(text, shown) and all(kept.count(p[0]) == kept.count(p[1]) for p in pairs)
 
 
 def hunks(text: str, shown: str) -> bool:

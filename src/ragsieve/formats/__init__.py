@@ -7,12 +7,12 @@ them is prose. `outline` finds them, `tree.units` cuts them, `joined` puts kept 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragsieve.formats import code, entries, json_values, lines, markup, tables
+from ragsieve.formats import code, entries, json_values, lines, markup, tables, turns
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
 
 _REMEMBERED = 50_000  # characters of a text up to which its outline is kept for its next reading
@@ -60,9 +60,21 @@ def _read(text: str) -> Outline:
     for root in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or root.start >= apart[-1].end:
             apart.append(root)
+    apart = _filled(apart, [*turns.regions(text, apart)])
     if fault := _ends_early(text, apart):
         faults.insert(0, fault)
     return Outline((*apart,), (*dict.fromkeys(faults),))
+
+
+def _filled(roots: list[Node], said: Sequence[Node]) -> list[Node]:
+    """Regions with mails and chats, which hold some of them and cut none."""
+    for one in said:
+        first = bisect_right(roots, one.start, key=lambda root: root.end)
+        last = bisect_left(roots, one.end, key=lambda root: root.start)
+        inside = roots[first:last]
+        if not inside or (one.start <= inside[0].start and inside[-1].end <= one.end):
+            roots[first:last] = [one]
+    return roots
 
 
 _remembered = lru_cache(maxsize=256)(_read)

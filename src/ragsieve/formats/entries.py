@@ -31,19 +31,24 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
         return
     front = _FRONT.match(text)
     if front:
-        if root := _read(text, front.start(1), front.end(1), faults):
-            stop = front.start() + len(front[0].rstrip())
-            yield Node(0, 3, stop - 3, stop, mark=_MARK, children=root.children)
+        stop = front.start() + len(front[0].rstrip())
+        root = _read(text, front.start(1), front.end(1), faults, front=True)
+        lines = [*_lines(text, front.start(1), front.end(1))]
+        children = root.children if root else [Node(a.start, a.end, a.end, a.end) for a in lines]
+        yield Node(0, 3, stop - 3, stop, mark=_MARK, whole=_WHOLE, children=children)
     elif root := _read(text, 0, len(text), faults):
         yield root
 
 
-def _read(text: str, start: int, end: int, faults: list[str]) -> Node | None:
+def _read(
+    text: str, start: int, end: int, faults: list[str], *, front: bool = False
+) -> Node | None:
     """The entries of lines; None on the first line that is none."""
+    least = 1 if front else SMALLEST
     lines = list(_lines(text, start, end))
     sections = sum(bool(_SECTION.match(line.text)) for line in lines[:200])
     reader = _Reader(text, pairs=bool(sections) or _mostly_pairs(lines))
-    if len(lines) < SMALLEST:
+    if len(lines) < least:
         return None
     stop = next((n for n, line in enumerate(lines) if not reader.add(line)), len(lines))
     if stop < len(lines) or reader.depth:
@@ -54,11 +59,11 @@ def _read(text: str, start: int, end: int, faults: list[str]) -> Node | None:
             faults.append(f"configuration cannot be read ({why}): split as text")
         return None
     root = reader.root
-    if reader.keys < SMALLEST or 5 * reader.bare < 4 * reader.keys:
+    if reader.keys < least or 5 * reader.bare < 4 * reader.keys:
         return None
     if 4 * reader.keys < reader.entries and reader.bare < reader.keys:
         return None  # lists below headings of prose
-    if not (reader.pairs or any(child.children for child in root.children)):
+    if not (front or reader.pairs or any(child.children for child in root.children)):
         return None  # lines of `name: value` are a record
     root.end = max(root.end, root.start)
     _finish(text, root, 0)
@@ -137,7 +142,10 @@ class _Reader:
             self._push(level, Node(start, line.end, line.end, line.end))
             self.keys += 1
             self.bare += bool(section or (match and _BARE.match(match["key"])))
-            self._value(match["value"] if match and not section else "", line.indent + len(items))
+            self._value(
+                match["value"] if match and not section else "",
+                line.indent + len(items),
+            )
         elif rest:
             self._extend(line.end)
         return True

@@ -22,7 +22,8 @@ _LINE = re.compile(
     r"warn|error|http|notice|debug)\b[\]: ]"
 )
 _LEVEL = re.compile(
-    r"\b(?:INFO|DEBUG|NOTICE|level=info|I \d+ \d+)\b|^(?:\d+ )?(?:info|verbose|silly) ", re.M
+    r"\b(?:INFO|DEBUG|NOTICE|level=info|I \d+ \d+)\b|^(?:\d+ )?(?:info|verbose|silly) ",
+    re.MULTILINE,
 )
 _SEVERE = re.compile(
     r"\b(?:ERROR|FATAL|CRITICAL|SEVERE|EMERG|PANIC|FAILED)\b|(?:level|severity)=(?:error|fatal)|"
@@ -34,7 +35,8 @@ _TOLD = re.compile(
     r"\b[Cc]annot\b|\bcould not\b|\brefused\b|\btimed out\b|\b[Pp]ermission denied\b"
 )
 _NONE = re.compile(
-    r"\b(?:0|no) (?:\w+ )?(?:errors?|fail)|\b(?:errors?|fail(?:ed|ures?))\b\W{1,3}0\b|: 0$", re.I
+    r"\b(?:0|no) (?:\w+ )?(?:errors?|fail)|\b(?:errors?|fail(?:ed|ures?))\b\W{1,3}0\b|: 0$",
+    re.IGNORECASE,
 )
 _NUMBERS = re.compile(r"\b[\da-fA-F-]*\d[\da-fA-F-]*\b")
 _TROUBLE = re.compile(

@@ -174,21 +174,42 @@ def _fits(cells: object, lines: Sequence[_Line]) -> bool:
     return True
 
 
+def _names_columns(lines: Sequence[_Line]) -> bool:
+    """Whether the first row has no numbers, or words above numbers."""
+    rows = [re.split(r"[|\t,;]", line.text) for line in lines[:9]]
+    numbers = [[bool(_NUMBER.match(cell.strip())) for cell in row] for row in rows]
+    above = zip(*numbers, strict=False)
+    return not any(numbers[0]) or any(not first and all(rest) for first, *rest in above)
+
+
+def _heads(line: _Line, lines: Sequence[_Line]) -> bool:
+    """Whether a line above a table goes with it: a caption, or what a file of rows begins with."""
+    bare = line.text.rstrip()
+    begins = line.start == 0 and len(bare) <= WHOLE
+    marks = [one for one in "\t,;" if one in lines[0].text]
+    rows = begins and bool(marks) and marks[0] in bare
+    return rows or bool(_CAPTION.match(bare)) or bare.endswith(":")
+
+
 def _table(lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
     ruled = next((n for n, line in enumerate(lines[:6]) if n and _ruled(line)), 0)
     heads = ruled + 1 if ruled else 1
-    if not ruled and sum(bool(_NUMBER.match(one)) for one in re.split(r"[|\t,;]", lines[0].text)):
-        heads = 0  # numbers: there is no header
-    first = lines[0]
-    if before and (_CAPTION.match(before[0].text) or before[0].text.rstrip().endswith(":")):
-        first = before[0]
+    if not ruled and not _names_columns(lines):
+        heads = 0
+    first = before[0] if before and _heads(before[0], lines) else lines[0]
     rows = [line for line in lines[heads:] if not _ruled(line)]
     if len(rows) < 2 or lines[-1].end - first.start <= WHOLE:
         return
-    head = lines[heads - 1].end if heads else first.start
+    above = [*before, *lines][: heads + 1] if first is not lines[0] else lines[:heads]
+    head = above[-1].end if above else first.start
     start = first.start + len(first.text) - len(first.text.lstrip())
     children = [
-        Node(line.start + len(line.text) - len(line.text.lstrip()), line.end, line.end, line.end)
+        Node(
+            line.start + len(line.text) - len(line.text.lstrip()),
+            line.end,
+            line.end,
+            line.end,
+        )
         for line in rows
     ]
     end = children[-1].end

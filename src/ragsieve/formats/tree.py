@@ -152,7 +152,8 @@ def between(text: str, end: int, start: int) -> str:
 
 def shown(text: str, node: Node, kept: Kept) -> str:
     """What is shown of a node: its kept parts, each below the heads that lead to it."""
-    if kept.whole(node.start, node.end) or not next(kept.within(node.start, node.end), None):
+    beside = not _hit(node, kept) and not any(child.sticky for child in node.children)
+    if beside or kept.whole(node.start, node.end):
         return text[node.start : node.end]
     if not node.children:
         return _cut_leaf(text, node, kept)
@@ -231,10 +232,10 @@ def _tags(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
             continue
         gap = text[end : child.start]
         line = f"\n{_indent(text, child.start)}" if "\n" in gap and out else ""
-        line = " " if node.kind == "inline" else line
+        line = " " * (out[-1:] not in ("", " ")) if node.kind == "inline" else line
         if place != last + 1 and node.each and not out.endswith(node.mark):
             out += line + node.mark
-            line = line or "\n"
+            line = " " if node.kind == "inline" else line or "\n"
         part = shown(text, child, kept)
         if node.each and out.endswith(node.mark):
             part = part.removeprefix(node.mark).lstrip()

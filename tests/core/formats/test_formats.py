@@ -226,6 +226,22 @@ SOURCES = {
     "    public String toString() {\n        return \"\";\n    }\n}\n",
     "C": "#include <stdio.h>\n\n/* adds */\nstatic int add(int a)\n{\n    return a;\n}\n\n"
     "int main(void)\n{\n    return add(1);\n}\n",
+    "C++": "#ifndef X_H\n#define X_H\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+    "class A : B {\npublic:\n"
+    "    int a;\n    /* (the last */\n    int b;\nprivate:\n    int c;\n};\n\nint f(int a)\n{\n"
+    "#if A\n    if (a) {\n#else\n    if (!a) {\n#endif\n        goto done;\n    }\n    do {\n"
+    "        a++;\n    } while (a < 9);\n done:\n    return a;\n}\n\n"
+    "#ifdef __cplusplus\n}\n#endif\n"
+    "#endif\n",
+    "JavaScript": ";(function (root, make) {\n  root.x = make();\n}(this, function () {\n"
+    "  var a = b.map(\n    (c) => `\n${c} (\n`\n  );\n  return a;\n}));\n\nfoo(1);\n",
+    "a shell's quotes": "#!/bin/sh\n# says\ncat <<-\\EOF\nBEGIN {\nEOF\nx='a (\nb'\n"
+    "case \"$1\" in\n-c)\n\t"
+    "c=1\n\t;;\n*)\n\tbreak\n\t;;\nesac\nif [ $c ]; then\n\techo \"so ((\nit\"\nfi\n",
+    "SQL for psql": "/* 1.2 */\n\n-- said\n\\echo Use it. \\quit\n\n"
+    "CREATE FUNCTION f(a int,\n  b int,\n"
+    "  OUT c int)\nRETURNS SETOF record\nAS 'x', 'f'\nLANGUAGE C;\n\n"
+    "GRANT SELECT ON a TO b;\n\nSELECT a,\n  f(b)\nFROM berths WHERE b > 1;\n",
     "TypeScript": "import x from 'y';\n\nexport function f(a: number): string {\n  if (a > 1) {\n"
     "    return `x ${a}\n y`;\n  } else {\n    return '';\n  }\n}\n\nclass A {\n  go() {}\n}\n",
     "SQL": "-- ports\nCREATE TABLE ports (\n  id INT,\n  name TEXT\n);\n\nSELECT name\nFROM ports\n"
@@ -267,13 +283,17 @@ def test_a_long_docstring_is_cut_inside_its_quotes() -> None:
 
 @pytest.mark.parametrize("language", SOURCES)
 def test_code_is_cut_between_its_functions(language: str) -> None:
-    """Brackets of every unit are closed, but for strings of several lines."""
+    """Brackets of what is shown of every unit are closed, as they are in strings and conditions."""
     text = SOURCES[language]
-    units = [unit.text for unit in spans(text)]
+    pairs = [pair for pair in ("()", "{}", "[]") if text.count(pair[0]) == text.count(pair[1])]
+    units = spans(text, max_chars=200)
 
     assert len(units) > 1
     for unit in units:
-        assert [unit.count(one) for one in "({["] == [unit.count(one) for one in ")}]"], unit
+        shown = joined(text, [(unit.start, unit.end)])
+        lines = {line.strip() for line in text.splitlines()}
+        assert all(shown.count(one) == shown.count(two) for one, two in pairs), shown
+        assert all("…" in line or line.strip() in lines for line in shown.splitlines())
 
 
 FRAMES = "".join(f'  File "/a/m{n}.py", line {n}, in run\n    go({n})\n' for n in range(30))
@@ -295,6 +315,7 @@ BLANKS = "".join(
 )
 COMMAS = "".join(f"np.float32,0x{n:08},{n}\n" for n in range(20))
 UNEVEN = "".join(f"woody {n},2001-0{n}-01\n" for n in range(9))
+NUMBERS = "".join(f"{n}.5,{n}.25,{n},{n + 1}\n" for n in range(10, 40))
 CELLS = "".join(f"<tr><td>berth {n}</td><td>{n} m</td></tr>\n" for n in range(20))
 HEADED = [
     ("a traceback", f"12:00:01 ERROR failed\n{TRACE}\n12:00:02 INFO on\n", "ValueError: no pier"),
@@ -305,11 +326,14 @@ HEADED = [
     ("a diff of code", f"diff -u a/x.c b/x.c\n--- a/x.c\n+++ b/x.c\n{BLANKS}", "+++ b/x.c"),
     ("comma rows between comments",
      f"dtype,input,error\n\n## near zero ##\n{COMMAS}\n# far\n{COMMAS}", "dtype,input,error"),
+    ("comma rows of numbers", f"20,3,north,south\n{NUMBERS}", "20,3,north,south"),
+    ("comma rows below a shorter one", f"20,3,north\n{NUMBERS}", "20,3,north"),
     ("comma rows of uneven length", f"name,from,eol\n{COMMAS}{UNEVEN}", "name,from,eol"),
     ("a diff", f"diff --git a/x b/x\n--- a/x\n+++ b/x\n{HUNKS}", "+++ b/x"),
     ("steps", f"It is blue.\n\nTo start it:\n\n{STEPS}\nTo stop it:\n\n{STEPS}", "To start it:"),
     ("front matter",
-     "---\ntitle: Pier\ntags:\n  - a\nurl: /x\n---\n\nIt is old. It rains.", "title: Pier"),
+     "---\ntitle: Pier\nsays: It rained: so\ntags:\n  - a\nurl: /x\n---\n\n"
+    "It is old. It rains.", "title: Pier"),
 ]  # fmt: skip
 
 

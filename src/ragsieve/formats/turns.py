@@ -1,0 +1,190 @@
+"""Chats, transcripts, subtitles and mails: what is said stands below who said it, and when."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from ragsieve.formats.tree import Node, Span
+from ragsieve.parts import parts
+
+_WHOLE = 300  # characters of a turn or a paragraph that is not cut
+_HEADER = 600  # characters of a mail's header that is not cut
+_FEWEST = 3  # turns of a chat
+_CUES = 250  # characters of neighbouring subtitles that make one unit
+_TIME = r"\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:[.,]\d{1,3})?(?: ?[AaPp]\.?[Mm]\b\.?)?Z?"
+_DATE = r"(?:\d{4}-\d\d-\d\d|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|[A-Z][a-z]{2} \d{1,2}(?:, \d{4})?)"
+_STAMP = rf"[\[(]?(?:{_DATE}[T,]? ?(?:at )?)?{_TIME}[\])]?"
+_NAME = r"(?:@?[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&#-]{1,30}){0,3}(?: \([^()\n:\d]{1,30}\))?)"
+_LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL"
+_CUE = r"(?:\d\d:)?\d\d:\d\d[.,]\d{3}"
+_HEADS = {  # how a turn begins, up to what is said
+    "cue": re.compile(
+        rf"^(?:\d+[ \t]*\n)?(?P<name>{_CUE} --> ){_CUE}.*\n(?:<v [^>\n]*>)?",
+        re.MULTILINE,
+    ),
+    "named": re.compile(
+        rf"^(?:{_STAMP}[ \t]*[-–—|]?[ \t]*)?(?:\*\*)?(?P<name>{_NAME})(?:\*\*)?"
+        rf"(?:[ \t]*[-–—|(\[]?[ \t]*{_STAMP})?(?:\*\*)?(?:：|:(?:\*\*)?(?=\s))[ \t]*",
+        re.MULTILINE,
+    ),
+    "nick": re.compile(
+        rf"^(?:{_STAMP}[ \t]*)?<(?P<name>[@+]?[\w.|^`\[\]{{}}-]{{1,30}})>[ \t]+",
+        re.MULTILINE,
+    ),
+    "dated": re.compile(
+        rf"^(?:\*\*)?(?P<name>{_NAME})(?:\*\*)?[ \t]*[-–—|,•·]*[ \t]*{_STAMP}[ \t]*\n|"
+        rf"^{_STAMP}[ \t]+(?P<after>{_NAME})[ \t]*\n",
+        re.MULTILINE,
+    ),
+    "log": re.compile(
+        rf"^(?P<name>)(?:[\w.@/-]{{1,30}} )?{_STAMP}(?:[ \t]*\[?(?:{_LEVELS})\]?)?"
+        r"(?:[ \t]+[\w./\[\]-]{1,40})?:?[ \t]+",
+        re.MULTILINE,
+    ),
+}
+_NO_SPEAKERS = re.compile(r"(?:Q|A|Question|Answer|Note|Warning|Tip|Example|https?|Step)\b", re.I)
+_FIELD = (
+    r"(?:From|To|Cc|Bcc|Subject|Date|Sent|Reply-To|Message-ID|Received"
+    r"|[A-Z][\w-]{1,40}-[\w-]{1,40})"
+)
+_MAIL = re.compile(
+    rf"^(?:From \S+ .*\n)?(?:[>*_ \t]*{_FIELD}:.*\n(?:[ \t]+\S.*\n)*){{3,60}}",
+    re.MULTILINE,
+)
+_MAIN = re.compile(r"[>*_ \t]*(?:From|To|Subject|Date|Sent)\b[*_]*:")
+_STICKY = 200  # characters of a field that is shown with what is kept of its mail
+_BLANK = re.compile(r"\n(?:[ \t]*\n)+")
+
+
+def regions(text: str, roots: Sequence[Node]) -> Iterator[Node]:
+    """The mails and chats of a text, with the other regions that lie in them."""
+    mails = [*_mails(text, roots)]
+    yield from mails
+    if not mails:
+        yield from _chats(text, roots)
+
+
+def _mails(text: str, roots: Sequence[Node]) -> Iterator[Node]:
+    heads = [m for m in _MAIL.finditer(text) if len(_MAIN.findall(m[0])) > 0 and _sent(m[0])]
+    if not heads or text[: heads[0].start()].strip():
+        return
+    for head, following in pairwise([*heads, None]):
+        if head is None:
+            return
+        end = len(text[: following.start() if following else len(text)].rstrip())
+        stop = head.start() + len(head[0].rstrip())
+        header = Node(head.start(), head.start(), stop, stop, whole=_HEADER, merge=_HEADER)
+        header.children = [
+            Node(a, b, b, b, sticky=b - a <= _STICKY and bool(_MAIN.match(text, a)))
+            for a, b in _fields(text, head.start(), stop)
+        ]
+        header.sticky = True
+        children = [header, *_filled(text, stop, end, roots)]
+        if len(children) > 1:
+            yield Node(head.start(), head.start(), end, end, mark="…", each=True, whole=0,
+                       children=children)  # fmt: skip
+
+
+def _sent(header: str) -> bool:
+    """Whether somebody sent it, and it is no record of something else."""
+    names = {one.lower() for one in re.findall(r"^[>*_ \t]*([A-Z][\w-]*)", header, re.MULTILINE)}
+    return "from" in names and bool(names & {"subject", "to", "date", "sent"})
+
+
+def _fields(text: str, start: int, end: int) -> Iterator[Span]:
+    """Fields with the lines by which they go on."""
+    begins = [start, *(m.end() for m in re.finditer(r"\n(?=\S)", text[start:end]))]
+    begins[1:] = [start + at for at in begins[1:]]
+    for a, b in pairwise([*begins, end]):
+        yield a, a + len(text[a:b].rstrip())
+
+
+def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
+    for form, pattern in _HEADS.items():
+        heads = [m for m in pattern.finditer(text) if not _NO_SPEAKERS.match(m.group("name") or "")]
+        if len(heads) < _FEWEST or not _talk(text, form, heads):
+            continue
+        turns = []
+        for head, following in pairwise([*heads, None]):
+            if head is None:
+                break
+            end = following.start() if following else len(text)
+            end = len(text[head.start() : end].rstrip()) + head.start()
+            node = Node(head.start(), min(head.end(), end), end, end, mark="…", each=True)
+            if end - head.start() > _WHOLE:
+                said = _filled(text, node.head, end, roots)
+                node.children = said[0].children if len(said) == 1 and said[0].children else said
+                node.kind = said[0].kind if said else node.kind
+                node.whole = _WHOLE
+            turns.append(node)
+        merge, mark = _CUES if form == "cue" else 0, "" if form == "log" else "…"
+        start, end = turns[0].start, turns[-1].end
+        yield Node(
+            start, start, end, end, mark=mark, whole=0, each=True, merge=merge, children=turns
+        )
+        return
+
+
+def _talk(text: str, form: str, heads: Sequence[re.Match[str]]) -> bool:
+    """Whether speakers come again, and what is said is no record."""
+    gaps = [b.start() - a.end() for a, b in pairwise(heads)]
+    if form == "cue":
+        return True
+    if form == "log":
+        return max(gaps) > _WHOLE and sum(gap < _WHOLE for gap in gaps) > 1
+    names = Counter(m.group("name") or m.groupdict().get("after") for m in heads)
+    again = sum(n for n in names.values() if n > 1)
+    long = text.count("\n", heads[0].start()) + 1
+    return 2 * again >= len(heads) > len(names) and sum(gaps) > 10 * len(heads) and (
+        form != "named" or 8 * len(heads) >= long
+    )  # fmt: skip
+
+
+def _filled(text: str, start: int, end: int, roots: Sequence[Node]) -> list[Node]:
+    """Paragraphs, and the regions among them."""
+    found: list[Node] = []
+    for root in roots:
+        if start <= root.start and root.end <= end:
+            found += _paragraphs(text, start, root.start)
+            found.append(root)
+            start = root.end
+    return [*found, *_paragraphs(text, start, end)]
+
+
+def _paragraphs(text: str, start: int, end: int) -> Iterator[Node]:
+    """Paragraphs by their sentences or lines; one that leads to the next goes with it."""
+    stops = [(start + m.start(), start + m.end()) for m in _BLANK.finditer(text[start:end])]
+    first = start
+    for stop, begins in [*stops, (end, end)]:
+        said = text[first:stop]
+        if not said.strip():
+            first = begins
+            continue
+        if said.rstrip().endswith((":", "：")) and stop - first <= _WHOLE and begins < end:
+            continue
+        yield _paragraph(text, stop - len(said.lstrip()), first + len(said.rstrip()))
+        first = begins
+
+
+def _paragraph(text: str, start: int, end: int) -> Node:
+    node = Node(start, start, end, end, mark="…", each=True, whole=_WHOLE)
+    head, body, _ = parts(text[start:end])
+    if (quoted := text.find(">", start, end)) >= 0 and text.count("\n>", start, end) > 1:
+        head, body = [(0, quoted - start)] * (quoted > start), _quoted(text[start:end])
+    if len(body) > 1:
+        node.head = start + head[-1][1] if head else start
+        node.children = [Node(start + a, start + b, start + b, start + b) for a, b in body]
+        lines = "\n" in text[start + body[0][1] : start + body[1][0]]
+        node.kind, node.whole = ("lines", _WHOLE) if lines else ("inline", 0)
+    return node
+
+
+def _quoted(text: str) -> list[Span]:
+    """Paragraphs of what a mail quotes, each line with its mark."""
+    stops = [m.span() for m in re.finditer(r"\n(?:[ \t]*>[> \t]*\n)+", text)]
+    begins = [max(text.find(">"), 0), *(end for _, end in stops)]
+    spans = zip(begins, [*(start for start, _ in stops), len(text)], strict=True)
+    return [(a, b) for a, b in spans if text[a:b].strip("> \t\n")]

@@ -1,0 +1,110 @@
+"""What somebody said stands below who said it, and a mail below its header."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.formats import joined, outline
+from tests.core.formats.test_formats import spans
+
+LONG = (
+    "The pier was closed in March because of the storm, and it took six weeks to mend the planks. "
+    "We then painted the rails. The harbour master asked for a second coat, which nobody had "
+    "planned for. It cost us another nine thousand euros, all told, and a week of work in it. "
+    "The opening is on the third of May, at noon, with the band."
+)
+SAID = [("Anna", "Hi, all."), ("ben_k", LONG), ("Anna", "And when?"), ("ben_k", "Soon.")]
+FORMS = {
+    "WhatsApp": "[{n}/05/2024, 10:0{n}:11] {name}: {text}\n",
+    "WhatsApp of Android": "0{n}/05/2024, 10:0{n} - {name}: {text}\n",
+    "Slack": "{name}  10:0{n} AM\n{text}\n\n",
+    "Zoom": "00:0{n}:12 {name}\n{text}\n\n",
+    "Teams": "{name} (0:0{n}): {text}\n",
+    "IRC": "[10:0{n}] <{name}> {text}\n",
+    "Discord": "{name} — 0{n}/05/2024 10:0{n}\n{text}\n",
+    "Otter": "{name}  0:0{n}\n{text}\n\n",
+    "bold names": "**{name}:** {text}\n\n",
+    "names": "{name}: {text}\n\n",
+    "Chinese colons": "{name}：{text}\n",
+    "subtitles": "{n}\n00:00:0{n},000 --> 00:00:0{n},900\n{text}\n\n",
+    "WebVTT": "00:0{n}.000 --> 00:0{n}.900\n<v {name}>{text}\n\n",
+    "a log": "2024-05-0{n} 10:0{n}:11,123 ERROR {name}: {text}\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_sentence_of_a_turn_stands_behind_its_speaker(form: str) -> None:
+    """Whatever is left out of the turn, and of the chat."""
+    turns = [FORMS[form].format(n=n, name=name, text=x) for n, (name, x) in enumerate(SAID, 1)]
+    text = "".join(turns)
+    unit = next(unit for unit in spans(text) if "nine thousand" in unit.text)
+    head = turns[1][: turns[1].index("The pier")]
+
+    shown = joined(text, [(unit.start, unit.end)]).removeprefix("…").split()
+
+    assert len(unit.text) < len(LONG)
+    assert f"{head} … It cost us".split() == shown[: len(head.split()) + 4]
+
+
+MAIL = f"""Received: from a.example.org by b.example.org; Mon, 6 May 2024 10:00:01 +0200
+ with a long tale of how it came {"here and there " * 30}
+From: Anna Beck <anna@example.org>
+To: Ben <ben@example.org>
+Subject: Pier opening
+Date: Mon, 6 May 2024 10:00:00 +0200
+
+Hi Ben,
+
+{LONG}
+
+On Sun, 5 May 2024, Ben wrote:
+> When is it?
+>
+> {LONG}
+
+-----Original Message-----
+From: Ben
+Sent: Sunday
+To: Anna
+Subject: The key
+
+The key is with Tom. He sits in room four.
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "heads", "others"),
+    [
+        (
+            "nine thousand",
+            ["From: Anna", "Subject: Pier opening", "Date: Mon"],
+            ["Received", "key"],
+        ),
+        ("When is it", ["From: Anna", "On Sun, 5 May 2024, Ben wrote:\n> When"], ["The key"]),
+        ("room four", ["From: Ben", "Sent: Sunday", "Subject: The key"], ["Pier opening"]),
+    ],
+)
+def test_what_is_kept_of_a_mail_has_its_header(
+    said: str, heads: list[str], others: list[str]
+) -> None:
+    """Who, to whom, when and about what; and of what is quoted, who wrote it."""
+    unit = next(unit for unit in spans(MAIL) if said in unit.text)
+    shown = joined(MAIL, [(unit.start, unit.end)])
+
+    assert all(head in shown for head in heads)
+    assert not any(other in shown for other in others)
+
+
+RECORDS = [
+    f"Name: Ada\nTown: Rome\nNote: {LONG}\nAge: 7\n",
+    f"{LONG}\n\nNote: it rained.\n\n{LONG}\n\nNote: it snowed.\n\n{LONG}\n\nNote: it hailed.\n",
+    f"Requirements: {LONG}\n\nInstallation: {LONG}\n\nUsage: {LONG}\n",
+    f"From: the harbour\nVia: the bridge\n\n{LONG}\n",
+    f"At 10:00 we met. {LONG}\nAt 11:00 we left. {LONG}\nAt 12:00 it rained.\n",
+]
+
+
+@pytest.mark.parametrize("text", RECORDS)
+def test_records_and_notes_are_no_chat(text: str) -> None:
+    """Names that come once each, or name what follows, are no speakers."""
+    assert not [root for root in outline(text) if root.mark == "…"]
