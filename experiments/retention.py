@@ -12,9 +12,10 @@ systems keep: of the words, of the evidence (any of it; all that the data set ma
 some), and of the words of another question's documents, which answer nothing. ``--peers`` adds
 others, as they are by default, on MiniLM (LangChain's filter keeps 20 documents, which is all of
 them in most sets). ``--one-by-one`` also filters each document by itself, with ``min_keep=0``.
-``--part validation`` measures what thresholds are fitted on. Third table, by ``--ranking``:
-documents ranked by the probability of the passage, by cosine and by BM25, against labels; all
-questions of noveleval count, whose test part has seven. An empty ``--sets`` leaves that one alone.
+``--abstention`` tries values of ``min_answerable``; ``--part validation`` measures what thresholds
+are fitted on. Third table, by ``--ranking``: documents ranked by the probability of the passage, by
+cosine and by BM25, against labels; all questions of noveleval count, whose test part has seven. An
+empty ``--sets`` leaves that one alone.
 Intervals are 95% bootstrap intervals over questions.
 """
 
@@ -55,6 +56,7 @@ MARKED = ("multihoprag", "clapnq")  # sets whose answers are not found word for 
 RANKED = ("noveleval", "hotpotqa", "multihoprag")  # sets whose documents are labelled
 PEERS = ("top-sentences", "langchain-embeddings-filter", "llama-index-sentence-optimizer", "all")
 KEPT = 0.95  # survival at which the words of a ranking are counted
+ABSTAIN = (0.0, 0.05, 0.1, 0.2, 0.3)  # values of min_answerable
 STRANGERS = 40  # questions of a set that are also asked of another one's documents
 SHOWN = {"survival": "survives", "all": "all of it", "words": "words", "none": "nothing answers"}
 Filter = Callable[[Query, Sequence[Document]], Sequence[Segment]]
@@ -230,6 +232,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="questions of each set")
     parser.add_argument("--pruner", default="pruner", help="as `ragsieve models` names it")
     parser.add_argument("--part", choices=("validation", "test"), default="test")
+    parser.add_argument("--abstention", action="store_true", help="values of min_answerable, too")
     parser.add_argument("--one-by-one", action="store_true", help="documents alone, too")
     parser.add_argument("--peers", action="store_true", help="cosine and other filters, too")
     parser.add_argument("--ranking", action="store_true", help="rank whole documents, too")
@@ -247,12 +250,15 @@ def measure(options: argparse.Namespace, pruner: SentencePruner, minilm: Any) ->
     scorers: dict[str, Stage] = {"pruner": score.Pruner(pruner), "BM25": bm25}
     systems = {
         f"finefilter {p}": finefilter_one_pass(echo(), pruner, keep_answer=p)
-        for p in (0.95, 0.9, 0.8)
+        for p in (0.97, 0.95, 0.9, 0.8)
     }
     if options.peers:
         scorers["cosine"] = cosine
         systems |= {name: ragsieve.load(name, "fake:echo", minilm) for name in PEERS}
     filters: dict[str, Filter] = {name: together(system) for name, system in systems.items()}
+    for least, keep in itertools.product(ABSTAIN if options.abstention else (), (1, 0)):
+        system = finefilter_one_pass(echo(), pruner, min_answerable=least, min_keep=keep)
+        filters[f"min_answerable {least}, min_keep {keep}"] = together(system)
     if options.one_by_one:
         filters["one by one"] = one_by_one(finefilter_one_pass(echo(), pruner, min_keep=0))
     tables: dict[str, Any] = {"retention": {}, "ranking": {}}
