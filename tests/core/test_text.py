@@ -141,21 +141,21 @@ def test_every_character_lies_in_exactly_one_span(text: str, max_chars: int) -> 
 MEGABYTE = 1_000_000
 LONG = {
     "English": "He sang Summer Breeze in 1972, and so did they. " * 21_000,
-    "Chinese": "今天天气很好，我们去公园。" * 77_000,
-    "greetings": "你好。" * 300_000,
+    "Chinese": "今天天气很好，我们去公园。" * 25_000,
+    "greetings": "你好。" * 100_000,
     "lines": "\n" * MEGABYTE,
     "blank lines": "\n \t" * 330_000,
     "one word": "x" * MEGABYTE,
     "spaces": " " * MEGABYTE,
     "full stops": "." * MEGABYTE,
     "short ends": "a. " * 330_000,
-    "list": "- a\n" * 250_000,
+    "list": "- a\n" * 80_000,
     "surrogates": "\ud800" * MEGABYTE,
 }
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_a_megabyte_is_split_soon(name: str) -> None:
+def test_a_long_text_is_split_soon(name: str) -> None:
     """Time grows with the length, not with its square: that would take minutes here."""
     text = LONG[name]
     began = time.process_time()
@@ -163,13 +163,13 @@ def test_a_megabyte_is_split_soon(name: str) -> None:
     took = time.process_time() - began
 
     assert len(text.split()) == 0 or spans
-    assert took < 10
+    assert took < 5
 
 
-def test_a_megabyte_has_every_sentence() -> None:
+def test_a_long_text_has_every_sentence() -> None:
     """None is cut where the text is read in pieces, with spaces between sentences or without."""
     assert {"He sang Summer Breeze in 1972, and so did they."} == {*sentences(LONG["English"])}
-    assert ["今天天气很好，我们去公园。"] * 77_000 == sentences(LONG["Chinese"])
+    assert ["今天天气很好，我们去公园。"] * 25_000 == sentences(LONG["Chinese"])
 
 
 @pytest.mark.parametrize(
