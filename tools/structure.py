@@ -30,7 +30,7 @@ LIMITS = {  # what is counted: the most there may be; beside it the aim, where i
     "functions over 40": 0,
     "options over 8": 0,
     "private in src": 3,  # of torch and transformers
-    "private in tests": 9,
+    "private in tests": 5,
     "dead references": 0,
     "modules without docstring": 0,
 }

@@ -66,7 +66,7 @@ def pristine(kind: str) -> Path:
         return save_router(folder, trained, light=light)
     folder.mkdir()
     for name in PRUNER:
-        (folder / name).write_bytes(Pruner()._read(name))
+        (folder / name).write_bytes((Pruner().folder / name).read_bytes())
     return folder
 
 

@@ -40,7 +40,7 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.retriever = retriever
-        self._adapter = Adapter(system, llm, embedder, options or {}, max_tokens, on_error)
+        self.sieve = Adapter(system, llm, embedder, options or {}, max_tokens, on_error)
 
     def forward(self, query: str) -> dspy.Prediction:
         """The retriever's prediction of what is kept, in the order in which it is to be read.
@@ -61,7 +61,7 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
     def _filtered(self, query: str, hits: Any) -> dspy.Prediction:
         known = dict(hits.items()) if isinstance(hits, dspy.Prediction) else {"passages": hits}
         rows = [_Row(n, _text(one), {}) for n, one in enumerate(known["passages"])]
-        filtered = self._adapter(query, rows, _read, _write)
+        filtered = self.sieve(query, rows, _read, _write)
         beside = {
             name: [None if row.place is None else values[row.place] for row in filtered.documents]
             for name, values in known.items()

@@ -84,7 +84,7 @@ class Bench:
     data: Path | None = None
     command: Sequence[str] = ()
     retry: bool = False
-    _models: dict[str, Any] = field(default_factory=dict, repr=False)
+    loaded_models: dict[str, Any] = field(default_factory=dict, repr=False)
     _about: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -304,9 +304,9 @@ class Bench:
     def _model(self, spec: str, options: Mapping[str, Any] | None = None) -> Any:
         """The model of a specification, the same each time."""
         key = json.dumps([spec, options or {}], sort_keys=True)
-        if key not in self._models:
-            self._models[key] = models.defer(spec, **(options or {}))
-        return self._models[key]
+        if key not in self.loaded_models:
+            self.loaded_models[key] = models.defer(spec, **(options or {}))
+        return self.loaded_models[key]
 
     def used_models(self, cell: Cell) -> dict[str, str]:
         """The identities of a cell's models, by specification; a generator may be none of them."""

@@ -74,7 +74,7 @@ def test_a_copy_of_a_program_shares_the_models() -> None:
     """Optimisers copy programs many times."""
     sieve = RagsieveRetriever(lambda _: PASSAGES, "top-sentences", **FAKE)
 
-    assert sieve._adapter.loaded is sieve.deepcopy()._adapter.loaded
+    assert sieve.sieve.loaded is sieve.deepcopy().sieve.loaded
 
 
 def test_the_report_tells_what_was_dropped_and_what_it_cost() -> None:

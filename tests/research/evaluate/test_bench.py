@@ -54,7 +54,7 @@ def run(folder: Path, config: Config = CONFIG, llm: Any = None, **options: Any) 
     """A run from start to end; ``llm`` stands in for fake:echo."""
     bench = Bench(config, folder, **options)
     if llm:
-        bench._models[json.dumps(["fake:echo", {}])] = llm
+        bench.loaded_models[json.dumps(["fake:echo", {}])] = llm
     bench.prepare()
     for _ in bench.run():
         pass
