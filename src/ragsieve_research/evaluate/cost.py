@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ragsieve.errors import needs_extra
 from ragsieve.result import Result
 from ragsieve.trace import Usage
 from ragsieve_research.evaluate.prices import Prices
 from ragsieve_research.evaluate.records import RecordTable
 from ragsieve_research.evaluate.stats import Values, group_mean
-
-with needs_extra("bench"):
-    from scipy import optimize
 
 
 def _tokens(cell: RecordTable, role: str) -> tuple[Values, Values]:
@@ -81,9 +77,19 @@ def break_even(before: Values, spent: Values, kept: float, price_in: float) -> f
     """
     if not len(before) or math.isnan(kept):
         return math.nan
-    slope, fixed = optimize.nnls(np.column_stack([before, np.ones_like(before)]), spent)[0]
+    slope, fixed = _rising(before, spent)
     gain = price_in * (1 - kept) - slope
     return float(fixed / gain) if gain > 0 else math.inf
+
+
+def _rising(x: Values, y: Values) -> tuple[float, float]:
+    """Slope and start of the nearest line to points with ``x`` over 0, neither negative."""
+    steepest = max(0.0, float(x @ y / (x @ x)))
+    lines = [(steepest, 0.0)]
+    if np.ptp(x) > 0:
+        slope, start = np.polyfit(x, y, 1).tolist()
+        lines += [(0.0, max(0.0, float(y.mean())))] + [(slope, start)] * (min(slope, start) >= 0)
+    return min(lines, key=lambda line: float(((line[0] * x + line[1] - y) ** 2).sum()))
 
 
 def _break_even(cells: Sequence[RecordTable], prices: Prices) -> float:

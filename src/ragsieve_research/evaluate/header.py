@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from importlib.metadata import distributions, version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,16 @@ def header(
         "config": without_keys(msgspec.to_builtins(config)),
         "datasets": dict(questions),
         "models": dict(identities),
-        "versions": {d.name: d.version for d in distributions() if d.name in _PACKAGES},
+        "versions": dict(_versions()),
         "machine": _machine(),
         "cells": [_cell(cell, questions[cell.questions_file]["questions"]) for cell in cells],
     }
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            yield name, version(name)
 
 
 def _cell(cell: Cell, questions: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError, needs_extra
 
 with needs_extra("bench"):
-    from scipy import stats
+    from scipy import special  # of whose stats the import takes a second
 
 Values = NDArray[np.float64]
 _Drawn = NDArray[np.float32]
@@ -187,8 +187,10 @@ def _checked(groups: Sequence[Values], draws: int) -> list[Values]:
 
 
 def _clopper_pearson(group: Values) -> tuple[float, float]:
-    ends = stats.binomtest(int(group.sum()), len(group)).proportion_ci(LEVEL, method="exact")
-    return ends.low, ends.high
+    hits, n, tail = int(group.sum()), len(group), (1 - LEVEL) / 2
+    low = special.betaincinv(hits, n - hits + 1, tail) if hits else 0.0
+    high = special.betaincinv(hits + 1, n - hits, 1 - tail) if hits < n else 1.0
+    return float(low), float(high)
 
 
 def _bootstrap(groups: list[Values], draws: int, seed: int) -> tuple[float, float]:
@@ -197,7 +199,7 @@ def _bootstrap(groups: list[Values], draws: int, seed: int) -> tuple[float, floa
         return math.nan, math.nan
     resampled = [_resampled(g, draws, seed, place) for place, g in enumerate(groups)]
     expansion = math.sqrt(smallest / (smallest - 1))
-    tail = stats.norm.cdf(expansion * stats.t.ppf((1 - LEVEL) / 2, smallest - 1))
+    tail = special.ndtr(expansion * special.stdtrit(smallest - 1, (1 - LEVEL) / 2))
     low, high = np.quantile(np.mean(resampled, axis=0), [tail, 1 - tail])
     return float(low), float(high)
 

@@ -134,6 +134,22 @@ def test_ties_stand_in_the_order_of_adding(tmp_path: Path) -> None:
         assert [f"{i}" for i in range(20)] == [s.document.id for s in found]
 
 
+def test_the_nearest_by_bytes_are_the_nearest(tmp_path: Path) -> None:
+    """Of more chunks than are compared exactly, the best stay; equal ones in the order given."""
+    embedder = HashingEmbedder(64)
+    texts = [f"w{n % 400} w{n % 37} w{n % 11} w{n % 5}" for n in range(900)]
+    corpus = Corpus(tmp_path, embedder)
+    corpus.add([Document(str(n), text) for n, text in enumerate(texts)])
+    rows = embedder.embed(texts)
+    for n in range(0, 900, 90):
+        cosines = np.round((rows @ embedder.embed([texts[n]])[0]).astype(float), 5)
+        found = corpus.search(Query(texts[n]), by="dense", k=10)
+
+        assert np.argsort(-cosines, kind="stable")[:10].tolist() == [
+            int(s.document.id) for s in found
+        ]
+
+
 def test_unchanged_documents_are_not_embedded_again(corpus: Corpus) -> None:
     """A change says what became of each document; equal chunks are embedded once."""
     embedder = Counting()
