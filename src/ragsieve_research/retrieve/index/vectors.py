@@ -121,12 +121,13 @@ def _block(some: Sequence[store.Chunk]) -> _Block:
 
 def _read(db: sqlite3.Connection, before: Iterable[_Block]) -> list[_Block]:
     """All vectors; those of an earlier state, which are in memory, are not read again."""
-    numbers = db.execute("SELECT number FROM chunks INDEXED BY chunks_by_document")
-    served = np.fromiter(chain.from_iterable(numbers), np.int64)
+    rows = db.execute("SELECT number FROM chunks INDEXED BY chunks_by_document")
+    served = np.fromiter(chain.from_iterable(rows), np.int64)
     blocks = []
     for block in before:
         kept = np.isin(block.numbers, served)
-        blocks.append(block if kept.all() else _Block(*(part[kept] for part in block)))
+        numbers, codes, scales = block
+        blocks.append(block if kept.all() else _Block(numbers[kept], codes[kept], scales[kept]))
     while blocks and len(blocks[-1].numbers) < _ROWS // 2:  # many small ones would be slow
         blocks.pop()
     last = int(blocks[-1].numbers[-1]) if blocks else 0
