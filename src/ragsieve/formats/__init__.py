@@ -17,6 +17,7 @@ from ragsieve.formats.tree import Kept, Node, Span, between, shown
 
 _REMEMBERED = 50_000  # characters of a text up to which its outline is kept for its next reading
 _SHORT = 4  # characters that lines have on average, at least, where they are of any format
+_LONG = 300  # characters that lines of code and configuration have on average, at most
 _MAY = re.compile(r"[{\[|\n\t]|</")
 
 
@@ -50,7 +51,8 @@ def _read(text: str) -> Outline:
     if marked and marked[0].end - marked[0].start >= len(text.strip()):
         return Outline((marked[0],), (*faults,))
     found = [*json_values.regions(text)]
-    if not found or text[: found[0].start].strip():
+    short = len(text) <= _LONG * (text.count("\n") + 1)
+    if short and (not found or text[: found[0].start].strip()):
         found = [*entries.regions(text, faults)] or [*code.regions(text, faults)] or found
     found += marked
     if not found or found[-1].end < len(text.rstrip()):
