@@ -38,11 +38,12 @@ test-installs: .venv/models ## follow every install line of the pages in an envi
 campaign: .venv/models ## try random hostile inputs for a quarter of an hour: SEED=1, ARGS="--help"
 	$(BIN)/python -m tests.campaign --seed $(or $(SEED),0) $(ARGS)
 
-check: .venv/done ## format, lint, types and structure
+check: .venv/done ## format, lint, types, structure and known advisories of what is pinned
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python tools/structure.py
+	$(BIN)/python tools/advisories.py
 
 docs: .venv/done ## build the site into site/, with every warning an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

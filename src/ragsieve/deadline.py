@@ -68,7 +68,9 @@ def seconds_left(moment: float | None = None) -> float | None:
 
 
 def check_time(moment: float) -> None:
-    """Raise `Overdue` where a moment has passed."""
+    """Raise `Overdue` where a moment has passed, `GivenUp` where nobody waits."""
+    if moment == NEVER:
+        raise GivenUp
     if time.monotonic() >= moment:
         raise Overdue(_OVER)
 

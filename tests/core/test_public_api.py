@@ -12,6 +12,7 @@ import types
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -260,3 +261,24 @@ def test_the_bill_of_materials_is_of_these_sources() -> None:
     made = runpy.run_path(str(root / "tools" / "sbom.py"))["sbom"]()
 
     assert (root / "sbom.cdx.json").read_text() == made
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([{"introduced": "0"}, {"fixed": "1.2.0"}], {"1.1", "1.2.0rc1"}),
+        ([{"introduced": "1.2"}, {"last_affected": "1.3"}], {"1.2", "1.3"}),
+        ([{"introduced": "2"}], {"2.0"}),
+    ],
+)
+def test_a_pin_in_the_range_of_an_advisory_is_told(events: Any, expected: set[str]) -> None:
+    """Whatever its name looks like; `make check` says it of every pin."""
+    tool = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "advisories.py"))
+    package = {"ecosystem": "PyPI", "name": "A_b"}
+    affected = [{"package": package, "ranges": [{"type": "ECOSYSTEM", "events": events}]}]
+    versions = ["1.1", "1.2.0rc1", "1.2", "1.3", "1.3.1", "2.0"]
+    pins = [tool["pinned"]([f"a.B=={version}", "c==1.1"]) for version in versions]
+    found = [tool["found"]([{"id": "X-1", "affected": affected}], one) for one in pins]
+
+    assert expected == {v for v, lines in zip(versions, found, strict=True) if lines}
+    assert [] == tool["found"]([{"id": "X", "affected": affected, "withdrawn": "now"}], pins[0])

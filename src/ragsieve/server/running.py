@@ -26,6 +26,19 @@ HEAD_BYTES = 65_536
 HEAD_S = 10.0
 """Seconds until a connection is closed whose head is not whole, or that sends on after a reply."""
 
+
+def _files() -> int:
+    """Files that may be open at once."""
+    try:
+        import resource  # not on Windows
+    except ModuleNotFoundError:
+        return 512
+    return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] % 2**31, 1 << 16)
+
+
+CONNECTIONS = _files() // 2
+"""Connections at once; one more is closed, since asyncio spins where no file is left for it."""
+
 _MALLOC = {-8: 2, -3: 1 << 20}  # arenas, and bytes from which a block is given back when freed
 _SWITCH_S = 0.001  # so long a request's thread waits for one that computes, each time
 
@@ -38,6 +51,9 @@ class HeadLimited(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio."""
         super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            transport.abort()
+            return
         self._watch()
 
     def data_received(self, data: bytes) -> None:
@@ -67,6 +83,7 @@ def config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=HeadLimited,
+        backlog=max(1, CONNECTIONS // 4),  # what is accepted before any is closed
         h11_max_incomplete_event_size=HEAD_BYTES,
         log_level="warning",
         access_log=False,

@@ -367,6 +367,32 @@ def test_half_a_head_is_not_waited_for(
 
 
 @pytest.mark.server
+def test_clients_that_come_and_go_leave_nothing(
+    serve: Callable[[Any], str], system: System, body: Body, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over the most connections one is closed; halves of heads and of requests free theirs."""
+    monkeypatch.setattr(running, "CONNECTIONS", 8)
+    monkeypatch.setattr(running, "HEAD_S", 0.5)
+    app = create_app({"nearest": system})
+    name, port = serve(app)[7:].split(":")
+    sent = json.dumps(body).encode()
+    heads = f"Host: a\r\nContent-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
+    whole = b"POST /v1/filter HTTP/1.1\r\n" + heads.encode() + sent
+    held = [socket.create_connection((name, int(port)), timeout=10) for _ in range(30)]
+    for number, connection in enumerate(held):
+        with suppress(OSError):
+            connection.sendall(whole[: len(whole) * (number % 4) // 3])
+        if number % 2:
+            connection.close()
+    host = f"http://{name}:{port}"
+    until(lambda: answer_of(host, whole).startswith(b"HTTP/1.1 200 "))
+
+    assert 0 == app.state.service.work.inside
+    for connection in held:
+        connection.close()
+
+
+@pytest.mark.server
 def test_a_body_that_goes_on_after_the_reply_is_not_read(
     serve: Callable[[Any], str], system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
