@@ -63,7 +63,7 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     while match := pattern.search(text, at):
         start, at = match.start(), match.end()
         inside = bisect_left(fences, start) % 2
-        if inside or text[start - 1 : start] == "`":
+        if inside or text[start - 1 : start] == "`" or not TAG.match(text, start):
             continue
         reader = Reader(text, start)
         if reader.unclosed and not reader.is_page():

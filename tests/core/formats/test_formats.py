@@ -385,6 +385,7 @@ LARGE = {
     "raised": "Traceback (most recent call last):\n" * 20_000,
     "tags": "<table><tr>" * 40_000,
     "elements": "<div><p>It rained.<br>" * 20_000 + "</p></div>" * 20_000,
+    "tags without an end": "</a <p '" * 30_000,
     "quotes in tags": "<ul><li class='a\">It is 5' long." * 20_000,
 }
 
