@@ -390,6 +390,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LARGE)
 def test_time_grows_with_the_text(kind: str) -> None:
     """Four times as much text takes no more than some ten times as long."""
@@ -416,6 +417,7 @@ REPEATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", REPEATED)
 def test_a_document_takes_time_by_its_length(kind: str) -> None:
     """From the text to units, what is read and shared of them, and half of them joined."""
