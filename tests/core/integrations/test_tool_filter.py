@@ -293,7 +293,7 @@ def measured(name: str, *options: str, long: bool = False) -> Any:
     traces = subprocess.run(made, capture_output=True, check=True).stdout if long else None
     path = "/dev/stdin" if long else str(TRACES)
     command = [sys.executable, str(ROOT / "benchmarks" / f"{name}.py"), path, "--json", *options]
-    run = subprocess.run(command, input=traces, capture_output=True, check=True, timeout=400)
+    run = subprocess.run(command, input=traces, capture_output=True, check=True, timeout=900)
     return json.loads(run.stdout)
 
 
