@@ -74,7 +74,8 @@ def _mails(text: str, roots: Sequence[Node]) -> Iterator[Node]:
     for head, following in pairwise([*heads, None]):
         if head is None:
             return
-        end = len(text[: following.start() if following else len(text)].rstrip())
+        last = following.start() if following else len(text)
+        end = head.start() + len(text[head.start() : last].rstrip())
         stop = head.start() + len(head[0].rstrip())
         header = Node(head.start(), head.start(), stop, stop, whole=_HEADER, merge=_HEADER)
         header.children = [
