@@ -4,7 +4,8 @@
     python tools/advisories.py --data FOLDER    # against records of osv.dev, a file each
 
 `advisories.jsonl` holds records in the format of osv.dev, one a line, shortened to what is
-compared, written by hand up to 2025: it needs no network, and knows what it has been told. Whoever
+compared, up to 2025. They were written by hand and not looked up in the database: the check needs
+no network, and knows what it has been told. Whoever
 has a network passes an export of osv.dev, or adds its records there.
 """
 

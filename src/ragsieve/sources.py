@@ -9,7 +9,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.sharing import Share
 from ragsieve.pipeline import Source
 from ragsieve.registry import Registry
-from ragsieve.schema import read
+from ragsieve.schema import Schema, read
 
 Load = Callable[[str], Any]
 """A model by its specification, the same each time."""
@@ -28,7 +28,11 @@ class Models(NamedTuple):
 
 
 class SourceKind(Protocol):
-    """A kind of source by name, as ``index:FOLDER``: a schema with ``place`` and its options."""
+    """A kind of source by name, as ``index:FOLDER``.
+
+    A `ragsieve.schema.Schema`, frozen and keyword-only, with ``place: str`` and its options as
+    fields: ``k: Count = 20`` must be at least 1.
+    """
 
     def check(self) -> None:
         """Raise `InputError` where it cannot be used; loads no model."""
@@ -57,10 +61,16 @@ def named_source(name: str, options: Mapping[str, Any]) -> SourceKind:
     """The source ``KIND:PLACE`` with its options.
 
     Raises:
-        InputError: If there is no such kind or option, or an option breaks its rule.
+        InputError: If there is no such kind or option, the kind is no `SourceKind`, or an option
+            breaks its rule.
     """
     kind, _, place = name.partition(":")
     if not place:
         raise InputError(f"source must be KIND:PLACE, as index:FOLDER, got {name!r}")
-    source: SourceKind = read(SOURCES.find(kind), {**options, "place": place}, f"source {kind}")
+    found = SOURCES.find(kind)
+    methods = ("check", "identity", "about", "open")
+    if not issubclass(found, Schema) or not all(hasattr(found, name) for name in methods):
+        rule = f"must be a ragsieve.schema.Schema with {', '.join(methods)}"
+        raise InputError(f"source kind {kind} {rule}, got {found.__qualname__}")
+    source: SourceKind = read(found, {**options, "place": place}, f"source {kind}")
     return source

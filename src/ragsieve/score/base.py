@@ -21,6 +21,7 @@ class Scorer(ABC):
     """Adds one named, finite, higher-is-better score to every segment; keeps identity and order."""
 
     name: ClassVar[str]
+    """What its score is called in `Segment.scores` and in the trace."""
 
     @abstractmethod
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
@@ -29,10 +30,10 @@ class Scorer(ABC):
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
             return []
-        scores = self.scores(query, segments)
+        scores = np.asarray(self.scores(query, segments))
         if scores.shape != (len(segments),) or not np.isfinite(scores).all():
-            got = " ".join(repr(scores).split())
-            raise ModelError(f"{self!r} must give {len(segments)} finite scores, got {got:.100}")
+            got = f"{' '.join(repr(scores).split()):.100} of shape {scores.shape}"
+            raise ModelError(f"{self!r} must give {len(segments)} finite scores, got {got}")
         return [s.scored(self.name, score) for s, score in zip(segments, scores, strict=True)]
 
 

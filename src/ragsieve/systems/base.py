@@ -15,11 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from ragsieve.errors import InputError, nearest
 from ragsieve.pipeline import System
 from ragsieve.registry import Registry
+from ragsieve.schema import fits
 
 ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
 """Models that systems may need beside a generator, by the name of the argument: their kind."""
@@ -164,9 +165,13 @@ find = SYSTEMS.find
 
 
 def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | None) -> None:
-    """Raise `InputError` where the system ``name`` has no such option."""
-    for option in options or ():
+    """Raise `InputError` where the system ``name`` has no such option, or it is a number's text."""
+    hints = get_type_hints(entry.function) if options else {}
+    for option, value in (options or {}).items():
         if option not in entry.options:
             known = ", ".join(entry.options) or "none"
             near = nearest(option, entry.options)
             raise InputError(f"options of {name} are {known}, got {option!r}{near}")
+        numeric = {*get_args(hints[option]), hints[option]} & {int, float}
+        if numeric and isinstance(value, str) and not fits(value, hints[option]):
+            raise InputError(f"{option} of {name} must be a number, got {value!r:.80}")
