@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from ragsieve.errors import InputError
 from ragsieve.models.sharing import Share
@@ -67,10 +67,10 @@ def named_source(name: str, options: Mapping[str, Any]) -> SourceKind:
     kind, _, place = name.partition(":")
     if not place:
         raise InputError(f"source must be KIND:PLACE, as index:FOLDER, got {name!r}")
-    found = SOURCES.find(kind)
+    found: type[Any] = SOURCES.find(kind)
     methods = ("check", "identity", "about", "open")
     if not issubclass(found, Schema) or not all(hasattr(found, name) for name in methods):
         rule = f"must be a ragsieve.schema.Schema with {', '.join(methods)}"
         raise InputError(f"source kind {kind} {rule}, got {found.__qualname__}")
-    source: SourceKind = read(found, {**options, "place": place}, f"source {kind}")
-    return source
+    source: Any = read(found, {**options, "place": place}, f"source {kind}")
+    return cast("SourceKind", source)

@@ -172,6 +172,8 @@ def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | No
             known = ", ".join(entry.options) or "none"
             near = nearest(option, entry.options)
             raise InputError(f"options of {name} are {known}, got {option!r}{near}")
-        numeric = {*get_args(hints[option]), hints[option]} & {int, float}
-        if numeric and isinstance(value, str) and not fits(value, hints[option]):
-            raise InputError(f"{option} of {name} must be a number, got {value!r:.80}")
+        hint = hints[option]
+        numeric = {*get_args(hint), hint} & {int, float}
+        if numeric and isinstance(value, str) and not fits(value, hint):
+            kind = hint.__name__ if isinstance(hint, type) else hint
+            raise InputError(f"{option} of {name} must be of type {kind}, got {value!r:.80}")
