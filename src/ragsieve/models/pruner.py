@@ -191,7 +191,9 @@ class Pruner(WindowPruner):
     def _net(self) -> Encoder:
         files.log_loading(self.model)
         with files.loading(self.model):
-            return Encoder(self.folder / NET)
+            file = self.folder / NET
+            file.stat()  # what cannot be read is said in the system's words
+            return Encoder(file)
 
     @once
     def folder(self) -> Path:

@@ -95,7 +95,7 @@ def chunkrag_ablated(
     without: Without = "",
     max_tokens: int | None = None,
 ) -> System:
-    """ChunkRAG with one part left out, or another in its place; for `bench`.
+    """ChunkRAG without one part, or with another in its place; for `bench`.
 
     Args:
         llm: See `ragsieve_research.systems.chunkrag.chunkrag`, as for what is not said here.

@@ -132,7 +132,7 @@ def test_verbose_says_what_is_loaded(ragsieve: Command) -> None:
     ("words", "start", "offered"),
     [
         ((), "conf", ["config"]),
-        (("systems",), "pruningr", ["pruningrag"]),
+        (("systems",), "pruningr", ["pruningrag", "pruningrag-ablated"]),
         (("filter", "--system"), "finefilter-", ["finefilter-point", "finefilter-write"]),
         (("filter", "--system", "top-sentences", "--option"), "k", ["k="]),
         (("filter", "--system", "winnowrag", "--model"), "crit", ["critic="]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import gc
 import io
 import json
 import time
@@ -422,11 +423,13 @@ REPEATED = {
 def test_a_document_takes_time_by_its_length(kind: str) -> None:
     """From the text to units, what is read and shared of them, and half of them joined."""
     times = []
+    gc.freeze()  # a collection would walk what other tests have left, too
     for size in (100_000, 400_000):
         text = REPEATED[kind] * (size // len(REPEATED[kind]))
         begun = time.process_time()
         units = [(unit.start, unit.end) for unit in spans(text)]
         told(text, units), shares("Is berth 7 deep?", text, units), joined(text, units[::2])
         times.append(time.process_time() - begun)
+    gc.unfreeze()
 
     assert times[1] < 8 * times[0] + 0.5  # 16 times where time grows by the square
