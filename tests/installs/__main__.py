@@ -20,7 +20,7 @@ from typing import NamedTuple
 from tests.blocks import ROOT
 from tests.serving import Chat, served
 
-from .environments import follow, install, wheels
+from .environments import follow, install, unreached, wheels
 from .steps import Plan, plans
 from .workplace import weights, workplace
 
@@ -95,6 +95,9 @@ def read(chosen: Sequence[Plan], slowest: int) -> int:
         reading = Reading(wheel, home, places, fake)
         for done in as_completed([pool.submit(reading, plan) for plan in chosen]):
             row = done.result()
+            if row.failures and all(map(unreached, row.failures)):
+                say(f"{row.plan.name:32} skipped: no registry of packages can be reached")
+                continue
             say(row.text, *(f"{cpu:6.1f} {place}" for cpu, place in sorted(row.cpu)[-slowest:]))
             failed += bool(row.failures)
     return failed

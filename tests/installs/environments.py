@@ -33,6 +33,11 @@ def run(*command: str | Path, **options: Any) -> None:
         raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr[-3000:].strip()}")
 
 
+def unreached(error: str) -> bool:
+    """Whether an installation failed because no registry of packages answers."""
+    return any(said in error for said in ("error sending request", "Failed to establish"))
+
+
 def wheels(folder: Path) -> Path:
     """Build both wheels, and put pip's build of torch beside them, which uv may not see.
 
