@@ -20,7 +20,6 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from ragsieve.errors import InputError, nearest
 from ragsieve.pipeline import System
 from ragsieve.registry import Registry
-from ragsieve.schema import fits
 
 ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
 """Models that systems may need beside a generator, by the name of the argument: their kind."""
@@ -173,7 +172,7 @@ def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | No
             near = nearest(option, entry.options)
             raise InputError(f"options of {name} are {known}, got {option!r}{near}")
         hint = hints[option]
-        numeric = {*get_args(hint), hint} & {int, float}
-        if numeric and isinstance(value, str) and not fits(value, hint):
+        kinds = {*get_args(hint)} or {hint}
+        if isinstance(value, str) and kinds <= {int, float, type(None)}:
             kind = hint.__name__ if isinstance(hint, type) else hint
             raise InputError(f"{option} of {name} must be of type {kind}, got {value!r:.80}")
