@@ -24,11 +24,7 @@ BUILT = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "sbom.cdx.json")
 @pytest.mark.parametrize(
     ("script", "needs", "line"),
     [
-        (
-            "cohere_rerank.py",
-            {"[serve]", "cohere"},
-            "document 1, relevance 0.68",
-        ),
+        ("cohere_rerank.py", {"[serve]", "cohere"}, "document 1, relevance 0.68"),
         ("tool_results.py", set(), "the same at a later turn: True"),
     ],
     ids=["my stack calls Cohere rerank", "my agent reads large tool results"],

@@ -245,10 +245,13 @@ def test_readme_has_a_first_example_of_eight_lines() -> None:
 @pytest.mark.models
 @pytest.mark.server
 def test_the_notebook_prints_what_it_shows() -> None:
-    """Run anew but for its installation; what stands under a cell is what it gives."""
+    """Run anew but for its installation; what stands under a cell is what it gives, no warnings."""
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     notebook = nbformat.read(ROOT / "docs" / "notebook.ipynb", 4)
     shown = outputs(notebook)
+    assert not [
+        o for c in notebook.cells for o in c.get("outputs", ()) if o.get("name") == "stderr"
+    ]
     nbclient.NotebookClient(notebook, timeout=120, startup_timeout=120).execute()
 
     assert len(shown) > 5
