@@ -51,6 +51,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
             "retriever",
             "budget",
             "parts",
+            "ranking",
             "ends",
             "many",
             "tables",

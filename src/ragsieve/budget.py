@@ -1,7 +1,8 @@
 """What a budget keeps: the best segments that fit, the best of all cut where it must be.
 
-A table is cut into rows, which need its header; steps from the last one; lists, records and prose
-into items, lines and sentences that share most with the question.
+What has a tree (`ragsieve.formats`) is cut into its records, entries, rows and statements, steps
+from the last one; lists and prose into items and sentences. What answers best stays: by the
+system's own scorer, where it rates parts, and by the question's rarer words.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate
@@ -17,13 +17,14 @@ from typing import NamedTuple, Protocol
 
 from ragsieve.documents import site
 from ragsieve.errors import check_range
-from ragsieve.parts import ROW, RULE, Span, parts
+from ragsieve.formats import parts_of
+from ragsieve.parts import Span, parts
+from ragsieve.ranking import Rate, ranked_parts
 from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Answer, Document, Query, Segment, rounded
 
 _TRIED = 3  # segments that do not fit which may be cut
 _LEAST = 4  # words of the beginning of a sentence that is cut
-_ALSO = 0.5  # share of the nearest part's value from which others are taken before other segments
 _WORDS = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]+?|[^\s\u0e00-\u0eff\u3040-\u9fff]+")
 _CLAUSE = re.compile(r"[,;:–—][ \n]")
 _UNITS = ("tokens", "characters")
@@ -170,7 +171,7 @@ class _Layout:
     ) -> None:
         from ragsieve.text import adds_nothing  # loads splitters of sentences
 
-        self.limits, self.reader = limits, reader
+        self.limits, self.reader, self.question = limits, reader, question
         ranked = {s.key: s for s in best_first(segments)}.values()
         self.ranked = sorted(ranked, key=lambda s: adds_nothing(s.text, question))
         self.place = {s.key: (n, 0) for n, s in enumerate(segments)}
@@ -218,6 +219,7 @@ def fit_parts(
     reader: ReaderLike,
     query: Query | None = None,
     most: int | None = None,
+    rate: Rate | None = None,
 ) -> tuple[list[Segment], list[Segment]]:
     """`fit` to all limits; with a question the best segment that does not fit is cut by its parts.
 
@@ -229,6 +231,7 @@ def fit_parts(
         reader: Counts.
         query: The question.
         most: Tokens that the whole may have beside.
+        rate: Rates parts.
 
     Returns:
         The segments, of a document or of all one in parts where it was cut, and those of them that
@@ -237,7 +240,7 @@ def fit_parts(
     finer, kept = list(segments), list(segments)
     while passed := budget.passed(kept, reader, most):
         some, limits = passed
-        cut, stay = _fitted(some, limits, reader, query)
+        cut, stay = _fitted(some, limits, reader, query, rate)
         if [s.key for s in stay] == [s.key for s in some]:  # a reader that counts otherwise now
             stay = stay[:-1]
         kept = _exchanged(kept, some, stay)
@@ -266,7 +269,11 @@ def _lies_in(part: Segment, whole: Segment) -> bool:
 
 
 def _fitted(
-    segments: Sequence[Segment], limits: _Limits, reader: ReaderLike, query: Query | None
+    segments: Sequence[Segment],
+    limits: _Limits,
+    reader: ReaderLike,
+    query: Query | None,
+    rate: Rate | None,
 ) -> tuple[list[Segment], list[Segment]]:
     """`fit_parts` of segments that pass limits of their whole text."""
     segments = list({s.key: s for s in segments}.values())  # a span given twice counts once
@@ -277,7 +284,7 @@ def _fitted(
     for segment in ranked[: _TRIED if limits.room else 0]:
         if query is None or layout.fits([*kept.values(), segment]):
             break
-        parts, chosen = _cut(query, segment, layout, [*kept.values()])
+        parts, chosen = _cut(segment, layout, [*kept.values()], rate)
         if chosen:
             finer = [t for s in segments for t in (parts if s is segment else [s])]
             ranked = [s for s in ranked if s is not segment]
@@ -316,15 +323,19 @@ def _record(
 
 
 def _cut(
-    query: Query, segment: Segment, layout: _Layout, kept: list[Segment]
+    segment: Segment, layout: _Layout, kept: list[Segment], rate: Rate | None
 ) -> tuple[list[Segment], list[Segment]]:
     """All parts of a segment in order, and those that fit beside others; none where none does."""
-    head, body, ordered = parts(segment.text)
+    head, body, kind = parts_of(segment.document.text, segment.start, segment.end)
+    order, tree = "", bool(body)
+    if not tree:
+        head, body, order = parts(segment.text)
+        head, body = _moved(head, segment.start), _moved(body, segment.start)
     heads, bodies = _inside(segment, head), _inside(segment, body)
-    ranked = bodies if ordered else _nearest(query, bodies)
+    ranked, ordered = ranked_parts(layout.question, heads, bodies, order, rate)
     layout.add(segment, [*heads, *bodies])
-    for needed in (heads, [s for s in heads if not RULE.match(s.text)]):
-        chosen = list(needed)
+    for needed in (heads, []) if tree else (heads,):
+        chosen = [*needed]
         for one in ranked:
             if layout.fits([*kept, *chosen, one]):
                 chosen.append(one)
@@ -332,29 +343,20 @@ def _cut(
                 break
         if len(chosen) > len(needed):
             return [*heads, *bodies], chosen
-    if kept or any(ROW.match(s.text) for s in heads):  # a row says nothing without its header
+    if kept or kind in ("table", "grid"):  # a row is not cut
         return [], []
     if not heads and len(bodies) < 2:
         return _shortened(segment, layout)
-    inner, chosen = _cut(query, ranked[0], layout, kept)  # else it is cut itself
+    inner, chosen = _cut(ranked[0], layout, kept, rate)  # else it is cut itself
     return [t for s in (*heads, *bodies) for t in (inner if s is ranked[0] else [s])], chosen
 
 
 def _inside(segment: Segment, spans: Iterable[Span]) -> list[Segment]:
-    start = segment.start
-    return [Segment(segment.document, start + a, start + b, segment.scores) for a, b in spans]
+    return [Segment(segment.document, a, b, segment.scores) for a, b in spans]
 
 
-def _nearest(query: Query, some: Sequence[Segment]) -> list[Segment]:
-    """The parts that share most with the question, best first; all in order where none shares."""
-    from ragsieve.text import stemmed, words  # as above
-
-    shared = [{*words(stemmed(s.text))} & {*words(stemmed(query.text))} for s in some]
-    often = Counter(word for each in shared for word in each)
-    values = [sum(math.log(1 + len(some) / often[word]) for word in each) for each in shared]
-    least = _ALSO * max(values, default=0.0)
-    ranked = sorted(zip(values, some, strict=True), key=lambda one: -one[0])
-    return [one for value, one in ranked if value >= least]
+def _moved(spans: Iterable[Span], start: int) -> list[Span]:
+    return [(start + a, start + b) for a, b in spans]
 
 
 def _shortened(segment: Segment, layout: _Layout) -> tuple[list[Segment], list[Segment]]:
@@ -364,7 +366,7 @@ def _shortened(segment: Segment, layout: _Layout) -> tuple[list[Segment], list[S
     def begun(end: int) -> list[Segment]:
         text = segment.text
         first, rest = len(text[:end].rstrip()), end + len(text[end:]) - len(text[end:].lstrip())
-        some = _inside(segment, [(0, first), (rest, len(text))])
+        some = _inside(segment, _moved([(0, first), (rest, len(text))], segment.start))
         layout.add(segment, some)
         return some
 

@@ -1,4 +1,4 @@
-"""The parts by which a text too long for a budget is cut: rows, steps, items, lines, sentences."""
+"""The parts by which a text without a tree is cut: steps, items, lines, sentences."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Parts(NamedTuple):
     """The parts of a text, as spans, none of them blank.
 
     Args:
-        head: What each of the others needs: headings, a lead-in, a table's header.
+        head: What each of the others needs: headings, a lead-in.
         body: The rest, in order.
-        ordered: Whether one part needs those before it, as steps and code do.
+        ordered: ``steps`` or ``code`` where one part needs those before it; else empty.
     """
 
     head: list[Span]
     body: list[Span]
-    ordered: bool
+    ordered: str
 
 
 def parts(text: str) -> Parts:
@@ -40,22 +40,18 @@ def parts(text: str) -> Parts:
     heads = 0
     while heads < len(lines) - 1 and _HEAD.match(shown[heads]):
         heads += 1
-    rows = next((n for n in range(len(lines) - 1) if all(map(ROW.match, shown[n : n + 2]))), -1)
-    if rows >= 0:
-        ruled = rows + 2 < len(lines) and bool(RULE.match(shown[rows + 1]))
-        after = min(rows + 1 + ruled, len(lines) - 1)
-        return Parts(lines[:after], lines[after:], False)
     items = [n for n, line in enumerate(shown) if _ITEM.match(line)]
     if len(items) > 1:
         begins = [*items, len(lines)]
         body = [(lines[a][0], lines[b - 1][1]) for a, b in pairwise(begins)]
-        return Parts(lines[: items[0]], body, all(_STEP.match(shown[n]) for n in items))
+        steps = all(_STEP.match(shown[n]) for n in items)
+        return Parts(lines[: items[0]], body, "steps" if steps else "")
     code = any(map(_FENCE.match, shown))
     begin = lines[heads][0] if lines else 0
     sentences = sentence_spans(text[begin:], max_chars=len(text) + 1)
     if code or (len(lines) - heads > 2 and len(sentences) < (len(lines) - heads) / 2):
-        return Parts(lines[:heads], lines[heads:], code)
-    return Parts(lines[:heads], [(begin + a, begin + b) for a, b in sentences], False)
+        return Parts(lines[:heads], lines[heads:], "code" if code else "")
+    return Parts(lines[:heads], [(begin + a, begin + b) for a, b in sentences], "")
 
 
 def _lines(text: str) -> Iterator[Span]:

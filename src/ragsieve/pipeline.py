@@ -19,10 +19,11 @@ from ragsieve.budget import fit as fit
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
 from ragsieve.many import Question, Streaming, in_own_context, in_thread, run_many
+from ragsieve.ranking import Rate
 from ragsieve.result import Result, Tokens
 from ragsieve.retriever import AnySource, as_source, evidence_of
 from ragsieve.stages import Cuts as Cuts
-from ragsieve.stages import Cutting, recorded
+from ragsieve.stages import Cutting, Rating, recorded
 from ragsieve.stages import OnError as OnError
 from ragsieve.stages import Pipeline as Pipeline
 from ragsieve.stages import Source as Source
@@ -115,7 +116,8 @@ class System:
         # over the budget, or in a new order that needs more joints
         if after > limit or others.passed(kept, self.reader):
             with step(f"System({self.budget!r})", kept) as record:
-                finer, kept = fit_parts(kept, self.budget, self.reader, query, before)
+                rate = self.rate(query)
+                finer, kept = fit_parts(kept, self.budget, self.reader, query, before, rate)
                 record.before, record.after = tuple(finer), tuple(kept)
             before, after = self._lengths(read, kept)
         again = partial(self._cut_again, query, inputs, evidence, trace)
@@ -326,6 +328,10 @@ class System:
         """
         stage = self.stage if isinstance(self.stage, Pipeline) else Pipeline(self.stage)
         return replace(self, stage=stage.lenient())
+
+    def rate(self, query: Query) -> Rate | None:
+        """What rates parts of a segment that a budget cuts; see `ragsieve.stages.Rating`."""
+        return partial(self.stage.rated, query) if isinstance(self.stage, Rating) else None
 
     def _evidence(
         self, query: Query, documents: Sequence[AnyDocument] | None

@@ -60,6 +60,17 @@ class Cutting(Protocol):
         """The same at its numbers among these, and those that are another stage's."""
 
 
+@runtime_checkable
+class Rating(Protocol):
+    """A stage that tells which parts of a segment answer, where a budget has to cut it."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        """See `Stage`."""
+
+    def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
+        """A value in [0, 1] for each of a document's parts; None where it cannot tell."""
+
+
 @dataclass(frozen=True)
 class AtLeast:
     """Keep segments whose `rounded` score is at least ``min_score``, best first.
@@ -139,6 +150,14 @@ class Pipeline:
             stages[ranks[-1]] = AtLeast(cuts.min_score)
             cuts = cuts._replace(min_score=None)
         return type(self)(*stages, on_error=self.on_error), cuts
+
+    def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
+        """How the last stage that can rates parts of a segment; see `Rating`."""
+        for stage in reversed(self.stages):
+            values = stage.rated(query, parts) if isinstance(stage, Rating) else None
+            if values is not None:
+                return values
+        return None
 
     def _run(self, stage: Stage, query: Query, segments: list[Segment]) -> list[Segment]:
         return recorded(stage, "stage", segments, lambda: stage(query, segments), self.on_error)

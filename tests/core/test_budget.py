@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ragsieve
 from ragsieve.answer import Reader
 from ragsieve.budget import LIMITS, ContextBudget, fit, fit_parts
 from ragsieve.documents import site
@@ -27,6 +28,7 @@ BULLETS = "You need:\n- a passport or a card\n- two photographs\n- the fee in ca
 CODE = "Run it:\n\n```python\nfrom larder import keep\n\nkeep(1)\n```"
 PROSE = "## Keys\n\nKeys are strings of digits. The vault rotates them at night. Ask Ann about it."
 RECORD = "Name: Ann Hale\nRoom: 14\nPhone: 0555 014\nBadge: green"
+GOODS = "name;price\na pot of black tea;2\na jug of cold milk;1\na bag of brown rice;5\n"
 LONG = "The fee, which the council set in May, is due on the first day of each quarter of the year"
 
 
@@ -44,23 +46,20 @@ READER = Words(ScriptedLLM([]))
 @pytest.mark.parametrize(
     ("text", "head", "body", "ordered"),
     [
-        (TABLE, ["Rates", "| Room | Low | High |", "|---|---|---|"],
-         ["| Single | 60 | 84 |", "| Double | 71 | 97 |"], False),
-        ("a\tb\n1\t2\n3\t4", ["a\tb"], ["1\t2", "3\t4"], False),
         (STEPS, ["To rotate the key:"],
-         ["1. Open the vault.", "2. Press Rotate\n   and wait.", "3. Restart the rest."], True),
+         ["1. Open the vault.", "2. Press Rotate\n   and wait.", "3. Restart the rest."], "steps"),
         (BULLETS, ["You need:"],
-         ["- a passport or a card", "- two photographs", "- the fee in cash"], False),
-        (CODE, ["Run it:"], ["```python", "from larder import keep", "keep(1)", "```"], True),
+         ["- a passport or a card", "- two photographs", "- the fee in cash"], ""),
+        (CODE, ["Run it:"], ["```python", "from larder import keep", "keep(1)", "```"], "code"),
         (PROSE, ["## Keys"], ["Keys are strings of digits.", "The vault rotates them at night.",
-                              "Ask Ann about it."], False),
-        (RECORD, [], RECORD.split("\n"), False),
-        (LONG, [], [LONG], False),
-        ("# Title", [], ["# Title"], False),
-        ("", [], [], False),
+                              "Ask Ann about it."], ""),
+        (RECORD, [], RECORD.split("\n"), ""),
+        (LONG, [], [LONG], ""),
+        ("# Title", [], ["# Title"], ""),
+        ("", [], [], ""),
     ],
 )  # fmt: skip
-def test_a_text_has_parts(text: str, head: list[str], body: list[str], ordered: bool) -> None:
+def test_a_text_has_parts(text: str, head: list[str], body: list[str], ordered: str) -> None:
     """What every other part needs, and the rest."""
     found = parts(text)
 
@@ -86,8 +85,11 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
 @pytest.mark.parametrize(
     ("question", "text", "max_tokens", "expected"),
     [
-        ("What is a double room?", TABLE, 16, [*TABLE.split("\n\n")[0:1], "| Room | Low | High |",
-                                               "|---|---|---|", "| Double | 71 | 97 |"]),
+        ("What is a double room?", TABLE, 21, ["Rates", "| Double | 71 | 97 |"]),
+        ("What is a double room?", TABLE, 20, ["| Double | 71 | 97 |"]),
+        ("Is there milk?", GOODS, 11, ["a jug of cold milk;1"]),
+        ("Is it warm now?", '{"then": {"a": [1, 2, 3, 4, 5, 6, 7, 8]}, "now": {"warm": 1}}', 9,
+         ['"now": {"warm": 1}']),
         ("How do I rotate a key?", STEPS, 9, ["To rotate the key:", "1. Open the vault."]),
         ("How do I pay the fee?", BULLETS, 8, ["You need:", "- the fee in cash"]),
         ("Who turns the vault?", PROSE, 9, ["## Keys", "The vault rotates them at night."]),
@@ -110,6 +112,36 @@ def test_the_best_is_cut_by_its_parts(
         *(s.key for s in record.after),
         *(drop.segment.key for drop in record.dropped),
     }
+
+
+@pytest.mark.parametrize(
+    ("ratings", "expected"),
+    [
+        ((0.9, 0.2, 0.8, 0.3), ["To rotate the key:", "1. Open the vault."]),
+        ((0.9, 0.0, 0.1, 0.9), ["To rotate the key:", "3. Restart the rest."]),
+    ],
+)
+def test_steps_are_read_from_the_first_unless_another_is_asked_for(
+    ratings: tuple[float, ...], expected: list[str]
+) -> None:
+    """By what the system's scorer says of the lead-in and each step."""
+    best = [Segment.whole(Document("a", STEPS)).scored("s", 1)]
+    query, budget = Query("When are the others restarted?"), ContextBudget(max_tokens=9)
+    _, some = fit_parts(best, budget, READER, query, rate=lambda _: ratings)
+
+    assert expected == [s.text for s in some]
+
+
+@pytest.mark.models
+def test_a_budget_asks_the_scorer_of_the_system() -> None:
+    """The row that answers is kept under its header, though no word of it is asked for."""
+    rows = "name,price,stock\nkettle,24.90,12\ntoaster,31.00,0\nlamp,45.50,7\nchair,120.00,30\n"
+    result = ragsieve.load("finefilter").with_budget(25)("Which seat can I buy?", [rows])
+
+    assert result.text == "name,price,stock\nchair,120.00,30\n… 1 of 4 shown"
+    assert (
+        result.answerable == ragsieve.load("finefilter")("Which seat can I buy?", [rows]).answerable
+    )
 
 
 def test_a_lesser_segment_has_what_is_left() -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ragsieve.formats import code, entries, json_values, lines, markup, tables, turns
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
 
+WHOLE = 300  # characters of a table, or of HTML, that only a budget cuts
 _REMEMBERED = 50_000  # characters of a text up to which its outline is kept for its next reading
 _SHORT = 4  # characters that lines have on average, at least, where they are of any format
 _LONG = 300  # characters that lines of code and configuration have on average, at most
@@ -33,16 +34,44 @@ class Outline(NamedTuple):
     faults: tuple[str, ...] = ()
 
 
-def outline(text: str) -> tuple[Node, ...]:
-    """The structured regions of a text in order, none inside another."""
-    return read(text).roots
+def outline(text: str, *, small: bool = False) -> tuple[Node, ...]:
+    """The structured regions of a text in order, none inside another; small ones where asked."""
+    return read(text, small=small).roots
 
 
-def read(text: str) -> Outline:
+def read(text: str, *, small: bool = False) -> Outline:
     """The structured regions of a text, and what could not be read of it."""
     if not _MAY.search(text) or text.count("\n") * _SHORT > len(text):
         return Outline()
-    return _remembered(text) if len(text) <= _REMEMBERED else _read(text)
+    found = _remembered(text) if len(text) <= _REMEMBERED else _read(text)
+    return found if small else Outline(tuple(r for r in found.roots if not _small(r)), found.faults)
+
+
+def _small(root: Node) -> bool:
+    """Whether it is a table or a piece of HTML that only a budget cuts."""
+    return root.kind in ("table", "grid", "tags") and root.size <= WHOLE
+
+
+def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], str]:
+    """The parts of a span that lies in a tree, as a budget cuts it.
+
+    Returns:
+        What stands before the tree; the records, entries, rows or statements of the deepest node
+        that holds the rest, none where that has no parts; and the node's kind.
+    """
+    roots = outline(text, small=True)
+    place = bisect_right(roots, start, key=lambda one: one.end)
+    if place == len(roots) or roots[place].start >= end:
+        return [], [], ""
+    node, head = roots[place], text[start : roots[place].start].rstrip()
+    if text[node.end : end].strip():
+        return [], [], ""
+    inside = [node]
+    while len(inside) == 1:
+        node = inside[0]
+        inside = [child for child in node.children if child.start < end and start < child.end]
+    parts = [(max(start, one.start), min(end, one.end)) for one in inside]
+    return [(start, start + len(head))] if head else [], parts, node.kind
 
 
 def _read(text: str) -> Outline:
@@ -103,7 +132,7 @@ def joined(text: str, spans: Sequence[Span]) -> str:
     """
     if len(spans) == 1 and spans[0][1] - spans[0][0] == len(text):
         return text
-    roots = outline(text)
+    roots = outline(text, small=True)
     kept = Kept(text, spans) if roots else None
     read: set[int] = set()
     out, last = "", -1

@@ -73,7 +73,7 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
             what = "a table of HTML" if _TABLE.match(text, start) else "HTML"
             faults.append(f"{what} does not end: it is read to the end of the text")
         at = max(at, reader.stop)
-        if reader.stop - start > SMALLEST and reader.elements >= FEWEST:
+        if reader.elements >= FEWEST:
             yield from _nodes(text, reader)
 
 

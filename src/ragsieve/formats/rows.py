@@ -35,12 +35,12 @@ when where which who whom whose why will with would you your
 _STOP = frozenset(_COMMON.split())
 
 
-def told(text: str, spans: Sequence[Span]) -> list[str]:
+def told(text: str, spans: Sequence[Span], *, small: bool = False) -> list[str]:
     """What is read for each span: rows of a table as ``column: value; …``, others verbatim.
 
-    Of HTML it is the text without the tags.
+    Of HTML it is the text without the tags. What is small is read so where it is asked.
     """
-    roots = outline(text)
+    roots = outline(text, small=small)
     tables = [
         one for one in _apart(roots) if one.kind in ("table", "grid") and one.head > one.start
     ]
@@ -114,7 +114,7 @@ def _cells(row: str, header: str) -> list[str]:
         return [row]
 
 
-def shares(question: str, text: str, spans: Sequence[Span]) -> list[float]:
+def shares(question: str, text: str, spans: Sequence[Span], *, small: bool = False) -> list[float]:
     """How much of the question's rarer words each span has, beside the best of its kind; in [0, 1].
 
     A span is compared with others of one table, list of records or file of entries, of which there
@@ -122,7 +122,7 @@ def shares(question: str, text: str, spans: Sequence[Span]) -> list[float]:
     """
     values = [1.0] * len(spans)
     asked = asked_words(question)
-    for root in _apart(outline(text)):
+    for root in _apart(outline(text, small=small)):
         first = bisect_right(spans, root.start, key=lambda span: span[1])
         units = range(first, bisect_left(spans, root.end, key=lambda span: span[0]))
         if (root.each and root.kind != "xml") or len(units) < _FEW:  # code, lists, tracebacks

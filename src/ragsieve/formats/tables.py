@@ -31,7 +31,7 @@ class _Line(NamedTuple):
 
 
 def regions(text: str, faults: list[str]) -> Iterator[Node]:
-    """The tables of a text that are long enough to be cut; adds what is unread."""
+    """The tables of a text; adds what is unread."""
     if "\n" not in text:
         return
     every = [*_lines(text)]
@@ -75,7 +75,7 @@ def _quotes(rows: str, faults: list[str]) -> None:
 def _paragraph(text: str, lines: Sequence[_Line], faults: list[str]) -> Iterator[Node]:
     """The tables among lines without a blank one between them."""
     logs = sum(bool(_LOG.match(line.text)) for line in lines[:9])
-    if len(lines) < _LEAST or lines[-1].end - lines[0].start <= WHOLE or 2 * logs > len(lines[:9]):
+    if len(lines) < _LEAST or 2 * logs > len(lines[:9]):
         return
     records = _records(text, lines)
     for cells in (_pipes, _tabs, _Commas(","), _Commas(";"), _columns):
@@ -198,7 +198,7 @@ def _table(lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
         heads = 0
     first = before[0] if before and _heads(before[0], lines) else lines[0]
     rows = [line for line in lines[heads:] if not _ruled(line)]
-    if len(rows) < 2 or lines[-1].end - first.start <= WHOLE:
+    if len(rows) < 2:
         return
     above = [*before, *lines][: heads + 1] if first is not lines[0] else lines[:heads]
     head = above[-1].end if above else first.start

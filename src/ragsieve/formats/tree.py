@@ -132,10 +132,7 @@ class Kept:
 
 
 def between(text: str, end: int, start: int) -> str:
-    """What joins a kept span to the next: the white space there, a blank line, or a mark.
-
-    Between the rows of a short table it is a line break: a blank line would end the table.
-    """
+    """What joins a kept span to the next: the white space there, a blank line, or a mark."""
     low, high = min(end, start), max(end, start)
     gap = text[low:high]
     if end <= start and not gap.strip():
@@ -144,9 +141,6 @@ def between(text: str, end: int, start: int) -> str:
         return " … "
     begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     blank = re.search(r"\n[ \t\r]*\n", gap)
-    rows = text[text.rfind("\n", 0, low) + 1] + text[start : start + 1] == "||"
-    if rows and begins and not blank and end < start:
-        return "\n"
     return "\n\n" if begins or blank else " … "
 
 

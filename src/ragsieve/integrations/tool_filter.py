@@ -326,7 +326,9 @@ def _run(
     stay = [one for span in spans for one in _uncovered(result, *span)]
     union = sorted([*result.kept, *stay], key=lambda s: (s.document.rank, s.start))
     with result.trace.recording(), step(f"ToolRule({system.budget!r})", union) as record:
-        finer, union = fit_parts(union, system.budget, system.reader, result.query)
+        finer, union = fit_parts(
+            union, system.budget, system.reader, result.query, rate=system.rate(result.query)
+        )
         record.before, record.after = tuple(finer), tuple(union)
     text = system.reader.context(union)
     tokens = Tokens(result.tokens.before, system.reader.count([text])[0])

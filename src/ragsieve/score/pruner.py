@@ -50,31 +50,44 @@ class Pruner(Scorer):
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
             return []
+        needed, answers = self._read(query, segments)
+        set_answerable(max(answers.values()))
+        if less := sum(share < 1 for _, share in needed.values()):
+            note(f"rows that share fewer of the question's rarer words and count less: {less}")
+        return [
+            s.scored(PASSAGE, answers[s.document.id]).scored(
+                self.name, float(np.float32(needed[s.key][0]))
+            )
+            for s in segments
+        ]
+
+    def rated(self, query: Query, parts: Sequence[Segment], /) -> list[float]:
+        """Probabilities of a document's parts, read as its only text."""
+        needed, _ = self._read(query, parts, small=True)
+        return [needed[part.key][0] for part in parts]
+
+    def _read(
+        self, query: Query, segments: Sequence[Segment], *, small: bool = False
+    ) -> tuple[dict[tuple[str, int, int], tuple[float, float]], dict[str, float]]:
+        """Probability and share of the rarer words of each span; probability of each document."""
         documents = by_document(sorted(segments, key=lambda s: s.document.rank))  # equal ranks stay
         read = [s for some in documents for s in some]
-        passages = [Passage(some[0].document.title, told(*_spans(some))) for some in documents]
+        passages = [
+            Passage(some[0].document.title, told(*_spans(some), small=small)) for some in documents
+        ]
         (pruned,) = self.model.prune([query.text], [passages])
         for expected, values in ((len(read), pruned.sentences), (len(passages), pruned.passages)):
             if len(values) != expected or not all(0 <= value <= 1 for value in values):
                 raise ModelError(
                     f"{self.model.identity} must give {expected} probabilities, got {values!r:.100}"
                 )
-        set_answerable(max(pruned.passages))
         names = [some[0].document.id for some in documents]
-        answers = dict(zip(names, pruned.passages, strict=True))
-        telling = [x for some in documents for x in shares(query.text, *_spans(some))]
+        telling = [x for some in documents for x in shares(query.text, *_spans(some), small=small)]
         needed = {
-            s.key: value * (LEAST + (1 - LEAST) * share)
+            s.key: (value * (LEAST + (1 - LEAST) * share), share)
             for s, value, share in zip(read, pruned.sentences, telling, strict=True)
         }
-        if less := sum(share < 1 for share in telling):
-            note(f"rows that share fewer of the question's rarer words and count less: {less}")
-        return [
-            s.scored(PASSAGE, answers[s.document.id]).scored(
-                self.name, float(np.float32(needed[s.key]))
-            )
-            for s in segments
-        ]
+        return needed, dict(zip(names, pruned.passages, strict=True))
 
 
 def _spans(segments: Sequence[Segment]) -> tuple[str, list[tuple[int, int]]]:

@@ -60,6 +60,15 @@ class ByLanguage(Pipeline):
         kept = {s.key: s for s in (*english(query, read), *other(query, rest))}
         return StageResult(kept[s.key] for s in segments if s.key in kept)
 
+    def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
+        """By the stage that read their document."""
+        english = all(language(text) == "en" for text in (asked(query.text), _text(parts)))
+        return Pipeline(self.stages[not english]).rated(query, parts)
+
+
+def _text(segments: Sequence[Segment]) -> str:
+    return segments[0].document.text if segments else ""
+
 
 @cache
 def _warn_once() -> None:
