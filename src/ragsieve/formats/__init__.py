@@ -16,7 +16,7 @@ from ragsieve.formats import code, entries, json_values, lines, markup, tables, 
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
 
 WHOLE = 300  # characters of a table, or of HTML, that only a budget cuts
-_REMEMBERED = 50_000  # characters of a text up to which its outline is kept for its next reading
+_REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
 _SHORT = 4  # characters that lines have on average, at least, where they are of any format
 _LONG = 300  # characters that lines of code and configuration have on average, at most
 _MAY = re.compile(r"[{\[|\n\t]|</")
@@ -43,7 +43,8 @@ def read(text: str, *, small: bool = False) -> Outline:
     """The structured regions of a text, and what could not be read of it."""
     if not _MAY.search(text) or text.count("\n") * _SHORT > len(text):
         return Outline()
-    found = _remembered(text) if len(text) <= _REMEMBERED else _read(text)
+    reading = next((reading for most, reading in _READING if len(text) <= most), _read)
+    found = reading(text)
     return found if small else Outline(tuple(r for r in found.roots if not _small(r)), found.faults)
 
 
@@ -108,7 +109,7 @@ def _filled(roots: list[Node], said: Sequence[Node]) -> list[Node]:
     return roots
 
 
-_remembered = lru_cache(maxsize=256)(_read)
+_READING = [(most, lru_cache(maxsize=texts)(_read)) for most, texts in _REMEMBERED]
 
 
 def _ends_early(text: str, roots: Sequence[Node]) -> str:

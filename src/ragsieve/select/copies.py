@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,6 +26,8 @@ _REFERS = re.compile(
     r"|ella|ello|est[aeo]s?)\b|the (?:same|latter|former)\b|[他她它这那])",
     re.IGNORECASE,
 )
+
+_INK, _HEADING, _LINE = re.compile(r"\S"), re.compile(r"(?:\A|\n)#"), re.compile(r"[^\n]*")
 
 _Words = tuple[str, ...]
 Key = tuple[str, int, int]
@@ -62,6 +65,7 @@ class _Kept:
             b: words[a] for a, b in pairwise(sorted(words)) if a[0] == b[0]
         }  # the words of the segment before each
         self.known: dict[tuple[str, _Words], list[Segment]] = {}
+        self._headings: dict[str, list[int]] = {}  # where those of a document begin
 
     def add(self, segment: Segment) -> None:
         """Keep it."""
@@ -74,9 +78,9 @@ class _Kept:
         candidates = [*self.known.get(("all", words), ())[:_COMPARED]] if words else []
         if len(words) >= CUT and "\n" not in segment.text:
             text = segment.document.text
-            if not text[segment.end :].strip():
+            if not _INK.search(text, segment.end):
                 candidates += self._longer("begins", words[:CUT], words)
-            if not text[: segment.start].strip():
+            if not _INK.search(text, 0, segment.start):
                 candidates += self._longer("ends", words[-CUT:], words)
         return next((one for one in candidates if self._says(segment, one)), None)
 
@@ -96,16 +100,18 @@ class _Kept:
             return False
         if _REFERS.match(one.text) and self.before.get(one.key) != self.before.get(other.key):
             return False
-        contexts = zip(_context(one), _context(other), strict=True)
+        contexts = zip(self._context(one), self._context(other), strict=True)
         return all(a == b or not a or not b for a, b in contexts)
 
-
-def _context(segment: Segment) -> tuple[_Words, _Words]:
-    """Title of its document, and the heading before it there."""
-    text = segment.document.text
-    begin = text.rfind("\n#", 0, segment.start) + 1
-    heading = text[begin:].split("\n", 1)[0] if text[begin : begin + 1] == "#" else ""
-    return _words(segment.document.title), () if begin >= segment.start else _words(heading)
+    def _context(self, segment: Segment) -> tuple[_Words, _Words]:
+        """Title of its document, and the heading before it there."""
+        document, text = segment.document, segment.document.text
+        if document.id not in self._headings:
+            self._headings[document.id] = [m.end() - 1 for m in _HEADING.finditer(text)]
+        places = self._headings[document.id]
+        at = bisect_left(places, segment.start)
+        heading = _LINE.match(text, places[at - 1]) if at else None
+        return _words(document.title), _words(heading[0]) if heading else ()
 
 
 def _words(text: str) -> _Words:

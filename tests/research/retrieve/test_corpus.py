@@ -150,6 +150,33 @@ def test_the_nearest_by_bytes_are_the_nearest(tmp_path: Path) -> None:
         ]
 
 
+class _Positive:
+    """Clusters of vectors without a negative number, by the text's number."""
+
+    identity = "positive"
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """Ten texts a cluster."""
+        rows = []
+        for n in map(int, texts):
+            around, own = np.random.default_rng(n // 10), np.random.default_rng(10_000 + n)
+            rows.append(1 + 0.2 * around.normal(size=100) + 0.1 * own.normal(size=100))
+        vectors = np.array(rows, np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_the_nearest_by_signs_are_the_nearest(tmp_path: Path) -> None:
+    """Of more chunks than are compared by bytes, though no number is negative; also of new ones."""
+    corpus = Corpus(tmp_path, _Positive())
+    corpus.add([Document(str(n), str(n)) for n in range(2500)])
+    assert {"2040"} == {s.document.id for s in corpus.search(Query("2040"), by="dense", k=1)}
+    corpus.add([Document(str(n), str(n)) for n in range(2500, 2600)])
+    corpus.remove(["2595"])
+
+    found = corpus.search(Query("2591"), by="dense", k=9)
+    assert {*map(str, range(2590, 2600))} - {"2595"} == {s.document.id for s in found}
+
+
 def test_unchanged_documents_are_not_embedded_again(corpus: Corpus) -> None:
     """A change says what became of each document; equal chunks are embedded once."""
     embedder = Counting()
