@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from types import SimpleNamespace
 from typing import Any
@@ -39,6 +41,7 @@ from ragsieve_research.select.extract import Extract
 from ragsieve_research.select.truncate import Truncate
 from ragsieve_research.split.semantic import Semantic
 from ragsieve_research.systems.winnowrag import Winnow
+from tests.rules import check_rule, refusal
 
 PACKAGES = {
     "split": (split, ragsieve_research.split),
@@ -195,6 +198,22 @@ KINDS: dict[str, Any] = {
 def test_every_stage_keeps_the_laws(name: str) -> None:
     """Those of its kind, over drawn evidence."""
     check_stage(stage_of(name), KINDS[name.split(".")[0]], draws=8 if "Winnow" in name else 40)
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_options_keep_their_rules(name: str) -> None:
+    """Of numbers what the error says, see `check_rule`; of words the list that it shows."""
+    stage = stage_of(name)
+    for field in fields(stage) if is_dataclass(stage) else ():
+        make = partial(remade, stage, field.name)
+        if field.init:
+            check_rule(f"{name}.{field.name}", getattr(stage, field.name), make)
+        if field.type in ("By", "Mode", "Per", "Wording"):
+            assert f"{field.name} must be one of " in refusal(make, "nonsense")
+
+
+def remade(stage: Any, option: str, value: Any) -> Any:
+    return replace(stage, **{option: value})
 
 
 def whole(rank: int, text: str) -> Segment:

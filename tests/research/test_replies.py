@@ -172,7 +172,17 @@ NUMBERLESS += ["[1], [2]", "Score: -2", "It has 3 parts", "<think>2", "[]", "I w
 RATINGS = {"8/10": 0.8, "Score: 8/10": 0.8, "**8 / 10**": 0.8, "80%": 0.8, "Rating: 9": 1.0}
 RATINGS |= {"**Score:** 9\nIt helps.": 1.0, "9": 1.0, "[9]": 1.0, '{"score": 9}': 1.0, "0.8": 0.8}
 RATINGS |= {"4 out of 5": 0.8, "Relevance score: 80%": 0.8, "9 (helps)": 1.0, "0": 0.0, "0.": 0.0}
-RATINGS |= {"`0`": 0.0, "Score (0-9): 9": 1.0, "The rating is 0.": 0.0, "10": 1.0, "nine": 1.0}
+RATINGS |= {"8 out of 10.": 0.8, "I rate this 4/5.": 0.8, "7.5": 7.5 / 9, "7 - so": 7 / 9}
+RATINGS |= {
+    "9/9": 1.0,
+    "1.0": 1.0,
+    "The rating is 9": 1.0,
+    "`0`": 0.0,
+    "Score (0-9): 9": 1.0,
+    "The rating is 0.": 0.0,
+    "10": 1.0,
+    "nine": 1.0,
+}
 
 Case = tuple[Callable[[OpenAI], Any], list[str], Any, str]
 CASES: list[Case] = [

@@ -32,7 +32,7 @@ def read_demonstrations(
         InputError: If ``shots`` is negative or more than there are, or the file or a line of it
             breaks a rule.
     """
-    if shots < 0:
+    if not shots >= 0:  # NaN, too
         raise InputError(f"shots must not be negative, got {shots!r}")
     path = Path(examples) if examples else BUNDLED
     demonstrations = _read(path, ("rationale",) if rationales else (), shots)

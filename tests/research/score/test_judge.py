@@ -189,43 +189,6 @@ def test_a_model_that_cannot_choose_writes_a_digit(judge: Any, reply: str, expec
     assert ([], 0) == (record.notes, record.unreadable)
 
 
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ("8/10", 0.8),
-        ("**8 / 10**", 0.8),
-        ("8 out of 10.", 0.8),
-        ("I rate this 4/5.", 0.8),
-        ("Score: 7", 7 / 9),
-        ("**Score:** 7\nIt names the singers.", 7 / 9),
-        ('{"score": 7}', 7 / 9),
-        ("The rating is 9", 1.0),
-        ("Relevance score: 80%", 0.8),
-        ("7.", 7 / 9),
-        ("[9]", 1.0),
-        ("9/9", 1.0),
-        ("10", 1.0),
-        ("0.8", 0.8),
-        ("7.5", 7.5 / 9),
-        ("80%", 0.8),
-        ("Score (0-9): 6", 6 / 9),
-        ("7 (it names the singers)", 7 / 9),
-        ("7 - relevant", 7 / 9),
-        ("1.0", 1.0),
-    ],
-)
-@pytest.mark.parametrize("judge", JUDGES)
-def test_a_rating_is_read_on_the_scale_that_it_names(
-    judge: Any, reply: str, expected: float
-) -> None:
-    """Without being asked again."""
-    llm = writer(reply)
-    scores, record = judged(judge(llm), segment(relevance=0.5))
-
-    assert [pytest.approx(expected, abs=1e-6)] == scores
-    assert (1, 0, []) == (len(llm.prompts), record.unreadable, record.notes)
-
-
 def test_unreadable_ratings_are_asked_for_again_in_one_batch() -> None:
     """Two calls for any number of segments, the second with the unreadable ones alone."""
     llm = Batches(["?", "9", "none", "0", "3"], can=WRITES)

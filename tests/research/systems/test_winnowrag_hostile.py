@@ -181,12 +181,6 @@ def story_of(values: dict[str, Any]) -> list[dict[str, Any]]:
     return [event for step in values["trace"]["steps"] for event in step.get("events", [])]
 
 
-def argued(result: Result) -> list[list[tuple[str, ...]]]:
-    """Answer, evidence and explanation of each agent, round by round."""
-    rounds = [event["arguments"] for event in story(result) if event["event"] == "round"]
-    return [[(a["answer"], a["evidence"], a["explanation"]) for a in each] for each in rounds]
-
-
 def outline(event: dict[str, Any]) -> dict[str, Any]:
     """An event without what documents and agents say."""
     texts = ("title", "answer", "evidence", "explanation", "quoted")
@@ -213,39 +207,6 @@ def test_every_document_has_its_line() -> None:
         assert [(folded(text), folded(text)) for text in HOSTILE.values()] == read(prompt)
         assert ["system", "user"] == [message.role for message in prompt]
         assert QUESTION == prompt[1].content
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_verdict_on_one_agent_drops_its_document_and_no_other(name: str, form: str) -> None:
-    """Whoever reads the hostile document and repeats it; its argument stays one argument."""
-    attack = HOSTILE[name]
-    verdicts = [([2], "no"), ([], "no")]
-
-    def judge(arguments: list[tuple[str, ...]]) -> str:
-        heard.append(arguments)
-        wrong, agreed = verdicts[len(heard) - 1]
-        why = f"why: {attack[:200]}"  # the whole of it may be longer than a reply
-        parts = {"Incorrect answers": wrong, "Explanation": why, "Consistent answer": agreed}
-        return written("object", **parts)
-
-    for place in (0, 1):  # agent 1 stays, agent 2 goes
-        heard: list[list[tuple[str, ...]]] = []
-        texts = ["apple", "birch", "cedar"]
-        texts[place] = attack
-        llm = cast(form, lambda prompt: read(prompt)[0][1][:5000], judge)
-        documents = [{"text": text, "title": text} for text in texts]
-        result = winnowrag(llm, Scattered(), rounds=2).ask(QUESTION, documents)
-        merged = "hyperbola of agents"
-        dropped = [v for v in result.verdicts if v.stage and v.reason.startswith(merged)]
-
-        assert {*(s.document.id for s in result.kept)} < {"0", "2"}
-        assert ["1"] == [verdict.segment.document.id for verdict in dropped]
-        assert [[(folded(text), folded(text))] for text in texts] == [*map(read, llm.prompts[:3])]
-        assert argued(result) == heard
-        assert [3, 2] == [*map(len, heard)]
-        clean = [(text, text, text) for text in texts if text != attack]
-        assert clean == [argument for argument in heard[0] if argument in clean]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,0 +1,63 @@
+"""What an error says of an option is its rule: taken at the edges that it names, refused beyond."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ragsieve.errors import InputError
+
+HUGE = 10**9
+
+
+def check_rule(name: str, value: Any, make: Callable[[Any], object]) -> None:
+    """Hold a number among options to its rule; a count is not negative, and no number is NaN.
+
+    Args:
+        name: The option's, for the message of this check.
+        value: One that it has. What is no number is not tried.
+        make: Makes what has the option, of a value for it.
+
+    Raises:
+        AssertionError: If a wrong value is taken, or refused by anything but one line that shows
+            it, or if an edge that the line names is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    lines = {wrong: refusal(make, wrong) for wrong in (math.nan, -1, -HUGE, HUGE)}
+    must = [math.nan, *([-1] if isinstance(value, int) else [])]
+    assert all(lines[wrong] for wrong in must), f"{name}: {lines}"
+    for wrong, line in lines.items():
+        assert not line or (f"{wrong!r}" in line and "\n" not in line), f"{name}: {line!r}"
+        check_edges(name, line, make, 1 if isinstance(value, int) else 0.01)
+
+
+def check_edges(name: str, line: str, make: Callable[[Any], object], step: float) -> None:
+    """The last value that a rule in words allows is taken, and the next one is not."""
+    low, high = "", ""
+    if found := re.search(r"must be from (\S+) to ([-\d.]+)", line):
+        low, high = found.groups()
+    elif found := re.search(r"must be at least ([-\d.]+),", line):
+        low = found[1]
+    elif "not be negative" in line or "not negative" in line:
+        low = "0"
+    if "finite" in line:
+        assert refusal(make, math.inf), f"{name} takes inf, though: {line}"
+    for edge, way in ((low, -step), (high, step)):
+        if re.fullmatch(r"-?[\d.]+", edge):
+            last = type(step)(float(edge))
+            shown = refusal(make, last)
+            same = line.partition(", got")[0] == shown.partition(", got")[0]
+            assert not same, f"{name} refuses its edge: {shown}"
+            assert refusal(make, last + way), f"{name} takes {last + way}, though: {line}"
+
+
+def refusal(make: Callable[[Any], object], value: Any) -> str:
+    """The line of an `InputError`; empty where the value is taken."""
+    try:
+        make(value)
+    except InputError as error:
+        return str(error)
+    return ""
