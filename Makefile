@@ -69,5 +69,5 @@ clean: ## remove what the commands above have made
 	touch $@
 
 .venv/models: .venv/done
-	$(BIN)/ragsieve models pull
+	$(BIN)/ragsieve models pull || $(BIN)/python tools/weights.py
 	touch $@

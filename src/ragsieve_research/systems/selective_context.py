@@ -104,14 +104,14 @@ class Phrases:
     """Split segments into noun phrases, and the words and punctuation marks between.
 
     Args:
-        model: A name of the model store, or the folder of an English spaCy pipeline; where empty,
-            nothing is a phrase.
+        model: An installed package of spaCy's, or the folder of an English spaCy pipeline; where
+            empty, nothing is a phrase.
 
     Raises:
         MissingExtra: If spaCy is not installed.
     """
 
-    model: str = "spacy-en"
+    model: str = "en_core_web_sm"
 
     @cached_property
     def _spacy(self) -> Any:

