@@ -16,6 +16,7 @@ from ragsieve.formats.code_lines import (
 )
 from ragsieve.formats.tree import ALWAYS, DEEPEST, Node
 
+_NO_CODE = ("```", "\n@@ -", "\nTraceback (most recent call last):")  # Markdown, a diff, a log
 _LEAST = 3  # lines of a text that is code
 _CLASS = 400  # characters of a class that is not cut
 _MERGED = 160  # characters of neighbouring statements that make one unit
@@ -51,8 +52,8 @@ class _Inside(NamedTuple):
 
 def regions(text: str, faults: list[str]) -> Iterator[Node]:
     """The whole text, where it is code; adds what is unread."""
-    if "\n" not in text or "```" in text or "\n@@ -" in text:
-        return  # one line, Markdown or a diff
+    if "\n" not in text or any(one in text for one in _NO_CODE):
+        return
     lines = list(lines_of(text))
     if len(lines) < _LEAST or not (family := family_of(lines)):
         return
@@ -86,7 +87,7 @@ def _items(text: str, lines: Sequence[Line], inside: _Inside) -> list[Node]:
     for place, line in enumerate(lines):
         starts = line.free(inside.level) and line.depth <= outer
         starts = starts and (line.indent <= base or _apart(line, inside))
-        starts = starts and (not place or lines[place - 1].ended)
+        starts = starts and (not place or lines[place - 1].ended or line.blank)
         if inside.family == "-" and place:
             starts = starts and (lines[place - 1].text.endswith((";", ",")) or prefixed)
         if starts and _GOES_ON.match(line.text):

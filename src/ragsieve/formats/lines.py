@@ -94,16 +94,10 @@ def _traceback(lines: Sequence[Line], place: int) -> tuple[Node | None, int]:
         return None, after
     frames = [n for n, one in enumerate(body) if not n or one.text.startswith(("File ", "at "))]
     spans = zip(frames, [*frames[1:], len(body)], strict=True)
-    node = Node(
-        lines[first].start,
-        lines[place].end,
-        lines[after - 1].start,
-        lines[after - 1].end,
-        mark="…",
-        merge=300,
-    )
-    node.each = True
-    node.children = [_leaf(body[a:b]) for a, b in spans]
+    head, end, raised = lines[place].end, lines[after - 1].end, _leaf(lines[after - 1 : after])
+    raised.sticky = True
+    node = Node(lines[first].start, head, end, end, mark="…", merge=300, each=True)
+    node.children = [*(_leaf(body[a:b]) for a, b in spans), raised]
     return node, after
 
 

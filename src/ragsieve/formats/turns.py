@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -115,7 +116,10 @@ def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
             end = following.start() if following else len(text)
             end = len(text[head.start() : end].rstrip()) + head.start()
             node = Node(head.start(), min(head.end(), end), end, end, mark="…", each=True)
-            if end - head.start() > _WHOLE:
+            at = bisect_left(roots, node.start, key=lambda root: root.start)
+            if at < len(roots) and roots[at].start < node.head and roots[at].end == end:
+                node = roots[at]  # a traceback begins with the entry that tells of it
+            elif end - head.start() > _WHOLE:
                 said = _filled(text, node.head, end, roots)
                 node.children = said[0].children if len(said) == 1 and said[0].children else said
                 node.kind = said[0].kind if said else node.kind
@@ -147,11 +151,12 @@ def _talk(text: str, form: str, heads: Sequence[re.Match[str]]) -> bool:
 def _filled(text: str, start: int, end: int, roots: Sequence[Node]) -> list[Node]:
     """Paragraphs, and the regions among them."""
     found: list[Node] = []
-    for root in roots:
-        if start <= root.start and root.end <= end:
-            found += _paragraphs(text, start, root.start)
-            found.append(root)
-            start = root.end
+    for root in roots[bisect_left(roots, start, key=lambda root: root.start) :]:
+        if root.end > end:
+            break
+        found += _paragraphs(text, start, root.start)
+        found.append(root)
+        start = root.end
     return [*found, *_paragraphs(text, start, end)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,6 +14,8 @@ from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, Span, blocks
 from ragsieve.text import sentence_spans
 from ragsieve.trace import note
 
+_TITLED = re.compile(r"\d+[.)] [^\n]{1,60}(?<![.:;,])\n[^\sa-z]")  # a number, a title, text below
+_PARAGRAPHS = 120  # characters that the items of a list have on average which is cut like prose
 _MARK = re.compile(r"[ \t]*(?:[-*+•|>#]|\d+[.)][ \t])")  # at which `sentence_spans` ends a line
 _INTRODUCES = re.compile(r"[:：]\W{0,4}$|\b(?:following|as follows|below)\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"§ ?\d[\d.]* [^.!?]{1,60}\.")
@@ -83,7 +85,9 @@ class _Units:
             whole = is_question and items and items[-1][1] - head[0][0] <= self.max_chars // 2
         else:
             items = self._trimmed(block.items)
-            whole = block.kind not in ("log", "chat")
+            whole = block.kind not in ("log", "chat") and not self._are_paragraphs(
+                block.kind, items
+            )
             if not whole:
                 items = [part for item in items for part in self._entry(*item)]
             if items and not head and self._introduces(block.kind, items[0][0]):
@@ -108,6 +112,12 @@ class _Units:
         self.spans += self._joined(self.head, [], True, "list")
         self.head, self.prose = [], False
         return self.spans
+
+    def _are_paragraphs(self, kind: str, items: Sequence[Span]) -> bool:
+        """Whether it is a list of clauses, minutes or sections, each long or below its title."""
+        titled = sum(bool(_TITLED.match(self.text, *item)) for item in items)
+        long = sum(end - start for start, end in items) > _PARAGRAPHS * len(items)
+        return kind == "list" and (long or 2 * titled > len(items))
 
     def _entry(self, start: int, end: int) -> list[Span]:
         """A turn or a log's entry whole, unless it is as long as a paragraph of prose."""

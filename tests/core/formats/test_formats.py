@@ -217,7 +217,7 @@ def find(berths, number):
         )
 '''
 SOURCES = {
-    "Go": "package main\n\nimport (\n\t\"fmt\"\n)\n\n"
+    "Go": "package main\n\nimport (\n\t\"fmt\"\n)\n\nconst least = 4\n\n"
     "// Add adds.\nfunc Add(a int) int {\n\treturn a\n}\n\n"
     "type T struct {\n\tA int\n}\n",
     "Rust": "use std::fs;\n\n#[derive(Debug)]\npub struct Port {\n    name: String,\n}\n\n"
@@ -351,6 +351,25 @@ def test_a_part_stands_below_its_head(kind: str, text: str, head: str) -> None:
     if kind not in ("front matter", "a traceback"):
         assert shown.count(head) == 1
         assert "…" in shown
+
+
+def test_a_comment_goes_with_what_it_is_on() -> None:
+    """Also where lines have no mark at their ends."""
+    (root,) = outline(SOURCES["Go"])
+
+    assert any(SOURCES["Go"].startswith("// Add adds.\nfunc", one.start) for one in root.children)
+
+
+def test_a_log_has_its_traceback_whole_or_with_what_was_raised() -> None:
+    """Its entry is the traceback, of whose parts each shows the first and the last line."""
+    entries = "".join(f"INFO 12:00:0{n} job {n} begins\n" for n in range(6))
+    text = f"{entries}ERROR 12:00:07 job 5 failed\n{TRACE}\n{entries}"
+    frame = text.index('File "/a/m7.py"')
+
+    shown = joined(text, [(frame, frame + 9)])
+
+    assert shown.startswith("ERROR 12:00:07 job 5 failed\nTraceback (most recent call last):\n")
+    assert shown.endswith("…\nValueError: no pier\n…") or shown.endswith("ValueError: no pier")
 
 
 JOINS = [

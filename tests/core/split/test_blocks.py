@@ -55,6 +55,18 @@ CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between
         ["The plan has\n- five seats\n  - two for guests\n* one admin. No more.", "Ask."],
         "\n\n",
     ),
+    "clauses are no list: each is one": (
+        [
+            f"{n}. Term {n}. It runs for {n} years from the day of its signature, unless a party "
+            f"gives notice. Such notice is given in writing."
+            for n in range(1, 4)
+        ],
+        "\n",
+    ),
+    "nor are numbered sections": (
+        ["Minutes\n\nAll came.", "1. Budget\nIt was cut. All agreed.", "2. Site\nNo site fits."],
+        "\n\n",
+    ),
     "numbers after bullets begin another list": (
         ["You need:\n\n- water\n- soap", "1. Fill it.\n2. Run it."],
         "\n\n",
