@@ -200,7 +200,10 @@ class Critic:
         rows = [row for row in (there, back and back[::-1]) if row]
         sums = [rounded(sum(values)) for values in zip(*rows, strict=True)]
         best = [place for place, value in enumerate(sums) if value == max(sums)]
-        return readable(best[0] if len(best) == 1 else None, None, "the critic picks none")
+        if len(best) > 1:
+            note("another order has another answer picked, so the critic picks none")
+            return None
+        return readable(best[0] if best else None, None, "the critic picks none")
 
     def _reply(
         self, prompt: Prompt, max_tokens: int, form: Form, parse: Callable[[str], T]

@@ -315,12 +315,16 @@ def test_an_answer_is_picked_by_what_it_says(llm: ScriptedLLM, expected: int | N
 def test_without_probabilities_the_numbers_written_are_picked(
     replies: str, expected: int | None
 ) -> None:
-    """The third of four is the second from behind; one order that can be read is enough."""
+    """The third of four is the second from behind; one order that can be read is enough.
+
+    Two orders that disagree can be read, and the trace does not say otherwise.
+    """
     only = {"can": frozenset({"complete"})}
     found, record, _ = asked("pick", [*replies], **only)
 
     assert expected == found
     assert (expected is None) == ("so the critic picks none" in str(record.notes))
+    assert "unreadable twice, so the critic" not in str(record.notes)
 
 
 RIVALS = [Argument("Article 1, Section 3"), Argument("Article Two"), Argument("unknown")]
