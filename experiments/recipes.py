@@ -2,9 +2,11 @@
 
     python experiments/recipes.py --data ../shared/data
     python experiments/recipes.py --data ../shared/data --only winnowrag chunkrag --limit 3
+    python experiments/recipes.py --data ../shared/data --llm openai:NAME --judge openai:NAME
 
 Runs in the repository's folder, where it first makes what recipes name: indexes, routers and
-filters, each from few questions. What exists is not made again; a recipe starts anew.
+filters, each from few questions. What exists is not made again; a recipe starts anew. Further
+options are those of `ragsieve bench`: another model, ``--dry-run``.
 """
 
 from __future__ import annotations
@@ -90,7 +92,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of data sets")
     parser.add_argument("--only", nargs="+", default=[""], help="beginnings of recipes' names")
     parser.add_argument("--limit", type=int, default=1, help="questions of each data set")
-    options = parser.parse_args()
+    options, more = parser.parse_known_args()
     options.data = options.data.absolute()
     os.chdir(HERE.parent)  # where recipes look for their sources
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -98,7 +100,7 @@ def main() -> None:
         if recipe.stem.startswith(tuple(options.only)):
             prepare(recipe.read_text(encoding="utf-8"), options.data)
             output = OUTPUT / f"{recipe.stem}-{time.time_ns()}"
-            run = ["--small", "--limit", str(options.limit), "--data", str(options.data)]
+            run = ["--small", "--limit", str(options.limit), "--data", str(options.data), *more]
             start = time.monotonic()
             code = ragsieve("bench", str(recipe), *run, "--output", str(output))
             ended = f"ended with {code}: see {OUTPUT}/log.txt" if code else ""
