@@ -106,10 +106,14 @@ def system(
     Its summary is the first line of its docstring where ``summary`` is empty.
 
     Raises:
-        InputError: If the name is another system's, or is not of small letters, digits and dashes.
+        InputError: If the name is another system's, or is not of small letters, digits and dashes,
+            or an option has no annotation, by which its values are read.
     """
 
     def register(make: Make) -> Make:
+        for p in signature(make).parameters.values():
+            if p.kind is Parameter.KEYWORD_ONLY and p.annotation is Parameter.empty:
+                raise InputError(f"option {p.name} of system {name!r} must say its type, as k: int")
         line = (make.__doc__ or "").partition("\n")[0].removesuffix(".")
         SYSTEMS.register(name, SystemEntry(make, summary or line, needs, paper, calls), make)
         return make

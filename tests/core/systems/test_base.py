@@ -196,3 +196,9 @@ def test_names_are_given_once_and_checked() -> None:
 def test_what_is_no_name_of_a_system_is_in_none(name: object) -> None:
     """Paths, modules that hold no system and other values are just not there."""
     assert name not in SYSTEMS
+
+
+def test_an_option_without_a_type_is_refused_where_it_is_written() -> None:
+    """Values of options are read by their annotations."""
+    with pytest.raises(InputError, match="option k of system 'bare' must say its type, as k: int"):
+        system("bare")(lambda llm, *, k=1: top_documents(llm, k=k))
