@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,12 +153,10 @@ def main() -> None:
         levels = cosine(options.encoder)
     else:
         levels = pruner(options.folder)
-    found = defaultdict(list)
-    for record in Lines(options.work / "held.jsonl"):
-        some = found[record["language"]]
-        if len(some) < options.most and (one := scored(record, levels)):
-            some.append(one)
-    for tongue, questions in found.items():
+    for tongue, records in groupby(
+        Lines(options.work / "held.jsonl"), lambda record: record["language"]
+    ):
+        questions = [*islice(filter(None, (scored(r, levels) for r in records)), options.most)]
         row = figures(questions, options.what == "ngrams")
         print(json.dumps({"language": tongue, **row}), flush=True)
 
