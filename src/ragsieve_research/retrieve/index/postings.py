@@ -9,6 +9,7 @@ import math
 import sqlite3
 from array import array
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,9 @@ _K1, _B = 1.5, 0.75
 _BLOCK = 1 << 14  # chunks
 _HELD = 1 << 20  # changes in memory
 _POSTING = np.dtype([("place", "<u2"), ("count", "<u2"), ("length", "<u4")])
+_COMMON = 256  # words in more than one of so many chunks are common
 _Row = tuple[bytes, int]  # a word and a block
+_Term = tuple[np.float32, dict[int, NDArray[np.void]]]
 
 
 class Changes:
@@ -84,20 +87,60 @@ def _read(word: bytes, block: int, data: bytes, crc: int) -> NDArray[np.void]:
 
 
 def search(db: sqlite3.Connection, meta: Meta, text: str, k: int) -> dict[int, float]:
-    """BM25 of the best ``k`` chunks with a word of ``text``, by number, best first."""
+    """BM25 of the best ``k`` chunks with a word of ``text``, by number, best first.
+
+    Rare words come first. Once what is left cannot lift a chunk without them among the best, the
+    common words count for those alone that it can.
+
+    Source: MaxScore: Turtle and Flood, "Query Evaluation: Strategies and Optimizations" (1995).
+    """
     scores: dict[int, NDArray[np.float32]] = defaultdict(lambda: np.zeros(_BLOCK, np.float32))
-    for term, weight in Counter(words(text)).items():
-        rows = db.execute("SELECT * FROM postings WHERE word=?", (raw(term),))
+    terms = sorted(_terms(db, meta, text), key=lambda term: -term[0])
+    left = float(sum(most for most, _ in terms))
+    near: dict[int, NDArray[np.int64]] = {}
+    for most, blocks in terms:
+        if _COMMON * sum(map(len, blocks.values())) > meta.chunks:
+            near = _near(scores, k, left) or near
+        for block, postings in blocks.items():
+            if near:
+                postings = _only(postings, near.get(block))
+            scores[block][postings["place"]] += most * _saturated(postings, meta)
+        left -= float(most)
+    near = near or {block: np.flatnonzero(some > 0) for block, some in scores.items()}
+    if not near:
+        return {}
+    numbers = np.concatenate([block * _BLOCK + places for block, places in near.items()])
+    return best(numbers, np.concatenate([scores[b][places] for b, places in near.items()]), k)
+
+
+def _terms(db: sqlite3.Connection, meta: Meta, text: str) -> Iterator[_Term]:
+    """Of each word what it adds to a score at most, and its postings by block."""
+    for word, weight in Counter(words(text)).items():
+        rows = db.execute("SELECT * FROM postings WHERE word=?", (raw(word),))
         blocks = {block: _read(word, block, *stored) for word, block, *stored in rows}
         n = sum(map(len, blocks.values()))
-        idf = np.float32(weight * math.log(1 + (meta.chunks - n + 0.5) / (n + 0.5)))
-        for block, postings in blocks.items():
-            scores[block][postings["place"]] += idf * _saturated(postings, meta)
-    if not scores:
+        yield np.float32(weight * math.log(1 + (meta.chunks - n + 0.5) / (n + 0.5))), blocks
+
+
+def _near(
+    scores: Mapping[int, NDArray[np.float32]], k: int, left: float
+) -> dict[int, NDArray[np.int64]]:
+    """Places by block that may be among the best ``k``; none where others may be, too."""
+    above = [some[some > left] for some in scores.values()]
+    values = np.concatenate(above) if above else np.empty(0, np.float32)
+    if len(values) < k or (least := float(np.partition(values, -k)[-k]) - 1e-4) <= left:
         return {}
-    places_of = {block: np.flatnonzero(some) for block, some in scores.items()}
-    numbers = np.concatenate([block * _BLOCK + places for block, places in places_of.items()])
-    return best(numbers, np.concatenate([scores[b][places] for b, places in places_of.items()]), k)
+    return {block: np.flatnonzero(some >= least - left) for block, some in scores.items()}
+
+
+def _only(postings: NDArray[np.void], places: NDArray[np.int64] | None) -> NDArray[np.void]:
+    """The postings of some places; both rise."""
+    if places is None or not len(places):
+        return postings[:0]
+    own = postings["place"].copy()
+    at = np.minimum(np.searchsorted(own, places.astype(own.dtype)), len(own) - 1)
+    found: NDArray[np.void] = postings[at[own[at] == places]]
+    return found
 
 
 def _saturated(postings: NDArray[np.void], meta: Meta) -> NDArray[np.float32]:
