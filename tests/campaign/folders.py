@@ -1,4 +1,4 @@
-"""Trained folders that someone else made: paths, links, pickles, numbers, calibrations."""
+"""Trained folders that someone else made: paths, links, pickles, numbers, bits, calibrations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VALUES = [*NUMBERS, None, "", "..", "../x", "/etc/passwd", "a/../b", "~", "file:
 VALUES += ["transformers:../x", "openai:x", "fake:echo", "pickle:x", "x" * 9999, [1e999], [None]]
 TEXTS = ["Song 7 was sung by Seals. It rained.", "Bees make honey."]
 CUT = {"weights": [[-1.0, 0.0], [1.0, 0.0], [0.5, 0.5]], "bias": [0.0, 0.0, 0.5], "price": 0.1}
-MORE = ["pickle", "link", "weights", "nested", "nan", "keys", "bom"]
+MORE = ["pickle", "link", "weights", "nested", "nan", "keys", "bom", "bits"]
 PRUNER = ("config.json", "tokenizer.json", "model.onnx", "pruner.json")
 
 
@@ -126,10 +126,25 @@ def spoil(folder: Path, value: dict[str, Any]) -> None:
     if "weights" in value["more"] and weights:
         weights[0].unlink()  # may be a link to the sound one
         weights[0].write_bytes(bomb)
+    if "bits" in value["more"]:
+        flip(folder, random.Random(json.dumps(value)))
     if "link" in value["more"]:
         (folder / "extractor").symlink_to("/etc")
         path.rename(folder.parent / "outside.json")
         path.symlink_to(folder.parent / "outside.json")
+
+
+def flip(folder: Path, rng: random.Random) -> None:
+    """Turn some bits of a file, most of them near its ends, and cut or lengthen it, or neither."""
+    path = rng.choice(sorted(path for path in folder.iterdir() if path.is_file()))
+    data = bytearray(path.read_bytes())
+    for _ in range(rng.choice([1, 5, 30]) if data else 0):
+        near = rng.choice([len(data), min(len(data), 3000)])
+        data[rng.choice([-1 - rng.randrange(near), rng.randrange(near)])] ^= 1 << rng.randrange(8)
+    place = rng.randrange(len(data) + 1)
+    data[place:] = rng.choice([data[place:], data[place:], b"", b"\xff" * 9 + data[place:]])
+    path.unlink()  # may be a link to the sound one
+    path.write_bytes(data)
 
 
 def check(value: dict[str, Any], folder: Path) -> int:
