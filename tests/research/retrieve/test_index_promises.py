@@ -173,13 +173,21 @@ def test_a_lost_database_is_not_begun_anew(path: Path, damage: bytes) -> None:
     assert damage == (path / "index.sqlite").read_bytes()
 
 
-def test_an_index_of_an_older_format_is_named(path: Path) -> None:
-    """With what to do."""
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("UPDATE meta SET settings=json_set(settings, '$.format', 2)", "format 2, not 4"),
+        ("CREATE VIEW endless AS SELECT 1", "it has views or triggers"),
+        ("CREATE TRIGGER t AFTER INSERT ON chunks BEGIN SELECT 1; END", "it has views or triggers"),
+    ],
+)
+def test_an_index_of_another_kind_is_named(path: Path, change: str, says: str) -> None:
+    """One of an older format, or of a stranger; with what to do."""
     with closing(sqlite3.connect(path / "index.sqlite")) as db, db:
-        db.execute("UPDATE meta SET settings=json_set(settings, '$.format', 2)")
+        db.execute(change)
 
     for use in (lambda: opened(path), lambda: Corpus(path).add([Document("a", "x")])):
-        with pytest.raises(StoreError, match="could not be read: format 2, not 4: build it again"):
+        with pytest.raises(StoreError, match=f"could not be read: {says}.*: build it again"):
             use()
 
 

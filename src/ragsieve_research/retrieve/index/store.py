@@ -220,7 +220,7 @@ def _begun(path: Path) -> sqlite3.Connection:
         db = connect(path, mode)
         try:
             db.execute("BEGIN")
-            db.execute("SELECT 1 FROM meta").fetchone()
+            db.execute("SELECT 1 FROM sqlite_master").fetchone()
             return db
         except sqlite3.OperationalError:
             db.close()
@@ -237,8 +237,10 @@ def meta_of(db: sqlite3.Connection) -> Meta:
     """The state that is served.
 
     Raises:
-        ValueError: If it cannot be read, or is of another format.
+        ValueError: If it cannot be read, is of another format, or computes what it should hold.
     """
+    if db.execute("SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger')").fetchone():
+        raise ValueError("it has views or triggers, which may never end: build it again")
     row = db.execute("SELECT * FROM meta").fetchone()
     settings = json.loads(row[0])
     if settings["format"] != FORMAT:
