@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -99,6 +99,14 @@ class Percentile:
         return select.Threshold(least)(query, segments)
 
 
+@cache
+def _spacy(model: str) -> Any:
+    """One pipeline for all systems of a process: it takes seconds to load."""
+    from ragsieve_research.retrieve.apis.ner import Spacy  # where spaCy is needed
+
+    return Spacy(model)
+
+
 @dataclass(frozen=True)
 class Phrases:
     """Split segments into noun phrases, and the words and punctuation marks between.
@@ -112,12 +120,6 @@ class Phrases:
     """
 
     model: str = "en_core_web_sm"
-
-    @cached_property
-    def _spacy(self) -> Any:
-        from ragsieve_research.retrieve.apis.ner import Spacy  # where spaCy is needed
-
-        return Spacy(self.model)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         return [
@@ -138,6 +140,6 @@ class Phrases:
         spans: list[tuple[int, int]] = []
         paragraphs = _PARAGRAPH.finditer(text) if self.model else ()
         for start, end in (match.span() for match in paragraphs):
-            phrases = self._spacy.noun_phrases(text[start:end])
+            phrases = _spacy(self.model).noun_phrases(text[start:end])
             spans += [(start + first, start + last) for first, last in phrases]
         return spans
