@@ -4,11 +4,13 @@
     python experiments/pruner_languages.py cut WORK --encoder E5
     python experiments/pruner_languages.py train WORK --minutes 55
     python experiments/pruner_languages.py export WORK
+    python experiments/pruner_languages.py calibrate WORK
 
 ``data`` writes WORK/train.jsonl and WORK/held.jsonl, in which no article is in both in any
 language; ``cut`` writes WORK/encoder, the encoder with the word vectors of the pieces that these
-texts use; ``train`` writes WORK/folder, and goes on from it after a kill; ``export`` writes
-WORK/int8, the folder that `ragsieve.models.pruner.Pruner` reads.
+texts use; ``train`` writes WORK/folder, and takes its weights up again after a kill; ``export``
+writes WORK/int8, the folder that `ragsieve.models.pruner.Pruner` reads; ``calibrate`` gives it the
+curve and the thresholds of its promises, by the last questions, which no training reads.
 ``experiments/pruner_languages_check.py`` measures.
 """
 
@@ -29,9 +31,11 @@ from pruner_passages import place, read, record
 from pruner_train import Lines
 from safetensors.torch import load_file, save_file
 
+from ragsieve.models.pruner import SETTINGS
 from ragsieve.models.windows import Layout, WindowTokenizer
 from ragsieve.text import language
 from ragsieve_research.train.export import export
+from ragsieve_research.train.promises import recalibrated, thresholds
 from ragsieve_research.train.pruner import PrunerNet, _encoder
 from ragsieve_research.train.pruner_samples import Samples
 
@@ -56,6 +60,9 @@ SHARES = {
 MEASURED = ("zh", "ja", "ar", "th", "es", "it", "no", "ru", "de", "hi")
 HELD_OUT = 20  # of 100 articles
 NONE = 0.08  # of the questions: their gold passage is left out
+LATIN = ("de", "es", "it", "no", "nb", "ro", "tr", "vi")
+CALIBRATED = 2_000  # questions at the end, which no training reads
+MOST = 200  # of each kind
 LAYOUT = Layout(size=192, question=48, title=16, context=32)
 PIECES = 60_000
 FROZEN = 4  # layers
@@ -199,7 +206,7 @@ def cut(work: Path, encoder: Path) -> None:
     print(f"{len(chosen)} of {len(vocabulary)} pieces; the texts use {len(used)}")
 
 
-def train(work: Path, minutes: float, batch: int, height: float) -> None:
+def train(work: Path, minutes: float, batch: int, height: float, first: int) -> None:
     """Read questions until the time is over; the rate warms up and falls to zero by it."""
     torch.manual_seed(0)
     begun = work / "folder" / "model.safetensors"
@@ -214,9 +221,10 @@ def train(work: Path, minutes: float, batch: int, height: float) -> None:
     heights = [height, 10 * height]
     samples = Samples(WindowTokenizer.read(work / "encoder" / "tokenizer.json", LAYOUT))
     records, start, tokens, losses = Lines(work / "train.jsonl"), time.monotonic(), 0, []
-    saved, turn = start, 0
+    count = len(records) - CALIBRATED
+    saved, turn = start, first
     while (spent := (time.monotonic() - start) / (60 * minutes)) < 1:
-        some = [samples.of(records[n % len(records)], n) for n in range(turn, turn + batch)]
+        some = [samples.of(records[n % count], n) for n in range(turn, turn + batch)]
         turn += batch
         for group, highest in zip(optimizer.param_groups, heights, strict=True):
             group["lr"] = highest * min(1, spent / 0.06) * (1 - spent)
@@ -248,9 +256,34 @@ def shrunk(work: Path) -> None:
     export(source, work / "int8", layout=LAYOUT, windows=windows)
 
 
+def calibrate(work: Path) -> None:
+    """Give WORK/int8 its curve and its thresholds; a promise holds in each kind of questions."""
+    groups: dict[str, list[Record]] = defaultdict(list)
+    records = Lines(work / "train.jsonl")
+    for n in range(len(records) - CALIBRATED, len(records)):
+        if (kind := kind_of(records[n])) and len(groups[kind]) < MOST:
+            groups[kind].append(records[n])
+    found = recalibrated(work / "int8", groups)
+    file = work / "int8" / SETTINGS
+    answered = {kind: sum(bool(q.holds.any()) for q in some) for kind, some in found.items()}
+    settings = json.loads(file.read_text(encoding="utf-8"))
+    settings |= {"thresholds": thresholds(found), "calibrated_on": answered}
+    file.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def kind_of(record: Record) -> str:
+    """By the languages of question and first document; empty for English alone."""
+    asked, told = language(record["question"]), language(record["documents"][0]["text"])
+    if asked == told == "en":
+        return ""
+    if asked != told:
+        return "question in another language"
+    return "Latin letters" if told in LATIN else "other letters"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("step", choices=["data", "cut", "train", "export"])
+    parser.add_argument("step", choices=["data", "cut", "train", "export", "calibrate"])
     parser.add_argument("work", type=Path)
     parser.add_argument("--sets", type=Path, help="folder of annotated sets")
     parser.add_argument("--encoder", type=Path, help="folder of multilingual-e5-small")
@@ -258,15 +291,18 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=60, help="held-out questions of a language")
     parser.add_argument("--minutes", type=float, default=55, help="that the training takes")
     parser.add_argument("--learning-rate", type=float, default=1e-4, help="at its height")
+    parser.add_argument("--first", type=int, default=0, help="question with which it begins")
     options = parser.parse_args()
     if options.step == "data":
         data(options.work, options.sets, options.count, options.most)
     elif options.step == "cut":
         cut(options.work, options.encoder)
     elif options.step == "train":
-        train(options.work, options.minutes, 4, options.learning_rate)
-    else:
+        train(options.work, options.minutes, 4, options.learning_rate, options.first)
+    elif options.step == "export":
         shrunk(options.work)
+    else:
+        calibrate(options.work)
 
 
 if __name__ == "__main__":

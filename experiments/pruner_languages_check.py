@@ -1,5 +1,7 @@
 """How often the evidence survives in languages other than English, and in how much of the text.
 
+    python experiments/pruner_languages_check.py WORK default
+    python experiments/pruner_languages_check.py WORK default --folder WORK/int8
     python experiments/pruner_languages_check.py WORK ngrams
     python experiments/pruner_languages_check.py WORK cosine --encoder E5
     python experiments/pruner_languages_check.py WORK pruner --folder WORK/int8
@@ -8,7 +10,9 @@ WORK is the folder of ``experiments/pruner_languages.py``. Each held-out questio
 that answers and three others of its set, half of them of the same article. Text is counted in
 characters, without spaces. By one bar for each language: *kept* is what survives where 40% of the
 gold passages' text stays, *needed* the share of it (and of all text) that stays where the evidence
-survives in 95%. AUC is over all sentences of a question, and *inside* the gold passage.
+survives in 95%. AUC is over all sentences of a question, and *inside* the gold passage. *Today* is
+what the default filter keeps, as it ships or with the folder's pruner and thresholds in place of
+n-grams; or what n-grams keep by half of the best.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,8 +30,10 @@ import torch
 import transformers
 from pruner_train import Lines
 
-from ragsieve import score, split
+import ragsieve
+from ragsieve import score, select, split
 from ragsieve.models.pruner import Pruner
+from ragsieve.pipeline import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.evaluate.auc import auc
 
@@ -46,6 +53,23 @@ class Scored(NamedTuple):
     sizes: np.ndarray
     evidence: np.ndarray
     gold: np.ndarray
+
+
+def default(folder: Path | None) -> Levels:
+    """1 for what the default filter keeps, 0 for the rest; with a folder, by its pruner."""
+    system: System = ragsieve.load("finefilter")
+    if folder:
+        net = Pruner(str(folder), threads=1)
+        cut = select.Threshold.promised(net, PROMISE, 1)
+        stages = (score.Pruner(net), select.Copies(), select.Answerable(0.05, 1), cut)
+        system = replace(system, stage=Pipeline(split.Blocks(), *stages))
+
+    def levels(query: Query, segments: Sequence[Segment]) -> np.ndarray:
+        documents = {s.document.id: s.document for s in segments}
+        kept = {s.key for s in system(query, [*documents.values()]).kept}
+        return np.array([float(s.key in kept) for s in segments])
+
+    return levels
 
 
 def ngrams() -> Levels:
@@ -142,12 +166,14 @@ def figures(questions: Sequence[Scored], today: bool) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("work", type=Path)
-    parser.add_argument("what", choices=["ngrams", "cosine", "pruner"])
+    parser.add_argument("what", choices=["default", "ngrams", "cosine", "pruner"])
     parser.add_argument("--encoder", type=Path, help="folder of multilingual-e5-small")
     parser.add_argument("--folder", type=Path, help="folder of a pruner")
     parser.add_argument("--most", type=int, default=60, help="questions of a language")
     options = parser.parse_args()
-    if options.what == "ngrams":
+    if options.what == "default":
+        levels = default(options.folder)
+    elif options.what == "ngrams":
         levels = ngrams()
     elif options.what == "cosine":
         levels = cosine(options.encoder)
@@ -157,7 +183,7 @@ def main() -> None:
         Lines(options.work / "held.jsonl"), lambda record: record["language"]
     ):
         questions = [*islice(filter(None, (scored(r, levels) for r in records)), options.most)]
-        row = figures(questions, options.what == "ngrams")
+        row = figures(questions, options.what in ("default", "ngrams"))
         print(json.dumps({"language": tongue, **row}), flush=True)
 
 
