@@ -30,6 +30,8 @@ def ranked_parts(
     A part has the words of what is shown with it. Steps stay in order, from the first, where this
     one answers about as well as any; and all do where nothing tells them apart.
     """
+    if not some:  # a blank text
+        return some, False
     rated = rate([*heads, *some]) if rate else None
     values = rated[len(heads) :] if rated else [1.0] * len(some)
     if order == "code" or (order and values[0] >= _FIRST * max(values)):

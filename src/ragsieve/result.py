@@ -74,10 +74,11 @@ class Result:
         max_chars_per_document: int | None = None,
         max_share: float | None = None,
     ) -> Result:
-        """The result of filtering anew with these numbers; no model reads again.
+        """The result of filtering anew with these numbers; a model reads no more than what is cut.
 
         What comes before the cut is taken from the trace, where it costs nothing; what comes behind
-        it, such as order and budget, runs again. There is no answer.
+        it, such as order and budget, runs again: parts of what a budget cuts are read. There is no
+        answer.
 
         Args:
             keep_answer: This and the others as in `ragsieve.System.at`; what is None stays.

@@ -151,6 +151,16 @@ def test_a_lesser_segment_has_what_is_left() -> None:
     assert ["Phone: 0555 014", "Ann."] == texts
 
 
+def test_a_blank_segment_has_no_parts() -> None:
+    """What a model wrote may be one; it is kept or goes as a whole."""
+    blank = Segment.whole(Document("a", " " * 40)).scored("s", 1)
+    others = Segment.whole(Document("b", RECORD, title="a title of four words")).scored("s", 0)
+    budget, query = ContextBudget(max_chars=30), Query("What is her phone?")
+    _, some = fit_parts([blank, others], budget, READER, query, rate=lambda _: [])
+
+    assert blank.key not in {s.key for s in some}
+
+
 @pytest.mark.parametrize(("text", "max_tokens"), [(TABLE, 8), (TABLE, 1), (LONG, 3)])
 def test_where_the_best_is_left_out_a_warning_says_so(text: str, max_tokens: int) -> None:
     """A row says nothing without its header."""

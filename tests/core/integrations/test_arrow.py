@@ -91,6 +91,7 @@ def ray_data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A cluster of one process."""
     ray: Any = pytest.importorskip("ray")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    ray.shutdown()  # one that another module left
     ray.init(num_cpus=1, include_dashboard=False)
     yield pytest.importorskip("ray.data")
     ray.shutdown()
