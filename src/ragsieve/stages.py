@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 from ragsieve.budget import best_first
 from ragsieve.deadline import check_wanted
 from ragsieve.errors import InputError, one_line
-from ragsieve.trace import Cutoff, Kind, record_cutoff, record_drop, running, step
+from ragsieve.trace import Cutoff, Kind, record_cutoff, record_drop, running, step, warn
 from ragsieve.types import Query, Segment, StageResult, rounded
 
 logger = logging.getLogger(__name__)
@@ -154,7 +154,13 @@ class Pipeline:
     def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
         """How the last stage that can rates parts of a segment; see `Rating`."""
         for stage in reversed(self.stages):
-            values = stage.rated(query, parts) if isinstance(stage, Rating) else None
+            try:
+                values = stage.rated(query, parts) if isinstance(stage, Rating) else None
+            except Exception as error:  # as in `recorded`
+                if self.on_error == "raise":
+                    raise
+                warn(f"parts are not rated: {one_line(f'{type(error).__name__}: {error}')}")
+                return None
             if values is not None:
                 return values
         return None

@@ -13,9 +13,10 @@ import ragsieve
 from ragsieve.answer import Reader
 from ragsieve.budget import LIMITS, ContextBudget, fit, fit_parts
 from ragsieve.documents import site
+from ragsieve.errors import ModelError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.parts import parts
-from ragsieve.pipeline import System
+from ragsieve.pipeline import Pipeline, System
 from ragsieve.text import adds_nothing, sentence_spans
 from ragsieve.trace import Step, step
 from ragsieve.types import Document, Query, Segment
@@ -149,6 +150,28 @@ def test_a_lesser_segment_has_what_is_left() -> None:
     texts, _ = kept("What is her phone?", RECORD, 6, "Ann.")
 
     assert ["Phone: 0555 014", "Ann."] == texts
+
+
+class Failing:
+    """A scorer that cannot rate."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+        return [s.scored("s", 1) for s in segments]
+
+    def rated(self, query: Query, parts: Sequence[Segment], /) -> list[float]:
+        """Never."""
+        raise ModelError("it is away")
+
+
+def test_a_scorer_that_fails_on_parts_loses_no_answer() -> None:
+    """Where a stage may fail, the question's words decide, and the trace says so."""
+    system = System(Pipeline(Failing()), READER, 5)
+    result = system.lenient()("What is her phone?", [RECORD])
+
+    assert result.text == "Phone: 0555 014"
+    assert ["parts are not rated: ModelError: it is away"] == result.trace.warnings
+    with pytest.raises(ModelError):
+        system("What is her phone?", [RECORD])
 
 
 def test_a_blank_segment_has_no_parts() -> None:

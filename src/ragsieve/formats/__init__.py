@@ -15,7 +15,6 @@ from typing import NamedTuple
 from ragsieve.formats import code, entries, json_values, lines, markup, tables, turns
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
 
-WHOLE = 300  # characters of a table, or of HTML, that only a budget cuts
 _REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
 _SHORT = 4  # characters that lines have on average, at least, where they are of any format
 _LONG = 300  # characters that lines of code and configuration have on average, at most
@@ -50,7 +49,7 @@ def read(text: str, *, small: bool = False) -> Outline:
 
 def _small(root: Node) -> bool:
     """Whether it is a table or a piece of HTML that only a budget cuts."""
-    return root.kind in ("table", "grid", "tags") and root.size <= WHOLE
+    return root.kind in ("table", "grid", "tags") and root.size <= root.whole
 
 
 def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], str]:

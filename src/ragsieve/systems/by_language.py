@@ -63,7 +63,7 @@ class ByLanguage(Pipeline):
     def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
         """By the stage that read their document."""
         english = all(language(text) == "en" for text in (asked(query.text), _text(parts)))
-        return Pipeline(self.stages[not english]).rated(query, parts)
+        return Pipeline(self.stages[not english], on_error=self.on_error).rated(query, parts)
 
 
 def _text(segments: Sequence[Segment]) -> str:
