@@ -112,8 +112,9 @@ def _of(segments: Sequence[Segment]) -> DocumentExcerpts:
             runs[-1].append(segment)
         else:
             runs.append([segment])
-    excerpts = (_excerpt(document.text, run) for run in runs)
-    return DocumentExcerpts(document, tuple(sorted(excerpts, key=lambda one: _rank(one.score))))
+    return DocumentExcerpts(
+        document, tuple(sorted(map(_excerpt, runs), key=lambda one: _rank(one.score)))
+    )
 
 
 def _together(one: Segment, other: Segment, roots: Sequence[Node]) -> bool:
@@ -122,10 +123,9 @@ def _together(one: Segment, other: Segment, roots: Sequence[Node]) -> bool:
     return not apart or parts or any(r.start < one.end and other.start < r.end for r in roots)
 
 
-def _excerpt(text: str, run: Sequence[Segment]) -> Excerpt:
-    shown = formats.joined(text, [(s.start, s.end) for s in run])
+def _excerpt(run: Sequence[Segment]) -> Excerpt:
     best = max((s.score for s in run if s.scores), default=None)
-    return Excerpt(shown, run[0].start, max(s.end for s in run), best)
+    return Excerpt(formats.text_of(run), run[0].start, max(s.end for s in run), best)
 
 
 def _rank(score: float | None) -> float:

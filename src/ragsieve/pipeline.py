@@ -30,7 +30,7 @@ from ragsieve.stages import Source as Source
 from ragsieve.stages import Stage as Stage
 from ragsieve.tables import map_dataset
 from ragsieve.trace import Trace, note, step
-from ragsieve.types import Answer, Document, Query, Segment, StageResult
+from ragsieve.types import USUAL, Answer, Document, Layout, Query, Segment, StageResult
 
 if TYPE_CHECKING:
     from ragsieve.excerpts import DocumentExcerpts
@@ -48,6 +48,7 @@ class System:
         source: Finds evidence where the caller passes no documents; without one there is none.
             A retriever of LangChain or LlamaIndex, or a function ``(question, k) -> documents``, is
             taken as it is: see `ragsieve.retriever.as_source`.
+        layout: How what is kept of a document is shown, where the document does not say otherwise.
 
     Raises:
         InputError: If a limit breaks its rule, or ``source`` is none.
@@ -61,6 +62,7 @@ class System:
     max_tokens_per_document: int | None = field(default=None, kw_only=True)
     max_chars_per_document: int | None = field(default=None, kw_only=True)
     max_share: float | None = field(default=None, kw_only=True)
+    layout: Layout = field(default=USUAL, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         if self.source is not None:
@@ -338,13 +340,23 @@ class System:
     ) -> tuple[tuple[Document, ...], StageResult]:
         """Segments to filter: of the caller's documents, else of the source."""
         if documents is not None or self.source is None:
-            inputs = as_documents(documents)
+            inputs = tuple(map(self._laid_out, as_documents(documents)))
             return inputs, StageResult(map(Segment.whole, inputs))
         source = cast(Source, self.source)
         on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"
-        results = recorded(source, "source", [], lambda: evidence_of(source, query), on_error)
+        results = recorded(source, "source", [], lambda: self._found(source, query), on_error)
         inputs = tuple({s.document.id: s.document for s in results}.values())
         return inputs, StageResult.of(results)
+
+    def _found(self, source: Source, query: Query) -> StageResult:
+        found = StageResult.of(evidence_of(source, query))
+        found[:] = [replace(s, document=self._laid_out(s.document)) for s in found]
+        return found
+
+    def _laid_out(self, document: Document) -> Document:
+        """The document with the system's layout, where it has none of its own."""
+        own = self.layout == USUAL or document.layout != USUAL
+        return document if own else replace(document, layout=self.layout)
 
     def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
         return self.reader.count([self.reader.context(segments) for segments in groups])

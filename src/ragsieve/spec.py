@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache as cached
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -25,6 +26,7 @@ from ragsieve.registry import points
 from ragsieve.schema import Amount, Probability, Schema, fits
 from ragsieve.sources import Models, named_source
 from ragsieve.systems.base import PARTS, ROLES, SYSTEMS, SystemEntry
+from ragsieve.types import LAYOUT, Layout
 
 PRUNE = "prune"
 """An option of systems that search: another system by its name, which filters what is found."""
@@ -63,6 +65,8 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         max_tokens_per_document: Budget of each document, in the LLM's tokens.
         max_chars_per_document: Budget of each document, in characters.
         max_share: The share of a budget that one site's documents may take, 0 to 1.
+        mark: What stands where text of a document is left out; … by default.
+        json_as: What is kept of JSON: closed, with its brackets, or paths: lines "path: value".
         on_error: keep: a stage that fails is skipped, and a warning says so.
     """
 
@@ -83,6 +87,8 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     max_tokens_per_document: Amount | None = None
     max_chars_per_document: Amount | None = None
     max_share: Probability | None = None
+    mark: str | None = None
+    json_as: Literal["closed", "paths"] | None = None
     on_error: OnError = "raise"
 
     def replaced(self, **changes: Any) -> SystemSpec:
@@ -96,8 +102,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             others: Systems that share it.
             answering: Whether it answers.
         """
-        asking = answering or bool(self.llm_options)
-        asking = asking or any(entry(name).needs_llm for name in others)
+        asking = answering or bool(self.llm_options) or any(entry(n).needs_llm for n in others)
         return self.replaced(llm=self.llm or generator(self.system, asking=asking))
 
     @property
@@ -140,6 +145,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
                 models.check(getattr(self, role), kind)
         for name in self._set(CUTS).keys() & self.options.keys():
             raise InputError(f"name {name} or the option {name}, not both")
+        Layout(**self._set(LAYOUT))
         if {"keep_answer", "min_score"} <= self.own.keys():
             raise InputError("name keep_answer or min_score, not both")
         check(self.system, self.own, self.models)
@@ -155,7 +161,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         parts |= {role: getattr(self, role) for role in roles}
         if "pruner" in roles:
             parts["pruner"] = models.load(self.pruner).identity
-        parts |= {**self._set(LIMITS), "llm_options": public, "options": self.options}
+        parts |= {**self._set((*LIMITS, *LAYOUT)), "llm_options": public, "options": self.options}
         parts |= {"models": self.models, "on_error": self.on_error}
         if self.source:
             found = named_source(self.source, self.source_options)
@@ -202,7 +208,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         parts, roles = ({n: own.load(model) for n, model in some.items()} for some in self.named)
         options = {**self.own, **parts}
         system = build(self.system, llm, options, source=source, share=own.share, **roles, **others)
-        system = system.at(**self._set(LIMITS))
+        system = replace(system.at(**self._set(LIMITS)), layout=Layout(**self._set(LAYOUT)))
         return system.lenient() if self.on_error == "keep" else system
 
 
@@ -243,8 +249,7 @@ def load(
     """
     llm, embedder = _own(llm, as_llm, share), _own(embedder, as_embedder, share)
     if not isinstance(name, str) or name not in SYSTEMS:
-        system: System = _trained(name).load(name, llm, embedder, options, share)
-        return system
+        return cast(System, _trained(name).load(name, llm, embedder, options, share))
     if isinstance(pruner, str):
         models.check(pruner, ROLES["pruner"])
         pruner = share(models.defer(pruner))
@@ -298,8 +303,7 @@ def entry(name: str) -> SystemEntry:
     """
     if name in SYSTEMS:
         return SYSTEMS[name]
-    known: SystemEntry = _trained(name).entry(name)
-    return known
+    return cast(SystemEntry, _trained(name).entry(name))
 
 
 def generator(name: str, *, asking: bool = False) -> str:
@@ -316,8 +320,7 @@ def generator(name: str, *, asking: bool = False) -> str:
     """
     known = entry(name)
     if name not in SYSTEMS:
-        learnt: str = _trained(name).generator(name)
-        return learnt
+        return str(_trained(name).generator(name))
     return "smollm2" if asking or known.needs_llm else f"{models.DEFERRED}smollm2"
 
 
@@ -329,8 +332,7 @@ def identity(name: str) -> str:
     """
     if name in SYSTEMS:
         return name
-    known: str = _trained(name).identity(name)
-    return known
+    return str(_trained(name).identity(name))
 
 
 def roles_of(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
@@ -356,9 +358,8 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
             if entry(value).knows:
                 raise InputError(f"{PRUNE} of {name} must not know gold answers, got {value!r}")
         elif not fits(value, hints[option]):
-            raise InputError(
-                f"{option} of {name} {_rule(option, hints[option])}, got {value!r:.80}"
-            )
+            rule = _rule(option, hints[option])
+            raise InputError(f"{option} of {name} {rule}, got {value!r:.80}")
     kinds = {part: kinds for part, kinds in PARTS.items() if part in known.options}
     kinds |= {role: (ROLES[role],) for role in roles_of(name, options)}
     for part, model in own.items():
@@ -383,9 +384,8 @@ def _rule(option: str, hint: Any) -> str:
 
 def _own(model: Any, adapt: Callable[[Any], Any], share: Share) -> Any:
     """A caller's model as one of ours; shared where it is loaded here."""
-    if model is None:
-        return None
-    return share(adapt(model)) if isinstance(model, str) else adapt(model)
+    own = None if model is None else adapt(model)
+    return share(own) if isinstance(model, str) else own
 
 
 def _trained(name: str | Path) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -51,6 +52,40 @@ class Query:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """How what is kept of a document is shown.
+
+    Args:
+        mark: What stands where text is left out: up to 20 characters of one line, none of them
+            ``" \\ { } < >`` or at the ends a space.
+        json_as: What is kept of JSON: ``"closed"``, inside its keys with the brackets closed, or
+            ``"paths"``, a line ``path: value`` for each value.
+
+    Raises:
+        InputError: If one of them is something else.
+    """
+
+    mark: str = "…"
+    json_as: str = "closed"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mark, str) or not _MARK.fullmatch(self.mark):
+            rule = 'must be 1 to 20 characters of one line, none of them " \\ { } < >'
+            raise InputError(f"mark {rule}, got {self.mark!r:.80}")
+        if self.json_as not in ("closed", "paths"):
+            raise InputError(f"json_as must be 'closed' or 'paths', got {self.json_as!r:.80}")
+
+    def of(self, mark: str) -> str:
+        """A format's mark with this one's."""
+        return mark.replace("…", self.mark)
+
+
+_MARK = re.compile(r'(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029"\\{}<>]{1,20}(?<! )')
+USUAL = Layout()
+LAYOUT = ("mark", "json_as")
+
+
+@dataclass(frozen=True)
 class Document:
     """A text that a retriever returned, or that a model wrote from others.
 
@@ -63,6 +98,7 @@ class Document:
         metadata: Whatever the caller wants to find again.
         written_by: Name of the model that wrote ``text``; empty for retrieved documents.
         parents: What a written document was written from; empty for retrieved documents.
+        layout: How what is kept of it is shown.
 
     Raises:
         InputError: If ``id``, ``text`` or ``title`` is not a string, or there are parents but
@@ -77,6 +113,7 @@ class Document:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     written_by: str = ""
     parents: tuple[Segment, ...] = ()
+    layout: Layout = field(default=USUAL, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("id", "text", "title"):

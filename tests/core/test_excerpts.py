@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ragsieve
+from ragsieve.errors import InputError
+from ragsieve.inspector import view
+from ragsieve.integrations.base import kept
 from ragsieve.pipeline import System
+from ragsieve.types import Document, Layout
 
 QUESTION = "Who sang Summer Breeze?"
 SONG = {
@@ -69,3 +75,29 @@ def test_what_lies_together_is_one_excerpt() -> None:
     assert "Seals sang Summer Breeze. Crofts sang, too." == song.excerpts[0].text
     assert 1 == len(table.excerpts)
     assert table.excerpts[0].text.startswith("| who | what |\n|---|---|\n| singer 0 |")
+
+
+def test_each_reader_shows_the_layout() -> None:
+    """Context, excerpts, frameworks and the inspector, of documents and of what a source finds."""
+    text = json.dumps({"page": 1, "songs": [{"id": n, "who": f"singer {n}"} for n in range(40)]})
+    own = Document("own", text, layout=Layout("[cut]", "paths"))
+    usual = replace(system(min_keep=2, min_score=0.99, distinct=False), layout=Layout("~~"))
+    for sieve, documents in (
+        (usual, [own, text]),
+        (usual.with_source(lambda question, k: [own, text]), None),
+    ):
+        result = sieve("Who is singer 7?", documents)
+        assert 'songs[7].who: "singer 7"\nsongs: [cut] 1 of 40 shown' in result.text
+        assert '"~~ 1 of 40 shown"' in result.text
+        excerpts = [
+            e.text for one in sieve.excerpts("Who is singer 7?", documents) for e in one.excerpts
+        ]
+        read = ["".join(piece for _, piece in pieces) for _, pieces in view(result)["read"]]
+        texts = sorted(one.text for one in kept(result, range(2)))
+        assert texts == sorted(excerpts) == sorted(read)
+
+
+@pytest.mark.parametrize("mark", ["", " …", "a\nb", 'a"', "{}", "<!--", "x" * 21, None])
+def test_a_mark_breaks_no_format(mark: Any) -> None:
+    with pytest.raises(InputError, match=r"mark must be 1 to 20 characters .* got"):
+        Layout(mark)

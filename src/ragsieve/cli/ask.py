@@ -40,7 +40,7 @@ from ragsieve.read.files import read_documents
 from ragsieve.result import Result
 from ragsieve.spec import CUTS, SystemSpec
 from ragsieve.text import counted, json_text
-from ragsieve.types import Example, Query
+from ragsieve.types import LAYOUT, Example, Query
 
 _STDIN = Path("-")
 
@@ -86,6 +86,7 @@ _SECTIONS = {
         *("input", "output"),
     ),
     "Other budgets and thresholds": (*CUTS[1:], *LIMITS[1:]),
+    "How what is kept is shown": LAYOUT,
     "Where evidence is searched": ("source", "source_options"),
     "On a Ray cluster": ("engine", "address", "actors", "form"),
     "Models and their options": (

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ragsieve.formats import code, entries, json_values, lines, markup, tables, turns
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
+from ragsieve.types import USUAL, Layout, Segment
 
 _REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
 _SHORT = 4  # characters that lines have on average, at least, where they are of any format
@@ -118,22 +119,28 @@ def _ends_early(text: str, roots: Sequence[Node]) -> str:
         return ""
     if not roots or text[: roots[0].start].strip():
         return "a document begins as JSON but cannot be read as such: split as text"
-    early = json_values.broken(roots[0])
+    early = roots[0].ends_early
     return f"JSON ends early, at character {roots[0].end:,}: its end is split as text" * early
 
 
-def joined(text: str, spans: Sequence[Span]) -> str:
+def text_of(segments: Sequence[Segment]) -> str:
+    """Kept spans of one document, at least one, as all readers show them: see `joined`."""
+    document = segments[0].document
+    return joined(document.text, [(s.start, s.end) for s in segments], document.layout)
+
+
+def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL) -> str:
     """Kept spans of a text as they are read: in their order, each under the heads it needs.
 
     Spans are joined by the white space that stood between them, by a blank line where one of them
     ends a line, and by `` … `` where text of the same paragraph is left out. What is kept of JSON,
     configuration, a table or code is shown inside its keys, header or signature, brackets closed,
-    with a mark that says how much is left out.
+    with a mark that says how much is left out. ``layout`` may say otherwise.
     """
-    if len(spans) == 1 and spans[0][1] - spans[0][0] == len(text):
+    if layout.json_as == "closed" and [*spans] == [(0, len(text))]:
         return text
     roots = outline(text, small=True)
-    kept = Kept(text, spans) if roots else None
+    kept = Kept(text, spans, layout) if roots else None
     read: set[int] = set()
     out, last = "", -1
     for start, end, root in (part for span in spans for part in _parts(roots, *span)):
@@ -141,7 +148,7 @@ def joined(text: str, spans: Sequence[Span]) -> str:
             last = end
             continue
         if last >= 0:
-            out += between(text, last, start)
+            out += between(text, last, start, layout.mark)
         if root and kept:
             read.add(root.start)
             out += shown(text, root, kept)

@@ -39,7 +39,7 @@ def regions(text: str) -> Iterator[Node]:
             value, at = read(text, at)
             values += [value] if value else []
             following = _NEXT.match(text, at)
-            if not value or not following or broken(value):
+            if not value or not following or value.ends_early:
                 break
             at = following.end()
         at = max(at, first + 1)
@@ -64,11 +64,6 @@ def _region(text: str, values: list[Node]) -> Node | None:
         tail = closed.start() + len(closed[0]) - len(closed[0].lstrip())
         root = Node(fence, head, tail, closed.end(), whole=SMALLEST, children=[root])
     return root if root.children else None
-
-
-def broken(node: Node) -> bool:
-    """Whether a container has no end: what could be read of it is there."""
-    return node.kind in ("array", "object") and node.tail == node.end
 
 
 def read(text: str, at: int) -> tuple[Node | None, int]:

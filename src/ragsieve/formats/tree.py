@@ -7,6 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ragsieve.types import USUAL, Layout
+
 Span = tuple[int, int]
 
 ALWAYS = 10**9  # characters: a node that is whole wherever a segment may be that long
@@ -20,7 +22,10 @@ _STICKY = re.compile(
 )
 _STICKY_CHARS = 160
 ELEMENTS = ("tags", "xml", "items", "grid", "cells", "inline")  # kinds of nodes with tags
+JSON = ("array", "object", "rows")
 _END = re.compile(r"[\s,;]*")
+_BREAK = re.compile(r"\s*[\r\n]\s*")
+_KEY = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+:\s*+')
 
 
 @dataclass(slots=True)
@@ -58,6 +63,11 @@ class Node:
     def size(self) -> int:
         """Its characters."""
         return self.end - self.start
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether it is a container of JSON without its end: what could be read of it is there."""
+        return self.kind in ("array", "object") and self.tail == self.end
 
 
 def stick(text: str, children: Sequence[Node]) -> None:
@@ -104,10 +114,10 @@ def _trimmed(text: str, start: int, end: int) -> int:
 
 
 class Kept:
-    """What is kept of a text, as merged spans."""
+    """What is kept of a text, as merged spans, and how it is shown."""
 
-    def __init__(self, text: str, spans: Iterable[Span]) -> None:
-        self.text = text
+    def __init__(self, text: str, spans: Iterable[Span], layout: Layout = USUAL) -> None:
+        self.layout = layout
         self.starts: list[int] = []
         self.ends: list[int] = []
         for start, end in sorted(spans):
@@ -131,34 +141,40 @@ class Kept:
             place += 1
 
 
-def between(text: str, end: int, start: int) -> str:
+def between(text: str, end: int, start: int, mark: str) -> str:
     """What joins a kept span to the next: the white space there, a blank line, or a mark."""
     low, high = min(end, start), max(end, start)
     gap = text[low:high]
     if end <= start and not gap.strip():
         return gap
     if "\n" not in gap:
-        return " … "
+        return f" {mark} "
     begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     blank = re.search(r"\n[ \t\r]*\n", gap)
-    return "\n\n" if begins or blank else " … "
+    return "\n\n" if begins or blank else f" {mark} "
 
 
 def shown(text: str, node: Node, kept: Kept) -> str:
     """What is shown of a node: its kept parts, each below the heads that lead to it."""
+    if kept.layout.json_as == "paths" and node.kind in JSON and not node.ends_early:
+        return "\n".join(_paths(text, node, kept, ""))
     beside = not _hit(node, kept) and not any(child.sticky for child in node.children)
     if beside or kept.whole(node.start, node.end):
         return text[node.start : node.end]
     if not node.children:
         return _cut_leaf(text, node, kept)
-    chosen = [
-        place for place, child in enumerate(node.children) if child.sticky or _reached(child, kept)
-    ]
+    chosen = _chosen(node, kept)
     if node.kind in ("lines", "table"):
         return _lines(text, node, kept, chosen)
     if node.kind in ELEMENTS:
         return _tags(text, node, kept, chosen)
     return _json(text, node, kept, chosen)
+
+
+def _chosen(node: Node, kept: Kept) -> list[int]:
+    """The places of the parts that are shown: what is kept, and what is shown with it."""
+    parts = enumerate(node.children)
+    return [place for place, child in parts if child.sticky or _reached(child, kept)]
 
 
 def _reached(node: Node, kept: Kept) -> bool:
@@ -173,13 +189,13 @@ def _hit(node: Node, kept: Kept) -> bool:
 
 
 def _cut_leaf(text: str, node: Node, kept: Kept) -> str:
-    shown, last = text[node.start : node.head], node.head
+    shown, last, mark = text[node.start : node.head], node.head, kept.layout.mark
     for start, end in kept.within(node.head, node.tail):
         inside = text[last:start]
-        shown += inside if not inside.strip() else " … " if last > node.head else "… "
+        shown += inside if not inside.strip() else " " * (last > node.head) + f"{mark} "
         shown += text[start:end]
         last = end
-    shown += " …" if text[last : node.tail].strip() else ""
+    shown += f" {mark}" if text[last : node.tail].strip() else ""
     return shown + text[node.tail : node.end]
 
 
@@ -193,7 +209,7 @@ def _indent(text: str, start: int) -> str:
 
 
 def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
-    out, last = text[node.start : node.head], -1
+    out, last, mark = text[node.start : node.head], -1, kept.layout.of(node.mark)
     end = node.head
     for place in chosen:
         child = node.children[place]
@@ -202,12 +218,12 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
             out += text[end : child.start]
         else:
             left = _indent(text, node.children[last + 1].start)
-            out += f"\n{left}{node.mark}\n{indent}" if node.each else f"\n{indent}"
+            out += f"\n{left}{mark}\n{indent}" if node.each else f"\n{indent}"
         out += shown(text, child, kept)
         last, end = place, child.end
-    if len(chosen) < len(node.children) and node.mark and (not node.each or _left(node, last)):
+    if len(chosen) < len(node.children) and mark and (not node.each or _left(node, last)):
         indent = _indent(text, node.children[last + 1 if node.each else -1].start)
-        out += f"\n{indent}" + node.mark.format(f"{len(chosen)} of {len(node.children)} shown")
+        out += f"\n{indent}" + mark.format(f"{len(chosen)} of {len(node.children)} shown")
     if node.tail < node.end:
         gap = text[end : node.tail]
         out += (gap if not gap.strip() else "\n" + _indent(text, node.tail)) + text[
@@ -219,27 +235,30 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
 def _tags(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
     """Elements inside their tags; of what stands between them only the white space."""
     out, last, end = text[node.start : node.head], -1, node.head
+    mark = kept.layout.of(node.mark)
     for place, child in enumerate(node.children):
         if place not in chosen:
             if node.kind == "cells":
-                out += text[child.start : child.head] + "…" + text[child.tail : child.end]
+                out += (
+                    text[child.start : child.head] + kept.layout.mark + text[child.tail : child.end]
+                )
             continue
         gap = text[end : child.start]
         line = f"\n{_indent(text, child.start)}" if "\n" in gap and out else ""
         line = " " * (out[-1:] not in ("", " ")) if node.kind == "inline" else line
-        if place != last + 1 and node.each and not out.endswith(node.mark):
-            out += line + node.mark
+        if place != last + 1 and node.each and not out.endswith(mark):
+            out += line + mark
             line = " " if node.kind == "inline" else line or "\n"
         part = shown(text, child, kept)
-        if node.each and out.endswith(node.mark):
-            part = part.removeprefix(node.mark).lstrip()
+        if node.each and out.endswith(mark):
+            part = part.removeprefix(mark).lstrip()
         out += (gap if place == last + 1 and not gap.strip() and out else line) + part
         last, end = place, child.end
     left = len(chosen) < len(node.children) and node.kind != "cells"
     if left and not node.each:
-        out += "\n" + node.mark.format(f"{len(chosen)} of {len(node.children)} shown")
-    elif left and _left(node, last) and not out.endswith(node.mark):
-        out += (" " if node.kind == "inline" else "\n") + node.mark
+        out += "\n" + mark.format(f"{len(chosen)} of {len(node.children)} shown")
+    elif left and _left(node, last) and not out.endswith(mark):
+        out += (" " if node.kind == "inline" else "\n") + mark
     gap = text[end : node.tail] if node.tail < node.end else ""
     return (
         out
@@ -266,11 +285,37 @@ def _json(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
         last, end = place, child.end
     if len(chosen) < len(children):
         said = f"{len(chosen)} of {len(children)} shown"
-        mark = f'"…": "{said}"' if node.kind == "object" else f'"… {said}"'
+        mark = kept.layout.of('"…": "{}"' if node.kind == "object" else '"… {}"').format(said)
         out += (comma if chosen else "") + (_space(text, children[-1].start) or " ") + mark
-    if node.tail == node.end and node.kind != "rows":  # it ends early
+    if node.ends_early:
         return out + ("]" if node.kind == "array" else "}")
     return out + _space(text, node.tail) + text[node.tail : node.end]
+
+
+def _paths(text: str, node: Node, kept: Kept, path: str) -> Iterator[str]:
+    """A line ``path: value`` for each value that is shown of JSON."""
+    key = _KEY.match(text, node.start) if path and node.start < node.head else None
+    nested = any(child.kind in JSON for child in node.children)
+    chosen = _chosen(node, kept)
+    if not node.children or (node.kind == "array" and not nested):
+        value = text[node.start : node.end]
+        if not (kept.whole(node.start, node.end) or node.sticky):
+            value = _json(text, node, kept, chosen) if chosen else _cut_leaf(text, node, kept)
+        value = value[len(key[0]) :] if key else value
+        yield f"{path}: {_BREAK.sub(' ', value)}".removeprefix(": ")
+        return
+    for place in chosen:
+        child = node.children[place]
+        name = _KEY.match(text, child.start) if node.kind == "object" else None
+        step = _step(name[1], path) if name else f"[{place}]"
+        yield from _paths(text, child, kept, path + step)
+    if len(chosen) < len(node.children):
+        said = f"{len(chosen)} of {len(node.children)} shown"
+        yield f"{path}: {kept.layout.mark} {said}".removeprefix(": ")
+
+
+def _step(key: str, path: str) -> str:
+    return "." * bool(path) + key if key.isidentifier() else f'["{key}"]'
 
 
 def _space(text: str, start: int) -> str:

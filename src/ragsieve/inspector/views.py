@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from ragsieve.formats import joined
+from ragsieve.formats import text_of
 from ragsieve.pipeline import ReaderLike
 from ragsieve.result import Result
 from ragsieve.retriever import SOURCE_KEY
@@ -138,7 +138,7 @@ def _read(result: Result, numbers: _ViewNumbers) -> list[list[Any]]:
     read = []
     for _, group in groupby(result.kept, key=lambda segment: segment.document.id):
         spans = [*group]
-        text = joined(spans[0].document.text, [(s.start, s.end) for s in spans])
+        text = text_of(spans)
         pieces: list[tuple[int | None, str]] = []
         at = 0
         for span in spans:

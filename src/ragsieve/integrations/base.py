@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
 
 from ragsieve import models, spec
 from ragsieve.budget import LIMITS, ContextBudget
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, one_line
+from ragsieve.formats import text_of
 from ragsieve.pipeline import OnError, System
-from ragsieve.prompts import joined
 from ragsieve.result import Result
-from ragsieve.types import Document, Segment
+from ragsieve.types import LAYOUT, Document, Segment
 
 logger = logging.getLogger(__name__)
 
@@ -241,13 +241,15 @@ class Adapter:
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {k: v for k, v in self.options.items() if k not in LIMITS}
+        return {k: v for k, v in self.options.items() if k not in (*LIMITS, *LAYOUT)}
 
     def _load(self) -> System:
         system = self.system
         if isinstance(system, str):
             system = spec.load(system, self.llm, self.embedder, options=self._options)
-        system = system.at(**self._limits)
+        shown = {k: v for k, v in self.options.items() if k in LAYOUT}
+        layout = replace(system.layout, **shown)
+        system = replace(system.at(**self._limits), layout=layout)
         return system.lenient() if self.on_error == "keep" else system
 
 
@@ -304,4 +306,4 @@ def _kept(place: int | None, spans: Sequence[Segment], answerable: float | None)
         parents = [list(parent.key) for parent in document.parents]
         about |= {"written_by": document.written_by, "parents": parents}
     scores = [float(s.score) for s in spans if s.scores]
-    return Kept(document, place, joined(spans), max(scores, default=None), about)
+    return Kept(document, place, text_of(spans), max(scores, default=None), about)

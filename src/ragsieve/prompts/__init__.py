@@ -15,8 +15,8 @@ from importlib.resources import files
 from itertools import groupby
 from string import Template
 
-from ragsieve import formats
 from ragsieve.errors import InputError
+from ragsieve.formats import text_of
 from ragsieve.models.base import LLM, Message, Prompt
 from ragsieve.registry import points
 from ragsieve.trace import note
@@ -67,14 +67,8 @@ def context(segments: Sequence[Segment]) -> str:
     for _, group in groupby(segments, key=lambda segment: segment.document.id):
         spans = list(group)
         title = spans[0].document.title
-        paragraphs.append(f"{title}: {joined(spans)}" if title else joined(spans))
+        paragraphs.append(f"{title}: {text_of(spans)}" if title else text_of(spans))
     return "\n\n".join(paragraphs)
-
-
-def joined(segments: Sequence[Segment]) -> str:
-    """Spans of one document, as `context` lays them out, without its title."""
-    text = segments[0].document.text if segments else ""
-    return formats.joined(text, [(segment.start, segment.end) for segment in segments])
 
 
 def titled(segment: Segment) -> str:

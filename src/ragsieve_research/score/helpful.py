@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import check_choice, check_range
+from ragsieve.formats import text_of
 from ragsieve.models.base import LLM, Prompt, readable, yes_probability
-from ragsieve.prompts import joined, quoted, render
+from ragsieve.prompts import quoted, render
 from ragsieve.score.base import Scorer, by_document
 from ragsieve.text import batched_by_size, safe
 from ragsieve.types import Query, Segment
@@ -104,7 +105,7 @@ class Helpful(Scorer):
 
     def _titled(self, spans: Sequence[Segment]) -> str:
         """Spans of one document, behind its title."""
-        title, text = spans[0].document.title, joined(spans)
+        title, text = spans[0].document.title, text_of(spans)
         behind = "\n" if self.wording == "published" else ": "
         return f"{title}{behind}{text}" if title else text
 

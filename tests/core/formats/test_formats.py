@@ -7,6 +7,7 @@ import csv
 import gc
 import io
 import json
+import re
 import time
 import tomllib
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 from ragsieve.formats import joined, outline
 from ragsieve.formats.rows import shares, told
 from ragsieve.split.blocks import Blocks
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import USUAL, Document, Layout, Query, Segment
 
 PHASES = [Phase.explicit, Phase.generate]  # these values take minutes to shrink
 QUERY = Query("Which one is it?")
@@ -46,11 +47,11 @@ def spans(text: str, **options: Any) -> list[Segment]:
     return Blocks(**options)(QUERY, [Segment.whole(Document("d", text))])
 
 
-def kept(text: str, choices: Sequence[bool]) -> str:
+def kept(text: str, choices: Sequence[bool], layout: Layout = USUAL) -> str:
     """The text of some units; of the first where none is chosen."""
     units = spans(text)
     chosen = [unit for n, unit in enumerate(units) if choices[n % len(choices)]] or units[:1]
-    return joined(text, [(unit.start, unit.end) for unit in chosen])
+    return joined(text, [(unit.start, unit.end) for unit in chosen], layout)
 
 
 def part_of(kept: Any, source: Any) -> bool:
@@ -76,6 +77,25 @@ def test_kept_json_is_json_and_part_of_its_source(
         return
 
     assert part_of(json.loads(kept(text, choices)), value)
+
+
+@settings(max_examples=60, deadline=None, phases=PHASES)
+@given(VALUES, CHOICES, st.sampled_from([None, 2]))
+def test_a_line_of_kept_json_names_the_place_of_its_value(
+    value: Any, choices: list[bool], indent: int | None
+) -> None:
+    text = json.dumps(value, indent=indent)
+    shown = kept(text, choices, Layout(mark="[cut]", json_as="paths"))
+    if not isinstance(value, dict | list) or not value or shown == text:
+        return
+
+    for line in shown.splitlines():
+        found = re.match(r"(?:\.?[a-h]+\d+|\[\d+\])+: ", line)
+        path = found[0] if found else ""
+        at = value
+        for name, place in re.findall(r"([a-h]+\d+)|\[(\d+)\]", path):
+            at = at[name or int(place)]
+        assert "[cut]" in line or json.loads(line.removeprefix(path)) == at
 
 
 @settings(max_examples=60, deadline=None, phases=PHASES)
