@@ -9,14 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+_SHORT = 8  # characters that a number or an abbreviation has with its white space, at most
 _LONG = 200  # characters of a quotation from which what follows it does not count
 SEEN = 80  # characters on both sides of an end that rules look at
 
 _ABBREVIATIONS = (
     "approx|ca|cf|vs|al|resp|incl|excl|est|max|min|avg|dept|div|ref|refs|no|nr|nos|vol|vols|fig|figs"
     "|eq|eqs|tab|sec|ch|art|para|pp?|ff?|ed|eds|op|cit|ibid|temp|tel|ext|viz|bzw|evtl|ggf|vgl|inkl"
-    "|zzgl|usw|env|av|bd|st|str"
+    "|zzgl|usw|env|av|bd|st|str|pag|pág|núm|num|blz|abs|abb|kap|ziff|app|ver|cap|sez|рис|стр|см|табл"
 )
+_TITLES = (
+    "Mme|Mlle|MM|Mevr|Dhr|Sra|Srta|Sig|Dott|Avv|Av(?:da)?|Hr|Ft|Blvd|Ul|Kap|Ziff|App|[ИиУу][мл]"
+)
+_BEFORE_ORDINALS = "der|die|das|dem|den|des|am|im|vom|zum|beim|und|bis"
+FIRM = [  # what stands before an end that is none even before a capital, and behind it
+    (rf"\b(?:{_TITLES})\.", r"\s+[^\W\d_]"),  # Ft. Vancouver
+    (rf"\b(?i:{_BEFORE_ORDINALS})\s+\d{{1,2}}\.", r"\s+[A-ZÄÖÜ]"),  # das 19. Jahrhundert
+    (r"\b[ap]\.m\.", r"\s+(?:\w{3,6}day|[A-Z]{2,4}T)\b"),  # 5 p.m. Monday
+]
 JOINS = [  # what stands before an end that is none, and behind it
     (r"", r"\s*[&,;%)\]}/=+]"),  # Prod. & Dev.; (see Fig. [3]) well
     (r"", r"\s*[.!?…]+(?:\s|$)"),  # et al. [12].
@@ -26,11 +36,29 @@ JOINS = [  # what stands before an end that is none, and behind it
     (r"(?:://|\bwww\.|\bmailto:)\S*[?!.]", r"\S"),  # https://a.org/f?Q=x
     (r"(?<!\w)!", r"\["),  # ![a picture](b.png)
     (r"\w[?!.]", r"[\w%-]+=[^\s=]"),  # f?Q=x
+    (r"\.", r"(?:[-‐]\w|[ºª])"),  # J.-C.; art. 5.º
+    (r"[\u0e00-\u0eff]\.", r"\s*[\d\u0e00-\u0eff]"),  # พ.ศ. 2560
+    (r"(?:^|\s)[\u0620-\u064a]\.", r"\s+[\u0620-\u064a]"),  # د. أحمد
+    (r"[。！？][」』]", r"と"),  # 「行こう。」と彼は言った
 ]
-_JOINS = [(re.compile(f"(?:{before})$"), re.compile(behind)) for before, behind in JOINS]
+SMALL = [  # the same where sentences begin with capitals
+    (r"(?:^|[\s.(])[^\s.!?]{1,5}\.", r"\s+[a-zß-ÿа-яё]"),  # 2 tbsp. of oil
+    (r"\w!", r"\s+[a-zß-ÿа-яё]"),  # the band Wham! was big
+]
+
+
+def _compiled(rules: Sequence[tuple[str, str]]) -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+    return [(re.compile(f"(?:{before})$"), re.compile(behind)) for before, behind in rules]
+
+
+_FIRM, _JOINS, _SMALL = map(_compiled, (FIRM, JOINS, SMALL))
+_VOWELS = "aeiouyáéíóúàèùäöüаеёиоуыэюяαεηιουω"
+_NO_SENTENCE = rf"(?i:\d{{1,3}}|\w|[^\W\d_{_VOWELS}]{{2,4}}|[^\x00-\u04ff\s]{{1,3}})\."
+_ALONE = re.compile(_NO_SENTENCE)  # 2. Dr. Vgl.
+_CASED = re.compile(r"\s{0,4}(?!I\b)[A-ZÀ-ÞА-ЯΑ-Ω]")
 _OPENS = re.compile(r"(?<=\s)[A-ZÀ-ÞА-ЯΑ-Ω“„¿¡]")  # which no rule takes for the rest of one
 _APOSTROPHE = re.compile(
-    r"(?<!\w)['’‘](?=\d\ds?\b|[a-z]-|(?:tis|twas|em|til|cause|bout|round|n)\b)"  # '60s, 's-Hage
+    r"(?<!\w)['’‘](?=\d\ds?\b|[a-z]-|(?:[Tt]is|[Tt]was|em|til|cause|bout|round|n)\b)"  # '60s
     r"|(?<=s)['’](?=\s+[a-z])"  # the fans' club
     r"|''(?=\S)|(?<=\S)''"
 )
@@ -54,18 +82,25 @@ def repaired(text: str, ends: Sequence[int], split: Split) -> list[int]:
         ends: Where sentencex ends its sentences.
         split: The same ends for a part of the text, for what stands in quotes.
     """
-    kept = [end for end in ends[:-1] if not _inside(text, end)]
+    cased = 3 * sum(map(bool, (_CASED.match(text, end) for end in ends))) >= len(ends) - 1
+    kept, start = [], 0
+    for end in ends[:-1]:
+        alone = end - start < _SHORT and _ALONE.fullmatch(text[start:end].strip())
+        if not alone and not _inside(text, end, cased):
+            kept.append(end)
+            start = end
     return [*sorted({*kept, *_more(text, split)} - {ends[-1]}), ends[-1]]
 
 
-def _inside(text: str, end: int) -> bool:
+def _inside(text: str, end: int, cased: bool) -> bool:
     """Whether a sentence goes on behind an end."""
-    if text[max(0, end - 2) : end + 1].isspace() or _OPENS.match(text, end):
+    if text[max(0, end - 2) : end + 1].isspace():
         return False  # blank lines end what stands before them
     before = text[max(0, end - SEEN) : end]
     stripped = before.rstrip()
     behind = before[len(stripped) :] + text[end : end + SEEN]
-    return any(rest.match(behind) and join.search(stripped) for join, rest in _JOINS)
+    rules = _FIRM if _OPENS.match(text, end) else [*_FIRM, *_JOINS, *(_SMALL if cased else ())]
+    return any(rest.match(behind) and join.search(stripped) for join, rest in rules)
 
 
 def _more(text: str, split: Split) -> Iterator[int]:

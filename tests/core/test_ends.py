@@ -36,6 +36,19 @@ CASES = [
     ("en", "J. R. Whitlow founded it in 1871.|His son sold it to Smith Jr. in May."),
     ("de", "Es kostet ca. 40 Euro, vgl. die Liste.|Am 3. Oktober 1960 wurde er eröffnet."),
     ("zh", "他说他会来……可是没有来。|请带上雨伞；外面在下雨。|明天上午八点集合！"),
+    ("en", "It voted at 5 p.m. Monday.|Cf. App. B there.|Fort Ray is near Ft. Vancouver."),
+    ("en", "1. Open the door.|2. Go in.|Add 2 tbsp. of oil.|Wham! was a band.|It ended."),
+    ("en", "it rained.|we left.|nobody saw it."),
+    ("de", "Das 19. Jahrhundert endete.|Er wurde 3.|Der 1. FC siegte.|Vgl. Abs. 2.|Es gilt."),
+    ("fr", "M. Dupont est là.|Il est né av. J.-C. ou apr. J.-C.|L'art. 5 du C. civ. le dit."),
+    ("es", "La Sra. Pérez vive.|Véase pág. 4.|Abre a las 5 p. m. en punto."),
+    ("pt", "Mora na Av. Paulista.|O art. 5.º diz isso.|Fim."),
+    ("nl", "Mevr. De Vries komt.|Zie blz. 3.|D.w.z. morgen."),
+    ("ru", "См. рис. 3.|Это стоит много.|Им. Горького."),
+    ("tr", "5. sayfaya bakın.|Vb. şeyler.|Geldi."),
+    ("hi", "यह दूसरा है।|डॉ. शर्मा आए।|क्या यह तीसरा है?"),
+    ("th", "พ.ศ. 2560 เกิดเหตุ"),
+    ("ar", "هذا هو الأول.|جاء د. أحمد مساء.|نعم هو."),
 ]  # fmt: skip
 
 
