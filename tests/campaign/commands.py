@@ -10,10 +10,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import ragsieve
 from ragsieve.cli import main
+from tests.plugins.cli import Ended
 
 from .laws import holds
 
@@ -44,14 +45,6 @@ files = ["music.html"]
 name = "memory"
 kind = "memory"
 """
-
-
-class Ended(NamedTuple):
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
 
 
 def here(*arguments: str) -> Ended:

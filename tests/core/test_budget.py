@@ -257,13 +257,7 @@ def test_what_adds_nothing_comes_last(text: str, question: str, expected: bool) 
 
 
 @pytest.mark.parametrize(
-    ("max_share", "expected"),
-    [
-        (None, "aaa"),
-        (1, "aaa"),
-        (0.5, "abc"),
-        (0, ""),
-    ],
+    ("max_share", "expected"), [(None, "aaa"), (1, "aaa"), (0.5, "abc"), (0, "")]
 )
 def test_no_site_takes_more_than_its_share(max_share: float | None, expected: str) -> None:
     """Others' documents have what it may not take."""

@@ -147,11 +147,7 @@ def seen(result: Result) -> dict[str, Any]:
         ("all", {"keep_answer": 0.5}, "no stage of this system cuts at keep_answer, got 0.5"),
         ("finefilter", {"keep_answer": 1.5}, "keep_answer must be from 0.5 to 0.99, got 1.5"),
         ("finefilter", {"threshold": float("nan")}, "a threshold, must be finite, got nan"),
-        (
-            "finefilter",
-            {"threshold": 0.1, "keep_answer": 0.9},
-            "keep_answer or min_score",
-        ),
+        ("finefilter", {"threshold": 0.1, "keep_answer": 0.9}, "keep_answer or min_score"),
         ("finefilter", {"max_chars": -1}, "max_chars must not be negative, got -1"),
     ],
 )

@@ -55,3 +55,23 @@ def test_k1_of_zero_forgets_repetition_and_b_of_zero_length() -> None:
     assert 1 == len({*scores("breeze", "breeze breeze", "breeze wind", k1=0)})
 
     assert 1 == len({*scores("breeze", "breeze", "breeze in a long summer", b=0)})
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "expected"),
+    [
+        ("Where is the quay", ["The quay has a lamp", "Our quay has a big one", "No"], "++0"),
+        ("HERON", ["Heron island", "fir cone", "heron feather"], "=0="),
+        ("blue", ["ash", "elm", "blue fir", "blue yew"], "00=="),
+        ("It has nine mills and a weir", ["A weir is a dam", "It has nine mills"], "++"),
+        ("停船费多少", ["码头上午八点开放", "停船费每晚九元", "厕所免费"], "0++"),
+    ],
+)
+def test_a_text_with_a_word_of_the_question_is_above_0(
+    question: str, texts: list[str], expected: str
+) -> None:
+    """Also where most texts have it; equal ones score alike."""
+    found = scores(question, *texts)
+
+    assert [one != "0" for one in expected] == [score > 0 for score in found]
+    assert len({f for f, one in zip(found, expected, strict=True) if one == "="}) <= 1

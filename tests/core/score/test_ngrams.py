@@ -44,28 +44,22 @@ def test_values_are_weights_relative_to_the_best() -> None:
         ("灯台はいつ自動化されましたか？", "灯台は1990年に自動化された。", "島には住民がいない。"),
         ("ประภาคารสร้างเมื่อใด", "ประภาคารแห่งนี้สร้างเมื่อปี 1881", "เกาะนี้ไม่มีผู้อยู่อาศัยแล้ว"),
         ("متى بنيت المنارة؟", "بنيت المنارة عام 1881.", "لا يعيش أحد في الجزيرة."),
+        ("¿Qué cantantes cantaban?", "La cantante cantó una canción.", "El perro duerme hoy."),
+        (
+            "Når ble fyret automatisert?",
+            "Det var i 1990 at fyret ble automatisert, skriver avisen.",
+            "Ingen bor på øya lenger, og båten går ikke dit om vinteren.",
+        ),
     ],
 )
 def test_the_sentence_with_the_questions_words_is_best(
     question: str, right: str, wrong: str
 ) -> None:
-    """In scripts with spaces and without."""
+    """In scripts with spaces and without, in other forms, in Norwegian that looks Danish."""
     first, second = values(question, wrong, right)
 
     assert 1 == second
     assert first < 0.5
-
-
-def test_other_forms_of_a_word_count() -> None:
-    """Endings differ, most n-grams do not."""
-    first, second = values(
-        "¿Qué cantantes cantaban canciones?",
-        "La cantante cantó una canción.",
-        "El perro duerme todo el día.",
-    )
-
-    assert 1 == first
-    assert second < 0.5
 
 
 def test_a_neighbour_of_the_best_is_better_than_a_stranger() -> None:
@@ -103,18 +97,6 @@ def test_nothing_shared_or_another_script_keeps_all() -> None:
     forward = {s.key: s.score for s in Ngrams()(query, segments)}
 
     assert forward == {s.key: s.score for s in Ngrams()(query, segments[::-1])}
-
-
-def test_norwegian_taken_for_danish_is_compared() -> None:
-    """Languages that a short question does not tell apart are one."""
-    first, second = values(
-        "Når ble fyret automatisert?",
-        "Det var i 1990 at fyret ble automatisert, skriver avisen.",
-        "Ingen bor på øya lenger, og båten går ikke dit om vinteren.",
-    )
-
-    assert 1 == first
-    assert second < 0.5
 
 
 def test_a_megabyte_is_scored_soon() -> None:

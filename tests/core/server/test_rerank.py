@@ -50,10 +50,7 @@ def keeping(system: System, scores: Sequence[float | None], kept: set[int]) -> S
     ],
 )
 def test_documents_are_ranked_by_their_best_span(
-    system: System,
-    scores: list[float | None],
-    kept: set[int],
-    expected: list[tuple[int, float]],
+    system: System, scores: list[float | None], kept: set[int], expected: list[tuple[int, float]]
 ) -> None:
     """Kept ones first, scores in [0, 1], falling."""
     result = keeping(system, scores, kept)("q", ["a b", "c d", "e f"])
@@ -105,10 +102,7 @@ COHERES = {"max_chunks_per_doc", "rank_fields", "priority"}
         ({"max_chunks_per_doc": 10}, [f"max_chunks_per_doc is ignored: {READ_WHOLE}"]),
         ({"truncate_prompt_tokens": 500}, [f"truncate_prompt_tokens is ignored: {READ_WHOLE}"]),
         ({"truncation": True}, [f"truncation is ignored: {READ_WHOLE}"]),
-        (
-            {"rank_fields": ["x"]},
-            ["rank_fields is ignored: no document has one of them"],
-        ),
+        ({"rank_fields": ["x"]}, ["rank_fields is ignored: no document has one of them"]),
         ({"top_k": 2}, ["top_k is ignored: it is not known"]),
         ({"texts": ["It rained."]}, ["texts is ignored: it is not known"]),
         ({"priority": 3}, [f"priority is ignored: {IN_ORDER}"]),

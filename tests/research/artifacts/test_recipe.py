@@ -48,15 +48,9 @@ def test_what_is_written_is_read_again(whole: Trained) -> None:
         ({"generator": {"model": "smollm2", "x": 1}}, "generator.x is not known"),
         ({"embedder": {"model": "smollm2"}}, "smollm2 is no embedder"),
         ({"extractor": []}, "extractor must be an object"),
-        (
-            {"extractor": {**LLM, "kind": "pickle"}},
-            "extractor.kind must be one of ",
-        ),
+        ({"extractor": {**LLM, "kind": "pickle"}}, "extractor.kind must be one of "),
         ({"extractor": {**LLM, "kind": "pair"}}, "smollm2 is no cross-encoder"),
-        (
-            {"extractor": {**LLM, "mode": "both"}},
-            "mode must be one of point, write, got",
-        ),
+        ({"extractor": {**LLM, "mode": "both"}}, "mode must be one of point, write, got"),
         ({"truncator": {**LLM, "mode": "write"}}, "truncator.mode is not known of kind llm"),
         ({"truncator": {"kind": "pruner", "model": "pruner"}}, "truncator.kind must be one of llm"),
         ({"reranker": {**LLM}}, "reranker.kind must be one of embedder, pair, got llm"),
@@ -70,10 +64,7 @@ def test_what_is_written_is_read_again(whole: Trained) -> None:
         ({"options": {"reranker": "/etc/x"}}, "options.reranker has a wrong type or value"),
         ({"extractor": LLM, "options": {"mode": "write"}}, "options must be of "),
         ({"data": {}}, "data must be a list, got {}"),
-        (
-            {"data": [{"name": "nq", "licence": "x", "questions": 1.5}]},
-            "data[0].questions must be",
-        ),
+        ({"data": [{"name": "nq", "licence": "x", "questions": 1.5}]}, "data[0].questions must be"),
         (
             {"data": [{"name": "nq", "licence": "x", "questions": -1}]},
             "must be a whole number >= 0",

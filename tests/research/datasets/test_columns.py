@@ -67,10 +67,7 @@ ASQA = {
     "sample_id": -5,
     "qa_pairs": [
         {"question": "Where is the port?", "short_answers": ["Spain"]},
-        {
-            "question": "Where is the capital of Carabobo?",
-            "short_answers": ["Venezuela", "Spain"],
-        },
+        {"question": "Where is the capital of Carabobo?", "short_answers": ["Venezuela", "Spain"]},
     ],
     "annotations": [{"knowledge": [], "long_answer": "One is in Spain, one in Venezuela."}],
 }
@@ -94,11 +91,9 @@ def test_paragraphs_of_sentences_become_documents() -> None:
     assert "supporting_sentences" not in rhine
     assert ["Vienna lies on the Danube."] == vienna["supporting_sentences"]
     assert ["It flows into the Black Sea."] == danube["supporting_sentences"]
-    assert {
-        "type": "bridge",
-        "level": "easy",
-        "supporting_titles": ["Vienna", "Danube"],
-    } == record["metadata"]
+    assert {"type": "bridge", "level": "easy", "supporting_titles": ["Vienna", "Danube"]} == record[
+        "metadata"
+    ]
 
 
 def test_musique_and_triviaqa_keep_what_they_say() -> None:

@@ -48,12 +48,7 @@ def test_a_sample_predicts_the_run(system: System, questions: Path) -> None:
     planned = plan(system, questions, sample=20, workers=2)
     ran = plan(system, questions, sample=1000, workers=2)
 
-    assert (120, 1, 20, 0) == (
-        planned.questions,
-        planned.unreadable,
-        planned.asked,
-        planned.failed,
-    )
+    assert (120, 1, 20, 0) == (planned.questions, planned.unreadable, planned.asked, planned.failed)
     assert 120 == ran.asked
     for name, cost in ran.costs.items():
         if name != "seconds":

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ragsieve.errors import InputError
@@ -27,23 +25,13 @@ from ragsieve_research.peers.ablations import (
 from ragsieve_research.systems.chunkrag import chunkrag
 from ragsieve_research.systems.finefilter import finefilter
 from ragsieve_research.systems.pruningrag import pruningrag
+from tests.research.systems.test_debate import Plane
 
 QUESTION = "Where is it?"
 DISTINCT = "Unique answers: []\nDuplicate answers: []"
 CAPITALS = {"a": "Rome", "b": "Paris", "c": "Lyon"}
 APART = {"a": (0, 0), "b": (10, 0), "c": (30, 0)}
 ROME = "Incorrect answers: []\nExplanation: why\nConsistent answer: yes: Rome"
-
-
-@dataclass(frozen=True)
-class Plane:
-    """An embedder that knows where each text lies."""
-
-    places: Mapping[str, tuple[float, float]]
-    identity: str = "plane"
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
-        return np.array([self.places[t.rpartition("Document: ")[2]] for t in texts], np.float32)
 
 
 def ask(

@@ -250,10 +250,7 @@ def test_who_asked_is_warned_of_what_was_left_out() -> None:
     with trace.recording(), step("Routed"):
         Routed((named("bad", raising(ModelError("gone"))), named("half", partly)))(QUERY)
 
-    assert [
-        "bad was left out: ModelError: gone",
-        "half: half of it is missing",
-    ] == trace.warnings
+    assert ["bad was left out: ModelError: gone", "half: half of it is missing"] == trace.warnings
 
 
 def test_what_sources_note_and_spend_reaches_the_trace() -> None:
@@ -321,10 +318,7 @@ def test_options_show_in_the_repr() -> None:
             lambda: Routed((named("a", nothing), named("a", nothing))),
             "names of sources must differ, got 'a' twice",
         ),
-        (
-            lambda: LLMRouter(ScriptedLLM([]), 1.5),
-            r"min_probability must be from 0 to 1, got 1.5",
-        ),
+        (lambda: LLMRouter(ScriptedLLM([]), 1.5), r"min_probability must be from 0 to 1, got 1.5"),
         (
             lambda: LightRouter(HashingEmbedder(), ("a",), ((1.0,), (2.0,)), (0.0, 0.0)),
             "weights and bias must be 1, one a source",
@@ -351,8 +345,7 @@ SOURCES = (named("web", nothing), named("api", nothing))
 def preferring(word: str, yes: float = 0.9) -> ScriptedLLM:
     """An LLM that says yes of the source whose prompt has ``word``."""
     return ScriptedLLM(
-        [],
-        choices=lambda prompt, _: (yes, 1 - yes) if word in prompt[-1].content else (0.1, 0.9),
+        [], choices=lambda prompt, _: (yes, 1 - yes) if word in prompt[-1].content else (0.1, 0.9)
     )
 
 

@@ -221,14 +221,8 @@ def test_an_api_with_a_key_from_the_environment(
         ),
         (INDEX + 'folder = "none"\n', "none holds no index"),
         (INDEX + 'folder = "x"\nk = true\n', "k must be a whole number, got True"),
-        (
-            MEMORY + 'timeout_s = "1"\n',
-            "timeout_s must be over 0 and at most 86,400, got '1'",
-        ),
-        (
-            MEMORY + "timeout_s = nan\n",
-            "timeout_s must be over 0 and at most 86,400",
-        ),
+        (MEMORY + 'timeout_s = "1"\n', "timeout_s must be over 0 and at most 86,400, got '1'"),
+        (MEMORY + "timeout_s = nan\n", "timeout_s must be over 0 and at most 86,400"),
         (MEMORY + "timeout_s = 1e300\n", "timeout_s must be .*, got 1e\\+300"),
         (MEMORY + f"timeout_s = {'1' * 400}\n", "timeout_s must be .*, got 111"),
         (MEMORY + f"timeout_s = {'1' * 5000}\n", "must be TOML: "),
@@ -238,14 +232,8 @@ def test_an_api_with_a_key_from_the_environment(
         (PAGES + 'files = ["a\\u0000"]\n', "files\\[0\\] must be text without NUL"),
         (INDEX + 'folder = "a\\u0000"\n', "folder must be text without NUL"),
         (PASSAGES + 'questions = "\\u0000"\n', "questions must be text without"),
-        (
-            API + 'api = "a\\u0000"\nurl = "http://a"\n',
-            "api must be text without",
-        ),
-        (
-            PAGES + "files = []\n",
-            r"files must be names of files, folders or patterns, got \[\]",
-        ),
+        (API + 'api = "a\\u0000"\nurl = "http://a"\n', "api must be text without"),
+        (PAGES + "files = []\n", r"files must be names of files, folders or patterns, got \[\]"),
         (PAGES + 'files = ["no.html"]\n', "source 'a': .*no.html cannot be read"),
         (PAGES + 'files = ["no.jsonl"]\n', "no.jsonl cannot be read"),
         (PASSAGES, "questions is missing"),
@@ -253,10 +241,7 @@ def test_an_api_with_a_key_from_the_environment(
         (API + 'api = "crag"\n', "url is missing"),
         (API + 'api = "crag:x"\nurl = "http://a"\n', "domains must be among"),
         (API + 'api = "no.toml"\nurl = "http://a"\n', "no.toml cannot be read"),
-        (
-            CRAG + 'entities = "x"\n',
-            "entities must be one of rules, spacy, got 'x'",
-        ),
+        (CRAG + 'entities = "x"\n', "entities must be one of rules, spacy, got 'x'"),
         (
             CRAG + 'entities = "rules"\nheaders = { key = "env:NOT_SET_ANYWHERE" }\n',
             "headers.key needs the environment variable NOT_SET_ANYWHERE, not set",

@@ -86,13 +86,7 @@ def test_a_proposal_is_the_threshold() -> None:
     assert [0.9, 0.6, 0.4] == found
     assert ["threshold 0.400 (proposed by the LLM): 3 of 4 stay"] == record.notes
     assert [
-        {
-            "event": "threshold",
-            "threshold": 0.4,
-            "by": "proposed by the LLM",
-            "kept": 3,
-            "of": 4,
-        }
+        {"event": "threshold", "threshold": 0.4, "by": "proposed by the LLM", "kept": 3, "of": 4}
     ] == record.events
 
 

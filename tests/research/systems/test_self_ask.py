@@ -109,10 +109,7 @@ def test_what_comes_again_or_without_end_is_not_asked() -> None:
     assert "follow-up 'Who is 5?' is not asked: no more are allowed" in notes(result)
 
     result, index, _ = asked(
-        "Follow up: Who sang it?",
-        "Ann",
-        "Follow up: WHO sang it?",
-        "So the final answer is: Ann",
+        "Follow up: Who sang it?", "Ann", "Follow up: WHO sang it?", "So the final answer is: Ann"
     )
 
     assert ["Who sang it?"] == index.questions

@@ -168,12 +168,6 @@ def taught() -> list[TrainingExample]:
     return _examples(12, seed=0)
 
 
-@pytest.fixture(scope="session")
-def held_back() -> list[TrainingExample]:
-    """Six others."""
-    return _examples(6, seed=1)
-
-
 def _examples(count: int, seed: int) -> list[TrainingExample]:
     """Questions with three documents of two sentences; the clue is the one with "the ... in"."""
     chance = random.Random(seed)
