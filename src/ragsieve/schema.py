@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -35,6 +35,10 @@ _WORDS = {
 }
 _AT = re.compile(r"(.*) - at `\$([\w.\[\]]+)`", re.DOTALL)
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)
+
+_SECRET = re.compile(r"(?i)(?:keys?|secret|token|passw(?:or)?d|auth(?:orization)?|headers?)$")
+_USER = re.compile(r"(?<=://)[^/\s]*@")
+_QUERY = re.compile(r"(://[^\s?#]*[?#])\S+")
 
 LARGE = 1e300
 """Numbers in a file are smaller: an integer of JSON can be larger than any float."""
@@ -93,6 +97,15 @@ def read_format(kind: type[T], values: object, number: int) -> T:
     return read(kind, fields)
 
 
+def without_secrets(value: Any) -> Any:
+    """JSON values to show: ``…`` for a key, by its name, and for what may be one in a URL."""
+    if isinstance(value, Mapping):
+        return {k: "…" if _SECRET.search(k) else without_secrets(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_secrets(inner) for inner in value]
+    return _QUERY.sub(r"\1…", _USER.sub("…@", value)) if isinstance(value, str) else value
+
+
 def short(value: object) -> str:
     """The beginning of a value, for a message."""
     return repr(value)[:80]
@@ -113,7 +126,9 @@ def _line(error: msgspec.ValidationError, kind: Any, values: Any, where: str) ->
     if text.startswith("Invalid"):
         rule = f"one of {', '.join(map(str, _choices(node)))}"
     rule = rule or re.sub(r"`(.*?)`", _words, text.removeprefix("Expected ").partition(", got")[0])
-    return f"{name} must be {rule}, got {short(value)}".removeprefix(" ")
+    secret = isinstance(node, inspect.DictType) and isinstance(value, str)  # in place of options
+    got = "a string (not shown)" if secret else short(value)
+    return f"{name} must be {rule}, got {got}".removeprefix(" ")
 
 
 def _words(types: re.Match[str]) -> str:

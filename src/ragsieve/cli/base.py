@@ -54,7 +54,9 @@ def pairs(flag: str, arguments: Sequence[str], form: str = "KEY=VALUE") -> dict[
     for pair in arguments:
         key, equals, value = pair.partition("=")
         if not equals or not key.isidentifier():
-            raise InputError(f"{flag} must be {form}, got {pair!r}")
+            secret = form == "KEY=VALUE" and not equals  # as what stands behind = may be
+            got = "one without = (not shown)" if secret else repr(key)
+            raise InputError(f"{flag} must be {form}, got {got}")
         result[key] = value
     return result
 

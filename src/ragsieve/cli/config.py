@@ -14,7 +14,7 @@ import platformdirs
 
 from ragsieve.cli.base import Json, printable, table
 from ragsieve.cli.signature import command, is_table
-from ragsieve.schema import read_toml
+from ragsieve.schema import read_toml, without_secrets
 from ragsieve.spec import CUTS, SystemSpec
 
 FILE = "ragsieve.toml"
@@ -100,7 +100,7 @@ def config_command(*, as_json: Json = False) -> None:
     folders that are not yours.
     """
     known = settings()
-    shown = {name: _shown(setting.value) for name, setting in known.items()}
+    shown = {name: without_secrets(setting.value) for name, setting in known.items()}
     if as_json:
         values = {n: {"value": shown[n], "from": known[n].origin} for n in shown}
         click.echo(json.dumps(values, indent=2))
@@ -110,10 +110,3 @@ def config_command(*, as_json: Json = False) -> None:
     else:
         rows = [(name, json.dumps(shown[name]), known[name].origin) for name in shown]
         table(("name", "value", "from"), rows)
-
-
-def _shown(value: Any) -> Any:
-    """The value without keys that nobody else should read."""
-    if not isinstance(value, Mapping):
-        return value
-    return {key: "…" if "key" in key else item for key, item in value.items()}

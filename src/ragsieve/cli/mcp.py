@@ -12,7 +12,7 @@ from ragsieve.cli.base import secret
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import from_options, options_of
 from ragsieve.errors import InputError
-from ragsieve.models.protocol import is_plain_url
+from ragsieve.models.protocol import check_url
 from ragsieve.sources import named_source
 from ragsieve.spec import SystemSpec
 
@@ -68,8 +68,8 @@ def mcp_command(
     names = [Path(source.partition(":")[2]).resolve().stem for source in sources]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise InputError(f"--source must be places of different names, got {repeated!r} twice")
-    if server and not is_plain_url(server):
-        raise InputError(f"--server must be http(s)://host[:port][/path], got {server!r}")
+    if server:
+        check_url("--server", server)
     if server_token_env and not server:
         raise InputError("--server-token-env goes with --server")
     token = secret("--server-token-env", server_token_env)

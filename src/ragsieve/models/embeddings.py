@@ -83,7 +83,7 @@ class OpenAIEmbeddings(Server):
         try:
             reply = msgspec.convert(data, _Reply)
         except msgspec.ValidationError as error:
-            raise self._failed(f"reply cannot be read: {error}, got {data!r:.80}") from error
+            raise self._failed(f"reply cannot be read: {error}, got {data!r}") from error
         rows = sorted(reply.data, key=lambda row: row.index)
         sizes = {len(row.embedding) for row in rows}
         if [row.index for row in rows] != [*range(len(sent))] or len(sizes) != 1 or 0 in sizes:

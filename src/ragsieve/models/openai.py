@@ -286,7 +286,7 @@ class OpenAI(Server, LLM):
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         data = super()._post(path, body)
         if not isinstance(data, dict):
-            raise self._failed(f"reply is not a JSON object but {data!r:.80}")
+            raise self._failed(f"reply is not a JSON object but {data!r}")
         return data
 
     def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:
@@ -312,9 +312,9 @@ class OpenAI(Server, LLM):
             choice = data["choices"][0]
             text = choice["message"].get("content")
         except (AttributeError, IndexError, KeyError, TypeError) as error:
-            raise self._failed(f"reply has no choices[0].message: {data!r:.200}") from error
+            raise self._failed(f"reply has no choices[0].message: {data!r}") from error
         return _ChatReply(
-            text if isinstance(text, str) else "",
+            self._without_key(text) if isinstance(text, str) else "",
             chat,
             finish=str(choice.get("finish_reason")),
             tokens=protocol.used(data),
@@ -370,7 +370,7 @@ class OpenAI(Server, LLM):
         count = data.get("count", len(tokens) if isinstance(tokens, list) else None)
         if isinstance(count, int):
             return count
-        raise self._failed(f"/tokenize gave no count of tokens: {data!r:.80}")
+        raise self._failed(f"/tokenize gave no count of tokens: {data!r}")
 
 
 class _ChatReply(NamedTuple):

@@ -35,6 +35,20 @@ def is_plain_url(url: str) -> bool:
     return known and not set("@?#") & set(url)
 
 
+def check_url(name: str, url: str, rule: str = ".*") -> None:
+    """Raise `InputError` unless a URL is plain; one that may hold a key or password is not shown.
+
+    Args:
+        name: Of the option.
+        url: Its value.
+        rule: A pattern that it has to match, too.
+    """
+    if not (is_plain_url(url) and re.fullmatch(rule, url)):
+        secret = set("@?#") & set(url)
+        shown = "one with '@', '?' or '#' (not shown)" if secret else repr(url)
+        raise InputError(f"{name} must be http(s)://host[:port][/path], got {shown}")
+
+
 def clean(text: str) -> str:
     return _CONTROL.sub(" ", safe(text))
 

@@ -91,10 +91,7 @@ class Server(Reopened):
         object.__setattr__(self, "api_key", self.api_key or "none")
         if not self.model.strip():
             raise InputError(f"model must not be blank, got {self.model!r}")
-        if not protocol.is_plain_url(self.base_url):
-            secret = set("@?") & set(self.base_url)
-            shown = "one with '@' or '?' (not shown)" if secret else repr(self.base_url)
-            raise InputError(f"base_url must be http(s)://host[:port][/path], got {shown}")
+        protocol.check_url("base_url", self.base_url)
         if not re.fullmatch("[!-~]+", self.api_key):
             raise InputError("api_key must be printable ASCII without spaces (value not shown)")
         check_range(self, max_retries=(0, None), concurrency=(1, None))
@@ -289,10 +286,12 @@ class Server(Reopened):
             return self._failed(f"HTTP {error.status_code}: a redirect, which is not followed")
         return self._failed(f"HTTP {error.status_code}: {protocol.error_text(error.body)}")
 
+    def _without_key(self, text: str) -> str:
+        return text if self.api_key == "none" else text.replace(self.api_key, "(key)")
+
     def _failed(self, what: str) -> ModelError:
-        if self.api_key != "none":
-            what = what.replace(self.api_key, "(key)")
-        return ModelError(f"{self.identity}: {' '.join(safe(what).split())[:400]}")
+        what = " ".join(safe(self._without_key(what)).split())
+        return ModelError(f"{self.identity}: {what[:400]}")
 
 
 class _Ended(BaseException):

@@ -16,6 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from ragsieve.errors import InputError
 from ragsieve.integrations.dropped import DroppedPage, DroppedRun
+from ragsieve.schema import without_secrets
 from ragsieve.server import shapes
 from ragsieve.server.documents import documents_of
 from ragsieve.server.faults import Fault, as_json, invalid, json_response
@@ -45,6 +46,7 @@ _PAGE: dict[str, Any] = {
     "content": {"application/json": {"example": asdict(DroppedPage([_RUN], ""))}}
 }
 _STREAMED = "text/event-stream"
+_KEY = b"(key)"
 
 
 class DroppedIn(BaseModel):
@@ -188,9 +190,11 @@ async def _forward(request: Request, settings: Settings, path: str, content: byt
             if not 200 <= reply.status_code < 600:
                 await reply.aclose()
                 raise Fault(502, "upstream_broke", f"the upstream said {reply.status_code}")
-            kept_headers = _reply_headers(reply)
+            key = upstream.api_key  # which an error may repeat: it is not the client's
+            kept_headers = _reply_headers(reply, key)
             if reply.headers.get("content-type", "").startswith(_STREAMED):
-                return StreamingResponse(_relayed(reply, ends), reply.status_code, kept_headers)
+                parts = _relayed(reply, ends, key.encode())
+                return StreamingResponse(parts, reply.status_code, kept_headers)
             body = bytearray()
             try:
                 async for part in reply.aiter_raw():
@@ -201,7 +205,8 @@ async def _forward(request: Request, settings: Settings, path: str, content: byt
                 await reply.aclose()
     except (httpx.HTTPError, TimeoutError) as error:
         raise _broken(error) from error
-    return Response(bytes(body), reply.status_code, kept_headers)
+    whole = bytes(body).replace(key.encode(), _KEY) if key else bytes(body)
+    return Response(whole, reply.status_code, kept_headers)
 
 
 def _request_headers(
@@ -217,23 +222,26 @@ def _request_headers(
     return headers
 
 
-def _reply_headers(reply: httpx.Response) -> dict[str, str]:
-    """The upstream's headers but for those of its connection."""
+def _reply_headers(reply: httpx.Response, key: str) -> dict[str, str]:
+    """The upstream's headers but for those of its connection, and those that hold a key."""
     named = reply.headers.get("connection", "").lower().replace(" ", "").split(",")
     removed = _NOT_PASSED.union(named)
     known = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in reply.headers.raw]
-    return {k: v for k, v in known if k.lower() not in removed}
+    return {k: v for k, v in known if k.lower() not in removed and not (key and key in v)}
 
 
 def _ascii(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers of ours, each on one line that any client can read."""
-    lines = {name: " ".join(safe(value).split())[:300] for name, value in headers.items()}
+    lines = {
+        name: " ".join(safe(without_secrets(value)).split())[:300]
+        for name, value in headers.items()
+    }
     return {name: line.encode("ascii", "replace").decode() for name, line in lines.items()}
 
 
-async def _relayed(reply: httpx.Response, ends: float) -> AsyncIterator[bytes]:
+async def _relayed(reply: httpx.Response, ends: float, key: bytes) -> AsyncIterator[bytes]:
     """The upstream's events as they come; where it breaks off, an event that says so."""
-    parts, size = aiter(reply.aiter_raw()), 0
+    parts, size = _without(key, reply.aiter_raw()), 0
     try:
         while size <= MAX_REPLY:
             async with asyncio.timeout_at(ends):
@@ -246,6 +254,20 @@ async def _relayed(reply: httpx.Response, ends: float) -> AsyncIterator[bytes]:
         yield f"\n\ndata: {json.dumps(_broken(error).values)}\n\n".encode()
     finally:
         await reply.aclose()
+
+
+async def _without(key: bytes, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Parts of a stream as they come; of a key in it only the beginning waits for its end."""
+    held = b""
+    async for part in parts:
+        held = (held + part).replace(key, _KEY) if key else part
+        lengths = range(min(len(key) - 1, len(held)), 0, -1)
+        end = len(held) - next((n for n in lengths if held.endswith(key[:n])), 0)
+        if end:
+            yield held[:end]
+        held = held[end:]
+    if held:
+        yield held
 
 
 def _broken(error: httpx.HTTPError | TimeoutError) -> Fault:

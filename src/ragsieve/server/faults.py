@@ -21,6 +21,7 @@ from ragsieve.errors import (
     SourceError,
 )
 from ragsieve.inspector.views import clean
+from ragsieve.schema import without_secrets
 from ragsieve.text import json_text, safe
 
 logger = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class Fault(HTTPException):
         kind = "server_error" if self.status_code >= 500 else "invalid_request_error"
         if self.status_code == 429:
             kind = "rate_limit_error"
-        message = safe(" ".join(self.detail.split()))[:1000]
+        message = safe(" ".join(without_secrets(self.detail).split()))[:1000]
         return {"error": {"message": message, "type": kind, "code": self.code}}
 
     @property

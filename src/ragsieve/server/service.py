@@ -16,7 +16,7 @@ from ragsieve.integrations.tool_filter import ToolFilter
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.server.documents import ChatDocuments
-from ragsieve.server.faults import Fault
+from ragsieve.server.faults import Fault, fault_of
 from ragsieve.server.metrics import Metrics
 from ragsieve.server.rerank_shapes import RerankIn, TextsIn
 from ragsieve.server.settings import Settings
@@ -122,7 +122,7 @@ class Service:
                 calls, tokens = (sum(s[k] for s in steps) for k in ("calls", "tokens_in"))
                 logger.info("%s is warm: %d model calls, %d tokens read", name, calls, tokens)
         except Exception as error:  # anyone's system: it may come right, and the server says so
-            self.unready = f"{type(error).__name__}: {error}"
+            self.unready = fault_of(error).detail
             logger.warning("not ready: %s", self.unready)
         else:
             self.ready = True

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ragsieve.errors import InputError, check_positive, check_range
 from ragsieve.integrations.rules import ToolRule
-from ragsieve.models.protocol import is_plain_url
+from ragsieve.models.protocol import check_url
 
 _SECRET = re.compile("[!-~]+")
 
@@ -72,10 +72,7 @@ class Upstream:
     total_s: float = 900.0
 
     def __post_init__(self) -> None:
-        if not is_plain_url(self.base_url):
-            secret = set("@?") & set(self.base_url)
-            value = "one with '@' or '?' (not shown)" if secret else repr(self.base_url)
-            raise InputError(f"upstream must be http(s)://host[:port][/path], got {value}")
+        check_url("upstream", self.base_url)
         if self.api_key and not _SECRET.fullmatch(self.api_key):
             raise InputError("the upstream's key must be printable ASCII without spaces")
         check_positive(self, timeout_s=math.inf, total_s=math.inf)

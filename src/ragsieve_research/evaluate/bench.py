@@ -29,6 +29,7 @@ from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import System
 from ragsieve.questions import lines, parse_record
 from ragsieve.result import Result
+from ragsieve.schema import without_secrets
 from ragsieve.sources import Models
 from ragsieve.spec import SystemSpec, entry, identity
 from ragsieve.systems.base import SYSTEMS
@@ -39,7 +40,7 @@ from ragsieve_research.evaluate.answers import AnswerJudge, contained
 from ragsieve_research.evaluate.config import Cell, Config, cells, check_folder
 from ragsieve_research.evaluate.cost import costed_trace
 from ragsieve_research.evaluate.expected import TRIED, built, expected, failure
-from ragsieve_research.evaluate.header import header, names, without_keys
+from ragsieve_research.evaluate.header import header, names
 from ragsieve_research.evaluate.metrics import (
     METRICS,
     Metric,
@@ -331,7 +332,7 @@ class Bench:
         parts += cell.data.identity(spec.router, self.data).values()
         parts += ["crag"] if self.config.crag else []
         parts += [] if self.config.answers else ["no answers"]
-        return json.dumps(without_keys(parts), sort_keys=True)
+        return json.dumps(without_secrets(parts), sort_keys=True)
 
     def _batch(self, cell: Cell, part: str) -> Batch:
         output = self.folder / part / f"{cell.file}.jsonl"

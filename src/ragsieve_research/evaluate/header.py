@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from ragsieve.schema import without_secrets
 from ragsieve_research.evaluate.config import Cell, Config, label
 
 _PACKAGES = ("numpy", "torch", "transformers", "sentence-transformers", "tokenizers", "bm25s")
@@ -41,18 +42,27 @@ def header(
         "about": config.about,
         "ragsieve": version("ragsieve"),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": [re.sub(r"(?i)((?:key|token|secret)\w*=).*", r"\1…", c) for c in command],
+        "command": [*map(_shown, command)],
         "seed": config.seed,
         "workers": config.workers,
         "baseline": config.baseline,
         "metrics": list(config.metrics),
-        "config": without_keys(msgspec.to_builtins(config)),
+        "config": without_secrets(msgspec.to_builtins(config)),
         "datasets": dict(questions),
         "models": dict(identities),
         "versions": dict(_versions()),
         "machine": _machine(),
         "cells": [_cell(cell, questions[cell.questions_file]["questions"]) for cell in cells],
     }
+
+
+def _shown(argument: str) -> str:
+    """An argument of a command, without what may be a key."""
+    argument = without_secrets(argument)
+    name, equals, value = argument.partition("=")
+    if not equals:
+        return argument
+    return f"{name}={_shown(value) if without_secrets({name: 0})[name] == 0 else '…'}"
 
 
 def _versions() -> Iterator[tuple[str, str]]:
@@ -77,13 +87,6 @@ def names(cell: Cell) -> dict[str, str]:
     """What a cell is called in tables."""
     system, generator = label(cell.system), label(cell.generator)
     return {"dataset": cell.data.label, "system": system, "generator": generator}
-
-
-def without_keys(value: Any) -> Any:
-    """JSON values without API keys."""
-    if isinstance(value, dict):
-        return {k: "…" if k == "api_key" else without_keys(v) for k, v in value.items()}
-    return [without_keys(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def _machine() -> dict[str, Any]:

@@ -110,7 +110,7 @@ class VLLM(OpenAI):
         data = self._post(url, {"model": self.model, "messages": chat})
         ids = data.get("tokens")
         if not isinstance(ids, list) or not all(type(token) is int for token in ids):
-            raise self._failed(f"/tokenize gave no tokens: {data!r:.80}")
+            raise self._failed(f"/tokenize gave no tokens: {data!r}")
         return ids
 
     def _logs(self, pair: tuple[Sequence[int], Sequence[int]]) -> list[float]:
@@ -126,9 +126,7 @@ class VLLM(OpenAI):
             rows = zip(wanted, logprobs, strict=True)
             return [self._log(token, row) for token, row in rows]
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise self._failed(
-                f"reply has no prompt_logprobs of its tokens: {data!r:.200}"
-            ) from error
+            raise self._failed(f"reply has no prompt_logprobs of its tokens: {data!r}") from error
 
     def _log(self, token: int, row: Mapping[str, Any] | None) -> float:
         """A token's log-probability; the first of a prompt, of which there is none, as any."""

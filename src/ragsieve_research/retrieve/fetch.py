@@ -36,7 +36,7 @@ with needs_extra("records"):
 __all__ = ["Http", "NotFound", "is_public"]
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_TOKEN = re.compile(r"[!-~]+")
+_TOKEN = r"[!-~]+"
 _VALUE = re.compile(r"[!-~]([ -~]*[!-~])?")
 _OWN = {"host", "connection", "content-length", "transfer-encoding", "accept-encoding"}
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -70,10 +70,7 @@ class Http:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
-        if not (protocol.is_plain_url(self.base_url) and _TOKEN.fullmatch(self.base_url)):
-            secret = set("@?") & set(self.base_url)
-            shown = "one with '@' or '?' (not shown)" if secret else repr(self.base_url)
-            raise InputError(f"base_url must be http(s)://host[:port][/path], got {shown}")
+        protocol.check_url("base_url", self.base_url, _TOKEN)
         check_positive(self, timeout_s=math.inf)
         check_range(self, max_bytes=(1, None))
         for name, value in self.headers.items():

@@ -459,10 +459,3 @@ def test_settings_are_checked(make: Callable[[], Any], message: str) -> None:
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
         make()
-
-
-def test_secrets_are_not_shown() -> None:
-    """Not in a representation, which a log may hold."""
-    upstream = Upstream(base_url="http://x", api_key="key-of-ours")
-
-    assert "of-ours" not in repr(Settings(tokens=(TOKEN,), upstream=upstream))

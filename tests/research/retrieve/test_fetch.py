@@ -392,8 +392,8 @@ def test_a_body_must_be_json() -> None:
         ("a.example", "'a.example'"),
         ("http://a b", "'http://a b'"),
         ("http://münchen.example", "'http://münchen.example'"),
-        (f"http://me:{KEY}@a", "one with '@' or '?' (not shown)"),
-        (f"http://a?key={KEY}", "one with '@' or '?' (not shown)"),
+        (f"http://me:{KEY}@a", "one with '@', '?' or '#' (not shown)"),
+        (f"http://a?key={KEY}", "one with '@', '?' or '#' (not shown)"),
     ],
 )
 def test_the_base_must_be_a_plain_url(url: str, shown: str) -> None:
