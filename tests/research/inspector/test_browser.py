@@ -24,7 +24,7 @@ from tests.plugins.browser import QUESTION, TEXTS, Show, system
 
 Seen = Callable[..., dict[str, Any]]
 ODDS = Odds(((0.1, 0.0), (0.6, 0.1), (0.4, 0.3)), (-1.4, -0.5, -0.4))
-EVIL = "</script><img src=x onerror=alert(1)> javascript:alert(2) \u202egnol\u202c \x1b[31m\ud800."
+EVIL = "</script><img src=x onerror=alert(1)> \"'`${alert(2)} \u202egnol\u202c \x1b[31m\0\ud800."
 
 
 def at(made: System, option: str, value: Any) -> System:
@@ -215,10 +215,12 @@ def test_a_price_gives_the_cost(show: Show, seen: Seen) -> None:
     assert f"{before:,}.00 → {after:,}.00" in shown.page.inner_text(".run")
 
 
-def test_hostile_text_stays_text(show: Show) -> None:
+@pytest.mark.parametrize("many", [1, 14_000])
+def test_hostile_text_stays_text(show: Show, many: int) -> None:
     """Markup, addresses, overrides and control characters are shown, and nothing is asked for."""
     made = system(select.TopK(2))
-    document = {"id": EVIL, "title": EVIL, "text": f"{EVIL} {EVIL} Who sang?", "source": EVIL}
+    names = dict.fromkeys(("id", "source", "title"), EVIL * many)  # of 1 MB, too
+    document = {**names, "text": f"{EVIL} {EVIL} Who sang?", "metadata": {EVIL: EVIL, "url": EVIL}}
     values = view(made.ask(f"Who sang {EVIL}?", [document, "", "\ud800"]), EVIL)
     shown = show([values])
     for span in shown.page.locator(".doc .s").all():
@@ -228,7 +230,7 @@ def test_hostile_text_stays_text(show: Show) -> None:
     assert 0 == shown.page.locator("img, iframe, a, object, form").count()
     assert [] == [u for u in shown.requests if not u.startswith(("file:", "data:"))]
     assert [] == shown.errors
-    assert not {"\u202e", "\x1b", "\ud800"} & {*shown.page.inner_text("body")}
+    assert not {"\u202e", "\x1b", "\0", "\ud800"} & {*shown.page.inner_text("body")}
     assert [] == shown.violations()
 
 
