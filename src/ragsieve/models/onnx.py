@@ -1,7 +1,7 @@
 """Encoders on onnxruntime: one window a pass, as many passes at once as there are cores.
 
-Calls of several threads take turns at the passes, so that they fill the cores that a call's last
-windows leave idle, and a call of few windows does not wait for one of many. No window shares a pass
+Calls of several threads share the passes, so that they fill the cores that a call's last windows
+leave idle, and those of few windows go before those of many. No window shares a pass
 with another, so that neither padding nor the scale of an int8 activation depends on company: a
 window gives the same bits alone, among others and from any thread.
 """
@@ -9,11 +9,14 @@ window gives the same bits alone, among others and from any thread.
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime as ort
@@ -24,6 +27,7 @@ from ragsieve.errors import ModelError
 from ragsieve.models.windows import Window
 
 _INPUTS = {"input_ids", "token_type_ids", "attention_mask"}
+_LONGEST = 4  # turns of which one goes by waiting alone
 _SLOW = "SkipLayerNormFusion"  # its kernel takes eight times as long as an addition and a norm
 
 
@@ -79,10 +83,10 @@ class Encoder:
         passes = _passes(threads, os.getpid())
         queued: deque[Future[NDArray[np.float32]]] = deque()
         logits = []
-        for window in windows:
+        for place, window in enumerate(windows):
             if len(queued) > threads:  # the turn of others
                 logits.append(queued.popleft().result())
-            queued.append(passes.submit(read, window))
+            queued.append(passes.submit(place, partial(read, window)))
         return [*logits, *(one.result() for one in queued)]
 
     def _logits(self, window: Window) -> NDArray[np.float32]:
@@ -102,7 +106,37 @@ class Encoder:
         return logits
 
 
+class _Passes:
+    """Threads that read windows: the one that comes first in its call, then who waits longest.
+
+    Every fourth is the one that waits longest, so that a call of many ends beside many of few.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ragsieve-onnx")
+        self._waiting: list[tuple[int, Future[Any], Callable[[], Any]]] = []
+        self._turns = count(1)
+        self._lock = threading.Lock()
+
+    def submit(self, place: int, read: Callable[[], Any]) -> Future[Any]:
+        """Read what stands at a place of its call when it is its turn."""
+        future = Future[Any]()
+        with self._lock:
+            self._waiting.append((place, future, read))
+        self._pool.submit(self._next)
+        return future
+
+    def _next(self) -> None:
+        with self._lock:
+            first = min(range(len(self._waiting)), key=lambda n: self._waiting[n][0])
+            _, future, read = self._waiting.pop(first if next(self._turns) % _LONGEST else 0)
+        try:
+            future.set_result(read())
+        except BaseException as error:  # given up: it goes to who waits
+            future.set_exception(error)
+
+
 @cache
-def _passes(threads: int, _process: int) -> ThreadPoolExecutor:
+def _passes(threads: int, _process: int) -> _Passes:
     """Threads that all calls of a process share; a forked one has none of its parent's."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="ragsieve-onnx")
+    return _Passes(threads)

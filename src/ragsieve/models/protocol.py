@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -26,25 +27,13 @@ LIMIT = re.compile(r"(?:context (?:length|window|size)|limit)(?: is| of)?\D{0,9}
 NEEDED = re.compile(r"(?:requested|resulted in|request|has) \(?(\d{1,12})")
 
 
-def is_plain_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return known and not set("@?#") & set(url)
-
-
 def check_url(name: str, url: str, rule: str = ".*") -> None:
-    """Raise `InputError` unless a URL is plain; one that may hold a key or password is not shown.
-
-    Args:
-        name: Of the option.
-        url: Its value.
-        rule: A pattern that it has to match, too.
-    """
-    if not (is_plain_url(url) and re.fullmatch(rule, url)):
-        secret = set("@?#") & set(url)
+    """Raise `InputError` unless a URL is plain and of a pattern; what may be a key is not shown."""
+    secret, plain = {*"@?#"} & {*url}, False
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        plain = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    if secret or not plain or not re.fullmatch(rule, url):
         shown = "one with '@', '?' or '#' (not shown)" if secret else repr(url)
         raise InputError(f"{name} must be http(s)://host[:port][/path], got {shown}")
 

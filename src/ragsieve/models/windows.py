@@ -25,7 +25,7 @@ from ragsieve.models.base import Passage
 from ragsieve.models.counting import familiar
 from ragsieve.text import counted, safe
 
-_AT_ONCE = 512  # texts
+_AT_ONCE = 32  # texts: others wait for so many
 _LEAST = 16  # tokens of sentences that a window can hold, whatever stands before them
 
 
