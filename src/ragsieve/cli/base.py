@@ -54,8 +54,7 @@ def pairs(flag: str, arguments: Sequence[str], form: str = "KEY=VALUE") -> dict[
     for pair in arguments:
         key, equals, value = pair.partition("=")
         if not equals or not key.isidentifier():
-            secret = form == "KEY=VALUE" and not equals  # as what stands behind = may be
-            got = "one without = (not shown)" if secret else repr(key)
+            got = repr(key) if equals or form != "KEY=VALUE" else "one without = (not shown)"
             raise InputError(f"{flag} must be {form}, got {got}")
         result[key] = value
     return result

@@ -30,6 +30,14 @@ class Setting(NamedTuple):
     origin: str
 
 
+def _own() -> Path:
+    """The user's own file; of a user without a home, as in some containers, the folder's."""
+    try:
+        return platformdirs.user_config_path("ragsieve", appauthor=False) / FILE
+    except RuntimeError:
+        return Path(FILE)
+
+
 def settings() -> dict[str, Setting]:
     """Settings by name: of the user's file, then of the folder's, then of the environment.
 
@@ -37,7 +45,7 @@ def settings() -> dict[str, Setting]:
         InputError: If a file cannot be read, is no TOML, or sets what there is not.
     """
     known: dict[str, Setting] = {}
-    for path in (platformdirs.user_config_path("ragsieve", appauthor=False) / FILE, Path(FILE)):
+    for path in (_own(), Path(FILE)):
         if path.is_file():
             known |= {name: Setting(value, str(path)) for name, value in read(path).items()}
     for name in SystemSpec.__struct_fields__:
@@ -105,8 +113,7 @@ def config_command(*, as_json: Json = False) -> None:
         values = {n: {"value": shown[n], "from": known[n].origin} for n in shown}
         click.echo(json.dumps(values, indent=2))
     elif not shown:
-        folder = platformdirs.user_config_path("ragsieve", appauthor=False)
-        click.echo(printable(f"nothing is set: neither {folder / FILE} nor {FILE} nor RAGSIEVE_…"))
+        click.echo(printable(f"nothing is set: neither {_own()} nor {FILE} nor RAGSIEVE_…"))
     else:
         rows = [(name, json.dumps(shown[name]), known[name].origin) for name in shown]
         table(("name", "value", "from"), rows)

@@ -86,7 +86,10 @@ NAMED: Mapping[str, Weights] = {
 def home() -> Path:
     """The folder for what ragsieve keeps: ``RAGSIEVE_HOME``, else the user's cache folder."""
     chosen = os.environ.get("RAGSIEVE_HOME")
-    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("ragsieve")
+    try:
+        return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("ragsieve")
+    except RuntimeError as error:  # of a user without a home
+        raise StoreError(f"RAGSIEVE_HOME must be a folder: {error}") from error
 
 
 def pull(name: str | Weights) -> Path:

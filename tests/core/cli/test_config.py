@@ -161,3 +161,18 @@ def test_help_names_every_option_once(ragsieve: Command) -> None:
     assert (
         text.index("\nOptions:") < text.index("\n  --keep-answer") < text.index("Models and their")
     )
+
+
+def test_a_user_without_a_home_is_served(
+    ragsieve: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container, under a number that no name has: there is the folder's file alone."""
+
+    def missing(*_: object, **__: object) -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(platformdirs, "user_config_path", missing)
+    Path("ragsieve.toml").write_text("min_score = 0.1")
+
+    assert 0 == ragsieve("filter", *QUESTION, "a.txt").code
+    assert "min_score" in ragsieve("config").out
