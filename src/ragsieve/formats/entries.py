@@ -12,7 +12,7 @@ SMALLEST = 3  # entries of a text that is configuration
 _WHOLE = 400  # characters of an entry with entries of its own that is not cut
 _MARK = "# … {}"
 _KEY = (
-    r"(?:(?:\"[^\"\n]{1,80}\"|'[^'\n]{1,80}')(?:\.[\w.-]{1,40})?"
+    r"(?:(?:[\w-][\w.-]{0,60}\.)?(?:\"[^\"\n]{1,80}\"|'[^'\n]{1,80}')(?:\.[\w.-]{1,40})?"
     r"|[\w$./@*+<>~-][\w$./@*+<>~\[\]-]{0,80}(?: [\w./-]+){0,2})"
 )
 _YAML = re.compile(rf"(?P<key>{_KEY})[ ]?:(?=\s|$)[ \t]*(?P<value>.*)")

@@ -18,7 +18,10 @@ _CUES = 250  # characters of neighbouring subtitles that make one unit
 _TIME = r"\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:[.,]\d{1,3})?(?: ?[AaPp]\.?[Mm]\b\.?)?Z?"
 _DATE = r"(?:\d{4}-\d\d-\d\d|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|[A-Z][a-z]{2} \d{1,2}(?:, \d{4})?)"
 _STAMP = rf"[\[(]?(?:{_DATE}[T,]? ?(?:at )?)?{_TIME}[\])]?"
-_NAME = r"(?:@?[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&#-]{1,30}){0,3}(?: \([^()\n:\d]{1,30}\))?)"
+_NAME = (
+    r"(?:@?[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&#-]{1,30}){0,3}(?: \([^()\n:\d]{1,30}\))?"
+    r"|\+\d[\d ()-]{5,18}\d)"
+)
 _LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL"
 _CUE = r"(?:\d\d:)?\d\d:\d\d[.,]\d{3}"
 _HEADS = {  # how a turn begins, up to what is said

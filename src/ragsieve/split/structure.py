@@ -19,6 +19,7 @@ _LOG = re.compile(
     r"(?:[\w.@-]{1,30}:? )?\[?(?:\d{4}-\d\d-\d\d"
     r"|\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2} [ \d]\d)?[T ,]{0,2}\d\d:\d\d:\d\d"
     r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?[ :]"
+    r"|\[ *\d+\.\d{3,6}s?\]|\d+ (?:silly|verbose|timing|info|http|notice|warn|error)(?: |$)"
 )
 _NAME = r"[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&-]{1,30}){0,3}"
 _TIME = r"\[?\d{1,2}[:.]\d\d(?:[ ]?[AaPp][Mm])?\]?[ ,-]{0,3}"
