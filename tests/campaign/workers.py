@@ -26,10 +26,7 @@ def run(campaign: Campaign, kinds: Sequence[Kind], workers: int) -> list[Row]:
 
 def _part(campaign: Campaign, kinds: Sequence[Kind], worker: int, workers: int) -> list[Row]:
     own = replace(
-        campaign,
-        start=campaign.start + worker,
-        step=workers,
-        share=campaign.share / workers,
+        campaign, start=campaign.start + worker, step=workers, share=campaign.share / workers
     )
     rows = []
     for kind in kinds:

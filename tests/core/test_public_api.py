@@ -244,10 +244,7 @@ except SystemExit as end:
 
 @pytest.mark.parametrize(
     ("name", "missing"),
-    [
-        ("finefilter", "pruner, a model of kind sentence"),
-        ("finefilter-point", "embedder, a"),
-    ],
+    [("finefilter", "pruner, a model of kind sentence"), ("finefilter-point", "embedder, a")],
 )
 def test_a_model_that_a_system_needs_is_asked_for(name: str, missing: str) -> None:
     """When it is built, not when the first question comes."""

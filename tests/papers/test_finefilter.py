@@ -29,10 +29,7 @@ QUESTION = "who sang Summer Breeze"
 S1, S2, S3 = "It was released in 1972.", "Seals and Crofts sang it.", "The weather was fine."
 S4, S5 = "A breeze is a light wind.", "The Isley Brothers covered it."
 S6 = "Seals wrote the song with Crofts."
-DOCUMENTS = [
-    {"id": "B", "text": f"{S4} {S5} {S6}"},
-    {"id": "A", "text": f"{S1} {S2} {S3}"},
-]
+DOCUMENTS = [{"id": "B", "text": f"{S4} {S5} {S6}"}, {"id": "A", "text": f"{S1} {S2} {S3}"}]
 COSINES = {QUESTION: 1.0, S2: 0.9, S5: 0.7, S6: 0.5, S1: 0.1}
 ODDS = [0.1, 0.2, 0.4, 0.2, 0.1]
 WRITTEN = f"""Sentence 1: {S6}

@@ -27,9 +27,7 @@ def scripted() -> ScriptedLLM:
         return "[1]" if "numbered list" in prompt[0].content else "yes"
 
     return ScriptedLLM(
-        reply,
-        context=200_000,
-        choices=lambda prompt, options: [*range(1, len(options) + 1)],
+        reply, context=200_000, choices=lambda prompt, options: [*range(1, len(options) + 1)]
     )
 
 

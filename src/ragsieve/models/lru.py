@@ -31,16 +31,16 @@ class LRU(Generic[K, V]):
 
     def find(self, keys: Iterable[K]) -> dict[K, V]:
         """The entries of those ``keys`` that are here."""
-        entries = ((key, self._entries.get(key)) for key in keys)
-        return {key: value for key, value in entries if value is not None}
+        return {k: value for k in keys if (value := self._entries.get(k)) is not None}
 
     def keep(self, entries: Mapping[K, V]) -> None:
         """Add ``entries``, or mark them as used."""
         for key, value in entries.items():
             self._entries.pop(key, None)
             self._entries[key] = value  # at the end
-        held = [*self._entries.items()]
-        sizes = accumulate(self._size(value) if self._size else 0 for _, value in reversed(held))
+        held = [*self._entries]  # in one step: among pairs that are made, garbage is collected
+        values = map(self._entries.get, reversed(held))
+        sizes = accumulate(self._size(v) if self._size and v is not None else 0 for v in values)
         stay = min(self.most, sum(total <= self._room for total in sizes))
-        for key, _ in held[: len(held) - stay]:
+        for key in held[: len(held) - stay]:
             self._entries.pop(key, None)

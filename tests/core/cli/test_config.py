@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 import pytest
@@ -163,15 +164,10 @@ def test_help_names_every_option_once(ragsieve: Command) -> None:
     )
 
 
-def test_a_user_without_a_home_is_served(
-    ragsieve: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_user_without_a_home_is_served(ragsieve: Command, monkeypatch: Any) -> None:
     """As in a container, under a number that no name has: there is the folder's file alone."""
-
-    def missing(*_: object, **__: object) -> Path:
-        raise RuntimeError("no home")
-
-    monkeypatch.setattr(platformdirs, "user_config_path", missing)
+    nobodys = lambda *_, **__: Path("~no-such-user").expanduser()  # noqa: E731
+    monkeypatch.setattr(platformdirs, "user_config_path", nobodys)
     Path("ragsieve.toml").write_text("min_score = 0.1")
 
     assert 0 == ragsieve("filter", *QUESTION, "a.txt").code

@@ -43,12 +43,9 @@ def test_a_pipeline_can_be_written_down_and_read() -> None:
     asked = {"sieve": {"query": QUESTION, "documents": DOCUMENTS}}
     kept = read.run(asked)["sieve"]["documents"]
 
-    assert {
-        "system": "top-sentences",
-        **FAKE,
-        "max_tokens": 20,
-        "on_error": "keep",
-    } == json.loads(json.dumps(parameters))
+    assert {"system": "top-sentences", **FAKE, "max_tokens": 20, "on_error": "keep"} == json.loads(
+        json.dumps(parameters)
+    )
     assert made.dumps() == read.dumps()
     assert [KEPT] == [document.content for document in kept]
     assert kept == asyncio.run(read.run_async(asked))["sieve"]["documents"]

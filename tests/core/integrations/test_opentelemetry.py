@@ -73,10 +73,7 @@ def test_spans_say_what_was_spent(system: System, spans: Spans) -> None:
 
     assert "chat" == chat["gen_ai.operation.name"]
     assert "scripted" == chat["gen_ai.request.model"]
-    assert (True, 1) == (
-        chat["gen_ai.usage.input_tokens"] > 10,
-        chat["gen_ai.usage.output_tokens"],
-    )
+    assert (True, 1) == (chat["gen_ai.usage.input_tokens"] > 10, chat["gen_ai.usage.output_tokens"])
 
 
 @pytest.mark.parametrize("content", [False, True])

@@ -229,10 +229,7 @@ STANDING = [
 
 @pytest.mark.parametrize(
     ("last", "follows"),
-    [
-        *((text, True) for text in LEANING),
-        *((text, False) for text in STANDING),
-    ],
+    [*((text, True) for text in LEANING), *((text, False) for text in STANDING)],
 )
 def test_a_question_that_follows_another_is_read_with_it(last: str, follows: bool) -> None:
     """Where it is short, or refers to what it does not name; else a change of topic costs.

@@ -372,11 +372,7 @@ def test_coheres_key_goes_to_cohere_only(serve: Serve, monkeypatch: pytest.Monke
         ({"base_url": ""}, r"base_url must be http\(s\)://host\[:port\]\[/path\], got ''"),
         *(
             ({"base_url": url}, f"base_url must be .* got '{url}'")
-            for url in (
-                "localhost:8000",
-                "ftp://host/v1",
-                "http://host:port/v1",
-            )
+            for url in ("localhost:8000", "ftp://host/v1", "http://host:port/v1")
         ),
         ({"base_url": "http://host/v1?key=sk"}, r"got one with '@', '\?' or '#' \(not shown\)"),
         *(

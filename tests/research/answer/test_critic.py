@@ -233,8 +233,7 @@ def test_what_may_be_an_answer_or_not_is_asked_for_again(consistent: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("consistent", "expected"),
-    [("no", None), ("yes: Paris", "Paris"), (None, None)],
+    ("consistent", "expected"), [("no", None), ("yes: Paris", "Paris"), (None, None)]
 )
 def test_a_verdict_is_read_from_an_object(consistent: str | None, expected: str | None) -> None:
     """As a server that holds a model to a schema gives it."""

@@ -119,10 +119,7 @@ def zeros(*shape: int) -> Any:
         (changed(more=1), "more is not known"),
         (changed(sources=3), "sources must be a list, got 3"),
         (changed(sources=[]), "sources must have names of their own"),
-        (
-            changed(sources=[{"name": "a", "description": 3}]),
-            r"sources\[0\].description must",
-        ),
+        (changed(sources=[{"name": "a", "description": 3}]), r"sources\[0\].description must"),
         (changed(base={"model": "fake:echo"}), "fake:echo is no embedder"),
         (changed(base={"model": "sentence_transformers:../x"}), "a hub id or an absolute path"),
         (changed(min_probability=2), r"min_probability must be in \[0, 1\], got 2"),

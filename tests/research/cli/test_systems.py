@@ -35,8 +35,7 @@ def test_systems_and_data_sets_are_listed(ragsieve: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "names"),
-    [("systems", SYSTEMS), ("datasets", DATASETS), ("models list", NAMED)],
+    ("command", "names"), [("systems", SYSTEMS), ("datasets", DATASETS), ("models list", NAMED)]
 )
 def test_a_list_is_an_array_in_json(ragsieve: Command, command: str, names: Any) -> None:
     """An object a line of the table, with names as keys that need no quoting in jq."""

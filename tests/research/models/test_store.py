@@ -117,10 +117,7 @@ def test_a_wrong_checksum_is_named_with_both_sums(
                 store.pull(tiny(sha256="2" * 64))
 
 
-@pytest.mark.parametrize(
-    ("offline", "reason"),
-    [("1", "HF_HUB_OFFLINE is set"), ("0", "[^;]+")],
-)
+@pytest.mark.parametrize(("offline", "reason"), [("1", "HF_HUB_OFFLINE is set"), ("0", "[^;]+")])
 def test_without_a_hub_one_line_says_what_to_run(
     home: Path, monkeypatch: pytest.MonkeyPatch, offline: str, reason: str
 ) -> None:

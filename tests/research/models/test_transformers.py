@@ -212,8 +212,7 @@ def test_threads_load_once(folder: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "chat",
-    [USER_ONLY + CHAT, CHAT.replace("messages %}", "messages if m.role != 'system' %}", 1)],
+    "chat", [USER_ONLY + CHAT, CHAT.replace("messages %}", "messages if m.role != 'system' %}", 1)]
 )
 def test_what_a_format_does_not_take_of_the_system_is_in_the_next_turn(
     tmp_path: Path, chat: str
@@ -422,9 +421,7 @@ def test_a_text_over_the_context_is_read_in_parts(folder: str) -> None:
 
 
 @pytest.mark.models
-def test_the_surprisals_of_the_default_model_know_what_a_text_says(
-    smollm2: Transformers,
-) -> None:
+def test_the_surprisals_of_the_default_model_know_what_a_text_says(smollm2: Transformers) -> None:
     """What a text said before surprises less when it says it again."""
     text = "Zorblat Quixley paints barns."
     new, again = smollm2.surprisals([("She reads.\n",), (f"{text}\n",)], [text, text])

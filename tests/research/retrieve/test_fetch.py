@@ -124,9 +124,7 @@ def test_the_declared_charset_is_read(charset: str) -> None:
     assert "Café" == found
 
 
-def test_each_connection_goes_to_an_address_checked_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_connection_goes_to_an_address_checked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name that is public at first and this machine for the next request is refused there."""
     verdicts = iter([True, False])
     monkeypatch.setattr(fetch, "is_public", lambda _: next(verdicts))

@@ -44,11 +44,9 @@ def test_the_score_is_the_logistic_of_the_gain_per_token() -> None:
     llm = Likely([-2.0] * 4, Seals=[-0.5, -1.5, -1.0, -1.0], rain=[-2.0] * 4, noise=[-5.0] * 4)
     found = Likelihood(llm)(QUERY, segments("Seals sang.", "It rained.", "Only noise."))
 
-    assert [
-        pytest.approx(1 / (1 + math.exp(-1))),
-        0.5,
-        pytest.approx(1 / (1 + math.exp(3))),
-    ] == [s.score for s in found]
+    assert [pytest.approx(1 / (1 + math.exp(-1))), 0.5, pytest.approx(1 / (1 + math.exp(3)))] == [
+        s.score for s in found
+    ]
 
 
 def test_all_go_in_one_call_with_the_question_alone_as_the_last() -> None:

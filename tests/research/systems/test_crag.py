@@ -205,8 +205,7 @@ def test_own_thresholds_come_first() -> None:
 def test_self_rag_reads_nothing_where_all_is_incorrect() -> None:
     """It writes by itself."""
     llm = ScriptedLLM(
-        lambda _: "Nobody knows.",
-        choices=lambda _, options: [1.0, *[0.0] * (len(options) - 1)],
+        lambda _: "Nobody knows.", choices=lambda _, options: [1.0, *[0.0] * (len(options) - 1)]
     )
     judged = crag(llm, HashingEmbedder(), evaluator=Table({"Ann": 0.9}), **PAPER._asdict()).stage
     system = self_rag(llm, HashingEmbedder(), prune=judged, reflection="prompted", depth=1)

@@ -94,10 +94,9 @@ def test_what_does_not_fit_the_context_is_no_parent() -> None:
         record.after = tuple(Write(llm, "recomp", max_tokens=16)(QUERY, given))
 
     assert [(given[1],)] == [s.document.parents for s in record.after]
-    assert [
-        "60 tokens more than 11 pass max_tokens=61",
-        "writer: read for what it wrote",
-    ] == [d.reason for d in record.dropped]
+    assert ["60 tokens more than 11 pass max_tokens=61", "writer: read for what it wrote"] == [
+        d.reason for d in record.dropped
+    ]
 
 
 def test_texts_have_ids_of_their_own() -> None:

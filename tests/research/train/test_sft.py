@@ -111,10 +111,9 @@ def test_a_reply_is_trained_behind_what_the_model_is_asked(causal: Transformers)
     prompt = causal.encode(SAMPLES[0].prompt)
     reply = [causal.tokenizer.vocab["0"], 1]
 
-    assert {
-        "input_ids": prompt + reply,
-        "labels": [sft.IGNORED] * len(prompt) + reply,
-    } == sft.row(SAMPLES[0], causal)
+    assert {"input_ids": prompt + reply, "labels": [sft.IGNORED] * len(prompt) + reply} == sft.row(
+        SAMPLES[0], causal
+    )
 
 
 @pytest.mark.parametrize(("share", "layers"), [(1.0, {0, 1, 2, 3}), (0.5, {2, 3}), (0.01, {3})])
