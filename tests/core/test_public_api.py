@@ -253,11 +253,13 @@ def test_a_model_that_a_system_needs_is_asked_for(name: str, missing: str) -> No
 
 
 def test_the_bill_of_materials_is_of_these_sources() -> None:
-    """Weights by their bytes, and every requirement: else run ``python tools/sbom.py``."""
+    """Weights by their bytes, every requirement: else run ``python tools/sbom.py``; and NOTICE."""
     root = Path(__file__).parents[2]
     made = runpy.run_path(str(root / "tools" / "sbom.py"))["sbom"]()
 
     assert (root / "sbom.cdx.json").read_text() == made
+    for origin in ("all-MiniLM-L6-v2 (Apache-2.0)", "lid.176.ftz", "(CC BY-SA 3.0, "):
+        assert origin in (root / "NOTICE").read_text()
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,9 @@ def load_run(folder: Path) -> RecordedRun:
 
 
 def _load(folder: Path, about: CellHeader, header: Header) -> RecordTable:
+    for name in (about.file, about.latency):
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise InputError(f"files of run {folder} must lie in it, got {name!r}")
     path = folder / about.file
     records = {record.line: record for record in read_records(path)}
     latency = read_records(folder / about.latency) if about.latency else ()

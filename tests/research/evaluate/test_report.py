@@ -210,6 +210,16 @@ def test_a_question_asked_again_counts_once(tmp_path: Path) -> None:
     assert () == report.failures
 
 
+@pytest.mark.parametrize("name", ["/etc/passwd", "records/../../outside.jsonl"])
+def test_a_strangers_run_names_no_file_elsewhere(tmp_path: Path, name: str) -> None:
+    """Nothing of it is read."""
+    header = one_cell(tmp_path, []) / "run.json"
+    header.write_text(re.sub(r'"file": ".*?"', f'"file": "{name}"', header.read_text()))
+
+    with pytest.raises(InputError, match=f"must lie in it, got '{name}'"):
+        load_run(header.parent)
+
+
 def test_questions_without_ids_or_with_the_same_stay_apart(tmp_path: Path) -> None:
     """Their line tells them apart."""
     rows = [{**record(line, 1, np.random.default_rng(0)), "id": name} for line, name in
