@@ -176,7 +176,7 @@ PARSED: list[tuple[str, Callable[[str], Any], str]] = [
     (
         "TOML of quoted names",
         tomllib.loads,
-        '[a]\n"b.c".msg = "x"\n# said\n"d.e".msg = "y"\n"f".msg = "z"\n\n'
+        '[a]\n"b.c".msg = "x"\n# said\n"d.e".msg = "y"\nx-y.z."f/*.py" = 1\n"f".msg = "z"\n\n'
         '[g]\n"h" = 1\n\n[i]\nj = 2\n',
     ),
     (

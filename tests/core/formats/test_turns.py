@@ -17,6 +17,7 @@ SAID = [("Anna", "Hi, all."), ("ben_k", LONG), ("Anna", "And when?"), ("ben_k", 
 FORMS = {
     "WhatsApp": "[{n}/05/2024, 10:0{n}:11] {name}: {text}\n",
     "WhatsApp of Android": "0{n}/05/2024, 10:0{n} - {name}: {text}\n",
+    "a number of WhatsApp": "0{n}/05/2024, 10:0{n} - +49 151 2345 67: {text}\n",
     "Slack": "{name}  10:0{n} AM\n{text}\n\n",
     "Zoom": "00:0{n}:12 {name}\n{text}\n\n",
     "Teams": "{name} (0:0{n}): {text}\n",

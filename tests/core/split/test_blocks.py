@@ -96,6 +96,14 @@ CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between
     ),
     "also between blank lines": (["Al: Hi. You?", "Bo: Me.", "Al: Oh. Hm."], "\n\n"),
     "each entry of a log is one": (LOG, "\n"),
+    "so is each of npm's and of the JVM's": (
+        [
+            "14 silly tarball none for a.tgz. Next.",
+            "15 http fetch a. So.",
+            "[0.047s][info][os] A. B.",
+        ],
+        "\n",
+    ),
     "a line break inside a sentence does not split it": (PDF, " "),
     "initials at the beginning of lines are no list": (
         ["He met\nJ. Crofts and\nD. Seals there."],
