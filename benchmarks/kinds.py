@@ -108,7 +108,7 @@ def heads(text: str) -> set[tuple[str, str]]:
     """Each row of a table with the first one of its table."""
     found, head = set(), ""
     for line in map(str.strip, text.splitlines()):
-        head = (head or line) if line.startswith("|") else head if "…" in line else ""
+        head = (head or line) if line.startswith("|") else head if line[:1] == "…" else ""
         found |= {(head, line)} if line.startswith("|") else set()
     return found
 

@@ -317,8 +317,11 @@ def _record(
                 reason = f"{size[unit]} {_UNITS[unit]} more than {used[unit]}"
             record_drop(segment, f"{reason} pass {limit}")
     if limits.room and best in finer and best.key not in kept:
-        unit, limit = limits.named(limits.broken(layout.own[best.key]))
-        length = f"{layout.own[best.key][unit]} {_UNITS[unit]}"
+        own, shown = layout.own[best.key], layout.size([best])
+        unit, limit = limits.named(limits.broken(shown))
+        length = f"{own[unit]} {_UNITS[unit]}"
+        if limits.broken(own) is None:
+            length += f", {shown[unit]} with title and heads"
         warn(f"the best segment, of {length}, is left out: {limit} is too little")
 
 

@@ -193,6 +193,16 @@ def test_where_the_best_is_left_out_a_warning_says_so(text: str, max_tokens: int
     assert "is left out" in record.warnings[0]
 
 
+def test_a_warning_names_the_header_that_a_part_of_a_mail_needs() -> None:
+    """Its own length and that with the header, which is without To where it is long."""
+    mail = f"From: Ann\nTo: {LONG} {LONG}\nSubject: Fee\nDate: Monday\n\nIt is 9 euros.\n\nBye."
+    best = Segment(Document("a", mail), mail.index("It is"), mail.index("\n\nBye")).scored("s", 1)
+    with step("s", [best]) as record:
+        assert not fit_parts([best], ContextBudget(max_tokens=9), READER, Query("Fee?"))[1]
+
+    assert "of 4 tokens, 11 with title and heads, is left out" in record.warnings[0]
+
+
 def test_a_stage_cuts_nothing() -> None:
     """A selector returns a subset: it warns."""
     best = Segment.whole(Document("a", RECORD)).scored("s", 1)

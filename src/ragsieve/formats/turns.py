@@ -59,7 +59,10 @@ _MAIL = re.compile(
     re.MULTILINE,
 )
 _MAIN = re.compile(r"[>*_ \t]*(?:From|To|Subject|Date|Sent)\b[*_]*:")
-_STICKY = 200  # characters of a field that is shown with what is kept of its mail
+_TO = re.compile(r"[>*_ \t]*To\b")
+_STICKY = (
+    200  # characters of a field that is shown with what is kept of its mail, and of all but To
+)
 _BLANK = re.compile(r"\n(?:[ \t]*\n)+")
 
 
@@ -87,6 +90,9 @@ def _mails(text: str, roots: Sequence[Node]) -> Iterator[Node]:
             for a, b in _fields(text, head.start(), stop)
         ]
         header.sticky = True
+        if sum(field.size for field in header.children if field.sticky) > _STICKY:
+            for field in header.children:
+                field.sticky = field.sticky and not _TO.match(text, field.start)
         children = [header, *_filled(text, stop, end, roots)]
         if len(children) > 1:
             yield Node(head.start(), head.start(), end, end, mark="…", each=True, whole=0,
