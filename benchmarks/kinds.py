@@ -11,8 +11,9 @@ source distributions, each in a folder of its own, got by
     pip download --no-deps --no-binary :all: NAME ...
 
 of email-reply-parser, mail-parser, irclog2html, whatstk, webvtt-py, pysrt (mails and chats),
-logparser3 (logs), httpx, black, rich, typer, flask, attrs, tox, hatch, poetry-core, pdm-backend,
-mkdocs and pelican (TOML, INI, tracebacks). Nothing of them is part of this repository.
+logparser3, drain3, httpx, black, rich, typer, flask, attrs, tox, hatch, poetry-core, pdm-backend,
+mkdocs and pelican (TOML, INI, tracebacks), and in a folder logs what git, Node.js, Java, pip,
+PostgreSQL and Python log. Nothing of them is part of this repository.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ ROOTS = {
 }
 SIZES = 600, 30_000  # characters of a text
 TEXTS, TRIES = 20, 5
+LONG = ".log", ".srt", ".vtt"  # of these the beginning is enough
 WRAPPED = r"\A(?:.{0,300}\n)+\Z"  # no line as long as minified ones are
 
 Rule = Callable[[str, str], bool]  # of a text and what is shown of it: whether the law holds
@@ -175,7 +177,11 @@ def begun(text: str) -> set[tuple[str, str]]:
     """Each line with the last one above it that has a time."""
     found, head = set(), ""
     for line in map(str.strip, text.splitlines()):
-        head = line if re.match(r"\D{0,3}(?:[\d/.-]+,? ?)?\d\d:\d\d", line) else head
+        head = (
+            line
+            if re.match(r"\D{0,3}(?:[\d/.-]+,? ?)?(?:[A-Z][a-z]{2} )?\d\d:\d\d", line)
+            else head
+        )
         if "…" not in line and " " in line:  # no numbers or names of subtitles
             found.add((head, line))
     return found
@@ -223,12 +229,12 @@ KINDS: dict[str, tuple[str, str, Rule]] = {  # where, what the text must have, t
         header,
     ),
     "chats": (
-        "S irclog2html*/testcases/*.log;S **/*.vtt;S **/*.srt;S whatstk*/chats/**/*.txt",
-        r"^\[?[\d/.-]*,? ?\d\d:\d\d",
+        "S irclog2html*/**/*.log;S **/*.vtt;S **/*.srt;S whatstk*/chats/**/*.txt",
+        r"^\[?[\d/.-]*,? ?(?:[A-Z][a-z]{2} )?\d\d:\d\d",
         spoken,
     ),
     "front matter": (
-        "P **/*.md;D **/*.md;U node_modules/npm/docs/**/*.md",
+        "P **/*.md;D **/*.md;U node_modules/npm/docs/**/*.md;S **/*.md",
         r"\A---\n[^-]*\n---\n",
         front,
     ),
@@ -244,7 +250,7 @@ def texts(where: str, needs: str) -> Iterator[tuple[str, str]]:
             if not file.is_file():
                 continue
             try:
-                text = file.read_text(encoding="utf-8")[: None if root != "V" else SIZES[1]]
+                text = file.read_text(encoding="utf-8")[: SIZES[1] if file.suffix in LONG else None]
             except (OSError, UnicodeDecodeError):
                 continue
             fits = SIZES[0] <= len(text) <= SIZES[1] and re.search(needs, text, re.MULTILINE)

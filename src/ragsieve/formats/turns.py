@@ -16,7 +16,10 @@ _HEADER = 600  # characters of a mail's header that is not cut
 _FEWEST = 3  # turns of a chat
 _CUES = 250  # characters of neighbouring subtitles that make one unit
 _TIME = r"\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:[.,]\d{1,3})?(?: ?[AaPp]\.?[Mm]\b\.?)?Z?"
-_DATE = r"(?:\d{4}-\d\d-\d\d|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|[A-Z][a-z]{2} \d{1,2}(?:, \d{4})?)"
+_DATE = (
+    r"(?:\d{4}-\d\d-\d\d|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|[A-Z][a-z]{2} \d{1,2}(?:, \d{4})?"
+    r"|\d{1,2} [A-Z][a-z]{2})"
+)
 _STAMP = rf"[\[(]?(?:{_DATE}[T,]? ?(?:at )?)?{_TIME}[\])]?"
 _NAME = (
     r"(?:@?[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&#-]{1,30}){0,3}(?: \([^()\n:\d]{1,30}\))?"
@@ -35,7 +38,9 @@ _HEADS = {  # how a turn begins, up to what is said
         re.MULTILINE,
     ),
     "nick": re.compile(
-        rf"^(?:{_STAMP}[ \t]*)?<(?P<name>[@+]?[\w.|^`\[\]{{}}-]{{1,30}})>[ \t]+",
+        rf"^(?:{_STAMP}[ \t]*)?"
+        rf"<(?P<name>[@+]?[\w.|^`\[\]{{}}-]{{1,30}})(?:![^\s>]{{1,80}})?>[ \t]+|"
+        rf"^{_STAMP}[ \t]+(?P<after>\*{{1,3}}|-->|<--|-!-)[ \t]+",  # who came and went
         re.MULTILINE,
     ),
     "dated": re.compile(

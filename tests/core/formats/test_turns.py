@@ -22,6 +22,7 @@ FORMS = {
     "Zoom": "00:0{n}:12 {name}\n{text}\n\n",
     "Teams": "{name} (0:0{n}): {text}\n",
     "IRC": "[10:0{n}] <{name}> {text}\n",
+    "IRC with addresses": "[0{n} May 10:0{n}] <{name}!n={name}@host.example.org> {text}\n",
     "Discord": "{name} — 0{n}/05/2024 10:0{n}\n{text}\n",
     "Otter": "{name}  0:0{n}\n{text}\n\n",
     "bold names": "**{name}:** {text}\n\n",
