@@ -20,6 +20,7 @@ from ragsieve import models, systems
 from ragsieve.budget import LIMITS
 from ragsieve.errors import InputError, nearest
 from ragsieve.models.adapt import as_embedder, as_llm
+from ragsieve.models.pruner import others
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Cuts, OnError, Source, System
 from ragsieve.registry import points
@@ -160,7 +161,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         parts: dict[str, Any] = {"system": identity(self.system), "llm": self.llm}
         parts |= {role: getattr(self, role) for role in roles}
         if "pruner" in roles:
-            parts["pruner"] = models.load(self.pruner).identity
+            parts["pruner"] = "+".join(p.identity for p in (models.load(self.pruner), *others()))
         parts |= {**self._set((*LIMITS, *LAYOUT)), "llm_options": public, "options": self.options}
         parts |= {"models": self.models, "on_error": self.on_error}
         if self.source:
@@ -255,8 +256,7 @@ def load(
         pruner = share(models.defer(pruner))
     elif pruner is not None and not hasattr(pruner, "prune"):
         raise InputError(f"a pruner must be a model's name, or have prune(), got {pruner!r:.80}")
-    roles = {"embedder": embedder, "pruner": pruner}
-    roles = {role: model for role, model in roles.items() if model is not None}
+    roles = {r: m for r, m in (("embedder", embedder), ("pruner", pruner)) if m is not None}
     for role in roles_of(name, options or {}):
         if role not in roles:
             roles[role] = share(models.defer(USUAL[role]))

@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.blocks import ROOT, Packages
 
+OTHERS = (str(ROOT / "research"), str(ROOT / "multilingual"))
 BIN = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 QUIET = {  # what frameworks would do on import
     "HAYSTACK_TELEMETRY_ENABLED": "False",
@@ -39,15 +40,18 @@ def unreached(error: str) -> bool:
 
 
 def wheels(folder: Path) -> Path:
-    """Build both wheels, and put pip's build of torch beside them, which uv may not see.
+    """Build the three wheels, and put pip's build of torch beside them, which uv may not see.
 
     The wheel of the core, which built once more has the same bytes.
     """
-    for built in (ROOT / "build" / "lib", ROOT / "research" / "build"):  # may hold deleted modules
+    for built in (
+        ROOT / "build" / "lib",
+        *(Path(one, "build") for one in OTHERS),
+    ):  # may hold deleted modules
         shutil.rmtree(built, ignore_errors=True)
     torch = f"torch=={version('torch').partition('+')[0]}"
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check")
-    run(*pip, "--no-deps", "--wheel-dir", folder, str(ROOT), str(ROOT / "research"), torch)
+    run(*pip, "--no-deps", "--wheel-dir", folder, str(ROOT), *OTHERS, torch)
     run(*pip, "--no-deps", "--wheel-dir", folder / "again", str(ROOT))
     wheel = next(folder.glob("ragsieve-*.whl"))
     if wheel.read_bytes() != (folder / "again" / wheel.name).read_bytes():
@@ -66,7 +70,8 @@ def install(folder: Path, wheel: Path, needs: Packages) -> None:
     run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder)
     place = ("--python", folder / "bin" / "python", "--find-links", wheel.parent)
     constraints = ("--constraint", ROOT / "constraints.txt")
-    fresh = ("--refresh-package", "ragsieve-research")  # the version is the same at each build
+    names = ("ragsieve-research", "ragsieve-multilingual")  # their versions are as at each build
+    fresh = (word for name in names for word in ("--refresh-package", name))
     run(uv, "pip", "install", "--quiet", *place, *constraints, *fresh, ours, *others)
 
 

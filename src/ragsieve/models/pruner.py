@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -26,7 +27,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import ArrayLike, NDArray
 
-from ragsieve.errors import InputError, ModelError, check_range
+from ragsieve.errors import InputError, MissingExtra, ModelError, check_range
 from ragsieve.many import cores
 from ragsieve.models import files
 from ragsieve.models.base import LEADS, Passage
@@ -36,7 +37,8 @@ from ragsieve.models.window_cache import NOTHING, Logits, Reading, WindowPruner,
 from ragsieve.models.windows import Layout, QuestionWindows, Window, WindowTokenizer
 from ragsieve.schema import Probability, read
 
-BUNDLED = ("pruner",)  # folders of ragsieve/weights
+BUNDLED = {"pruner": "ragsieve", "multilingual": "ragsieve_multilingual"}
+"""Names of pruners, and the packages with a folder of theirs in ``weights``."""
 CONFIG, TOKENIZER, NET, SETTINGS = "config.json", "tokenizer.json", "model.onnx", "pruner.json"
 FILES = (CONFIG, TOKENIZER, NET, SETTINGS)
 
@@ -65,6 +67,7 @@ class _Numbers(msgspec.Struct, frozen=True):
     thresholds: dict[str, Probability] = {}
     relative: Probability = 0.0
     curve: Curve = Curve()
+    languages: tuple[str, ...] = ("en",)
 
     def __post_init__(self) -> None:
         for promise in self.thresholds:
@@ -81,7 +84,8 @@ class Pruner(WindowPruner):
     pruning a passage of one window costs one pass. Nothing in the folder is run as code.
 
     Args:
-        model: ``"pruner"``, which comes with the package, a folder or a hub id.
+        model: ``"pruner"``, which comes with the package, ``"multilingual"`` of
+            ``ragsieve[multilingual]``, a folder or a hub id.
         threads: Windows that are read at a time, at least 1; None: one for each core that the
             process may use.
 
@@ -127,6 +131,11 @@ class Pruner(WindowPruner):
                 raise ModelError(f"{SETTINGS} must give the layout")
             read(_Numbers, values)
             return {"thresholds": {}, "relative": 0.0, "curve": {}, **values}
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes of `ragsieve.text.language` of what it reads; ``pruner.json`` says them."""
+        return tuple(self.settings.get("languages", ("en",)))
 
     @property
     def relative(self) -> float:
@@ -204,11 +213,18 @@ class Pruner(WindowPruner):
     @once
     def folder(self) -> Path:
         """Folder of its files."""
-        if self.model in BUNDLED:
-            return Path(str(resources.files("ragsieve") / "weights" / self.model))
+        if package := BUNDLED.get(self.model):
+            if not find_spec(package):
+                raise MissingExtra(package, extra=self.model)
+            return Path(str(resources.files(package) / "weights" / self.model))
         return files.fetched(self.model, FILES)
 
     def _read(self, name: str) -> bytes:
         with files.loading(self.model):
             folder: Path = self.folder
             return (folder / name).read_bytes()
+
+
+def others() -> list[Pruner]:
+    """The pruner of other languages, where its package is installed."""
+    return [Pruner("multilingual")] if find_spec(BUNDLED["multilingual"]) else []

@@ -1,31 +1,44 @@
-"""Two ways through a pipeline: for English, and for languages that the model cannot read."""
+"""Two ways through a pipeline: for languages that a model reads, and for the rest."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Self
 
 from ragsieve.models.asked import asked
-from ragsieve.pipeline import Cuts, Pipeline
+from ragsieve.pipeline import Cuts, OnError, Pipeline, Stage
 from ragsieve.text import language
-from ragsieve.trace import step, warn
+from ragsieve.trace import note, step, warn
 from ragsieve.types import Query, Segment, StageResult
 
 logger = logging.getLogger(__name__)
 
 
 class ByLanguage(Pipeline):
-    """Filter English documents by the first stage, those in other languages by the second.
+    """Filter documents in some languages by the first stage, those in others by the second.
 
     A question in another language takes all documents to the second stage; the trace and, once a
-    process, a warning say so. The order of segments stays.
+    process, a warning say where shared characters decide. The order of segments stays.
 
     Args:
-        stages: Two, for English and for the rest; both keep the order of what they keep.
+        stages: Two, for these languages and for the rest; both keep the order of what they keep.
+        languages: Codes of `ragsieve.text.language` that the first one reads.
         on_error: See `ragsieve.Pipeline`.
     """
+
+    languages: frozenset[str]
+
+    def __init__(
+        self, *stages: Stage, languages: Collection[str] = ("en",), on_error: OnError = "raise"
+    ) -> None:
+        super().__init__(*stages, on_error=on_error)
+        object.__setattr__(self, "languages", frozenset(languages))
+
+    def lenient(self) -> Self:
+        """See `ragsieve.Pipeline.lenient`."""
+        return self._of(*super().lenient().stages, on_error="keep")
 
     def at(self, cuts: Cuts) -> tuple[Self, Cuts]:
         """The same at other numbers, each stage at those that it has."""
@@ -33,37 +46,44 @@ class ByLanguage(Pipeline):
         rest = [
             None if None in left else left[0] for left in zip(*(c for _, c in changed), strict=True)
         ]
-        stages = (pipeline.stages[0] for pipeline, _ in changed)
-        return type(self)(*stages, on_error=self.on_error), Cuts(*rest)
+        return self._of(*(pipeline.stages[0] for pipeline, _ in changed)), Cuts(*rest)
+
+    def _of(self, *stages: Stage, on_error: OnError | None = None) -> Self:
+        on_error = on_error or self.on_error
+        return type(self)(*stages, languages=self.languages, on_error=on_error)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
-        english, other = (Pipeline(stage, on_error=self.on_error) for stage in self.stages)
+        first, other = (Pipeline(stage, on_error=self.on_error) for stage in self.stages)
         documents = {s.document.id: s.document for s in segments}
         question = language(asked(query.text))
+        asks, known = question in self.languages, self.languages
         foreign = {
             name: code
             for name, document in documents.items()
-            if (code := question if question != "en" else language(document.text)) != "en"
+            if (code := language(document.text) if asks else question) not in known
         }
         if not foreign:
-            return english(query, segments)
+            return first(query, segments)
         codes = ", ".join(sorted({*foreign.values()}))
         with step("ByLanguage", segments) as record:
-            warn(
-                f"question or documents are not English ({codes}): {len(foreign)} of "
-                f"{len(documents)} documents are filtered by shared characters, and more is kept"
-            )
+            said = f"not English ({codes}): {len(foreign)} of {len(documents)} documents are"
+            if isinstance(self.stages[1], ByLanguage):
+                note(f"question or documents are {said} read by another model")
+            else:
+                said = f"{said} filtered by shared characters"
+                warn(f"question or documents are {said}, and more is kept")
+                _warn_once()
             record.after = tuple(segments)
-        _warn_once()
         read = [s for s in segments if s.document.id not in foreign]
         rest = [s for s in segments if s.document.id in foreign]
-        kept = {s.key: s for s in (*english(query, read), *other(query, rest))}
+        kept = {s.key: s for s in (*first(query, read), *other(query, rest))}
         return StageResult(kept[s.key] for s in segments if s.key in kept)
 
     def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
         """By the stage that read their document."""
-        english = all(language(text) == "en" for text in (asked(query.text), _text(parts)))
-        return Pipeline(self.stages[not english], on_error=self.on_error).rated(query, parts)
+        texts = (asked(query.text), _text(parts))
+        known = all(language(text) in self.languages for text in texts)
+        return Pipeline(self.stages[not known], on_error=self.on_error).rated(query, parts)
 
 
 def _text(segments: Sequence[Segment]) -> str:
@@ -73,6 +93,6 @@ def _text(segments: Sequence[Segment]) -> str:
 @cache
 def _warn_once() -> None:
     logger.warning(
-        "the sentence pruner reads English: text in other languages is filtered by shared "
-        "characters, and more of it is kept"
+        "text in languages that no sentence pruner here reads is filtered by shared characters, "
+        "and more of it is kept: ragsieve[multilingual] brings one for fifteen more"
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, SentencePruner
+from ragsieve.models.pruner import others
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select.order import By
 from ragsieve.systems.base import system
@@ -33,7 +34,8 @@ def finefilter_one_pass(
 
     Lists and steps are kept or dropped whole; JSON, configuration, tables and code by records,
     entries, rows and statements, which are shown under their keys, heads and headers. Where
-    question or document is not English, shared character n-grams decide instead, and more is kept.
+    question or document is not English, the pruner of ``ragsieve[multilingual]`` decides where it
+    is installed and knows the language; else shared character n-grams, and more is kept.
     Of a log, lines that tell of an error stay with their neighbours; see `ragsieve.formats.logs`.
 
     Args:
@@ -63,25 +65,21 @@ def finefilter_one_pass(
     """
     once = [select.Copies()] if distinct else []
     least = 0.5 if min_score is None else min_score
-    if cut is None and min_score is None:
-        promised = select.Threshold.promised(pruner, keep_answer, min_keep)
-        cutting: Stage = replace(promised, errors=True)
-    else:
-        cutting = cut or select.Threshold(least, min_keep, errors=True)
+
+    def read_by(model: SentencePruner) -> Pipeline:
+        cutting: Stage = cut or select.Threshold(least, min_keep, errors=True)
+        if cut is None and min_score is None:
+            promised = select.Threshold.promised(model, keep_answer, min_keep)
+            cutting = replace(promised, errors=True)
+        answerable = select.Answerable(min_answerable, min_keep, errors=True)
+        return Pipeline(score.Pruner(model), *once, answerable, cutting)
+
+    shared = select.Threshold(least, min_keep, errors=True)
+    other = Pipeline(score.Ngrams(), *once, shared)
+    for model in others():
+        other = ByLanguage(read_by(model), other, languages=model.languages)
     return System(
-        Pipeline(
-            split.Blocks(),
-            ByLanguage(
-                Pipeline(
-                    score.Pruner(pruner),
-                    *once,
-                    select.Answerable(min_answerable, min_keep, errors=True),
-                    cutting,
-                ),
-                Pipeline(score.Ngrams(), *once, select.Threshold(least, min_keep, errors=True)),
-            ),
-            select.Order(order),
-        ),
+        Pipeline(split.Blocks(), ByLanguage(read_by(pruner), other), select.Order(order)),
         Reader(llm),
         max_tokens,
     )
