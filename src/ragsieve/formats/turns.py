@@ -65,9 +65,7 @@ _MAIL = re.compile(
 )
 _MAIN = re.compile(r"[>*_ \t]*(?:From|To|Subject|Date|Sent)\b[*_]*:")
 _TO = re.compile(r"[>*_ \t]*To\b")
-_STICKY = (
-    200  # characters of a field that is shown with what is kept of its mail, and of all but To
-)
+_STICKY = 200  # characters of a field that is shown with its mail, and of all but To
 _BLANK = re.compile(r"\n(?:[ \t]*\n)+")
 
 
