@@ -96,10 +96,13 @@ def _inside(text: str, end: int, cased: bool) -> bool:
     """Whether a sentence goes on behind an end."""
     if text[max(0, end - 2) : end + 1].isspace():
         return False  # blank lines end what stands before them
+    opens = _OPENS.match(text, end)
     before = text[max(0, end - SEEN) : end]
     stripped = before.rstrip()
+    if opens and stripped[-_SHORT:].count(" ") == 0 and len(stripped) >= _SHORT:
+        return False  # a long word ends it
     behind = before[len(stripped) :] + text[end : end + SEEN]
-    rules = _FIRM if _OPENS.match(text, end) else [*_FIRM, *_JOINS, *(_SMALL if cased else ())]
+    rules = _FIRM if opens else [*_FIRM, *_JOINS, *(_SMALL if cased else ())]
     return any(rest.match(behind) and join.search(stripped) for join, rest in rules)
 
 
