@@ -62,7 +62,23 @@ READ = [
     "new", "it", "ja", "no", "nb", "nn", "da", "ro", "ru", "th", "tr", "vi",
 ]  # fmt: skip
 """As a language is recognised: some are taken for their neighbours in a short question."""
-MEASURED = ("zh", "ja", "ar", "th", "es", "it", "no", "ru", "de", "hi")
+MEASURED = (
+    "zh",
+    "ja",
+    "ar",
+    "th",
+    "es",
+    "it",
+    "no",
+    "ru",
+    "de",
+    "hi",
+    "el",
+    "ro",
+    "tr",
+    "vi",
+    "he",
+)
 HELD_OUT = 20  # of 100 articles
 NONE = 0.08  # of the questions: their gold passage is left out
 LATIN = ("de", "es", "it", "no", "nb", "ro", "tr", "vi")
