@@ -41,8 +41,10 @@ JOINS = [  # what stands before an end that is none, and behind it
     (r"(?:^|\s)[\u0620-\u064a]\.", r"\s+[\u0620-\u064a]"),  # د. أحمد
     (r"[。！？][」』]", r"と"),  # 「行こう。」と彼は言った
 ]
+_VOWELS = "aeiouyáéíóúàèùäöüаеёиоуыэюяαεηιουω"
+_SHORTENED = rf"[^\s.!?]{{1,3}}|(?i:[^\W\d_{_VOWELS}]{{4,5}})"  # p. m. abre; tbsp. of
 SMALL = [  # the same where sentences begin with capitals
-    (r"(?:^|[\s.(])[^\s.!?]{1,5}\.", r"\s+[a-zß-ÿа-яё]"),  # 2 tbsp. of oil
+    (rf"(?:^|[\s.(])(?:{_SHORTENED})\.", r"\s+[a-zß-ÿа-яё]"),
     (r"\w!", r"\s+[a-zß-ÿа-яё]"),  # the band Wham! was big
 ]
 
@@ -52,7 +54,6 @@ def _compiled(rules: Sequence[tuple[str, str]]) -> list[tuple[re.Pattern[str], r
 
 
 _FIRM, _JOINS, _SMALL = map(_compiled, (FIRM, JOINS, SMALL))
-_VOWELS = "aeiouyáéíóúàèùäöüаеёиоуыэюяαεηιουω"
 _NO_SENTENCE = rf"(?i:\d{{1,3}}|\w|[^\W\d_{_VOWELS}]{{2,4}}|[^\x00-\u04ff\s]{{1,3}})\."
 _ALONE = re.compile(_NO_SENTENCE)  # 2. Dr. Vgl.
 _CASED = re.compile(r"\s{0,4}(?!I\b)[A-ZÀ-ÞА-ЯΑ-Ω]")
