@@ -1,1 +1,1 @@
-"""Weights of a sentence pruner for fifteen languages beside English, which `ragsieve` reads: no code."""
+"""Weights of a sentence pruner for fifteen languages, which `ragsieve` reads: no code."""
