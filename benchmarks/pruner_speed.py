@@ -49,7 +49,7 @@ def main() -> None:
     llm, embedder, pruner = models.load("fake:echo"), models.load("minilm"), Pruner()
     systems = {n: ragsieve.load(n, llm, embedder) for n in ("finefilter", *PEERS)}
     systems["finefilter, one thread"] = ragsieve.load("finefilter", llm, pruner=Pruner(threads=1))
-    encoder = models.load("minilm")._model[0].auto_model.to(torch.bfloat16)
+    encoder = models.load("minilm").net[0].auto_model.to(torch.bfloat16)
 
     @torch.no_grad()
     def in_torch(read: list[Window]) -> None:
