@@ -11,13 +11,13 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from ragsieve.documents import site
 from ragsieve.errors import check_range
-from ragsieve.formats import parts_of
+from ragsieve.formats import parts_of, told
 from ragsieve.parts import Span, parts
 from ragsieve.ranking import Rate, ranked_parts
 from ragsieve.trace import note, record_drop, warn
@@ -241,7 +241,7 @@ def fit_parts(
     while passed := budget.passed(kept, reader, most):
         some, limits = passed
         cut, stay = _fitted(some, limits, reader, query, rate)
-        if [s.key for s in stay] == [s.key for s in some]:  # a reader that counts otherwise now
+        if [*map(id, stay)] == [*map(id, some)]:  # a reader that counts otherwise now
             stay = stay[:-1]
         kept = _exchanged(kept, some, stay)
         finer = _exchanged(finer, some, cut)
@@ -291,6 +291,10 @@ def _fitted(
             kept |= {s.key: s for s in chosen}
             note(f"{segment.key} does not fit: {len(chosen)} of its {len(parts)} parts are kept")
             break
+    best = layout.ranked[0]
+    left = limits.room and best in finer and best.key not in kept
+    if left and query and (bare := _bare(segments, best.document)):
+        return _fitted(bare, limits, reader, query, rate)
     used = layout.size(kept.values())
     for segment in ranked:
         if limits.broken(_sum(used, layout.own[segment.key])) is None:  # else do not even try it
@@ -300,6 +304,15 @@ def _fitted(
                 used = trial
     _record(finer, kept, used, layout)
     return finer, [s for s in finer if s.key in kept]
+
+
+def _bare(segments: Sequence[Segment], document: Document) -> list[Segment]:
+    """Segments, those of a document without heads; none where its parts need them."""
+    if not (document.layout.heads and told(document.text)):
+        return []
+    warn(f"heads of document {document.id!r:.80} are left out: the best of it does not fit below")
+    bare = replace(document, layout=replace(document.layout, heads=False))
+    return [replace(s, document=bare) if s.document is document else s for s in segments]
 
 
 def _record(

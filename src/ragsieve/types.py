@@ -60,6 +60,8 @@ class Layout:
             ``" \\ { } < >`` or at the ends a space.
         json_as: What is kept of JSON: ``"closed"``, inside its keys with the brackets closed, or
             ``"paths"``, a line ``path: value`` for each value.
+        heads: Whether it stands below what leads to it: keys, headers, headings, a mail's fields. A
+            budget goes without them where nothing fits below them, and a warning says so.
 
     Raises:
         InputError: If one of them is something else.
@@ -67,6 +69,7 @@ class Layout:
 
     mark: str = "…"
     json_as: str = "closed"
+    heads: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.mark, str) or not _MARK.fullmatch(self.mark):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from random import Random
 
@@ -193,14 +194,44 @@ def test_where_the_best_is_left_out_a_warning_says_so(text: str, max_tokens: int
     assert "is left out" in record.warnings[0]
 
 
-def test_a_warning_names_the_header_that_a_part_of_a_mail_needs() -> None:
-    """Its own length and that with the header, which is without To where it is long."""
-    mail = f"From: Ann\nTo: {LONG} {LONG}\nSubject: Fee\nDate: Monday\n\nIt is 9 euros.\n\nBye."
-    best = Segment(Document("a", mail), mail.index("It is"), mail.index("\n\nBye")).scored("s", 1)
+def test_a_warning_names_the_heads_that_the_best_needs() -> None:
+    """Its own length and that with them: an entry says nothing without its section."""
+    text = "[a section of many words]\nport = 1\n\n[cache]\nport = 2\nttl = 3"
+    best = Segment(Document("a", text), text.index("port"), text.index("\n\n")).scored("s", 1)
     with step("s", [best]) as record:
-        assert not fit_parts([best], ContextBudget(max_tokens=9), READER, Query("Fee?"))[1]
+        assert not fit_parts([best], ContextBudget(max_tokens=4), READER, Query("Port?"))[1]
 
-    assert "of 4 tokens, 11 with title and heads, is left out" in record.warnings[0]
+    assert re.search(r"of 3 tokens, \d+ with title and heads, is left out", record.warnings[0])
+
+
+TRACED = f"""2024-05-01 ERROR job 7 failed: {LONG}
+Traceback (most recent call last):
+  File "jobs.py", line 88, in run
+    self.commit()
+app.DeadlockError: tx 99120"""
+MAIL = f"From: Ann\nTo: {LONG} {LONG}\nSubject: Fee\nDate: Monday\n\nIt is 9 euros.\n\nBye."
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "shown"),
+    [
+        (MAIL, "It is", "It is 9 euros."),
+        (TRACED, "2024", "app.DeadlockError: tx 99120"),
+    ],
+)
+def test_what_tells_by_itself_goes_without_heads_that_do_not_fit(
+    text: str, first: str, shown: str
+) -> None:
+    """A mail's header or the entry above a traceback loses nobody the answer; a warning says so."""
+    start = text.index(first)
+    best = Segment(Document("a", text), start, text.index(shown) + len(shown)).scored("s", 1)
+    with step("s", [best]) as record:
+        _, some = fit_parts([best], ContextBudget(max_tokens=5), READER, Query(f"What {shown}?"))
+
+    assert READER.context(some).endswith(shown)
+    assert ["heads of document 'a' are left out: the best of it does not fit below"] == (
+        record.warnings
+    )
 
 
 def test_a_stage_cuts_nothing() -> None:

@@ -75,6 +75,17 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
     return [(start, start + len(head))] if head else [], parts, node.kind
 
 
+def told(text: str) -> bool:
+    """Whether parts of a text say what they say without their heads: no record, row or entry."""
+    roots = outline(text, small=True)
+    return bool(roots) and all(map(_told, roots))
+
+
+def _told(node: Node) -> bool:
+    marked = node.kind in ("lines", "tags", "items", "inline") and (node.each or node.sticky)
+    return not node.children or (marked and all(map(_told, node.children)))
+
+
 def _read(text: str) -> Outline:
     faults: list[str] = []
     marked = [*markup.regions(text, faults)]
@@ -139,7 +150,7 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL) -> str:
     """
     if layout.json_as == "closed" and [*spans] == [(0, len(text))]:
         return text
-    roots = outline(text, small=True)
+    roots = outline(text, small=True) if layout.heads else ()
     kept = Kept(text, spans, layout) if roots else None
     read: set[int] = set()
     out, last = "", -1

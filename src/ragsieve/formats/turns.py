@@ -73,7 +73,8 @@ def regions(text: str, roots: Sequence[Node]) -> Iterator[Node]:
     """The mails and chats of a text, with the other regions that lie in them."""
     mails = [*_mails(text, roots)]
     yield from mails
-    if not mails:
+    covered = roots and roots[0].end - roots[0].start == len(text.strip())  # manifests, a program
+    if not (mails or covered):
         yield from _chats(text, roots)
 
 

@@ -106,6 +106,17 @@ RECORDS = [
 ]
 
 
+def test_manifests_in_a_row_are_no_chat() -> None:
+    """Their keys come again, as speakers do; each entry stands below those that hold it."""
+    one = "apiVersion: v1\nkind: {}\nspec:\n  ports:\n    - port: {}\n      name: {}-port\n"
+    text = "---\n".join(one.format(name, n, name) for n, name in enumerate(("Pod", "Service")))
+    start = text.index("port: 1")
+    shown = joined(text, [(start, start + len("port: 1"))])
+
+    assert "spec:\n  ports:\n    - port: 1\n" in shown
+    assert "Pod" not in shown
+
+
 @pytest.mark.parametrize("text", RECORDS)
 def test_records_and_notes_are_no_chat(text: str) -> None:
     """Names that come once each, or name what follows, are no speakers."""
