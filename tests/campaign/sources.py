@@ -76,10 +76,10 @@ def draw(rng: random.Random) -> dict[str, Any]:
 
 def check(value: dict[str, Any], folder: Path) -> int:
     """Each source fails by a line or finds evidence; a system that asks both always answers."""
-    from ragsieve.read.web import Pages
     from ragsieve_research.retrieve.apis.entities import Rules
     from ragsieve_research.retrieve.apis.openapi import described
     from ragsieve_research.retrieve.fetch import Http
+    from ragsieve_research.retrieve.pages import Pages
     from ragsieve_research.retrieve.records import Records
     from tests.research.retrieve.apis.test_openapi import DOCUMENT
     from tests.research.retrieve.test_fetch import serving

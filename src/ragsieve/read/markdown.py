@@ -9,12 +9,11 @@ This file runs as that process, so it imports little.
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any
 
-from ragsieve.errors import InputError, needs_extra
-from ragsieve.read.apart import ask, serve
+from ragsieve.errors import needs_extra
+from ragsieve.read.apart import serve
 
 with needs_extra("html"):
     from html_to_markdown import (
@@ -51,28 +50,6 @@ class _MarkLinks:
 
     def visit_link(self, context: object, href: str, text: str, title: str) -> dict[str, str]:
         return {"type": "custom", "output": f"\x02{text}\x03"}
-
-
-def to_markdown(html: str, *, name: str = "page", timeout_s: float = 10.0) -> tuple[str, str]:
-    """Title and Markdown of an HTML page, menus, forms and scripts left out.
-
-    Tables, lists and headings stay; of links, their text. Nothing is run or fetched.
-
-    Args:
-        html: The page, without control characters or lone surrogates; see `ragsieve.text.safe`.
-        name: What an error calls it.
-        timeout_s: Seconds until it is given up, finite and over 0.
-
-    Raises:
-        InputError: If the page cannot be read in that time and 4 GiB, or nests so deep that text
-            of it would be lost.
-        SourceError: If no process can be started.
-    """
-    if not 0 < timeout_s < math.inf:
-        raise InputError(f"timeout_s must be finite and over 0, got {timeout_s!r}")
-    named = f"{name} must be an HTML page that can be read whole"
-    title, text = ask(__file__, html, named, timeout_s)
-    return title, text
 
 
 def convert_page(html: str) -> tuple[str, str]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ragsieve.documents import as_documents
 from ragsieve.pipeline import Source
-from ragsieve.read.web import Pages
 from ragsieve.types import Document, Example, Query, Segment
+from ragsieve_research.retrieve.pages import Pages
 
 
 @dataclass(frozen=True)

@@ -114,10 +114,10 @@ class PagesTable(_Table, tag="pages", kw_only=True, frozen=True):
 
     def search(self, where: _Where) -> Source:
         """The pages, read now."""
-        from ragsieve.read import web
+        from ragsieve_research.retrieve.pages import Pages
 
         pages = [page for name in self._names(where.folder) for page in _read(where.folder, name)]
-        source = web.Pages(pages, off_topic=self.off_topic)  # type: ignore[arg-type]
+        source = Pages(pages, off_topic=self.off_topic)  # type: ignore[arg-type]
         source.read()
         return source
 
