@@ -59,6 +59,7 @@ BACKENDS: Registry[Backend] = Registry("model", GROUP, Backend, names=r"[A-Za-z_
 
 for _prefix, _where, _kind in (
     ("openai", "openai:OpenAI", "LLM"),
+    ("ollama", "ollama:Ollama", "LLM"),
     ("openai_embeddings", "embeddings:OpenAIEmbeddings", "embedder"),
     ("deferred", "deferred:unnamed", "LLM"),
     ("cohere", "rerank:Cohere", "cross-encoder"),

@@ -105,6 +105,9 @@ def used(data: Mapping[str, Any]) -> tuple[int, int] | None:
     return (counts[0], counts[1]) if [int, int] == [*map(type, counts)] else None
 
 
+_OLLAMA = 4096  # tokens that Ollama gives a model by default; it cuts longer prompts without a word
+
+
 class Limits(NamedTuple):
     """Limits that a server tells: requests at once, tokens of prompt and reply; None: untold."""
 
@@ -113,16 +116,32 @@ class Limits(NamedTuple):
 
 
 def limits(replies: Sequence[object], model: str) -> Limits:
-    """Limits by llama.cpp's ``/props`` and a list of models, either of which may be None."""
-    props, listed = ([*replies, None, None][n] for n in (0, 1))
-    told: dict[str, Any] = props if isinstance(props, dict) else {}
+    """Limits by what servers reply.
+
+    Args:
+        replies: llama.cpp's ``/props``, a list of models, Ollama's ``/api/ps`` and ``/api/show``;
+            any may be missing or None.
+        model: Its name on the server.
+    """
+    told, listed, running, shown = (
+        one if isinstance(one, dict) else {} for one in [*replies, None, None, None, None][:4]
+    )
     settings = told.get("default_generation_settings")
     context = _count(settings.get("n_ctx")) if isinstance(settings, dict) else None
-    rows = listed.get("data") if isinstance(listed, dict) else None
-    rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    rows = _rows(listed.get("data"))
     for row in [row for row in rows if row.get("id") == model] or rows[: len(rows) == 1]:
         context = context or _count(row.get("max_model_len")) or _count(row.get("context_length"))
+    for row in _rows(running.get("models")):
+        if row.get("name") in (model, f"{model}:latest"):
+            context = context or _count(row.get("context_length"))
+    if shown:
+        size = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters")), re.MULTILINE)
+        context = context or (int(size[1]) if size else _OLLAMA)
     return Limits(_count(told.get("total_slots")), context)
+
+
+def _rows(value: object) -> list[dict[str, Any]]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def _count(value: object) -> int | None:

@@ -122,7 +122,8 @@ class Server(Reopened):
     def limits(self) -> protocol.Limits:
         """The slots and the context that the server tells, asked once; a server that is away none.
 
-        llama.cpp tells both at ``/props``, vLLM and others the context in their list of models.
+        llama.cpp tells both at ``/props``, vLLM and others the context in their list of models,
+        Ollama that of a model at ``/api/ps`` where it runs, else at ``/api/show``.
         """
         return self._asked()[0]
 
@@ -138,10 +139,16 @@ class Server(Reopened):
         if "api.openai.com" in self.base_url:
             return told
         client = self._client.with_options(max_retries=0)
-        replies: list[object] = []
+        root, replies = self.base_url.removesuffix("/v1"), list[object]()
+        urls = (f"{root}/props", f"{self.base_url}/models", f"{root}/api/ps", f"{root}/api/show")
         with until(time.monotonic() + min(_PROBE_S, self.timeout_s, self.total_s)):
-            for path in (f"{self.base_url.removesuffix('/v1')}/props", "models"):
-                running = start(partial(client.get, path, cast_to=object))
+            for url in urls:
+                ask = partial(client.get, url, cast_to=object)
+                if url == urls[-1]:
+                    if not replies[-1]:  # it is not Ollama
+                        break
+                    ask = partial(client.post, url, cast_to=object, body={"model": self.model})
+                running = start(ask)
                 try:
                     replies.append(running.result(seconds_left()))
                 except TimeoutError:

@@ -65,7 +65,7 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
         models.load(name)
 
     assert str(caught.value).startswith(
-        "a model must be one of openai:MODEL, openai_embeddings:MODEL, cohere:MODEL, rerank:MODEL, "
+        "a model must be one of openai:MODEL, ollama:MODEL, openai_embeddings:MODEL, cohere:MODEL, "
     )
     assert f"got {name!r}" in str(caught.value)
 

@@ -165,6 +165,9 @@ def test_late_replies_alone_are_asked_for_again(serve: Serve) -> None:
         ({"/v1/models": {"data": [{"id": "m", "max_model_len": 1024}]}}, 1024),
         ({"/v1/models": {"data": [{"id": "n", "max_model_len": 1024}, {"id": "o"}]}}, 8192),
         ({"/props": [], "/v1/models": {"data": "x"}}, 8192),
+        ({"/api/ps": {"models": [{"name": "m:latest", "context_length": 2048}]}}, 2048),
+        ({"/api/ps": {"models": [{"name": "n", "context_length": 2048}]}, "show": "stop x"}, 4096),
+        ({"/api/ps": {"models": []}, "show": "stop x\nnum_ctx    32768"}, 32768),
         ({"/props": {"default_generation_settings": {"n_ctx": "many"}}}, 8192),
     ],
 )
@@ -172,7 +175,8 @@ def test_the_context_is_that_which_the_server_tells(
     serve: Serve, told: dict[str, Any], expected: int
 ) -> None:
     """Where no option says it; asked when it is first needed, not to print or pickle a model."""
-    server = serve(always(200, reply("ok")))
+    shown = {"parameters": told.pop("show", "")}  # of Ollama, which is asked for it by POST
+    server = serve(lambda *_: (200, shown, {"content-type": "application/json"}))
     server.told = told
     llm = model(server)
     copy = pickle.loads(pickle.dumps(llm))
