@@ -40,6 +40,7 @@ from ragsieve_research.select.distinct import Distinct
 from ragsieve_research.select.extract import Extract
 from ragsieve_research.select.truncate import Truncate
 from ragsieve_research.split.semantic import Semantic
+from ragsieve_research.split.windows import Windows
 from ragsieve_research.systems.winnowrag import Winnow
 from tests.rules import check_rule, refusal
 
@@ -91,7 +92,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "split.Blocks": split.Blocks,
     "split.Semantic": lambda: Semantic(HashingEmbedder(), min_similarity=0.3),
     "split.Sentences": split.Sentences,
-    "split.Windows": lambda: split.Windows(ScriptedLLM(["unused"]), max_tokens=3),
+    "split.Windows": lambda: Windows(ScriptedLLM(["unused"]), max_tokens=3),
     "score.BM25": score.BM25,
     "score.CXMI": lambda: CXMI(ScriptedLLM(["unused"]), ANSWERS),
     "score.Calibrated": lambda: Calibrated(Logistic(2.0, -1.0), of="given"),
@@ -129,9 +130,7 @@ MORE: dict[str, Callable[[], Any]] = {  # other options that take another way th
     "split.Semantic with short chunks": lambda: Semantic(
         HashingEmbedder(), min_similarity=-1, max_chars=12
     ),
-    "split.Windows with overlap": lambda: split.Windows(
-        ScriptedLLM(["unused"]), max_tokens=4, overlap=2
-    ),
+    "split.Windows with overlap": lambda: Windows(ScriptedLLM(["unused"]), max_tokens=4, overlap=2),
     "score.Calibrated by logistic": lambda: Calibrated(Logistic(3.0, -1.0), of="given"),
     "score.Listwise by first identifiers": lambda: Listwise(
         Permuting(ScriptedLLM([], choices=fewer), "first")

@@ -16,6 +16,7 @@ from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve_research.score.listwise import Listwise, Permuting
 from ragsieve_research.select.distinct import Distinct
 from ragsieve_research.split.semantic import Semantic
+from ragsieve_research.split.windows import Windows
 from ragsieve_research.systems.written import Write
 
 LLM = ScriptedLLM([])
@@ -31,7 +32,7 @@ BROKEN: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
         for stage in (split.Blocks, split.Sentences, partial(Semantic, HashingEmbedder()))
     ),
     *(
-        (partial(split.Windows, LLM), {"overlap": n}, rf"in \[0, max_tokens=200\), got {n}")
+        (partial(Windows, LLM), {"overlap": n}, rf"in \[0, max_tokens=200\), got {n}")
         for n in (-1, 200)
     ),
 ]

@@ -99,19 +99,9 @@ def unwrap(model: Any) -> Any:
     return model
 
 
-def is_small(llm: Any) -> bool:
-    """Whether an LLM is a local one with so few weights that it does not reason."""
-    return bool(getattr(unwrap(llm), "is_small", False))
-
-
 def is_concurrent(model: Any) -> bool:
     """Whether calls of several threads share the processors by themselves, and need no batches."""
     return bool(getattr(unwrap(model), "is_concurrent", False))
-
-
-def counts_by_request(counter: Any) -> bool:
-    """Whether counting the tokens of a text is a request to a server."""
-    return bool(getattr(unwrap(counter), "counts_by_request", False))
 
 
 def check_columns(columns: Columns) -> None:

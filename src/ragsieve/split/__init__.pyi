@@ -1,3 +1,2 @@
 from .blocks import Blocks as Blocks
 from .sentences import Sentences as Sentences
-from .windows import Windows as Windows

@@ -11,7 +11,7 @@ from typing import Any
 from ragsieve.answer import Demonstration, Reader
 from ragsieve.errors import BadReply, ModelError, check_range
 from ragsieve.models.base import LLM, Embedder, complete_parsed
-from ragsieve.models.wrap import is_small
+from ragsieve.models.wrap import unwrap
 from ragsieve.trace import note
 from ragsieve.types import Answer, Query, Segment, rounded
 from ragsieve_research.answer.demonstrations import reasoning_examples
@@ -148,7 +148,9 @@ class Reasoning:
 
     @property
     def _reasons(self) -> bool:
-        return not is_small(self.llm) if self.cot is None else self.cot
+        if self.cot is not None:
+            return self.cot
+        return not getattr(unwrap(self.llm), "is_small", False)  # a local LLM of few weights
 
     def _plain(self) -> Reader:
         template = "reasoning" if self._reasons else "reasoning_short"

@@ -24,6 +24,7 @@ from ragsieve_research.answer.agent import Agent
 from ragsieve_research.answer.critic import Critic, Judge
 from ragsieve_research.answer.reasoning import Reasoning
 from ragsieve_research.select.extract import Extract
+from ragsieve_research.split.windows import Windows
 from ragsieve_research.systems.chunkrag import Parts, composed, dense, sparse
 from ragsieve_research.systems.cluster import Merged
 from ragsieve_research.systems.debate import Debate, Member
@@ -117,7 +118,7 @@ def chunkrag_ablated(
     embedder = Cached(embedder)
     parts = Parts.of(llm, embedder, critic)
     if chunks == "fixed":
-        parts = replace(parts, chunks=split.Windows(llm, max_tokens=FIXED))
+        parts = replace(parts, chunks=Windows(llm, max_tokens=FIXED))
     if retrieval != "hybrid":
         parts = replace(parts, ranked=dense(embedder) if retrieval == "dense" else sparse())
     if without == "rewriting":
@@ -168,7 +169,7 @@ def pruningrag_ablated(
     """
     embedder = Cached(embedder)
     reader = Reasoning(llm, embedder, examples=examples, same_domain=same_domain, cot=cot)
-    windows = split.Windows(llm, max_tokens=window, overlap=overlap)
+    windows = Windows(llm, max_tokens=window, overlap=overlap)
     if memory_first and source is not None:
         source = MemoryFirst(reader, as_source(source))
     return System(pruning(embedder, windows), reader, max_tokens, source)

@@ -15,10 +15,10 @@ from ragsieve.errors import InputError, check_choice, check_range
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
 from ragsieve.schema import Schema
-from ragsieve.split.windows import Windows
 from ragsieve_research.retrieve.corpus import By, Corpus, Search
 from ragsieve_research.retrieve.index.store import FILE, LOCK, meta
 from ragsieve_research.split.semantic import Semantic
+from ragsieve_research.split.windows import Windows
 
 Chunks = Literal["semantic", "windows", "whole"]
 

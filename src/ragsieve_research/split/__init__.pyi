@@ -1,1 +1,2 @@
 from .semantic import Semantic as Semantic
+from .windows import Windows as Windows

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from ragsieve import score, select, split
+from ragsieve import score, select
 from ragsieve.answer import Reader
 from ragsieve.documents import unused_id
 from ragsieve.errors import check_range, one_line
@@ -18,6 +18,7 @@ from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
 from ragsieve.text import safe
 from ragsieve.trace import log_event, step
 from ragsieve.types import Document, Query, Segment, StageResult
+from ragsieve_research.split.windows import Windows
 from ragsieve_research.systems.pruningrag import Within
 
 CHUNK = 200  # tokens of a chunk of documents in hand: PruningRAG, table 6
@@ -184,7 +185,7 @@ def iterating(
 
     Records of an API are one chunk each: half a record names nothing.
     """
-    chunks = Within(split.Windows(llm, max_tokens=CHUNK))
+    chunks = Within(Windows(llm, max_tokens=CHUNK))
     search = None if source is None else as_source(source)
     return System(
         Pipeline(chunks, Iterate(strategy, Cached(embedder), chunks, search, prune, k)),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ragsieve import score, select, split
+from ragsieve import score, select
 from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
@@ -17,6 +17,7 @@ from ragsieve.types import Query, Segment, StageResult
 from ragsieve_research.answer.reasoning import Reasoning
 from ragsieve_research.retrieve.route import RECORD
 from ragsieve_research.score.combine import Hybrid
+from ragsieve_research.split.windows import Windows
 
 Pages = Literal["few", "many", "hybrid", "sparse"]
 
@@ -53,7 +54,7 @@ class _Each:
             groups.setdefault(key, []).append(segment)
         kept: list[Segment] = []
         for (_, is_record), group in groups.items():
-            runs = not is_record or not isinstance(self.stage, split.Windows)
+            runs = not is_record or not isinstance(self.stage, Windows)
             kept += self.stage(query, group) if runs else group
         return kept
 
@@ -110,7 +111,7 @@ def pruningrag(
     """
     embedder = Cached(embedder)
     reader = Reasoning(llm, None if domain else embedder, domain=domain, examples=examples, cot=cot)
-    windows = split.Windows(llm, max_tokens=window)
+    windows = Windows(llm, max_tokens=window)
     return System(pruning(embedder, windows, pages, k), reader, max_tokens, source)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ragsieve import models, score, select, split
+from ragsieve import models, score, select
 from ragsieve.answer import Reader
 from ragsieve.models.base import Embedder
 from ragsieve.models.wrap import unwrap
@@ -26,6 +26,7 @@ from ragsieve_research.datasets import parts
 from ragsieve_research.retrieve.indexes import WordCount
 from ragsieve_research.retrieve.route import LightRouter, LLMRouter, Named
 from ragsieve_research.retrieve.sources import read_sources, sources_content
+from ragsieve_research.split.windows import Windows
 from ragsieve_research.systems.pruningrag import Within
 from ragsieve_research.train.plans import RouterPlan
 from ragsieve_research.train.router import (
@@ -50,9 +51,7 @@ def pruned(embedder: Embedder) -> Stage:
 
     Source: PruningRAG (arXiv 2409.13694), section 4.2.2.
     """
-    return Within(
-        split.Windows(WordCount(), max_tokens=200), score.Cosine(embedder), select.TopK(3)
-    )
+    return Within(Windows(WordCount(), max_tokens=200), score.Cosine(embedder), select.TopK(3))
 
 
 def train_router(

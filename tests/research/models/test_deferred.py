@@ -21,10 +21,11 @@ from ragsieve.models.cache import Cached
 from ragsieve.models.deferred import Deferred, DeferredLLM, identity_of, opened
 from ragsieve.models.pruner import Pruner
 from ragsieve.models.sharing import sharing
-from ragsieve.models.wrap import counts_by_request, is_concurrent
+from ragsieve.models.wrap import is_concurrent
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
+from ragsieve_research.split.windows import counts_by_request
 from tests import tiny
 
 PROMPT = (Message("user", "Who sang it?"),)

@@ -25,8 +25,8 @@ from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import LLM, Message, Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.openai import OpenAI
-from ragsieve.models.wrap import counts_by_request
 from ragsieve.trace import Usage, step
+from ragsieve_research.split.windows import counts_by_request
 
 KEY = "sk-very-secret"
 Script = Callable[[str, dict[str, Any], int], tuple[int, Any]]

@@ -7,10 +7,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Protocol
+from typing import Any, Protocol
 
 from ragsieve.errors import InputError, check_range
-from ragsieve.models.wrap import counts_by_request
+from ragsieve.models.wrap import unwrap
 from ragsieve.types import Query, Segment
 
 PIECE = 8  # characters of a piece, where what has no white space is cut
@@ -138,6 +138,11 @@ class Windows:
         different = list(dict.fromkeys(texts))
         tokens = self.counter.count(different) if different else []
         return dict(zip(different, tokens, strict=True))
+
+
+def counts_by_request(counter: Any) -> bool:
+    """Whether counting the tokens of a text is a request to a server."""
+    return bool(getattr(unwrap(counter), "counts_by_request", False))
 
 
 def _packed(sizes: Sequence[float], limit: float, overlap: int) -> Iterator[Span]:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.split.windows import Windows
 from ragsieve.types import Document, Query, Segment
+from ragsieve_research.split.windows import Windows
 
 QUERY = Query("Who sang it?")
 
