@@ -16,10 +16,10 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from ragsieve.documents import site
-from ragsieve.errors import check_range
 from ragsieve.formats import parts_of, told
 from ragsieve.parts import Span, parts
 from ragsieve.ranking import Rate, ranked_parts
+from ragsieve.schema import Amount, Options, Probability
 from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Answer, Document, Query, Segment, rounded
 
@@ -57,7 +57,7 @@ def rank_key(segment: Segment) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ContextBudget:
+class ContextBudget(Options):
     """Limits of a context, all of which hold; None is no limit.
 
     Args:
@@ -73,14 +73,11 @@ class ContextBudget:
         InputError: If a limit breaks its rule.
     """
 
-    max_tokens: int | None = None
-    max_chars: int | None = None
-    max_tokens_per_document: int | None = None
-    max_chars_per_document: int | None = None
-    max_share: float | None = None
-
-    def __post_init__(self) -> None:
-        check_range(self, **dict.fromkeys(LIMITS[:-1], (0, None)), max_share=(0, 1))
+    max_tokens: Amount | None = None
+    max_chars: Amount | None = None
+    max_tokens_per_document: Amount | None = None
+    max_chars_per_document: Amount | None = None
+    max_share: Probability | None = None
 
     def __repr__(self) -> str:
         known = {name: getattr(self, name) for name in LIMITS}

@@ -1,28 +1,37 @@
-"""Declared schemas (msgspec) of untrusted JSON and TOML, and one-line errors for breaches.
+"""Rules of values, declared by types: of options, and of untrusted JSON and TOML (msgspec).
 
 A schema is a `Schema`, or any type that msgspec converts to. A rule that a pattern cannot say in
 words says it beside the pattern: ``Meta(pattern=..., extra={"rule": "a plain name"})``.
+
+An option's rule is stated once, by the type of its field. Constructors (`check_options`), files
+(`read`), the command line (`ragsieve.cli.signature`) and requests (`ragsieve.server.shapes`) read
+it there.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 import types
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct, inspect
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_choice, check_positive, check_range
 
-MOST = 2**31 - 1
-Count = Annotated[int, Meta(ge=1, le=MOST)]
-Amount = Annotated[int, Meta(ge=0, le=MOST)]
+Count = Annotated[int, Meta(ge=1, lt=2**31)]  # lt: of files and requests, which may say anything
+Amount = Annotated[int, Meta(ge=0, lt=2**31)]
 Probability = Annotated[float, Meta(ge=0, le=1, extra={"rule": "in [0, 1]"})]
+Share = Annotated[float, Meta(gt=0, le=1)]
+Distance = Annotated[float, Meta(ge=0, le=2)]
+Weight = Annotated[float, Meta(ge=0)]
+Positive = Annotated[float, Meta(gt=0)]
 
 _WORDS = {
     "int": "a whole number",
@@ -44,6 +53,8 @@ LARGE = 1e300
 """Numbers in a file are smaller: an integer of JSON can be larger than any float."""
 
 T = TypeVar("T")
+
+_hints = cache(get_type_hints)
 
 
 class Schema(Struct, frozen=True, forbid_unknown_fields=True):
@@ -188,3 +199,44 @@ def fits(value: object, hint: Any) -> bool:
     if hint is float:
         return isinstance(value, int | float) and type(value) is not bool and abs(value) < LARGE
     return type(value) is hint
+
+
+class Options:
+    """Base of dataclasses whose fields say their rules; a breach raises `InputError`."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+def check_options(owner: object) -> None:
+    """Check fields by the rules of their types, and those of a ``Literal`` by its values.
+
+    Raises:
+        InputError: If a value breaks its field's rule.
+    """
+    for name, hint in hints_of(type(owner)).items():
+        value, kinds = getattr(owner, name), [hint, *get_args(hint)]
+        if value is None and types.NoneType in kinds:
+            continue
+        for choices in (kind for kind in kinds if get_origin(kind) is Literal):
+            check_choice(choices, **{name: value})
+        kind, rule = rule_of(hint)
+        if rule.gt is not None:
+            check_positive(owner, **{name: math.inf if rule.le is None else rule.le})
+        elif rule.ge is not None:
+            most = math.inf if rule.le is None and kind is float else rule.le
+            check_range(owner, **{name: (rule.ge, most)})
+
+
+def hints_of(kind: Any) -> Mapping[str, Any]:
+    """The types of a class's fields, with their rules."""
+    return _hints(kind, include_extras=True)
+
+
+def rule_of(hint: Any) -> tuple[Any, Meta]:
+    """The type and the rule that an annotation states, also beside None; an empty rule for none."""
+    for kind in (hint, *get_args(hint)):
+        for one in getattr(kind, "__metadata__", ()):
+            if isinstance(one, Meta):
+                return get_args(kind)[0], one
+    return hint, Meta()

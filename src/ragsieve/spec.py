@@ -27,7 +27,7 @@ from ragsieve.registry import points
 from ragsieve.schema import Amount, Probability, Schema, fits
 from ragsieve.sources import Models, named_source
 from ragsieve.systems.base import PARTS, ROLES, SYSTEMS, SystemEntry
-from ragsieve.types import LAYOUT, Layout
+from ragsieve.types import LAYOUT, JsonAs, Layout
 
 PRUNE = "prune"
 """An option of systems that search: another system by its name, which filters what is found."""
@@ -82,14 +82,14 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     pruner: str = "pruner"
     keep_answer: float | None = None
     min_score: float | None = None
-    min_answerable: float | None = None
+    min_answerable: Probability | None = None
     max_tokens: Amount | None = None
     max_chars: Amount | None = None
     max_tokens_per_document: Amount | None = None
     max_chars_per_document: Amount | None = None
     max_share: Probability | None = None
     mark: str | None = None
-    json_as: Literal["closed", "paths"] | None = None
+    json_as: JsonAs | None = None
     on_error: OnError = "raise"
 
     def replaced(self, **changes: Any) -> SystemSpec:

@@ -6,9 +6,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_choice
+
+JsonAs = Literal["closed", "paths"]
 
 
 def _require_text(name: str, value: object) -> None:
@@ -68,15 +70,14 @@ class Layout:
     """
 
     mark: str = "…"
-    json_as: str = "closed"
+    json_as: JsonAs = "closed"
     heads: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.mark, str) or not _MARK.fullmatch(self.mark):
             rule = 'must be 1 to 20 characters of one line, none of them " \\ { } < >'
             raise InputError(f"mark {rule}, got {self.mark!r:.80}")
-        if self.json_as not in ("closed", "paths"):
-            raise InputError(f"json_as must be 'closed' or 'paths', got {self.json_as!r:.80}")
+        check_choice(JsonAs, json_as=self.json_as)
 
     def of(self, mark: str) -> str:
         """A format's mark with this one's."""

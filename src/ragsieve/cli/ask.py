@@ -22,7 +22,6 @@ from ragsieve.cli.base import (
     INFO,
     WORKERS,
     Cache,
-    Count,
     Workers,
     info,
     print_left_out,
@@ -38,6 +37,7 @@ from ragsieve.files import writing
 from ragsieve.pipeline import System
 from ragsieve.read.files import read_documents
 from ragsieve.result import Result
+from ragsieve.schema import Count
 from ragsieve.spec import CUTS, SystemSpec
 from ragsieve.text import counted, json_text
 from ragsieve.types import LAYOUT, Example, Query
@@ -65,7 +65,7 @@ class AskOptions:
     query: Annotated[str | None, {"flags": ["-q", "--query"], "metavar": "TEXT"}] = None
     input: Annotated[Path | str | None, Place(exists=True, allow_dash=True, path_type=Path)] = None
     output: Annotated[Path | str | None, Place(path_type=Path)] = None
-    limit: Count = None
+    limit: Count | None = None
     workers: Workers = WORKERS
     cache: Cache = None
     as_json: Annotated[bool, {"flags": ["--json"]}] = False

@@ -19,6 +19,7 @@ from rich.text import Text
 from ragsieve.batch import Done
 from ragsieve.errors import InputError, RagsieveError
 from ragsieve.many import cores
+from ragsieve.schema import Count
 from ragsieve.text import safe
 
 INFO = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -26,12 +27,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-COUNT = click.IntRange(1)
 Cache = Annotated[Path | None, FILE, {"help": "Remember model replies here."}]
-Count = Annotated[int | None, COUNT]
 Json = Annotated[bool, {"flags": ["--json"], "help": "Print one JSON object."}]
 WORKERS = max(16, 2 * cores())  # enough for a server of LLMs, and for every core
-Workers = Annotated[int, COUNT, {"help": "Questions at once."}]
+Workers = Annotated[Count, {"help": "Questions at once."}]
 
 
 def describe(error: Exception) -> str:

@@ -7,12 +7,13 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import click
 
-from ragsieve.cli.base import COUNT, info, progress
+from ragsieve.cli.base import info, progress
 from ragsieve.errors import InputError
+from ragsieve.schema import Count, Weight
 from ragsieve.spec import SystemSpec
 from ragsieve.text import counted
 
@@ -32,8 +33,8 @@ class Cluster:
 
     engine: Literal["local", "ray"] = "local"
     address: str | None = None
-    actors: Annotated[int, COUNT] = 2
-    gpus: Annotated[float, click.FloatRange(0)] = 0.0
+    actors: Count = 2
+    gpus: Weight = 0.0
     form: Literal["jsonl", "parquet"] = "jsonl"
 
 

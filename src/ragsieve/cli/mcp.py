@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
+from msgspec import Meta
 
 from ragsieve.cli.base import secret
 from ragsieve.cli.opening import CHANGES
-from ragsieve.cli.signature import from_options, options_of
+from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.models.protocol import check_url
 from ragsieve.sources import named_source
@@ -20,34 +20,14 @@ _OTHERS = ("source", "source_options")
 _PARAMS = options_of(SystemSpec, _OTHERS, {**CHANGES, "on_error": {"default": "keep"}})
 
 
-@click.command("mcp", short_help="Serve tools for agents by MCP.", params=_PARAMS)
-@click.option(
-    "--source",
-    "sources",
-    multiple=True,
-    metavar="KIND:PLACE",
-    help="Search this, as index:FOLDER of `ragsieve index build`, by the tool search_index, under "
-    "the name of its folder; may come several times.",
-)
-@click.option(
-    "--server",
-    metavar="URL",
-    default="",
-    help="A `ragsieve serve` that filters results of tools: show_dropped takes its handles, too.",
-)
-@click.option(
-    "--server-token-env",
-    metavar="NAME",
-    help="A variable with the bearer token that this server asks for.",
-)
-@click.option("--http", is_flag=True, help="Serve at http://127.0.0.1:PORT/mcp, not over stdio.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8000, help="Of --http.")
+@command("mcp", short_help="Serve tools for agents by MCP.", params=_PARAMS)
 def mcp_command(
-    sources: Sequence[str],
-    server: str,
-    server_token_env: str | None,
-    http: bool,
-    port: int,
+    *,
+    sources: Annotated[tuple[str, ...], {"flags": ["--source"], "metavar": "KIND:PLACE"}] = (),
+    server: Annotated[str | None, {"metavar": "URL"}] = None,
+    server_token_env: Annotated[str | None, {"metavar": "NAME"}] = None,
+    http: bool = False,
+    port: Annotated[int, Meta(ge=1, le=65535)] = 8000,
     **options: Any,
 ) -> None:
     """Serve filter_documents, search_index and show_dropped to agents.
@@ -62,6 +42,15 @@ def mcp_command(
 
     \b
       {"mcpServers": {"ragsieve": {"command": "ragsieve", "args": ["mcp"]}}}
+
+    Args:
+        sources: Search this, as index:FOLDER of `ragsieve index build`, by the tool search_index,
+            under the name of its folder; may come several times.
+        server: A `ragsieve serve` that filters results of tools: show_dropped takes its handles,
+            too.
+        server_token_env: A variable with the bearer token that this server asks for.
+        http: Serve at http://127.0.0.1:PORT/mcp, not over stdio.
+        port: Of --http.
     """
     from ragsieve.integrations.mcp import create_server  # the extra "mcp"
 
@@ -79,7 +68,7 @@ def mcp_command(
     for kind in kinds:
         kind.check()
     with system.opened() as built:
-        served = create_server(built, dict(zip(names, kinds, strict=True)), server, token)
+        served = create_server(built, dict(zip(names, kinds, strict=True)), server or "", token)
         if http:
             click.echo(f"ragsieve serves at http://127.0.0.1:{port}/mcp", err=True)
             served.run("streamable-http", host="127.0.0.1", port=port)

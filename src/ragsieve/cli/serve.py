@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
+from msgspec import Meta
 
-from ragsieve.cli.base import COUNT, EXISTING_FILE, secret, warn
+from ragsieve.cli.base import EXISTING_FILE, secret, warn
 from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
@@ -21,7 +22,7 @@ from ragsieve.errors import InputError
 from ragsieve.integrations.rules import ToolRule, ToolRules
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.wrap import is_concurrent
-from ragsieve.schema import read_toml
+from ragsieve.schema import Count, read_toml
 from ragsieve.server.settings import Limits, Settings, Upstream
 from ragsieve.spec import CUTS, SystemSpec
 
@@ -105,8 +106,8 @@ def serve_command(
         tuple[str, ...], {"flags": ["--system"], "shell_complete": complete_systems}
     ] = ("finefilter",),
     host: str = "127.0.0.1",
-    port: Annotated[int, click.IntRange(0, 65535)] = 8000,
-    workers: Annotated[int, COUNT] = 16,
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8000,
+    workers: Count = 16,
     strict_models: bool = False,
     **options: Any,
 ) -> None:

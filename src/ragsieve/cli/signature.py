@@ -9,10 +9,9 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
-from msgspec import Meta
 
 from ragsieve.cli.base import pairs, values
-from ragsieve.schema import MOST
+from ragsieve.schema import rule_of
 
 Api = Callable[..., Any]
 Changes = Mapping[str, Mapping[str, Any]]
@@ -172,10 +171,11 @@ def click_type(hint: Any) -> Any:
         return click.Choice(inner)
     if origin is Annotated:
         own = next((one for one in inner if isinstance(one, click.ParamType)), None)
-        rule = next((one for one in inner if isinstance(one, Meta)), None)
-        if rule and inner[0] is int:
-            most = None if rule.le in (None, MOST) else int(rule.le)
-            return click.IntRange(None if rule.ge is None else int(rule.ge), most)
+        kind, rule = rule_of(hint)
+        if kind in (int, float):
+            of_kind: Any = click.IntRange if kind is int else click.FloatRange
+            least = rule.ge if rule.gt is None else rule.gt
+            return of_kind(least, rule.le, min_open=rule.gt is not None)
         return own or click_type(inner[0])
     if origin is dict:
         return str

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ragsieve.errors import InputError, check_range, needs_extra
+from ragsieve.errors import InputError, needs_extra
 from ragsieve.integrations.base import Adapter
+from ragsieve.schema import Count, check_options
 from ragsieve.tables import rows
 
 with needs_extra("arrow"):
@@ -61,12 +62,12 @@ class Filter:
     max_tokens: int | None = None
     query: str = "query"
     texts: str = "texts"
-    workers: int = 8
+    workers: Count = 8
 
     def __post_init__(self) -> None:
         if not isinstance(self.system, str):
             raise InputError(f"system must be a name, got {self.system!r:.80}")
-        check_range(self, workers=(1, None))
+        check_options(self)
         _ = self.adapter  # which checks the others
 
     def __call__(self, batch: Any) -> Any:

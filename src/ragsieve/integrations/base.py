@@ -6,12 +6,12 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from ragsieve import models, spec
 from ragsieve.budget import LIMITS, ContextBudget
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError, one_line
+from ragsieve.errors import InputError, check_choice, one_line
 from ragsieve.formats import text_of
 from ragsieve.pipeline import OnError, System
 from ragsieve.result import Result
@@ -134,8 +134,7 @@ class Adapter:
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.on_error not in get_args(OnError):
-            raise InputError(f"on_error must be 'keep' or 'raise', got {self.on_error!r}")
+        check_choice(OnError, on_error=self.on_error)
         try:
             ContextBudget(**self._limits)
         except TypeError as error:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import InputError
 from ragsieve.formats import json_values
 from ragsieve.formats.tree import Node, Span
-from ragsieve.schema import Amount, Probability, Schema
+from ragsieve.schema import Amount, Probability, Schema, check_options
 from ragsieve.split.structure import blocks
 from ragsieve.text import safe
 
@@ -62,8 +62,7 @@ class ToolRule(Schema, frozen=True, kw_only=True):
     edges: Amount | None = None
 
     def __post_init__(self) -> None:
-        check_range(self, max_tokens=(0, None), min_tokens=(0, None), edges=(0, None))
-        check_range(self, min_saving=(0, 1))
+        check_options(self)
         if self.fields and self.whole:
             raise InputError(f"name fields or whole, not both, got {self.fields!r}, {self.whole!r}")
 

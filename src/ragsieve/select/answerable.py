@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ragsieve.errors import check_range
 from ragsieve.formats.logs import failed
 from ragsieve.models.base import PASSAGE
 from ragsieve.pipeline import Cuts, best_first
+from ragsieve.schema import Amount, Options, Probability
 from ragsieve.select.base import Selector
 from ragsieve.types import Query, Segment, rounded
 
 
 @dataclass(frozen=True)
-class Answerable(Selector):
+class Answerable(Options, Selector):
     """Keep all segments where some passage seems to answer, else the best ones alone.
 
     How probable it is that a passage answers is its score of `ragsieve.score.Pruner`; segments
@@ -29,12 +29,9 @@ class Answerable(Selector):
         InputError: If an option breaks its rule.
     """
 
-    min_answerable: float = 0.05
-    min_keep: int = 1
+    min_answerable: Probability = 0.05
+    min_keep: Amount = 1
     errors: bool = False
-
-    def __post_init__(self) -> None:
-        check_range(self, min_answerable=(0, 1), min_keep=(0, None))
 
     def at(self, cuts: Cuts) -> tuple[Answerable, Cuts]:
         """See `ragsieve.pipeline.Cutting`."""

@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from ragsieve.errors import InputError
-from ragsieve.integrations.dropped import DroppedPage, DroppedRun
-from ragsieve.schema import without_secrets
+from ragsieve.integrations.dropped import PAGE, DroppedPage, DroppedRun
+from ragsieve.schema import Amount, without_secrets
 from ragsieve.server import shapes
 from ragsieve.server.documents import documents_of
 from ragsieve.server.faults import Fault, as_json, invalid, json_response
@@ -56,7 +56,7 @@ class DroppedIn(BaseModel):
     handle: shapes.Text = Field(description="As the result's last line has it.")
     query: shapes.Text = Field("", description="Show only what has a word of this, the best first.")
     cursor: shapes.Text = Field("", description="Of the page before, to read on.")
-    max_tokens: shapes.Budget = 8000
+    max_tokens: int = shapes.ruled(Amount, PAGE)
 
 
 def _body(field: str, example: Any) -> dict[str, Any]:

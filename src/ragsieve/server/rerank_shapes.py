@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from ragsieve.schema import Amount, Count, Probability
 from ragsieve.server.shapes import (
     DOCUMENTS,
     QUESTION,
@@ -16,6 +17,7 @@ from ragsieve.server.shapes import (
     DocumentsIn,
     QuestionText,
     Text,
+    ruled,
     with_example,
 )
 
@@ -43,8 +45,8 @@ class RelevantSpans(BaseModel):
 
     model_config = STRICT
     mode: Literal["enabled", "disabled"] = "enabled"
-    threshold: float = Field(0.1, ge=0, le=1, description="Lowest score of a span.")
-    max_spans: int | None = Field(None, ge=1, lt=2**31, description="Of a document; else all.")
+    threshold: float = ruled(Probability, 0.1, "Lowest score of a span.")
+    max_spans: int | None = ruled(Count, about="Of a document; else all.")
 
 
 class RerankIn(BaseModel):
@@ -65,12 +67,12 @@ class RerankIn(BaseModel):
     model: str | None = Field(
         None, description="A system of `/v1/systems`; the first for any other name, unless strict."
     )
-    top_n: int | None = Field(None, ge=0, lt=2**31, description="Results at most; all for 0.")
+    top_n: int | None = ruled(Amount, about="Results at most; all for 0.")
     return_documents: bool | None = Field(
         None, description="Where unset, no at `/v1/rerank`, but for models named `jina…`."
     )
-    max_tokens_per_doc: int | None = Field(
-        None, ge=1, lt=2**31, description="Only so many tokens of a document are read; else all."
+    max_tokens_per_doc: int | None = ruled(
+        Count, about="Only so many tokens of a document are read; else all."
     )
     relevant_spans: bool | RelevantSpans | None = Field(
         None, description="Whether each result names the spans that speak for it."

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 
-from ragsieve.errors import InputError, check_positive, check_range
+from ragsieve.errors import InputError
 from ragsieve.integrations.rules import ToolRule
 from ragsieve.models.protocol import check_url
+from ragsieve.schema import Amount, Count, Options, Positive, check_options
 
 _SECRET = re.compile("[!-~]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class Limits(Options):
     """Limits of what a server takes; anything over them is refused with a reason, never held.
 
     Args:
@@ -37,19 +37,14 @@ class Limits:
         InputError: If a limit breaks its rule.
     """
 
-    max_body_mb: float = 16.0
-    max_documents: int = 1000
-    max_tokens: int = 1_000_000
-    max_values: int = 250_000
-    timeout_s: float = 60.0
-    workers: int = 16
-    queue: int = 128
-    per_client: int = 64
-
-    def __post_init__(self) -> None:
-        check_positive(self, max_body_mb=math.inf, timeout_s=math.inf)
-        most = ("max_documents", "max_tokens", "max_values", "workers", "per_client")
-        check_range(self, **dict.fromkeys(most, (1, None)), queue=(0, None))
+    max_body_mb: Positive = 16.0
+    max_documents: Count = 1000
+    max_tokens: Count = 1_000_000
+    max_values: Count = 250_000
+    timeout_s: Positive = 60.0
+    workers: Count = 16
+    queue: Amount = 128
+    per_client: Count = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +63,14 @@ class Upstream:
 
     base_url: str
     api_key: str = field(default="", repr=False)
-    timeout_s: float = 120.0
-    total_s: float = 900.0
+    timeout_s: Positive = 120.0
+    total_s: Positive = 900.0
 
     def __post_init__(self) -> None:
         check_url("upstream", self.base_url)
         if self.api_key and not _SECRET.fullmatch(self.api_key):
             raise InputError("the upstream's key must be printable ASCII without spaces")
-        check_positive(self, timeout_s=math.inf, total_s=math.inf)
+        check_options(self)
 
 
 @dataclass(frozen=True, kw_only=True)

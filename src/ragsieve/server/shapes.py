@@ -7,6 +7,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
 from ragsieve.pipeline import Cuts
+from ragsieve.schema import hints_of, rule_of
+from ragsieve.spec import SystemSpec
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [
@@ -84,24 +86,35 @@ class DocumentIn(BaseModel):
 _FIELDS = tuple(DocumentIn.model_fields)
 DocumentsIn = Annotated[list[Text | DocumentIn], Field(fail_fast=True)]
 """Validated up to the first that breaks a rule, so that a body of a million costs no more."""
-Budget = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+def ruled(hint: Any, default: Any = None, about: str | None = None) -> Any:
+    """A field with the rule of a type of `ragsieve.schema`."""
+    _, rule = rule_of(hint)
+    return Field(default, description=about, ge=rule.ge, le=rule.le, lt=rule.lt)
+
+
+def _option(name: str, about: str) -> Any:
+    """A field with the rule of the option of `SystemSpec` of that name."""
+    return ruled(hints_of(SystemSpec)[name], about=about)
 
 
 class Budgets(BaseModel):
     """Limits of the context, all of which hold."""
 
     model_config = ConfigDict(**STRICT)
-    max_tokens: Budget | None = Field(
-        None, description="Budget of the context, in the generator's tokens."
+    max_tokens: int | None = _option(
+        "max_tokens", "Budget of the context, in the generator's tokens."
     )
-    max_chars: Budget | None = Field(
-        None, description="Budget of the context, in characters (Unicode code points)."
+    max_chars: int | None = _option(
+        "max_chars", "Budget of the context, in characters (Unicode code points)."
     )
-    max_tokens_per_document: Budget | None = Field(
-        None, description="Budget of what is kept of each document, in the generator's tokens."
+    max_tokens_per_document: int | None = _option(
+        "max_tokens_per_document",
+        "Budget of what is kept of each document, in the generator's tokens.",
     )
-    max_chars_per_document: Budget | None = Field(
-        None, description="Budget of what is kept of each document, in characters."
+    max_chars_per_document: int | None = _option(
+        "max_chars_per_document", "Budget of what is kept of each document, in characters."
     )
 
 
@@ -119,17 +132,15 @@ class QuestionIn(Budgets):
         le=0.99,
         description="Probability that the answer survives, of systems that promise one.",
     )
-    min_score: float | None = Field(
-        None,
-        description="The least score of a span, in place of `keep_answer`; of the default system"
-        " the probability that it is evidence.",
+    min_score: float | None = _option(
+        "min_score",
+        "The least score of a span, in place of `keep_answer`; of the default system the"
+        " probability that it is evidence.",
     )
-    min_answerable: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="Where the probability that some document answers is lower, the best span"
-        " stays alone, or nothing.",
+    min_answerable: float | None = _option(
+        "min_answerable",
+        "Where the probability that some document answers is lower, the best span stays alone, or"
+        " nothing.",
     )
 
     @property

@@ -13,12 +13,10 @@ from ragsieve import models
 from ragsieve.answer import Reader
 from ragsieve.batch import Batch
 from ragsieve.cli.base import (
-    COUNT,
     EXISTING_FILE,
     FILE,
     WORKERS,
     Cache,
-    Count,
     Workers,
     info,
     printable,
@@ -29,6 +27,7 @@ from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.documents import as_documents
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.questions import lines, parse_record
+from ragsieve.schema import Amount, Count, Distance
 from ragsieve.score.embedding import Cosine
 from ragsieve.score.pruner import Pruner
 from ragsieve_research.train.targets import Annotator, LabelCounts
@@ -49,8 +48,8 @@ class Labelling:
     llm: str = "smollm2"
     embedder: str = "minilm"
     pruner: str | None = None
-    epsilon: Annotated[float, click.FloatRange(0, 2)] = 0.0
-    max_clues: Annotated[int, COUNT] = 20
+    epsilon: Distance = 0.0
+    max_clues: Count = 20
 
     def __post_init__(self) -> None:
         models.check(self.llm, "LLM")
@@ -78,10 +77,10 @@ def annotate_command(
     source: Annotated[Path, EXISTING_FILE],
     output: Annotated[Path, FILE],
     *,
-    limit: Count = None,
+    limit: Count | None = None,
     workers: Workers = WORKERS,
     cache: Cache = None,
-    show: Annotated[int, click.IntRange(0)] = 0,
+    show: Amount = 0,
     **options: Any,
 ) -> int:
     """Label questions with what FineFilter's parts learn, by the generator's own word.

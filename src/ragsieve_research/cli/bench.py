@@ -17,7 +17,6 @@ from ragsieve.cli.base import (
     FILE,
     FOLDER,
     INFO,
-    Count,
     info,
     print_error,
     printable,
@@ -26,6 +25,7 @@ from ragsieve.cli.base import (
 )
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.files import writing
+from ragsieve.schema import Count
 from ragsieve_research.cli.base import Data
 from ragsieve_research.evaluate.config import Override
 from ragsieve_research.evaluate.prices import Prices
@@ -38,8 +38,8 @@ def bench_command(
     small: bool = False,
     data: Data = None,
     output: Annotated[Path | None, FOLDER, {"show_default": "runs/NAME"}] = None,
-    limit: Count = None,
-    workers: Count = None,
+    limit: Count | None = None,
+    workers: Count | None = None,
     retry: bool = False,
     dry_run: bool = False,
     **override: Any,

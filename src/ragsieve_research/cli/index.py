@@ -12,9 +12,7 @@ from typing import Annotated, Any
 import click
 
 from ragsieve.cli.base import (
-    COUNT,
     FOLDER,
-    Count,
     Json,
     info,
     print_left_out,
@@ -24,6 +22,7 @@ from ragsieve.cli.base import (
 )
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
+from ragsieve.schema import Count
 from ragsieve.text import counted
 from ragsieve.trace import segment_to_dict
 from ragsieve.types import Query
@@ -157,7 +156,7 @@ def search_command(
     folder: _Index,
     *,
     query: Annotated[str, {"flags": ["-q", "--query"], "metavar": "TEXT"}],
-    k: Annotated[int, COUNT, {"flags": ["-k"]}] = 5,
+    k: Annotated[Count, {"flags": ["-k"]}] = 5,
     by: Annotated[By | None, {"show_default": "hybrid, or bm25 without an embedder"}] = None,
     as_json: Json = False,
 ) -> None:
@@ -223,9 +222,9 @@ def recall_command(
     names: Questions,
     *,
     data: Data = None,
-    at: Annotated[tuple[int, ...], COUNT] = (5, 20),
+    at: tuple[Count, ...] = (5, 20),
     by: Annotated[tuple[By, ...], {"show_default": "all that the index can"}] = (),
-    limit: Count = None,
+    limit: Count | None = None,
     as_json: Json = False,
 ) -> None:
     """Measure on questions how much of what they need is among the first that is found.

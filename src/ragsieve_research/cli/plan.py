@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
+from msgspec import Meta
 
 from ragsieve.cli.base import EXISTING_FILE, INFO, WORKERS, Json, Workers, info, table
 from ragsieve.cli.opening import CHANGES
@@ -30,7 +31,7 @@ _ROLES = {"llm": "LLMs of the filter", "encoder": "encoders", "generator": "gene
 def plan_command(
     questions: Annotated[Path, EXISTING_FILE],
     *,
-    sample: Annotated[int, click.IntRange(2)] = 50,
+    sample: Annotated[int, Meta(ge=2)] = 50,
     workers: Workers = WORKERS,
     as_json: Json = False,
     **options: Any,

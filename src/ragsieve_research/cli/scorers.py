@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from ragsieve import models
-from ragsieve.cli.base import FILE, Count, Json, info, print_error, printable, progress, warn
+from ragsieve.cli.base import FILE, Json, info, print_error, printable, progress, warn
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError, ModelError
+from ragsieve.schema import Count
 from ragsieve.spec import SystemSpec
 from ragsieve.text import counted
 from ragsieve.types import Example
@@ -68,7 +69,7 @@ def scorers_command(
     *,
     data: Data = None,
     scorers: Annotated[tuple[str, ...], _SCORERS] = ("bm25", "cosine"),
-    limit: Count = None,
+    limit: Count | None = None,
     cache: Annotated[Path | None, FILE] = None,
     as_json: Json = False,
     output: Annotated[Path | None, FILE, {"flags": ["--calibrate"]}] = None,

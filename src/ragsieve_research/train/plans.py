@@ -11,20 +11,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ragsieve.errors import InputError
+from ragsieve.schema import Amount, Count, Positive, Share, Weight
 from ragsieve.types import Example, Query
 from ragsieve_research.artifacts.recipe import Base, Form
 from ragsieve_research.artifacts.weights import verify
 from ragsieve_research.train.examples import TrainingExample
-from ragsieve_research.train.options import (
-    Amount,
-    Count,
-    EmbedderName,
-    LLMName,
-    Options,
-    Positive,
-    Share,
-    Weight,
-)
+from ragsieve_research.train.options import EmbedderName, LLMName, Options
 from ragsieve_research.train.run import first_documents, labels_of
 
 PRUNER: Literal["pruner"] = "pruner"  # the form of extractor that reads once

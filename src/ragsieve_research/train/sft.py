@@ -24,6 +24,7 @@ with needs_extra("train"):
 from ragsieve import models
 from ragsieve.files import ordinary, writing
 from ragsieve.models.base import Prompt
+from ragsieve.schema import Count, Options, Positive, Share
 from ragsieve_research.artifacts.weights import sha256_in
 from ragsieve_research.models.loading import fetched, loaded
 from ragsieve_research.models.seq2seq import Seq2Seq
@@ -31,7 +32,6 @@ from ragsieve_research.models.store import NAMED
 from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.train import resuming
 from ragsieve_research.train.artifacts import recipe_of
-from ragsieve_research.train.options import Count, Options, Positive, Share
 from ragsieve_research.train.resuming import QUIET, Log, checkpoints
 from ragsieve_research.train.run import Run
 

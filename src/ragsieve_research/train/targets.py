@@ -18,9 +18,9 @@ from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import ReaderLike, Stage, best_first
+from ragsieve.schema import Count, Distance, Options
 from ragsieve.text import contains_answer
 from ragsieve.types import Example, Query, Segment
-from ragsieve_research.train.options import Count, Distance, Options
 
 
 def clues(

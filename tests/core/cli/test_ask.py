@@ -315,7 +315,7 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
         (f"{ONE_PASS} --keep-answer 0.9 --option keep_answer=0.8", "not both"),
         (f"{ONE_PASS} --keep-answer much", "'much' is not a valid float"),
         (f"{ONE_PASS} --keep-answer 0.9 --min-score 0.8", "keep_answer or min_score, not both"),
-        (f"{ONE_PASS} --min-answerable 2", "min_answerable must be from 0 to 1, got 2.0"),
+        (f"{ONE_PASS} --min-answerable 2", "--min-answerable': 2.0 is not in the range 0<=x<=1"),
         ("filter -q x none.txt", "none.txt cannot be read: No such file"),
     ],
 )

@@ -87,7 +87,7 @@ def test_a_filter_is_trained_and_used(ragsieve: Command, trained: list[str]) -> 
     ("change", "said"),
     [
         (("--extractor", "nonsense"), "extractor must be one of pruner"),
-        (("--reranker-lr", "0"), "learning_rate must be finite and over 0, got 0.0"),
+        (("--reranker-lr", "0"), "--reranker-lr': 0.0 is not in the range x>0"),
     ],
 )
 def test_a_bad_option_of_a_training_is_named(

@@ -58,8 +58,8 @@ def marked() -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--epochs", "0"), "epochs must be at least 1, got 0"),
-        (("--learning-rate", "0"), "learning_rate must be finite and over 0, got 0.0"),
+        (("--epochs", "0"), "--epochs': 0 is not in the range x>=1"),
+        (("--learning-rate", "0"), "--learning-rate': 0.0 is not in the range x>0"),
         (("--from", "./none"), "no folder at './none'"),
         (("--work", "made"), "--work must be another folder than FOLDER"),
     ],

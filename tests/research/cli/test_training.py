@@ -32,8 +32,8 @@ def refused(ragsieve: Command, *arguments: str, questions: int = 40) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--epochs", "0"), "epochs must be at least 1, got 0"),
-        (("--documents", "0"), "documents must be at least 1, got 0"),
+        (("--epochs", "0"), "--epochs': 0 is not in the range x>=1"),
+        (("--documents", "0"), "--documents': 0 is not in the range x>=1"),
         (("--work", "made"), "--work must be another folder than FOLDER"),
     ],
 )
@@ -60,7 +60,7 @@ def test_too_few_questions_are_counted_by_part(ragsieve: Command, name: str) -> 
         (("generator", "--llm", "openai:x"), "llm must be a local one"),
         (("writer", "--by", "luck"), "'luck' is not one of"),
         (("exit", "--llm", "openai:x"), "llm must be a local one"),
-        (("exit", "--layers", "0"), "layers must lie in (0, 1], got 0.0"),
+        (("exit", "--layers", "0"), "--layers': 0.0 is not in the range 0<x<=1"),
         (("exit", "--seed", "-1"), "-1 is not in the range"),
     ],
 )
