@@ -15,7 +15,7 @@ import math
 import re
 import tomllib
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -106,6 +106,21 @@ def read_format(kind: type[T], values: object, number: int) -> T:
     if type(fields.get("format")) is not int or fields.pop("format") != number:
         raise InputError(f"format must be {number}; another one needs another version")
     return read(kind, fields)
+
+
+def broken_rules(errors: Sequence[Any], *place: str) -> str:
+    """The first rules that a value breaks, in a line: each with its place and what is there.
+
+    Args:
+        errors: As pydantic names them.
+        place: Of the value.
+    """
+    lines = []
+    for one in errors[:3]:
+        where = ".".join(map(str, (*place, *one["loc"])))
+        value = "" if isinstance(one.get("input"), dict | list) else f", got {one['input']!r:.80}"
+        lines.append(f"{where}: {one['msg']}{value}")
+    return "; ".join(lines)
 
 
 def without_secrets(value: Any) -> Any:

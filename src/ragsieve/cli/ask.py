@@ -118,9 +118,7 @@ def filter_command(files: Sequence[str], **options: Any) -> int:
       ragsieve filter --input questions.jsonl --output kept.jsonl
       cat questions.jsonl | ragsieve filter --input - | jq .text
     """
-    return _run(
-        False, files, *(from_options(api, options) for api in (SystemSpec, Cluster, AskOptions))
-    )
+    return _run(False, files, options)
 
 
 @click.command(
@@ -146,14 +144,12 @@ def ask_command(files: Sequence[str], **options: Any) -> int:
       ragsieve ask --input questions.jsonl --output answers.jsonl
       cat questions.jsonl | ragsieve ask --input - | jq .answer
     """
-    return _run(
-        True, files, *(from_options(api, options) for api in (SystemSpec, Cluster, AskOptions))
-    )
+    return _run(True, files, options)
 
 
-def _run(
-    answering: bool, files: Sequence[str], system: SystemSpec, cluster: Cluster, call: AskOptions
-) -> int:
+def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
+    system, cluster = from_options(SystemSpec, options), from_options(Cluster, options)
+    call: AskOptions = from_options(AskOptions, options)
     _check(call, files)
     system = system.with_llm(*filter(None, [call.compare]), answering=answering)
     if system.source and files:

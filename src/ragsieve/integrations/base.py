@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from ragsieve import models, spec
+from ragsieve import spec
 from ragsieve.budget import LIMITS, ContextBudget
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, check_choice, one_line
 from ragsieve.formats import text_of
 from ragsieve.pipeline import OnError, System
 from ragsieve.result import Result
+from ragsieve.spec import SystemSpec
 from ragsieve.types import LAYOUT, Document, Segment
 
 logger = logging.getLogger(__name__)
@@ -145,12 +146,10 @@ class Adapter:
             return
         if not isinstance(self.system, str):
             raise InputError(f"system must be a System or a name, got {self.system!r:.80}")
-        if spec.entry(self.system).knows:
-            raise InputError(f"system must not need gold answers, got {self.system!r}")
-        spec.check(self.system, self._options, {})
-        for model, kind in ((self.llm, "LLM"), (self.embedder, "embedder")):
-            if model is not None:
-                models.check(model, kind)
+        named = SystemSpec(system=self.system, options=self._options, llm=self.llm)
+        if self.embedder is not None:
+            named = named.replaced(embedder=self.embedder)
+        named.check()
 
     def __reduce__(self) -> tuple[type[Adapter], tuple[Any, ...]]:
         return type(self), tuple(self.arguments.values())

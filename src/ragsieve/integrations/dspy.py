@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ragsieve.errors import MissingExtra
+from ragsieve.errors import needs_extra
 from ragsieve.integrations.base import Adapter, Kept, read_document
 from ragsieve.pipeline import OnError, System
 
-try:
+with needs_extra("dspy"):
     import dspy
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "dspy", extra="dspy") from error
 
 
 class RagsieveRetriever(dspy.Module):  # type: ignore[misc]

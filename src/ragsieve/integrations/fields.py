@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ragsieve.errors import MissingExtra
+from ragsieve.errors import needs_extra
 from ragsieve.integrations.base import Adapter
 from ragsieve.pipeline import OnError, System
 from ragsieve.result import Result
 
-try:
+with needs_extra("langchain"):
     from pydantic import BaseModel, Field, PrivateAttr
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "pydantic", extra="langchain") from error
 
 
 class AdapterFields(BaseModel):

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ragsieve.errors import MissingExtra
+from ragsieve.errors import needs_extra
 from ragsieve.integrations.base import Adapter, Kept, read_document
 from ragsieve.pipeline import OnError, System
 
-try:
+with needs_extra("haystack"):
     from haystack import Document, component, default_from_dict, default_to_dict
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "haystack-ai", extra="haystack") from error
 
 
 @component

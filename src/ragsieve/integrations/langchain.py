@@ -6,17 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragsieve.errors import MissingExtra
+from ragsieve.errors import needs_extra
 from ragsieve.integrations.base import KEY, Kept, read_document
-from ragsieve.integrations.tool_filter import Cut, Outcome, ToolFilter
+from ragsieve.integrations.tool_filter import Outcome, ToolFilter
 from ragsieve.integrations.tools import with_texts
 
-try:
+with needs_extra("langchain"):
     from langchain_core.callbacks import Callbacks
     from langchain_core.documents import BaseDocumentCompressor, Document
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "langchain-core", extra="langchain") from error
 
 from ragsieve.integrations.fields import AdapterFields
 
@@ -71,19 +69,12 @@ def filter_tool_messages(messages: Sequence[BaseMessage], results: ToolFilter) -
         results: The filter of results. Where it fails on one, and has ``on_error="keep"``, that one
             is returned as it was, and a warning is logged.
     """
-    return cut_tool_messages(messages, results)[0]
-
-
-def cut_tool_messages(
-    messages: Sequence[BaseMessage], results: ToolFilter
-) -> tuple[list[BaseMessage], Cut]:
-    """`filter_tool_messages`, and what that saved and took."""
     cut = results([_as_chat(message) for message in messages])
     changed = [*messages]
     for n, outcome in cut.outcomes.items():
         if outcome.texts:
             changed[n] = _changed(messages[n], outcome)
-    return changed, cut
+    return changed
 
 
 def _as_chat(message: BaseMessage) -> dict[str, Any]:

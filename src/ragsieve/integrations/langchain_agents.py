@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import needs_extra
 from ragsieve.integrations.base import Adapter
-from ragsieve.integrations.langchain import cut_tool_messages
+from ragsieve.integrations.langchain import filter_tool_messages
 from ragsieve.integrations.rules import ToolRule
 from ragsieve.integrations.tool_filter import Cut, ToolFilter
 from ragsieve.many import in_thread
@@ -46,8 +44,7 @@ class ToolResultFilter(AgentMiddleware):
         tell: bool = True,
     ) -> None:
         super().__init__()
-        self.filter = ToolFilter(sieve, tools, on_result=on_result, tell=tell)
-        self._on_cut = on_cut
+        self.filter = ToolFilter(sieve, tools, on_result=on_result, on_cut=on_cut, tell=tell)
         self.tools = [tool(self.show_dropped)] if tell else []
 
     def show_dropped(self, handle: str, query: str = "", cursor: str = "") -> str:
@@ -55,10 +52,7 @@ class ToolResultFilter(AgentMiddleware):
 
         With a query only what has one of its words; a page's cursor asks for the next one.
         """
-        try:
-            return json.dumps(asdict(self.filter.show_dropped(handle, query, cursor)))
-        except InputError as error:
-            return f"Error: {error}"
+        return self.filter.dropped_text(handle, query, cursor)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -75,7 +69,5 @@ class ToolResultFilter(AgentMiddleware):
         return await handler(await in_thread(self._filtered, request))
 
     def _filtered(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        messages, cut = cut_tool_messages(request.messages, self.filter)
-        if self._on_cut:
-            self._on_cut(cut)
+        messages = filter_tool_messages(request.messages, self.filter)
         return request.override(messages=messages)  # type: ignore[arg-type]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragsieve.errors import MissingExtra
+from ragsieve.errors import needs_extra
 from ragsieve.integrations.base import KEY, Kept, read_document
 
-try:
+with needs_extra("llama-index"):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle, TextNode
-except ModuleNotFoundError as error:
-    raise MissingExtra(error.name or "llama-index-core", extra="llama-index") from error
 
 from ragsieve.integrations.fields import AdapterFields
 

@@ -29,6 +29,7 @@ from ragsieve.many import in_thread
 from ragsieve.models.lru import LRU
 from ragsieve.pipeline import System
 from ragsieve.result import Result
+from ragsieve.schema import broken_rules
 from ragsieve.sources import SourceKind
 from ragsieve.text import safe
 
@@ -152,11 +153,11 @@ class _Server(MCPServer[Any]):
             result: Any = await super().call_tool(name, arguments, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                raise ToolError(_line(error.__cause__)) from error.__cause__
+                rules = broken_rules(error.__cause__.errors())
+                raise ToolError(one_line(rules)) from error.__cause__
             raise
-        if "tokens_after" in (
-            values := result.structured_content or {}
-        ):  # beside what a model reads
+        values = result.structured_content or {}
+        if "tokens_after" in values:  # beside what a model reads
             tokens = {name: values[name] for name in ("tokens_before", "tokens_after")}
             seconds = round(time.perf_counter() - began, 4)
             result.meta = {"ragsieve": {**tokens, "seconds": seconds, "cache_broken": 0}}
@@ -292,16 +293,6 @@ def _asked(server: str, token: str, values: Mapping[str, Any]) -> DroppedPage:
         raise ToolError(one_line(f"the server said {error.code}: {said}", 300)) from error
     except (OSError, msgspec.MsgspecError) as error:
         raise ToolError(one_line(f"the server cannot be asked: {error}", 300)) from error
-
-
-def _line(error: ValidationError) -> str:
-    """The first rules that arguments break, each with its place and the value."""
-    lines = []
-    for one in error.errors()[:3]:
-        where = ".".join(map(str, one["loc"]))
-        value = "" if isinstance(one["input"], dict | list) else f", got {one['input']!r:.80}"
-        lines.append(f"{where}: {one['msg']}{value}")
-    return one_line("; ".join(lines))
 
 
 def _add_resource(server: MCPServer[Any], name: str, source: SourceKind) -> None:

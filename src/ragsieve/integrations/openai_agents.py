@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import needs_extra
 from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.rules import ToolRule
 from ragsieve.integrations.tool_filter import SHOW_DROPPED, Cut, ToolFilter
@@ -45,8 +43,7 @@ class ToolOutputFilter:
         on_cut: Callable[[Cut], object] | None = None,
         tell: bool = False,
     ) -> None:
-        self.filter = ToolFilter(sieve, tools, on_result=on_result, tell=tell)
-        self._on_cut = on_cut
+        self.filter = ToolFilter(sieve, tools, on_result=on_result, on_cut=on_cut, tell=tell)
 
     @property
     def show_dropped(self) -> FunctionTool:
@@ -61,10 +58,7 @@ class ToolOutputFilter:
                 query: Show only what has a word of this.
                 cursor: Of the page before, to read on.
             """
-            try:
-                return json.dumps(asdict(self.filter.show_dropped(handle, query, cursor)))
-            except InputError as error:
-                return f"Error: {error}"
+            return self.filter.dropped_text(handle, query, cursor)
 
         return show_dropped
 
@@ -72,6 +66,4 @@ class ToolOutputFilter:
         """The model's input with filtered outputs."""
         model_input = data.model_data
         cut = await in_thread(self.filter, model_input.input)
-        if self._on_cut:
-            self._on_cut(cut)
         return ModelInputData(cut.messages, model_input.instructions)

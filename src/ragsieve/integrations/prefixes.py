@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ragsieve.models.lru import LRU
@@ -53,12 +54,11 @@ class Prefixes:
 
 def _chain(messages: Sequence[Any]) -> list[bytes]:
     """A digest of each beginning."""
-    digests = [b""]
-    for message in messages:
-        digests.append(
-            hashlib.sha256(digests[-1] + _text(message).encode("utf-8", "replace")).digest()
-        )
-    return digests[1:]
+
+    def joined(digest: bytes, message: Any) -> bytes:
+        return hashlib.sha256(digest + _text(message).encode("utf-8", "replace")).digest()
+
+    return [*accumulate(messages, joined, initial=b"")][1:]
 
 
 def _text(message: Any) -> str:

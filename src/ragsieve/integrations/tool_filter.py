@@ -6,11 +6,12 @@ on later ones, so that a provider's cache of the conversation's beginning holds.
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +19,7 @@ from msgspec import structs
 
 from ragsieve.budget import LIMITS, fit_parts
 from ragsieve.documents import unused_id
-from ragsieve.errors import Overdue, one_line
+from ragsieve.errors import InputError, Overdue, one_line
 from ragsieve.integrations.base import Adapter, kept, probability
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
 from ragsieve.integrations.prefixes import Prefixes
@@ -146,7 +147,8 @@ class ToolFilter:
         sieve: The filter; its ``max_tokens`` bounds each result.
         tools: Patterns of tools' names, or rules; the first that fits a tool counts.
         on_result: Called with each result of the filter, once, whose documents have the ids of the
-            calls; a second text of the same call is ``ID#2``.
+            calls: what was kept and dropped, and why; a second text of the same call is ``ID#2``.
+        on_cut: Called with each conversation that is cut: what was saved, and what it took.
         tell: Whether a result that was cut ends with a line that says so, and how to get the rest:
             by a tool `SHOW_DROPPED` with the line's handle.
         label: What the filter is, where the same handle is not to stand for results of another one.
@@ -161,12 +163,13 @@ class ToolFilter:
         tools: Sequence[str | ToolRule] = ("*",),
         *,
         on_result: Callable[[Result], object] | None = None,
+        on_cut: Callable[[Cut], object] | None = None,
         tell: bool = True,
         label: str = "",
     ) -> None:
         self.sieve, self.rules, self.tell = sieve or Adapter(), as_rules(tools), tell
         self.label = label or (self.sieve.system if isinstance(self.sieve.system, str) else "")
-        self._on_result = on_result
+        self._on_result, self._on_cut = on_result, on_cut
         self._outcomes: LRU[str, Outcome] = LRU(_REMEMBERED, _room, ROOM)
         self._prefixes = Prefixes()
 
@@ -177,10 +180,13 @@ class ToolFilter:
             messages: The conversation; none is changed.
         """
         cut = self.cut(messages)
-        if not any(one.tokens_before for one in cut.outcomes.values()):
-            return cut
-        count = self.sieve.loaded.reader.count
-        return replace(cut, cache_broken=self._prefixes.broken(messages, cut.messages, count))
+        if any(one.tokens_before for one in cut.outcomes.values()):
+            count = self.sieve.loaded.reader.count
+            broken = self._prefixes.broken(messages, cut.messages, count)
+            cut = replace(cut, cache_broken=broken)
+        if self._on_cut:
+            self._on_cut(cut)
+        return cut
 
     def cut(self, messages: Sequence[Any], budgets: Mapping[str, int] = NONE) -> Cut:
         """The same, where the caller sees to what a provider's cache holds.
@@ -219,6 +225,13 @@ class ToolFilter:
         result, reader = known.result if known else None, self.sieve.loaded.reader
         return shown(handle, result, reader, max_tokens, query=query, cursor=cursor)
 
+    def dropped_text(self, handle: str, query: str, cursor: str) -> str:
+        """`show_dropped` as a tool of an agent replies: JSON, or a line that says what is wrong."""
+        try:
+            return json.dumps(asdict(self.show_dropped(handle, query, cursor)))
+        except InputError as error:
+            return f"Error: {error}"
+
     def _outcome(self, one: ToolResult, budgets: Mapping[str, int]) -> Outcome | None:
         rule = rule_for(one.tool, self.rules) if one.tool != SHOW_DROPPED else None
         if rule is None or not one.texts:
@@ -245,14 +258,11 @@ class ToolFilter:
     ) -> Outcome:
         system = self.sieve.loaded.at(**{"max_tokens": rule.max_tokens, **budgets})
         tokens = sum(system.reader.count([text for _, text in one.texts]))
-        passed = Outcome(one.tool, one.call, one.question, tokens, tokens, _reason(one))
-        if not passed.passed and passed.tokens_before < rule.min_tokens:
-            passed = replace(passed, passed=f"under {rule.min_tokens} tokens")
         parts = [_Part(place, text, rule) for place, text in one.texts]
         named = _named(one.call, parts)
-        if not named and not passed.passed:
-            passed = replace(passed, passed="it has none of the fields")
-        if passed.passed:
+        reason = _reason(one, tokens, rule) or ("" if named else "it has none of the fields")
+        passed = Outcome(one.tool, one.call, one.question, tokens, tokens, reason)
+        if reason:
             return passed
         result = _run(system, one.question, named, rule)
         if self._on_result:
@@ -263,18 +273,20 @@ class ToolFilter:
             new[last] = f"{new[last]}\n\n{_line(handle, result)}"
         after = sum(system.reader.count([new[place] for place, _ in one.texts]))
         passed = replace(passed, warnings=tuple(result.trace.warnings))
-        if after > passed.tokens_before * (1 - rule.min_saving):
+        if after > tokens * (1 - rule.min_saving):
             return replace(passed, passed=f"under {rule.min_saving:.0%} would be saved")
         places = {name: part.place for part in parts for name in part.names}
         cut = replace(passed, tokens_after=after, handle=handle, texts=new)
         return replace(cut, result=result, places=places)
 
 
-def _reason(one: ToolResult) -> str:
+def _reason(one: ToolResult, tokens: int, rule: ToolRule) -> str:
     """Why a result passes as it is, whatever the filter says of it; empty where it does not."""
     if one.failed or any(failed(text) for _, text in one.texts):
         return "its tool failed"
-    return "" if one.question.strip() else "there is no question"
+    if not one.question.strip():
+        return "there is no question"
+    return f"under {rule.min_tokens} tokens" if tokens < rule.min_tokens else ""
 
 
 class _Part:

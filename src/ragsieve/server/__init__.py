@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ragsieve.errors import MissingExtra
+from ragsieve.errors import needs_extra
 from ragsieve.server.settings import Limits, Settings, Upstream
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ def __getattr__(name: str) -> Any:
     """`create_app`, whose packages are an extra."""
     if name != "create_app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    with needs_extra("serve"):
         from ragsieve.server.app import create_app
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "fastapi", extra="serve") from error
     return create_app

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
 from ragsieve.deadline import start
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, RagsieveError
 from ragsieve.inspector.page import page, policy
 from ragsieve.pipeline import System
 from ragsieve.server import shapes
@@ -28,7 +28,7 @@ from ragsieve.server.settings import Settings
 
 _ABOUT = """Sieves the noise out of retrieved documents before a language model reads them."""
 _CONNECT_S = 10.0
-_RAISED = (HTTPException, RequestValidationError, Exception)
+_RAISED = (HTTPException, RequestValidationError, RagsieveError, Exception)
 
 
 def create_app(

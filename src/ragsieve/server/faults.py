@@ -21,7 +21,7 @@ from ragsieve.errors import (
     SourceError,
 )
 from ragsieve.inspector.views import clean
-from ragsieve.schema import without_secrets
+from ragsieve.schema import broken_rules, without_secrets
 from ragsieve.text import json_text, safe
 
 logger = logging.getLogger(__name__)
@@ -109,15 +109,5 @@ async def answer_error(_: Request, error: Exception) -> Response:
 
 
 def invalid(errors: Sequence[Any], *place: str) -> Fault:
-    """The fault of a value that breaks rules: the first ones, each with its place and its input.
-
-    Args:
-        errors: As pydantic names them.
-        place: Of the value in the body.
-    """
-    lines = []
-    for one in errors[:3]:
-        where = ".".join(map(str, (*place, *one["loc"])))
-        value = "" if isinstance(one.get("input"), dict | list) else f", got {one['input']!r:.80}"
-        lines.append(f"{where}: {one['msg']}{value}")
-    return Fault(422, "invalid_request", "; ".join(lines))
+    """The fault of a value that breaks rules: see `ragsieve.schema.broken_rules`."""
+    return Fault(422, "invalid_request", broken_rules(errors, *place))

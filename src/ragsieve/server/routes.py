@@ -11,7 +11,6 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 
-from ragsieve.errors import InputError
 from ragsieve.inspector import view
 from ragsieve.pipeline import System
 from ragsieve.result import Result
@@ -82,10 +81,7 @@ def api(service: Service) -> APIRouter:
 def named_system(service: Service, body: shapes.QuestionIn) -> tuple[str, System]:
     """The system that a request names, with the budgets and cuts that it names."""
     name = service.named(body.system)
-    try:
-        return name, service.systems[name].at(**body.numbers)
-    except InputError as error:
-        raise fault_of(error) from error
+    return name, service.systems[name].at(**body.numbers)
 
 
 def _streamed(

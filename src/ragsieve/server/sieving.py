@@ -132,14 +132,10 @@ def sieved(
     if service.settings.filter_tools and isinstance(messages, list):
         try:
             forwarded.cut = _cut(service, name, budgets, body["messages"])
-            for place in (n for n, one in forwarded.cut.outcomes.items() if one.texts):
-                messages = [
-                    *messages[:place],
-                    forwarded.cut.messages[place],
-                    *messages[place + 1 :],
-                ]
-            for one in forwarded.cut.outcomes.values():
-                forwarded.errors += one.warnings
+            messages = [*messages]
+            for place, outcome in forwarded.cut.outcomes.items():
+                messages[place] = forwarded.cut.messages[place]
+                forwarded.errors += outcome.warnings
         except Exception as error:  # fail open: whatever it is, it shall not cost the answer
             forwarded.errors.append(unfiltered_because(error))
         changed = {**changed, "messages": messages}

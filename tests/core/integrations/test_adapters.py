@@ -360,7 +360,7 @@ def test_each_document_says_how_probable_an_answer_is(framework: Framework, syst
     ("options", "message"),
     [
         ({"system": "finefitler"}, "system must be one of .* got 'finefitler'"),
-        ({"system": "oracle"}, "system must not need gold answers, got 'oracle'"),
+        ({"system": "oracle"}, "system 'oracle' needs gold answers"),
         ({"system": "top-sentences", "options": {"n": 1}}, "options of top-sentences are .* 'n'"),
         ({"llm": "fake:hashing"}, "fake:hashing is no LLM"),
         ({"max_tokens": -1}, "max_tokens must not be negative, got -1"),
