@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
 from rich.console import Console
 
+import ragsieve
 from ragsieve.cli.base import (
     EXISTING_FILE,
     EXISTING_FOLDER,
@@ -176,27 +179,49 @@ def _report(
     files: Mapping[str, Path | None],
     prices: Any = None,
 ) -> None:
-    """Write the files that are named; the terminal's tables where none goes to it."""
-    from ragsieve_research.evaluate import page, tables
+    """Write the files that are named; the terminal's tables where none goes to it.
+
+    Pages and pictures of the same figures, which end with their checksum, stay as they are.
+    """
+    from ragsieve_research.evaluate import tables
     from ragsieve_research.evaluate.records import load_run
     from ragsieve_research.evaluate.report import summarise
 
     with INFO.status("comparing …"):
         report = summarise([load_run(run) for run in runs], baseline, prices=prices)
+    end = f"\n<!-- {_checksum(report)} -->\n"
     forms: dict[str, Callable[[Any], str]] = {
-        "html": page.to_html,
+        "html": lambda report: _page().to_html(report) + end,
         "markdown": tables.to_markdown,
         "csv": tables.to_csv,
-        "svg": page.to_svg,
+        "svg": lambda report: _page().to_svg(report) + end,
     }
     for name, path in files.items():
         if path and str(path) == "-":
             click.echo(printable(forms[name](report)))
-        elif path:
+        elif path and not _ends(path, end):
             _write(path, forms[name](report))
             info(f"written: {path}", "dim")
     if not any(str(path) == "-" for path in files.values() if path):
         Console(highlight=False).print(tables.to_terminal(report))
+
+
+def _checksum(report: Any) -> str:
+    """Of all that a page shows, but for when the command was started."""
+    headers = tuple({**header, "started": ""} for header in report.headers)
+    shown = f"{ragsieve.__version__} {replace(report, headers=headers)!r}"
+    return hashlib.sha256(shown.encode(errors="replace")).hexdigest()
+
+
+def _page() -> Any:
+    from ragsieve_research.evaluate import page  # imports what draws, for a second
+
+    return page
+
+
+def _ends(path: Path, end: str) -> bool:
+    """Whether a file is there and ends so."""
+    return path.is_file() and path.read_bytes().endswith(end.encode())
 
 
 def _write(path: Path, text: str) -> None:

@@ -54,6 +54,21 @@ def test_a_run_ends_with_its_report_and_can_be_extended(ragsieve: Command) -> No
     assert 4 == len(records.read_text().splitlines())
 
 
+def test_a_page_is_drawn_anew_where_its_figures_are_others(ragsieve: Command) -> None:
+    """The same run again leaves page and picture as they are; more questions change both."""
+    pages = [Path("runs", "run", f"report.{kind}") for kind in ("html", "svg")]
+    ragsieve("bench", "run.toml", "--limit", "2")
+    first = [path.read_bytes() for path in pages]
+    again = ragsieve("bench", "run.toml", "--limit", "2")
+    same = [path.read_bytes() for path in pages]
+    ragsieve("bench", "run.toml")
+    others = [path.read_bytes() for path in pages]
+
+    assert first == same
+    assert "report.html" not in again.err
+    assert all(one != other for one, other in zip(first, others, strict=True))
+
+
 def test_a_dry_run_asks_nothing(ragsieve: Command) -> None:
     """It lists the cells, with calls and tokens: 4 questions, and 1 that is timed."""
     ended = ragsieve("bench", "run.toml", "--dry-run")
