@@ -381,10 +381,6 @@ def test_coheres_key_goes_to_cohere_only(serve: Serve, monkeypatch: pytest.Monke
         ),
         ({"api_key": "sk-1\n"}, r"without spaces \(value not shown\)"),
         ({"api_key": "a b"}, r"api_key must be printable ASCII without spaces \(value not shown\)"),
-        ({"max_documents": 0}, "max_documents must be at least 1, got 0"),
-        ({"max_retries": -1}, "max_retries must not be negative, got -1"),
-        ({"concurrency": 0}, "concurrency must be at least 1, got 0"),
-        *(({"timeout_s": s}, "timeout_s must be finite and over 0") for s in (0, float("nan"))),
     ],
 )
 def test_an_option_that_breaks_its_rule_is_refused(options: dict[str, Any], says: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import PASSAGE
 from ragsieve.select.answerable import Answerable
 from ragsieve.types import Document, Segment
@@ -47,9 +46,3 @@ def test_segments_that_no_pruner_read_stay() -> None:
     plain = [Segment.whole(Document("d", "text")).scored("n-grams", 0.0)]
 
     assert plain == Answerable(0.9)(QUERY, plain)
-
-
-def test_a_probability_is_a_probability() -> None:
-    """The message has the rule and the value."""
-    with pytest.raises(InputError, match=r"min_answerable must be from 0 to 1, got 1\.5"):
-        Answerable(1.5)

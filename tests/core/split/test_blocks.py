@@ -151,7 +151,7 @@ def test_what_is_too_long_is_cut() -> None:
     assert ("GROSS: He sang it.", 32) == (turns[0], len(turns))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(text=MIXED | LINES, max_chars=st.sampled_from([1, 20, 1000]))
 def test_every_character_lies_in_exactly_one_segment(text: str, max_chars: int) -> None:
     """Segments are in order, apart, trimmed, short enough, and leave out only white space."""
@@ -165,7 +165,7 @@ def test_every_character_lies_in_exactly_one_segment(text: str, max_chars: int) 
         assert segment.text.strip() == segment.text
 
 
-SIZE = 100_000
+SIZE = 30_000
 HOSTILE = {
     "pipes": "|" * SIZE,
     "hashes": "#" * SIZE,
@@ -173,12 +173,12 @@ HOSTILE = {
     "backticks": "`" * SIZE,
     "controls": "\x00\x01\x1b\x7f" * (SIZE // 4),
     "open fences": "```a\n~~~b\n" * (SIZE // 10),
-    "shrinking fences": "".join("`" * n + "\n" for n in range(440, 2, -1)),
+    "shrinking fences": "".join("`" * n + "\n" for n in range(240, 2, -1)),
     "rows": "|\n" * (SIZE // 2),
     "headings": "# \n" * (SIZE // 3),
     "titles": "Title\n\n" * (SIZE // 7),
     "items": "- a\n" * (SIZE // 4),
-    "nested": "\n".join(" " * n + "- a" for n in range(430)),
+    "nested": "\n".join(" " * n + "- a" for n in range(240)),
     "fields": "".join(f"A{n}: x\ntext\n" for n in range(SIZE // 12)),
     "questions": "Q: a?\nb\n" * (SIZE // 8),
     "quotes": "> a\n" * (SIZE // 4),
@@ -196,15 +196,15 @@ def test_hostile_text_is_split_soon(name: str) -> None:
     blocks(HOSTILE[name])
     took = time.process_time() - began
 
-    assert took < 5
+    assert took < 2
 
 
 @pytest.mark.parametrize("line", ["\n", " \n", "\t\r\n"])
-def test_millions_of_blank_lines_cost_nothing(line: str) -> None:
+def test_many_blank_lines_cost_nothing(line: str) -> None:
     """They are as two, whatever stands before and behind."""
-    many, few = (f"a:\n- b\n{line * n}- c\n{line * n}d." for n in (10**6, 3))
-    began = time.monotonic()
+    many, few = (f"a:\n- b\n{line * n}- c\n{line * n}d." for n in (10**5, 3))
+    began = time.process_time()
     words = [word for block in blocks(many) for word in block.split()]
 
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 3
     assert [word for block in blocks(few) for word in block.split()] == words

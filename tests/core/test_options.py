@@ -1,0 +1,105 @@
+"""Options keep the rules that their errors name, wherever they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from ragsieve import models, select, split
+from ragsieve.answer import Reader
+from ragsieve.budget import LIMITS, ContextBudget
+from ragsieve.errors import InputError
+from ragsieve.integrations.rules import ToolRule
+from ragsieve.models.adapt import as_llm
+from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.models.cache import Cached
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.read.web import Pages, page_text
+from tests.rules import check_rule
+
+LOCAL = ("transformers", "provence", "token_classifier", "sentence_transformers", "cross_encoder")
+HOST = {"base_url": "http://127.0.0.1:1"}
+
+
+def server(name: str) -> Any:
+    return getattr(pytest.importorskip("ragsieve.server"), name)()
+
+
+def local(name: str, **options: Any) -> Any:
+    pytest.importorskip("torch")
+    return models.load(f"{name}:a", **options)
+
+
+def served(name: str, **options: Any) -> Any:
+    pytest.importorskip("openai")
+    return models.load(f"{name}:a", **HOST, **options)
+
+
+MADE: dict[str, Callable[[], Any]] = {
+    "Limits": lambda: server("Limits"),
+    "Settings": lambda: server("Settings"),
+    "ContextBudget": lambda: ContextBudget(**dict.fromkeys(LIMITS[:-1], 9), max_share=0.5),
+    "Reader": lambda: Reader(ScriptedLLM([])),
+    "Pages": lambda: Pages([]),
+    "as_llm": lambda: as_llm(str),
+    "HashingEmbedder": HashingEmbedder,
+    "Answerable": lambda: select.Answerable(0.5),
+    "Windows": lambda: split.Windows(ScriptedLLM([]), overlap=9),
+    "pruner": lambda: models.load("pruner:a", threads=1),
+    "rerank": lambda: served("rerank"),
+    "openai": lambda: served("openai", context=9),
+    **{name: lambda name=name: local(name) for name in LOCAL},
+    "jina_bert": lambda: local("jina_bert"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_number_is_held_to_its_rule(name: str) -> None:
+    """At the edges that the error names, before anything is loaded or sent."""
+    made = MADE[name]()
+    for field in fields(made):
+        if field.init:
+            value = getattr(made, field.name)
+            check_rule(field.name, value, lambda new, of=field.name: replace(made, **{of: new}))
+
+
+EMBEDDER = HashingEmbedder()
+TAKEN: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+    (ToolRule, {"max_tokens": 9, "min_tokens": 9, "edges": 1, "min_saving": 0.5}),
+    (partial(DynamicBatcher, EMBEDDER), {"max_batch": 8, "callers": 2, "wait_s": 0.1}),
+    (partial(Cached, EMBEDDER), {"most": 9, "timeout_s": 0.1}),
+    (partial(page_text, "<p>x"), {"timeout_s": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("make", "options"), TAKEN, ids=str)
+def test_so_is_one_of_what_is_no_dataclass(
+    make: Callable[..., Any], options: dict[str, Any]
+) -> None:
+    """Waiting for ever is no time."""
+    for name, value in options.items():
+        check_rule(name, value, lambda new, of=name: make(**{of: new}))
+
+
+DTYPE = "dtype must be one of auto, bfloat16, float32, got 'int8'"
+PLACE = r"prompt must have a place \$documents"
+WORDS = [
+    *((f"{name}:a", {"dtype": "int8"}, DTYPE) for name in (*LOCAL, "pe_rank")),
+    ("pe_rank:a", {"prompt": "Rank!"}, f"{PLACE}, got 'Rank!'"),
+    ("pe_rank:a", {"prompt": "$documents $"}, PLACE),
+    ("pe_rank:a", {"prompt": "$documents $x"}, r"prompt cannot have a place \$x"),
+    ("openai:a", {"tokenizer": "/no"}, "tokenizer must be a tokenizer.json, .* got '/no'"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "message"), WORDS)
+def test_a_word_of_a_model_is_held_to_its_rule(name: str, options: Any, message: str) -> None:
+    """The error names option, rule and value; there need be no such model."""
+    for package in ("torch", "openai"):
+        pytest.importorskip(package)
+    with pytest.raises(InputError, match=message):
+        models.load(name, **options)
