@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import BadReply, ContextOverflow, InputError
+from ragsieve.errors import BadReply, ContextOverflow
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, Trace, step
@@ -207,14 +207,6 @@ def test_a_reply_is_held_to_the_parts_in_their_order() -> None:
     agent.argue([agent.argument_prompt(QUERY, documents("a"))])
 
     assert [["Evidence", "Explanation", "Answer"]] == [each["required"] for each in held]
-
-
-@pytest.mark.parametrize("name", ["max_tokens", "max_argument"])
-def test_options_are_checked(name: str) -> None:
-    """The error names option, rule and value."""
-    options: dict[str, Any] = {name: 0}
-    with pytest.raises(InputError, match=f"{name} must be at least 1, got 0"):
-        Agent(ScriptedLLM([]), **options)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import ContextOverflow, InputError
+from ragsieve.errors import ContextOverflow
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, Trace, step
 from ragsieve.types import Query
@@ -423,9 +423,3 @@ def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
 
     assert [0, 1] == critic.same(QUERY, answers)[0]
     assert (49,) == critic.judge(QUERY, [Argument(a, a * 5, a * 5) for a in answers]).incorrect
-
-
-def test_the_length_of_a_reply_is_checked() -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
-        Critic(ScriptedLLM([]), 0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragsieve.answer import Demonstration
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import ModelError
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.text import contains_answer
@@ -263,20 +263,6 @@ def test_the_pool_is_complete() -> None:
         assert answers[0] not in kinds
         assert contains_answer(found[0].rationale, [answers[0]])
         assert all(2 <= len(d.documents) <= 3 for d in found)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"examples": 4}, r"examples must be from 0 to 3, got 4"),
-        ({"examples": -1}, r"examples must be from 0 to 3, got -1"),
-        ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
-    ],
-)
-def test_options_are_checked(options: dict[str, int], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        Reasoning(ScriptedLLM([]), **options)  # type: ignore[arg-type]
 
 
 def test_without_evidence_the_model_answers_from_what_it_knows() -> None:

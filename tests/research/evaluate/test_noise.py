@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.types import Document, Example, Query
 from ragsieve_research.evaluate.noise import Noise
 
@@ -127,20 +126,3 @@ def test_ids_do_not_tell_what_is_noise() -> None:
 def test_a_question_without_the_answer_in_a_document_is_left_out() -> None:
     """There is nothing that noise could hide."""
     assert None is Noise("random", 0.5)(replace(EXAMPLE, documents=(OWN,)), POOL)
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "rule"),
-    [
-        ("kind", "loud", "one of random"),
-        ("share", 1.5, "from 0 to 1"),
-        ("share", float("nan"), "from 0 to 1"),
-        ("position", "top", "one of first"),
-        ("documents", 0, "at least 1"),
-    ],
-)
-def test_options_are_checked(option: str, value: Any, rule: str) -> None:
-    """The error names the option, the rule and the value."""
-    options = {"kind": "random", "share": 0.5, option: value}
-    with pytest.raises(InputError, match=f"{option} must be {rule}.* got"):
-        Noise(**options)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
 from ragsieve.pipeline import System
@@ -118,20 +117,6 @@ def test_without_random_parts_it_is_winnowrag() -> None:
     assert ["ellipse"] == [event["by"] for event in events(result, "merge")]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"clustering": "kmeans"}, "clustering must be one of query, random, got 'kmeans'"),
-        ({"merging": "none"}, "merging must be one of strategic, random, got 'none'"),
-        ({"clusters": 0}, "clusters must be at least 1, got 0"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        ask(APART, CAPITALS, **options)
-
-
 def test_a_random_cut_takes_every_length_and_depends_on_seed_and_question() -> None:
     """Of two segments 0, 1 or 2 stay, the best first; over 60 questions each number occurs."""
     segments = [Segment.whole(Document(f"{n}", "x")).scored("s", n / 2) for n in range(2)]
@@ -179,13 +164,6 @@ def test_windows_may_overlap_and_examples_be_of_the_questions_domain(
     assert repr(pruningrag(ScriptedLLM([]), HashingEmbedder())) == repr(
         pruningrag_ablated(ScriptedLLM([]), HashingEmbedder())
     )
-
-
-@pytest.mark.parametrize("option", ["chunks", "retrieval", "without"])
-def test_what_is_left_out_is_one_of_the_parts(option: str) -> None:
-    """The error names option, choices and value."""
-    with pytest.raises(InputError, match=f"^{option} must be one of .*, got 'x'$"):
-        chunkrag_ablated(ScriptedLLM([]), HashingEmbedder(), **{option: "x"})
 
 
 def differing(one: list[str], other: list[str]) -> list[tuple[str, str]]:

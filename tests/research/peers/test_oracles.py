@@ -79,13 +79,6 @@ def test_oracles_keep_sentences_with_an_answer() -> None:
     assert ["It rained."] == [s.text for s in result.kept]
 
 
-@pytest.mark.parametrize("make", [strinc, filco_cxmi])
-def test_options_are_checked(make) -> None:  # type: ignore[no-untyped-def]
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match="k must not be negative, got -1"):
-        make(ScriptedLLM([]), ANSWERS, k=-1)
-
-
 def test_a_critic_that_knows_takes_all_right_answers_for_the_same() -> None:
     """Whatever their words; and picks one of them at once where there are no rounds."""
     oracle = Oracle({QUERY.text: ["Paris", "Lutetia"]})

@@ -192,23 +192,6 @@ def test_no_index_is_named(tmp_path: Path) -> None:
         open_index(tmp_path / "none")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"embedder": "none"}, "semantic chunks need an embedder"),
-        ({"embedder": "smollm2"}, "smollm2 is no embedder"),
-        ({"embedder": "fake:hashing", "chunks": "lines"}, "chunks must be one of semantic, window"),
-        ({"min_similarity": 2.0}, r"min_similarity must be from -1 to 1, got 2.0"),
-        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
-        ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
-    ],
-)
-def test_options_are_checked(options: dict[str, object], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        IndexOptions(**options)  # type: ignore[arg-type]
-
-
 def test_words_and_marks_are_tokens() -> None:
     """Chinese goes by character, since it has no spaces."""
     assert [0, 4, 3, 3] == WordCount().count(["", "Bees, he said", "蜜蜂。", "a_b c!"])

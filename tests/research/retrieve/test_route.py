@@ -305,40 +305,6 @@ def test_options_show_in_the_repr() -> None:
     assert "min_probability=0.3" in shown
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Named(" ", "", nothing), "name must be printable and not blank, got ' '"),
-        (lambda: Named("a\n", "", nothing), r"name must be printable and not blank, got 'a\\n'"),
-        (lambda: Named("a", "", nothing, 0), "timeout_s must be over 0 and at most 86,400, got 0"),
-        (lambda: Named("a", "", nothing, np.nan), "timeout_s must be over 0 .*, got nan"),
-        (lambda: Named("a", "", nothing, 1e300), r"timeout_s must be over 0 .*, got 1e\+300"),
-        (lambda: Routed(()), "sources must not be empty"),
-        (
-            lambda: Routed((named("a", nothing), named("a", nothing))),
-            "names of sources must differ, got 'a' twice",
-        ),
-        (lambda: LLMRouter(ScriptedLLM([]), 1.5), r"min_probability must be from 0 to 1, got 1.5"),
-        (
-            lambda: LightRouter(HashingEmbedder(), ("a",), ((1.0,), (2.0,)), (0.0, 0.0)),
-            "weights and bias must be 1, one a source",
-        ),
-        (
-            lambda: LightRouter(HashingEmbedder(), ("a", "b"), ((1.0,), (2.0, 1.0)), (0.0, 0.0)),
-            "weights must be rows of one length",
-        ),
-        (
-            lambda: LightRouter(HashingEmbedder(), ("a",), ((np.inf,),), (0.0,)),
-            "weights and bias must be finite",
-        ),
-    ],
-)
-def test_options_are_checked(make: Callable[[], object], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        make()
-
-
 SOURCES = (named("web", nothing), named("api", nothing))
 
 

@@ -63,16 +63,6 @@ def test_a_segment_without_the_score_is_named() -> None:
         Calibrated(EVEN, of="relevance")(QUERY, scored(0.5))
 
 
-@pytest.mark.parametrize(
-    ("slope", "bias"),
-    [(-1, 0), (math.inf, 0), (math.nan, 0), (1, math.inf), (1e308, 0), (1, -1e308)],
-)
-def test_the_numbers_of_a_logistic_curve_are_checked(slope: float, bias: float) -> None:
-    """The error shows them."""
-    with pytest.raises(InputError, match="slope must not be negative, both finite, got Logistic"):
-        Logistic(slope, bias)
-
-
 def test_models_of_scorers_are_named_through_those_that_join_others() -> None:
     """BM25 needs none."""
     found = models_of([Hybrid((BM25(), Cosine(HashingEmbedder(8)))), RATER, BM25()])

@@ -32,6 +32,10 @@ RULES: list[tuple[str, dict[str, Any], str]] = [  # of words, and of two options
     ("chunkrag", {"threshold": None}, "threshold must be 'llm', 'statistics' or a s.*, got None"),
     ("chunkrag", {"threshold": math.nan}, "min_score must be finite, got nan"),
     ("chunkrag", {"rating": "stars"}, "rating must be one of scale, likelihood, got 'stars'"),
+    *(
+        ("chunkrag-ablated", {part: "x"}, f"{part} must be one of .*, got 'x'")
+        for part in ("chunks", "retrieval", "without")
+    ),
     ("chunkrag", {"rating": ""}, "rating must be one of scale, likelihood, got ''"),
     ("cpc", {"rate": 1.5}, "keep must be tokens or a share from 0 to 1, got 1.5"),
     ("crag", {"upper": 0.1, "lower": 0.2}, "lower must be at most upper=0.1, got 0.2"),
@@ -43,6 +47,8 @@ RULES: list[tuple[str, dict[str, Any], str]] = [  # of words, and of two options
     ("pruningrag", {"pages": "some"}, "pages must be one of few, many, hybrid, sp.*, got 'some'"),
     ("selective-context", {"unit": "word"}, "unit must be one of sentence, ph.*, got 'word'"),
     ("self-rag", {"reflection": "x"}, "reflection must be one of tokens, prompted, got 'x'"),
+    ("winnowrag-ablated", {"clustering": "x"}, "clustering must be one of query, ran.*, got 'x'"),
+    ("winnowrag-ablated", {"merging": "x"}, "merging must be one of strategic, random, got 'x'"),
 ]
 
 

@@ -157,19 +157,6 @@ def test_a_promise_with_confidence_holds_for_most_draws() -> None:
     assert np.mean([1 - cut >= 0.85 for cut in cuts]) < 0.9
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"keep_answer": 1.0}, "keep_answer must be over 0 and below 1, got 1.0"),
-        ({"confidence": 0}, "confidence must be over 0 and below 1, got 0"),
-    ],
-)
-def test_options_are_checked(options: dict[str, float], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        calibrate(NINE, **options)  # type: ignore[arg-type]
-
-
 def test_scores_are_checked() -> None:
     """One for each sentence, and finite."""
     with pytest.raises(InputError, match=r"of one length, got shapes \(1,\) and \(2,\)"):

@@ -156,20 +156,6 @@ def test_a_summary_tells_what_is_left_out() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"max_clues": 0}, "max_clues must be at least 1, got 0"),
-        ({"epsilon": 3}, "epsilon must be from 0 to 2, got 3"),
-        ({"epsilon": 0.1}, "epsilon=0.1 needs an embedder"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], said: str) -> None:
-    """The error names the option, the rule and the value."""
-    with pytest.raises(InputError, match=said):
-        Annotator(reader(lambda _: True), BM25(), **options)
-
-
 def test_a_question_without_gold_answer_teaches_nothing() -> None:
     """It is an error, which a batch counts."""
     with pytest.raises(InputError, match="question 'q' has no gold answer"):
