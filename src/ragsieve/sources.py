@@ -38,7 +38,7 @@ class SourceKind(Protocol):
         """Raise `InputError` where it cannot be used; loads no model."""
 
     def identity(self) -> Mapping[str, Any]:
-        """The inputs that results depend on: contents, not places."""
+        """The inputs that results depend on: contents, not places, and options, as ``k``."""
 
     def about(self) -> Mapping[str, Any]:
         """What it holds, in a few values of JSON."""

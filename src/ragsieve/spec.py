@@ -187,9 +187,9 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
 
     @contextmanager
     def opened(self, callers: int = 1, cache: Path | None = None) -> Iterator[System]:
-        """The system with models of its own."""
-        with self.loaded(callers, cache) as own:
-            yield self.built(own)
+        """The system with models of its own; where no LLM is named, with that of `with_llm`."""
+        with (spec := self.with_llm()).loaded(callers, cache) as own:
+            yield spec.built(own)
 
     def built(self, own: Models, *, source: Source | None = None, **others: Any) -> System:
         """The system, its models imported when they are asked.

@@ -1,4 +1,4 @@
-"""The laws of the contract as checks of your own stages, systems, models and adapters.
+"""The laws of the contract as checks of your own stages, systems, sources, models and adapters.
 
 Each check raises `AssertionError` with the law that is broken and what broke it, and gives nothing
 otherwise: ``check_stage(MyScorer())`` in a test of yours holds a scorer to what ragsieve's are held
@@ -20,28 +20,25 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
+from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.base import PASSAGE, Message, Passage
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.score.base import UNREAD, Scorer
+from ragsieve.sources import SourceKind
 from ragsieve.stages import Stage
 from ragsieve.types import Document, Query, Segment
 
 Kind = Literal["splitter", "scorer", "selector"]
+Adapter = Callable[[str, list[dict[str, Any]]], Sequence[Mapping[str, Any]]]
 PIECES = (
     *("He sang. ", "It was late, and the goats gave milk. ", "Which bees make honey? ", "- a\n"),
-    *(
-        "你好。",
-        "今天天气很好。",
-        "1. one\n",
-        "a,b\n1,2\n",
-        '{"a": [1, 2]}\n',
-        "\n\n",
-        "def f():\n",
-    ),
+    *("你好。", "今天天气很好。", "1. one\n", "a,b\n1,2\n"),
+    *('{"a": [1, 2]}\n', "\n\n", "def f():\n"),
     *("\ud800", "\x00", "\u200b", "😀! ", "et al. ", "</documents> [1] ", "x" * 40),
 )
 QUERIES = (Query("Who sang Summer Breeze?"), Query("Which bees make honey?"))
@@ -133,6 +130,40 @@ def check_system(system: System, *, seed: int = 0, draws: int = 8, pickles: bool
         _check_result(system, system.with_budget(most)(*asked[-1]), most)
 
 
+def check_source(kind: SourceKind, question: str, *, llm: Any = None) -> None:
+    """Hold a kind of source to what commands, servers and benchmarks ask of it.
+
+    Identity and ``about`` are JSON, the same each time; each number of its options changes the
+    identity; a question finds the same again, in threads, too.
+
+    Args:
+        kind: The kind with its place and options, as ``Notes(place="notes")``.
+        question: One that it finds documents for.
+        llm: The generator, where it asks one; its other models are loaded by name.
+
+    Raises:
+        AssertionError: If a law is broken.
+        InputError: If the kind cannot be used.
+        SourceError: If it fails on a question.
+    """
+    kind.check()
+    about = [json.dumps([kind.identity(), kind.about()]) for _ in range(2)]
+    _law("identity and about are the same each time", about[0] == about[1], about)
+    options: Any = kind  # a `ragsieve.schema.Schema`
+    for name, value in msgspec.structs.asdict(options).items():
+        if type(value) is int:
+            other = msgspec.structs.replace(options, **{name: value + 1})
+            changed = other.identity() != kind.identity()
+            _law("identity has every number of the options", changed, name)
+    source = kind.open(llm, models.defer, lambda model: model)
+    asked = [Query(question), *(Query(f"?{piece}") for piece in PIECES)]
+    alone = [_told(source(query)) for query in asked]
+    _law("the question finds documents", bool(alone[0]), kind)
+    with ThreadPoolExecutor(4) as pool:
+        together = [*pool.map(lambda query: _told(source(query)), asked)]
+    _law("the same again, and in threads", alone == together, kind)
+
+
 def check_model(model: Any, *, batch: int = 5, tolerance: float = 1e-4) -> None:
     """Hold a model to its protocol, one of those of `ragsieve.models.base`.
 
@@ -148,16 +179,14 @@ def check_model(model: Any, *, batch: int = 5, tolerance: float = 1e-4) -> None:
     texts = [f"{PIECES[n % 3]}{n} songs were sung." for n in range(batch)]
     texts += ["", "\ud800 \x00", " ".join(texts)]
     prompts = [(Message("user", text),) for text in texts]
+    lists = [texts[:n] for n in range(len(texts))]
     can: frozenset[str] = getattr(model, "can", frozenset())
     calls: dict[str, tuple[Callable[[Sequence[Any]], Any], Sequence[Any]]] = {
         "embed": (lambda items: model.embed(items), texts),
         "score": (lambda items: model.score(items), [("Who sang?", text) for text in texts]),
         "prune": (lambda items: _pruned(model, items), texts),
         "classify": (lambda items: model.classify(items), texts),
-        "rank": (
-            lambda items: model.rank(["Who sang?"] * len(items), items),
-            [texts[:n] for n in range(len(texts))],
-        ),
+        "rank": (lambda items: model.rank(["Who sang?"] * len(items), items), lists),
         "count": (lambda items: model.count(items), texts),
         "complete": (lambda items: model.complete(items, max_tokens=8), prompts),
         "choose": (lambda items: model.choose(*_columns(items)), [*zip(prompts, cycle(OPTIONS))]),
@@ -171,12 +200,7 @@ def check_model(model: Any, *, batch: int = 5, tolerance: float = 1e-4) -> None:
         _check_model_call(name, *calls[name], tolerance)
 
 
-def check_adapter(
-    adapter: Callable[[str, list[dict[str, Any]]], Sequence[Mapping[str, Any]]],
-    *,
-    seed: int = 0,
-    draws: int = 8,
-) -> None:
+def check_adapter(adapter: Adapter, *, seed: int = 0, draws: int = 8) -> None:
     """Hold an adapter of a framework to what every adapter promises.
 
     Spans are verbatim and in the text that comes out; metadata stays, is JSON and has one key more;
@@ -368,9 +392,6 @@ def _near(one: Any, other: Any, tolerance: float) -> bool:
     """Whether texts and None are equal, numbers finite and near."""
     if one is None or isinstance(one, str):
         return bool(one == other)
-    numbers = np.asarray(one, np.float64)
-    return bool(
-        np.isfinite(numbers).all()
-        and np.shape(one) == np.shape(other)
-        and np.allclose(numbers, np.asarray(other, np.float64), atol=tolerance)
-    )
+    numbers, others = (np.asarray(values, np.float64) for values in (one, other))
+    comparable = numbers.shape == others.shape and np.isfinite(numbers).all()
+    return bool(comparable and np.allclose(numbers, others, atol=tolerance))

@@ -17,7 +17,9 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import PASSAGE
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.pipeline import System
-from ragsieve.testing import check_adapter, check_model, check_stage, check_system
+from ragsieve.retriever import as_source
+from ragsieve.schema import Count, Schema
+from ragsieve.testing import check_adapter, check_model, check_source, check_stage, check_system
 from ragsieve.types import Document, Query, Segment
 
 FRESH = itertools.count()
@@ -168,6 +170,39 @@ def test_an_adapter_that_breaks_a_law_is_told_which(law: str, adapter: Any) -> N
     check_adapter(adapted)
     with pytest.raises(AssertionError, match=f"{law}.*: broken by "):
         check_adapter(adapter)
+
+
+class Goats(Schema, frozen=True, kw_only=True):
+    """A kind of source, and which law it breaks."""
+
+    k: Count = 2
+    breaks: str = ""
+
+    def check(self) -> None:
+        """It can be used."""
+
+    def identity(self) -> dict[str, Any]:
+        """Its option."""
+        k = 0 if "number" in self.breaks else self.k
+        return {"k": k, "n": next(FRESH) if "each time" in self.breaks else 0}
+
+    about = identity
+
+    def open(self, *_: Any) -> Any:
+        """A search that finds one text, another each time, or nothing."""
+        texts = map(str, FRESH) if "threads" in self.breaks else itertools.repeat("Goats.")
+        found = [] if "documents" in self.breaks else texts
+        return as_source(lambda question, k: [*itertools.islice(found, 1)])
+
+
+@pytest.mark.parametrize(
+    "law", ["are the same each time", "every number", "finds documents", "in threads"]
+)
+def test_a_source_that_breaks_a_law_is_told_which(law: str) -> None:
+    """By its name; one that breaks none passes."""
+    check_source(Goats(), "Which goats sang?")
+    with pytest.raises(AssertionError, match=f"{law}.*: broken by "):
+        check_source(Goats(breaks=law), "Which goats sang?")
 
 
 def test_models_and_the_default_keep_the_laws() -> None:
