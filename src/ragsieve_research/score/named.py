@@ -1,4 +1,4 @@
-"""Scorers by name: `SCORERS`, which ``ragsieve scorers`` measures."""
+"""Scorers by name: `SCORERS`, which ``ragsieve scorers`` measures; entry points add to them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from ragsieve import score
 from ragsieve.errors import InputError, nearest
+from ragsieve.registry import Registry
 from ragsieve.score.base import Scorer
 from ragsieve_research.score.combine import Hybrid, Mean
 from ragsieve_research.score.judge import Critique, Reflection, Relevance
@@ -26,7 +27,8 @@ class NamedScorer(NamedTuple):
     prompts: tuple[str, ...] = ()
 
 
-SCORERS: dict[str, NamedScorer] = {
+SCORERS = Registry("scorer", "ragsieve.scorers", NamedScorer)
+for _name, _scorer in {
     "bm25": NamedScorer(score.BM25),
     "cosine": NamedScorer(score.Cosine, "embedder"),
     "hybrid": NamedScorer(lambda m: Hybrid((score.Cosine(m), score.BM25())), "embedder"),
@@ -37,7 +39,8 @@ SCORERS: dict[str, NamedScorer] = {
     "reflection": NamedScorer(Reflection, "llm", ("relevance",), ("reflection",)),
     "critique": NamedScorer(Critique, "critic", prompts=("critique",)),
     "mean": NamedScorer(lambda: Mean(RATINGS), after=RATINGS),
-}
+}.items():
+    SCORERS.register(_name, _scorer)
 
 
 def needed(names: Iterable[str]) -> list[str]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from ragsieve import score
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, ScriptedLLM
-from ragsieve_research.score.named import SCORERS, create_scorers, needed
+from ragsieve_research.score.named import SCORERS, NamedScorer, create_scorers, needed
 
 
 def test_scorers_bring_what_they_need_once() -> None:
@@ -31,6 +32,14 @@ def test_models_are_asked_for_only_where_needed() -> None:
 
     assert ["bm25", "pair"] == list(create_scorers(["bm25", "pair"], model))
     assert ["pair"] == asked
+
+
+def test_a_package_adds_a_scorer() -> None:
+    """By its entry point's name, after which it is one of the others."""
+    with SCORERS.isolated():
+        SCORERS.register("words", NamedScorer(score.BM25))
+        assert ["words"] == [*create_scorers(["words"], lambda role: None)]
+    assert "words" not in SCORERS
 
 
 @pytest.mark.parametrize("name", SCORERS)
