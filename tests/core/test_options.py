@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve import models, select, split
+from ragsieve import models, select
 from ragsieve.answer import Reader
 from ragsieve.budget import LIMITS, ContextBudget
 from ragsieve.errors import InputError
@@ -18,7 +18,7 @@ from ragsieve.models.adapt import as_llm
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.read.web import Pages, page_text
+from ragsieve.read.web import page_text
 from tests.rules import check_rule
 
 LOCAL = ("transformers", "provence", "token_classifier", "sentence_transformers", "cross_encoder")
@@ -44,11 +44,9 @@ MADE: dict[str, Callable[[], Any]] = {
     "Settings": lambda: server("Settings"),
     "ContextBudget": lambda: ContextBudget(**dict.fromkeys(LIMITS[:-1], 9), max_share=0.5),
     "Reader": lambda: Reader(ScriptedLLM([])),
-    "Pages": lambda: Pages([]),
     "as_llm": lambda: as_llm(str),
     "HashingEmbedder": HashingEmbedder,
     "Answerable": lambda: select.Answerable(0.5),
-    "Windows": lambda: split.Windows(ScriptedLLM([]), overlap=9),
     "pruner": lambda: models.load("pruner:a", threads=1),
     "rerank": lambda: served("rerank"),
     "openai": lambda: served("openai", context=9),

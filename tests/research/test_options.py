@@ -23,6 +23,7 @@ from ragsieve_research.answer.reasoning import Reasoning
 from ragsieve_research.evaluate.noise import Noise
 from ragsieve_research.retrieve.fetch import Http
 from ragsieve_research.retrieve.indexes import IndexOptions
+from ragsieve_research.retrieve.pages import Pages
 from ragsieve_research.retrieve.route import LightRouter, LLMRouter, Named, Routed
 from ragsieve_research.score.bottleneck import answers, bottleneck
 from ragsieve_research.score.calibrated import Logistic
@@ -48,8 +49,10 @@ NUMBERS: dict[str, Callable[..., Any]] = {  # each with a number for every optio
     "retrieve.IndexOptions": IndexOptions,
     "retrieve.LLMRouter": partial(LLMRouter, LLM),
     "retrieve.Named": partial(Named, name="a", description="", search=list, timeout_s=1.0),
+    "retrieve.Pages": partial(Pages, []),
     "score.Permuting": partial(Permuting, LLM),
     "score.bottleneck": partial(bottleneck, LLM, Query("Who?"), GIVEN, [""], "Seals"),
+    "split.Windows": partial(Windows, LLM, overlap=9),
     "systems.Write": partial(Write, LLM, "recomp"),
     "train.Annotator": partial(Annotator, Reader(LLM), score.BM25(), EMBEDDER),
     "train.calibrate": partial(calibrate, [ScoredQuestion((0.5,), (True,))] * 99),
