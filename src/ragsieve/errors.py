@@ -37,10 +37,11 @@ class MissingExtra(RagsieveError, ImportError):
     Args:
         package: The import name that is missing.
         extra: The extra of ragsieve that brings it.
+        instead: What does without it.
     """
 
-    def __init__(self, package: str, *, extra: str) -> None:
-        super().__init__(f"{package} is not installed: pip install 'ragsieve[{extra}]'")
+    def __init__(self, package: str, *, extra: str, instead: str = "") -> None:
+        super().__init__(f"{package} is not installed: pip install 'ragsieve[{extra}]'{instead}")
         self.package = package
         self.extra = extra
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -190,8 +190,10 @@ class Goats(Schema, frozen=True, kw_only=True):
 
     def open(self, *_: Any) -> Any:
         """A search that finds one text, another each time, or nothing."""
-        texts = map(str, FRESH) if "threads" in self.breaks else itertools.repeat("Goats.")
-        found = [] if "documents" in self.breaks else texts
+        texts: Iterable[str] = (
+            map(str, FRESH) if "threads" in self.breaks else itertools.repeat("Goats.")
+        )
+        found = () if "documents" in self.breaks else texts
         return as_source(lambda question, k: [*itertools.islice(found, 1)])
 
 

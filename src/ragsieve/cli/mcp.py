@@ -9,7 +9,7 @@ import click
 from msgspec import Meta
 
 from ragsieve.cli.base import secret
-from ragsieve.cli.opening import CHANGES
+from ragsieve.cli.opening import CHANGES, SourceOption
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.models.protocol import check_url
@@ -23,7 +23,9 @@ _PARAMS = options_of(SystemSpec, _OTHERS, {**CHANGES, "on_error": {"default": "k
 @command("mcp", short_help="Serve tools for agents by MCP.", params=_PARAMS)
 def mcp_command(
     *,
-    sources: Annotated[tuple[str, ...], {"flags": ["--source"], "metavar": "KIND:PLACE"}] = (),
+    sources: Annotated[
+        tuple[str, ...], {"flags": ["--source"], "metavar": "KIND:PLACE", "cls": SourceOption}
+    ] = (),
     server: Annotated[str | None, {"metavar": "URL"}] = None,
     server_token_env: Annotated[str | None, {"metavar": "NAME"}] = None,
     http: bool = False,

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
+
 from ragsieve.cli.completion import (
     complete_models,
     complete_option,
     complete_role,
     complete_systems,
 )
+from ragsieve.registry import more, points
+from ragsieve.sources import SOURCES
+
+
+class SourceOption(click.Option):
+    """``--source``, whose help names the kinds that are installed."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Of `click.Option`, with their names."""
+        flags, text = super().get_help_record(ctx) or ("", "")
+        kinds = ", ".join(sorted(point.name for point in points(SOURCES.group))) or "none"
+        return flags, f"{text} Installed kinds: {kinds}{more(SOURCES.group)}."
+
 
 CHANGES: dict[str, dict[str, Any]] = {
     "system": {"shell_complete": complete_systems},
     "options": {"flags": ["--option"], "shell_complete": complete_option},
     "models": {"flags": ["--model"], "metavar": "ROLE=MODEL", "shell_complete": complete_role},
-    "source": {"metavar": "KIND:PLACE"},
+    "source": {"cls": SourceOption, "metavar": "KIND:PLACE"},
     "source_options": {"flags": ["--source-option"]},
     "embedder": {"shell_complete": complete_models("embedder")},
     "pruner": {"shell_complete": complete_models("sentence pruner")},

@@ -77,7 +77,8 @@ def _option(
     else:
         values["metavar"] = "KEY=VALUE"
     values |= {**_changes(hint), **changes}
-    return click.Option([name, *values.pop("flags")], **values)
+    flags, option = values.pop("flags"), values.pop("cls", click.Option)
+    return option([name, *flags], **values)  # type: ignore[no-any-return]
 
 
 def _changes(hint: Any) -> Mapping[str, Any]:

@@ -147,7 +147,8 @@ def defer(name: str, **options: Any) -> Any:
 
 def _check_torch() -> None:
     if find_spec("torch") is None:  # of all that the extra brings, what says most
-        raise MissingExtra("torch", extra="local")
+        server = ", or name a model of a server: openai:NAME with base_url=URL"
+        raise MissingExtra("torch", extra="local", instead=server)
 
 
 def kind_of(name: str) -> str:

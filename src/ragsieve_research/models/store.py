@@ -30,6 +30,7 @@ __all__ = ["NAMED", "Weights", "home", "listed", "pull", "resolve"]
 
 logger = logging.getLogger(__name__)
 
+_PREFIX = {"llm": "transformers", "embedder": "sentence_transformers"}  # of a folder
 _RECORD = "ragsieve.json"
 _REACH_S = 5.0  # without a network, a start must not wait longer for the hub
 _PATTERNS = ["*.safetensors", "*.json", "*.txt", "*.jinja", "*.model"]  # no pickles
@@ -215,8 +216,9 @@ def _from_hub(weights: Weights) -> Path:
     except Exception as error:  # also of the HTTP library that the hub's client uses
         raise StoreError(
             f"{weights.name} could not be pulled from {api.endpoint}: {one_line(error, 300)}; "
-            f"without a hub, run tools/weights.py of ragsieve's repository, or elsewhere "
-            f"'hf download {hub_id} --local-dir DIR' and pass DIR"
+            f"without a hub, name a model of a server (openai:NAME with base_url=URL), "
+            f"run 'hf download {hub_id} --local-dir DIR' elsewhere and name "
+            f"{_PREFIX[weights.kind]}:DIR, or run tools/weights.py in a clone of the repository"
         ) from error
     check(folder / "model.safetensors", weights.sha256)
     write_record(folder, name=weights.name, origin=weights.hub, sha256=weights.sha256)

@@ -162,6 +162,7 @@ def test_help_names_every_option_once(ragsieve: Command) -> None:
     assert (
         text.index("\nOptions:") < text.index("\n  --keep-answer") < text.index("Models and their")
     )
+    assert re.search(r"Installed kinds: index,\s+sources\.", text)
 
 
 def test_a_user_without_a_home_is_served(ragsieve: Command, monkeypatch: Any) -> None:

@@ -48,7 +48,8 @@ answers = false
 data = [{ name = "q.jsonl" }]
 systems = [{ name = "finefilter" }, { name = "top-documents" }]
 """
-NEEDED = "error: torch is not installed: pip install 'ragsieve[local]'\n"
+SERVER = ", or name a model of a server: openai:NAME with base_url=URL"
+NEEDED = f"error: torch is not installed: pip install 'ragsieve[local]'{SERVER}\n"
 
 
 WORKS = (

@@ -130,8 +130,9 @@ def test_without_a_hub_one_line_says_what_to_run(
     ) as got:
         store.pull(tiny())
 
-    assert "run tools/weights.py of ragsieve's repository, or elsewhere" in str(got.value)
-    assert "'hf download nobody/nothing --local-dir DIR'" in str(got.value)
+    assert "name a model of a server (openai:NAME with base_url=URL)" in str(got.value)
+    assert "'hf download nobody/nothing --local-dir DIR' elsewhere and name" in str(got.value)
+    assert "run tools/weights.py in a clone of the repository" in str(got.value)
 
 
 def test_a_silent_hub_is_given_up_in_a_short_time(
