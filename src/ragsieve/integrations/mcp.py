@@ -27,6 +27,7 @@ from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
 from ragsieve.many import in_thread
 from ragsieve.models.lru import LRU
+from ragsieve.models.protocol import check_secret
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.schema import broken_rules
@@ -117,8 +118,8 @@ def create_server(
     Raises:
         InputError: If the token is not printable ASCII without spaces; it is not shown.
     """
-    if not (token.isascii() and token.isprintable() and " " not in token):
-        raise InputError("token must be printable ASCII without spaces (not shown)")
+    if token:
+        check_secret("token", token)
     mcp = _Server(
         "ragsieve", version=version("ragsieve"), instructions=_INSTRUCTIONS, log_level="ERROR"
     )

@@ -38,6 +38,12 @@ def check_url(name: str, url: str, rule: str = ".*") -> None:
         raise InputError(f"{name} must be http(s)://host[:port][/path], got {shown}")
 
 
+def check_secret(name: str, value: str) -> None:
+    """Raise `InputError` unless a key or token is printable ASCII without spaces; none is shown."""
+    if not re.fullmatch("[!-~]+", value):
+        raise InputError(f"{name} must be printable ASCII without spaces (value not shown)")
+
+
 def clean(text: str) -> str:
     return _CONTROL.sub(" ", safe(text))
 

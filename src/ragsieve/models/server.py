@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import socket
 import threading
 import time
@@ -92,8 +91,7 @@ class Server(Reopened):
         if not self.model.strip():
             raise InputError(f"model must not be blank, got {self.model!r}")
         protocol.check_url("base_url", self.base_url)
-        if not re.fullmatch("[!-~]+", self.api_key):
-            raise InputError("api_key must be printable ASCII without spaces (value not shown)")
+        protocol.check_secret("api_key", self.api_key)
         check_range(self, max_retries=(0, None), concurrency=(1, None))
         if vars(self)[self.size] is not None:
             check_range(self, **{self.size: (1, None)})

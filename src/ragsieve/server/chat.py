@@ -19,7 +19,7 @@ from ragsieve.integrations.dropped import PAGE, DroppedPage, DroppedRun
 from ragsieve.schema import Amount, without_secrets
 from ragsieve.server import shapes
 from ragsieve.server.documents import documents_of
-from ragsieve.server.faults import Fault, as_json, invalid, json_response
+from ragsieve.server.faults import Fault, as_json, invalid
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings, Upstream
@@ -98,8 +98,7 @@ def chats(service: Service) -> APIRouter:
     async def dropped(body: DroppedIn) -> Response:
         """What was left out of a tool's result, by the handle in its last line: a page of it."""
         values = (body.handle, body.query, body.cursor, body.max_tokens)
-        page = await service.work.run(partial(service.show_dropped, *values))
-        return json_response(asdict(page))
+        return await service.respond(lambda: asdict(service.show_dropped(*values)))
 
     @router.get("/v1/models")
     async def models(request: Request) -> Response:

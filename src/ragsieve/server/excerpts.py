@@ -12,7 +12,6 @@ from starlette.responses import Response
 from ragsieve.excerpts import ExcerptReader, excerpts_of
 from ragsieve.read.web import page_text
 from ragsieve.result import Result
-from ragsieve.server.faults import json_response
 from ragsieve.server.routes import REFUSALS, named_system
 from ragsieve.server.service import Service
 from ragsieve.server.shapes import (
@@ -104,11 +103,7 @@ def excerpts(service: Service) -> APIRouter:
         service.check_documents([*(body.documents or ()), *(body.pages or ())])
         name, system = named_system(service, body)
         system = replace(system, reader=ExcerptReader(system.reader))
-
-        def reply() -> Response:
-            return json_response(_reply(service.run(system, body.read), name))
-
-        return await service.work.run(reply)
+        return await service.respond(lambda: _reply(service.run(system, body.read), name))
 
     return router
 

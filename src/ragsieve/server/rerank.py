@@ -34,8 +34,8 @@ def reranks(service: Service) -> APIRouter:
         service.check_documents(body.documents)
         lenient = not service.settings.strict_models and body.model not in service.systems
         name = service.named(None if lenient else body.model)
-        return await service.work.run(
-            lambda: json_response(_reply(service, name, body, api, whole=whole, bare=bare))
+        return await service.respond(
+            lambda: _reply(service, name, body, api, whole=whole, bare=bare)
         )
 
     @router.post("/v1/rerank", response_model=shapes.RerankOut)

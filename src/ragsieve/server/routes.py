@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -45,35 +45,34 @@ def api(service: Service) -> APIRouter:
         """Systems that are served, the default first."""
         return json_response({"systems": service.summaries()})
 
-    async def run(values: Callable[[], dict[str, Any]]) -> Response:
-        return await service.work.run(lambda: json_response(values()))
+    async def run(body: shapes.FilterIn, *, ask: bool = False) -> Response:
+        name, system = named_system(service, body)
+        return await service.respond(
+            lambda: result_dict(service.run(system, body, ask=ask), name, trace=body.trace)
+        )
 
     @router.post("/v1/filter", response_model=shapes.FilterOut)
     async def filter_(body: shapes.FilterIn) -> Response:
         """Keep what matters of the documents: verbatim spans, and why every other one went."""
-        name, system = named_system(service, body)
-        return await run(lambda: result_dict(service.run(system, body), name, trace=body.trace))
+        return await run(body)
 
     @router.post("/v1/answer", response_model=shapes.AnswerOut)
     async def answer(body: shapes.AnswerIn) -> Response:
         """Answer from what matters of the documents; with ``stream`` as server-sent events."""
-        name, system = named_system(service, body)
         if body.stream:
-            return _streamed(service, name, system, body)
-        return await run(
-            lambda: result_dict(service.run(system, body, ask=True), name, trace=body.trace)
-        )
+            return _streamed(service, *named_system(service, body), body)
+        return await run(body, ask=True)
 
     @router.post("/v1/inspect", response_model=shapes.ViewsOut)
     async def inspect(body: shapes.InspectIn) -> Response:
         """Segments kept and dropped by one or two systems, as the inspector's page shows them."""
         chosen = [(name, service.systems[service.named(name)]) for name in body.systems]
 
-        def views() -> list[dict[str, Any]]:
+        def views() -> dict[str, Any]:
             results = [(service.run(s, body, ask=body.ask), name, s) for name, s in chosen]
-            return [view(result, name, reader=s.reader) for result, name, s in results]
+            return {"views": [view(result, name, reader=s.reader) for result, name, s in results]}
 
-        return await run(lambda: {"views": views()})
+        return await service.respond(views)
 
     return router
 

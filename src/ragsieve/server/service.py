@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from starlette.responses import Response
+
 from ragsieve.deadline import check_time, deadline
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
@@ -16,7 +18,7 @@ from ragsieve.integrations.tool_filter import ToolFilter
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.server.documents import ChatDocuments
-from ragsieve.server.faults import Fault, fault_of
+from ragsieve.server.faults import Fault, fault_of, json_response
 from ragsieve.server.metrics import Metrics
 from ragsieve.server.rerank_shapes import RerankIn, TextsIn
 from ragsieve.server.settings import Settings
@@ -101,6 +103,10 @@ class Service:
             if isinstance(piece, Result):
                 self.metrics.ran(piece)
             yield piece
+
+    async def respond(self, values: Callable[[], Any]) -> Response:
+        """A response of the JSON values of a function, which `Work` runs."""
+        return await self.work.run(lambda: json_response(values()))
 
     def show_dropped(self, handle: str, query: str, cursor: str, max_tokens: int) -> DroppedPage:
         """What was left out of a tool's result, whichever system cut it; blocks.

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from ragsieve.errors import InputError
 from ragsieve.integrations.rules import ToolRule
-from ragsieve.models.protocol import check_url
+from ragsieve.models.protocol import check_secret, check_url
 from ragsieve.schema import Amount, Count, Options, Positive, check_options
-
-_SECRET = re.compile("[!-~]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +65,8 @@ class Upstream:
 
     def __post_init__(self) -> None:
         check_url("upstream", self.base_url)
-        if self.api_key and not _SECRET.fullmatch(self.api_key):
-            raise InputError("the upstream's key must be printable ASCII without spaces")
+        if self.api_key:
+            check_secret("the upstream's key", self.api_key)
         check_options(self)
 
 
@@ -102,5 +99,7 @@ class Settings:
     warm: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.tokens, str) or not all(map(_SECRET.fullmatch, self.tokens)):
-            raise InputError("tokens must be a tuple, each printable ASCII without spaces")
+        if isinstance(self.tokens, str):
+            raise InputError("tokens must be a tuple (value not shown)")
+        for token in self.tokens:
+            check_secret("a token", token)

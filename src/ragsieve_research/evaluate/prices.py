@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import check_range
+from ragsieve.schema import Options, Weight
 
 Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Prices:
+class Prices(Options):
     """Prices of a million tokens, in any currency; finite and not negative.
 
     Args:
@@ -27,13 +26,10 @@ class Prices:
         InputError: If a price is negative or not finite.
     """
 
-    price_in: float = 1.0
-    price_out: float = 4.0
-    filter_price_in: float | None = None
-    filter_price_out: float | None = None
-
-    def __post_init__(self) -> None:
-        check_range(self, **{field.name: (0, math.inf) for field in fields(self)})
+    price_in: Weight = 1.0
+    price_out: Weight = 4.0
+    filter_price_in: Weight | None = None
+    filter_price_out: Weight | None = None
 
     def filter(self, read: Values, written: Values) -> Values:
         """Price of a filter's tokens, each question's or a sum, times a million."""
