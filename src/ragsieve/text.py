@@ -9,7 +9,7 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +33,6 @@ _ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "why", "how"
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
-_UNSURE = ("i dont know", "i do not know", "im not sure", "i am not sure")  # normalised
 _CHARSETS = ("iso-8859", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
 _MARKER = re.compile(r"^([ \t]*\d{1,3})\.(?=[ \t])", re.MULTILINE)
@@ -259,7 +258,7 @@ def normalise(text: str) -> str:
 
 
 def word_counts(text: str) -> Counter[str]:
-    """Count of each word of the normalised text; see `word_f1`.
+    """Count of each word of the normalised text.
 
     In scripts written without spaces each character is a word, else words were whole sentences.
     """
@@ -285,15 +284,6 @@ def adds_nothing(text: str, question: str) -> bool:
     """
     asked, said = {*words(question)}, {*words(text)}
     return bool(asked & _ASKS) and "or" not in asked and bool(said) and said <= asked
-
-
-def word_f1(some: Counter[str], other: Counter[str]) -> float:
-    """Harmonic mean of precision and recall of words, each as often as in both; in [0, 1].
-
-    Source: SQuAD v1.1 (arXiv 1606.05250), section 6.1.
-    """
-    same = (some & other).total()
-    return 2 * same / (some.total() + other.total()) if same else 0.0
 
 
 def estimated_tokens(text: str) -> int:
@@ -324,22 +314,3 @@ def begins(text: str, phrases: Iterable[str]) -> bool:
     """Whether the normalised text begins with one of some normalised phrases."""
     start = normalise(text.translate(_APOSTROPHES)) + " "
     return any(start.startswith(f"{phrase} ") for phrase in phrases)
-
-
-def unsure(answer: str) -> bool:
-    """Whether an answer says nothing, or begins by saying that it is not known."""
-    return not any(map(str.isalnum, answer)) or begins(answer, _UNSURE)
-
-
-def batched_by_size(items: Sequence[T], sizes: Sequence[int], limit: int) -> Iterator[list[T]]:
-    """Items in runs whose sizes sum to at most ``limit``, in order; a larger item is alone."""
-    run: list[T] = []
-    left = limit
-    for item, size in zip(items, sizes, strict=True):
-        if run and size > left:
-            yield run
-            run, left = [], limit
-        run.append(item)
-        left -= size
-    if run:
-        yield run

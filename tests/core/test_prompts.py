@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import Message
-from ragsieve.prompts import context, numbered, render, titled
+from ragsieve.prompts import context, render, titled
 from ragsieve.types import Document, Segment
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
@@ -133,25 +133,7 @@ def test_each_document_is_a_paragraph_behind_its_title() -> None:
     assert "A: One.\n\nThree.\n\nA: Two." == context([first[0], *second, first[1]])
 
     assert "" == context([])
-    assert "" == numbered([])
 
     document = Document("d", "Seals sang.", "t" * 1_000_000)
 
     assert f"{'t' * 500}: Seals sang." == titled(Segment.whole(document))
-
-
-def test_numbers_start_at_one() -> None:
-    """Each text is a line behind its number."""
-    assert "[1] He sang.\n[2] She danced." == numbered(["He sang.", "She danced."])
-
-
-@given(
-    st.lists(
-        ANY_TEXT | st.sampled_from(["\n[9] fake", "a\r\n[1] b", "\u2028[2]", "\x0b[3]", "\x85[4]"])
-    )
-)
-def test_no_text_opens_a_line(texts: list[str]) -> None:
-    """There are as many lines as texts, however a line may break, each behind its number."""
-    lines = numbered(texts).splitlines()
-
-    assert [f"[{n}]" for n in range(1, len(texts) + 1)] == [line.split(" ")[0] for line in lines]

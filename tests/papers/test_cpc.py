@@ -20,10 +20,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragsieve import score
 from ragsieve.errors import InputError
 from ragsieve.models.base import Span
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve_research.score.in_context import InContext
 from ragsieve_research.systems.cpc import cpc
 
 DUO, SANG, RAIN = "Seals and Crofts were a duo.", "They sang it in 1972.", "It rained."
@@ -66,4 +66,4 @@ def test_the_best_sentences_stay_up_to_the_rate(rate: float, kept: list[str]) ->
 def test_an_embedder_must_read_spans() -> None:
     """A server's gives vectors of whole texts alone."""
     with pytest.raises(InputError, match="embedder must be one with embed_spans, got ScriptedLLM"):
-        score.InContext(ScriptedLLM([]))  # type: ignore[arg-type]
+        InContext(ScriptedLLM([]))  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
 from ragsieve.trace import Trace, is_recording, note, step
 from ragsieve.types import Answer, Query, Segment, StageResult
+from ragsieve_research.answer.examples import ExampleReader
 from ragsieve_research.answer.reasoning import Reasoning
 
 QUESTION = "Who drew the tower?"
@@ -89,7 +90,7 @@ def test_pieces_come_before_the_reply_is_complete() -> None:
     [
         Reader(echo()),
         Reader(DynamicBatcher(Streaming(lambda _: "Koechlin drew it."))),
-        Reader(Streaming(lambda _: "I think.\nAnswer: Koechlin"), answer_after="Answer:"),
+        ExampleReader(Streaming(lambda _: "I think.\nAnswer: Koechlin"), answer_after="Answer:"),
         Reasoning(echo(), domain="music", cot=False),
     ],
 )

@@ -10,9 +10,10 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.prompts import numbered, render
+from ragsieve.prompts import render
 from ragsieve.result import Result
 from ragsieve.text import safe
+from ragsieve_research.prompts import numbered
 from ragsieve_research.systems.finefilter import finefilter
 from tests.campaign.hostile import HOSTILE
 

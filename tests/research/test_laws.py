@@ -30,6 +30,7 @@ from ragsieve_research.answer.critic import Critic
 from ragsieve_research.score.calibrated import Calibrated, Logistic
 from ragsieve_research.score.combine import Hybrid, Mean
 from ragsieve_research.score.helpful import Helpful
+from ragsieve_research.score.in_context import InContext
 from ragsieve_research.score.inclusion import CXMI, Inclusion, Overlap
 from ragsieve_research.score.judge import Critique, Reflection, Relevance
 from ragsieve_research.score.likelihood import Likelihood
@@ -101,7 +102,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "score.Expected": lambda: Expected(ScriptedLLM(["unused"])),
     "score.Helpful": lambda: Helpful(ScriptedLLM(["unused"], choices=fewer)),
     "score.Hybrid": lambda: Hybrid((score.BM25(), score.Cosine(HashingEmbedder()))),
-    "score.InContext": lambda: score.InContext(HashingEmbedder()),
+    "score.InContext": lambda: InContext(HashingEmbedder()),
     "score.Inclusion": lambda: Inclusion(ANSWERS),
     "score.Likelihood": lambda: Likelihood(ScriptedLLM(["unused"])),
     "score.Listwise": lambda: Listwise(Permuting(ScriptedLLM(ordered)), 3, 2),

@@ -1,5 +1,4 @@
 from .embedding import Cosine as Cosine
-from .embedding import InContext as InContext
 from .lexical import BM25 as BM25
 from .ngrams import Ngrams as Ngrams
 from .pair import Pair as Pair

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
-from ragsieve.prompts import begun, fitting, quoted, render, words_in
+from ragsieve.prompts import render
 from ragsieve.text import normalise
 from ragsieve.types import Query, Segment
 from ragsieve_research.answer.parts import first_paragraph, parts, schema, strip_enclosing, text
+from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
 _QUOTATION = re.compile(r"[\"“]([^\"”]{12,})[\"”]")
 _PIECE = re.compile(r"\.\.\.|…|\[\d+\]|(?<=[.!?;])\s")

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, odds, readable
-from ragsieve.prompts import begun, fitting, quoted, render, words_in
+from ragsieve.prompts import render
 from ragsieve.trace import note
 from ragsieve.types import Query, rounded
 from ragsieve_research.answer.agent import Argument
@@ -27,6 +27,7 @@ from ragsieve_research.answer.parts import (
     strip_enclosing,
     text,
 )
+from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
 T = TypeVar("T")
 Form = Mapping[str, Mapping[str, Any]]  # JSON schemas of the parts of a reply, by name

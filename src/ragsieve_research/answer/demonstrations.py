@@ -7,9 +7,9 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from ragsieve.answer import Demonstration
 from ragsieve.errors import InputError
 from ragsieve.questions import lines, parse_json, parse_record
+from ragsieve_research.answer.examples import Demonstration
 
 BUNDLED = Path(__file__).with_name("demonstrations.jsonl")
 POOL = Path(__file__).with_name("reasoning.jsonl")

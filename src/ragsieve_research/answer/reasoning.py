@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from ragsieve.answer import Demonstration, Reader
 from ragsieve.errors import BadReply, ModelError, check_range
 from ragsieve.models.base import LLM, Embedder, complete_parsed
 from ragsieve.models.wrap import unwrap
 from ragsieve.trace import note
 from ragsieve.types import Answer, Query, Segment, rounded
 from ragsieve_research.answer.demonstrations import reasoning_examples
+from ragsieve_research.answer.examples import Demonstration, ExampleReader
 from ragsieve_research.answer.parts import parts, schema, strip_enclosing, text
 
 DOMAINS = {
@@ -152,13 +152,13 @@ class Reasoning:
             return self.cot
         return not getattr(unwrap(self.llm), "is_small", False)  # a local LLM of few weights
 
-    def _plain(self) -> Reader:
+    def _plain(self) -> ExampleReader:
         template = "reasoning" if self._reasons else "reasoning_short"
-        return Reader(
+        return ExampleReader(
             self.llm, self.max_tokens, template, f"{template}_closed", answer_after=f"{_ANSWER}:"
         )
 
-    def _reader(self, query: Query) -> Reader:
+    def _reader(self, query: Query) -> ExampleReader:
         """The reader of the question, with the examples that leave it a quarter of the context."""
         shown = self.shown(query)
         if self._reasons:

@@ -15,7 +15,8 @@ from ragsieve.batch import accuracy
 from ragsieve.errors import InputError, needs_extra
 from ragsieve.models.base import LLM, readable, yes_probability
 from ragsieve.prompts import render
-from ragsieve.text import begins, normalise, safe, unsure, word_counts, word_f1
+from ragsieve.text import begins, normalise, safe, word_counts
+from ragsieve_research.score.inclusion import word_f1
 
 CragVerdict = Literal["accurate", "missing", "hallucination"]
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
@@ -26,6 +27,9 @@ _INVALID = (  # normalised: without articles
     "question is invalid",
     "this question is invalid",
 )
+
+
+_UNSURE = ("i dont know", "i do not know", "im not sure", "i am not sure")  # normalised
 
 
 def exact_match(output: str, answers: Sequence[str]) -> float:
@@ -156,3 +160,8 @@ class AnswerJudge:
 def _quoted(text: str) -> str:
     """One line that ends where its quotes do."""
     return json.dumps(" ".join(safe(text).split()), ensure_ascii=False)
+
+
+def unsure(answer: str) -> bool:
+    """Whether an answer says nothing, or begins by saying that it is not known."""
+    return not any(map(str.isalnum, answer)) or begins(answer, _UNSURE)

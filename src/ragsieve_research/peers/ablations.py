@@ -17,12 +17,13 @@ from ragsieve.models.cache import Cached
 from ragsieve.pipeline import Pipeline, Source, System
 from ragsieve.retriever import AnySource, as_source
 from ragsieve.systems.base import preset, system
-from ragsieve.text import safe, unsure
+from ragsieve.text import safe
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment, StageResult
 from ragsieve_research.answer.agent import Agent
 from ragsieve_research.answer.critic import Critic, Judge
 from ragsieve_research.answer.reasoning import Reasoning
+from ragsieve_research.evaluate.answers import unsure
 from ragsieve_research.select.extract import Extract
 from ragsieve_research.split.windows import Windows
 from ragsieve_research.systems.chunkrag import Parts, composed, dense, sparse

@@ -18,7 +18,7 @@ from ragsieve.documents import unused_id
 from ragsieve.errors import InputError, check_range, one_line
 from ragsieve.models.base import LLM, Embedder, Prompt, readable, yes_probability
 from ragsieve.pipeline import Source
-from ragsieve.prompts import render, shown
+from ragsieve.prompts import render
 from ragsieve.retriever import SOURCE_KEY, AnySource, as_source, segments_of
 from ragsieve.trace import (
     Step,
@@ -31,6 +31,7 @@ from ragsieve.trace import (
     warn,
 )
 from ragsieve.types import Document, Query, Segment, rounded
+from ragsieve_research.prompts import shown
 
 MAX_LATE = 64
 """A source that is still busy with so many questions that gave up on it is not asked again."""

@@ -2,6 +2,7 @@ from .calibrated import Calibrated as Calibrated
 from .combine import Hybrid as Hybrid
 from .combine import Mean as Mean
 from .helpful import Helpful as Helpful
+from .in_context import InContext as InContext
 from .inclusion import CXMI as CXMI
 from .inclusion import Inclusion as Inclusion
 from .inclusion import Overlap as Overlap

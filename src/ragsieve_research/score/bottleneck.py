@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
-from ragsieve.prompts import quoted, render, titled
-from ragsieve.score.base import likelihood_gains
+from ragsieve.prompts import render, titled
 from ragsieve.types import Document, Query, Segment
+from ragsieve_research.prompts import quoted
+from ragsieve_research.score.base import likelihood_gains
 from ragsieve_research.score.inclusion import gains
 
 

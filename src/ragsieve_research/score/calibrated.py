@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError
 from ragsieve.models.deferred import identity_of
 from ragsieve.schema import Schema, read
-from ragsieve.score.base import Scorer, logistic, scores_of
+from ragsieve.score.base import Scorer
 from ragsieve.types import Query, Segment
+from ragsieve_research.score.base import logistic, scores_of
 
 Values = NDArray[np.float64]
 

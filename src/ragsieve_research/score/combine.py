@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
-from ragsieve.score.base import UNREAD, Scorer, scores_of
+from ragsieve.score.base import UNREAD, Scorer
 from ragsieve.types import Query, Segment, rounded
 from ragsieve_research.fusion import check_weights, fuse
+from ragsieve_research.score.base import scores_of
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from ragsieve.errors import check_choice, check_range
 from ragsieve.formats import text_of
 from ragsieve.models.base import LLM, Prompt, readable, yes_probability
-from ragsieve.prompts import quoted, render
+from ragsieve.prompts import render
 from ragsieve.score.base import Scorer, by_document
-from ragsieve.text import batched_by_size, safe
+from ragsieve.text import safe
 from ragsieve.types import Query, Segment
+from ragsieve_research.prompts import batched_by_size, quoted
 
 Wording = Literal["own", "published"]
 YES, NO = "Yes", "No"

@@ -6,6 +6,7 @@ anything of it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 
 from ragsieve.models.base import LLM
 from ragsieve.prompts import context, render
-from ragsieve.score.base import Scorer, likelihood_gains, logistic
-from ragsieve.text import contains_answer, word_counts, word_f1
+from ragsieve.score.base import Scorer
+from ragsieve.text import contains_answer, word_counts
 from ragsieve.types import Query, Segment
+from ragsieve_research.score.base import likelihood_gains, logistic
 
 Answers = Mapping[str, Sequence[str]]
 """Gold answers by question."""
@@ -129,3 +131,12 @@ def gains(llm: LLM, query: Query, segments: Sequence[Segment], answer: str) -> N
 
 def _shown(value: object) -> str:
     return f"<of {len(value)} questions>" if isinstance(value, Mapping) else repr(value)
+
+
+def word_f1(some: Counter[str], other: Counter[str]) -> float:
+    """Harmonic mean of precision and recall of words, each as often as in both; in [0, 1].
+
+    Source: SQuAD v1.1 (arXiv 1606.05250), section 6.1.
+    """
+    same = (some & other).total()
+    return 2 * same / (some.total() + other.total()) if same else 0.0

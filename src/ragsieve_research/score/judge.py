@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
 from ragsieve.models.base import LLM, Prompt, odds, readable
-from ragsieve.prompts import quoted, render, titled
-from ragsieve.score.base import UNREAD, Scorer, scores_of
+from ragsieve.prompts import render, titled
+from ragsieve.score.base import UNREAD, Scorer
 from ragsieve.types import Query, Segment
+from ragsieve_research.prompts import quoted
+from ragsieve_research.score.base import scores_of
 
 TOP = 9  # the scale is 0 to 9: each a single token, so that one pass gives the odds of all
 _SCALE = tuple(str(digit) for digit in range(TOP + 1))

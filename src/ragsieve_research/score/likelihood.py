@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.models.base import LLM
-from ragsieve.prompts import quoted, render, titled
-from ragsieve.score.base import Scorer, likelihood_gains, logistic
+from ragsieve.prompts import render, titled
+from ragsieve.score.base import Scorer
 from ragsieve.types import Query, Segment
+from ragsieve_research.prompts import quoted
+from ragsieve_research.score.base import likelihood_gains, logistic
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, InputError, ModelError, check_choice, check_range
 from ragsieve.models.base import LLM, ListwiseReranker, Prompt, complete_parsed, readable
-from ragsieve.prompts import first_words, fitting, numbered, render, titled
+from ragsieve.prompts import render, titled
 from ragsieve.score.base import Scorer
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment, rounded
+from ragsieve_research.prompts import first_words, fitting, numbered
 
 Mode = Literal["write", "first"]
 

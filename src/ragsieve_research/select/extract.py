@@ -13,10 +13,11 @@ import msgspec
 from ragsieve.errors import BadReply, InputError, check_choice, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.pipeline import best_first
-from ragsieve.prompts import context, numbered, render, titled
-from ragsieve.text import batched_by_size, normalise
+from ragsieve.prompts import context, render, titled
+from ragsieve.text import normalise
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
+from ragsieve_research.prompts import batched_by_size, numbered
 
 Mode = Literal["point", "write"]
 

@@ -9,10 +9,11 @@ from typing import ClassVar
 from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Prompt, chosen, readable
 from ragsieve.pipeline import best_first
-from ragsieve.prompts import numbered, render
+from ragsieve.prompts import render
 from ragsieve.select.base import Selector, past
 from ragsieve.trace import Cutoff, record_cutoff
 from ragsieve.types import Query, Segment
+from ragsieve_research.prompts import numbered
 
 SHOWN = 20
 """Ranked segments that a truncator sees, in inference and in training."""

@@ -9,10 +9,11 @@ from ragsieve.answer import Reader
 from ragsieve.errors import InputError, check_range
 from ragsieve.models.base import LLM, Prompt
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.prompts import first_words, fitting, numbered, render, titled
+from ragsieve.prompts import render, titled
 from ragsieve.systems.base import system
 from ragsieve.types import Query, Segment
 from ragsieve_research import select
+from ragsieve_research.prompts import first_words, fitting, numbered
 
 
 @system("adacomp", needs="LLM", paper="arXiv 2409.01579")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
-from ragsieve import score, split
+from ragsieve import split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder, SpanEmbedder
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.base import system
+from ragsieve_research.score.in_context import InContext
 from ragsieve_research.systems.budget import Best
 
 
@@ -40,7 +41,7 @@ def cpc(
     return System(
         Pipeline(
             split.Sentences(),
-            score.InContext(cast(SpanEmbedder, embedder)),
+            InContext(cast(SpanEmbedder, embedder)),
             Best(reader, keep),
         ),
         reader,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.systems.base import system
 from ragsieve_research.answer.demonstrations import read_demonstrations
+from ragsieve_research.answer.examples import ExampleReader
 
 
 @system("icl", paper="arXiv 2406.13629")
@@ -35,5 +35,5 @@ def icl(
     Source: WinnowRAG, table 1, "ICL"; InstructRAG (arXiv 2406.13629), few-shot demonstrations.
     Differs: Examples are not the data set's training set where no file is named.
     """
-    reader = Reader(llm, examples=read_demonstrations(shots, examples))
+    reader = ExampleReader(llm, examples=read_demonstrations(shots, examples))
     return System(prune or Pipeline(), reader, max_tokens)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ragsieve.answer import Demonstration, Reader
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.systems.base import preset, system
 from ragsieve_research.answer.demonstrations import read_demonstrations
+from ragsieve_research.answer.examples import Demonstration, ExampleReader
 
 ANSWER = "Answer:"
 """Beginning of the line of a reply that holds the answer."""
@@ -67,7 +67,7 @@ def sail(llm: LLM, *, max_tokens: int | None = None) -> System:
     return System(Pipeline(), explaining(llm, "reader_informative"), max_tokens)
 
 
-def explaining(llm: LLM, prompt: str, examples: tuple[Demonstration, ...] = ()) -> Reader:
+def explaining(llm: LLM, prompt: str, examples: tuple[Demonstration, ...] = ()) -> ExampleReader:
     """A reader that says something before its answer, which stands on a line of its own.
 
     Args:
@@ -75,4 +75,4 @@ def explaining(llm: LLM, prompt: str, examples: tuple[Demonstration, ...] = ()) 
         prompt: The template, with and without evidence.
         examples: Worked examples.
     """
-    return Reader(llm, 256, prompt, prompt, examples=examples, answer_after=ANSWER)
+    return ExampleReader(llm, 256, prompt, prompt, examples=examples, answer_after=ANSWER)

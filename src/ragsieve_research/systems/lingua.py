@@ -11,9 +11,9 @@ from operator import itemgetter
 from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Nats
 from ragsieve.pipeline import ReaderLike, best_first, fit
-from ragsieve.text import batched_by_size
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
+from ragsieve_research.prompts import batched_by_size
 from ragsieve_research.systems.budget import check_keep, tokens_of
 
 _WORD = re.compile(r"\s*\S{1,32}")  # what a tokenizer reads alike alone and in its text

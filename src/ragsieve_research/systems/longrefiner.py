@@ -23,11 +23,12 @@ from ragsieve.models.base import (
     yes_probability,
 )
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.prompts import fitting, render, titled
+from ragsieve.prompts import render, titled
 from ragsieve.score.base import Scorer, by_document
 from ragsieve.systems.base import system
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
+from ragsieve_research.prompts import fitting
 
 ABSTRACT = "abstract"
 _WORDS = 100  # of a paragraph at least: a shorter one goes with the next

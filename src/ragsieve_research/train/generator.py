@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ragsieve.answer import Demonstration, Reader
+from ragsieve.answer import Reader
 from ragsieve.batch import accuracy
 from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.prompts import titled
 from ragsieve.text import contains_answer
 from ragsieve.types import Document, Example, Query, Segment
+from ragsieve_research.answer.examples import Demonstration
 from ragsieve_research.evaluate.answers import exact_match, f1
 from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.systems.instructrag import ANSWER, explaining

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ragsieve.answer import Demonstration
 from ragsieve.errors import InputError
 from ragsieve.text import contains_answer
 from ragsieve.types import Example
 from ragsieve_research.answer.demonstrations import read_demonstrations, reasoning_examples
+from ragsieve_research.answer.examples import Demonstration
 from ragsieve_research.datasets import load
 
 RECORD = {

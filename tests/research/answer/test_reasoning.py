@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.answer import Demonstration
 from ragsieve.errors import ModelError
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
@@ -14,6 +13,7 @@ from ragsieve.text import contains_answer
 from ragsieve.trace import Trace, step
 from ragsieve.types import Answer, Document, Query, Segment
 from ragsieve_research.answer.demonstrations import reasoning_examples
+from ragsieve_research.answer.examples import Demonstration
 from ragsieve_research.answer.reasoning import DOMAINS, Reasoning
 from ragsieve_research.evaluate.answers import crag
 

@@ -1,0 +1,115 @@
+"""A reader that shows worked examples, and reads the answer off a marked line of the reply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from ragsieve.answer import Reader
+from ragsieve.errors import InputError
+from ragsieve.models.base import Message, Prompt
+from ragsieve.prompts import render
+from ragsieve.trace import note
+from ragsieve.types import Answer, Document, Query, Segment
+
+TURN = 16  # tokens of the chat format around each turn of an example
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """A question with its answer, shown to a model as an earlier turn.
+
+    Args:
+        question: The question; not blank.
+        answer: Its answer; not blank.
+        rationale: Which documents help, why the others do not, and what follows; may be empty.
+        documents: What the question was answered from; may be none.
+        domain: What the question is about, where that counts; may be empty.
+
+    Raises:
+        InputError: If ``question`` or ``answer`` is blank.
+    """
+
+    question: str
+    answer: str
+    rationale: str = ""
+    documents: tuple[Document, ...] = ()
+    domain: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("question", "answer"):
+            if not getattr(self, name).strip():
+                raise InputError(f"a demonstration's {name} must not be blank, got {self!r:.80}")
+
+    def reply(self, answer_after: str = "") -> str:
+        """The reply it stands for: the answer, or the rationale and the answer on a marked line.
+
+        Args:
+            answer_after: What the line of the answer begins with; the answer alone where empty.
+        """
+        if not answer_after:
+            return self.answer
+        return f"{self.rationale}\n{answer_after} {self.answer}".strip()
+
+
+@dataclass(frozen=True)
+class ExampleReader(Reader):
+    """A `Reader` with worked examples before the question.
+
+    Args:
+        examples: Questions already answered: each stands before the question as the template's own
+            turns, without what the system says, and the reply.
+        answer_after: What the line of the reply begins with that holds the answer, such as
+            ``"Answer:"``. The last such line counts; without one the whole reply is the answer,
+            and the trace says so. Empty where a reply is all answer.
+
+    Raises:
+        InputError: As `Reader`, or if ``answer_after`` is not one line.
+    """
+
+    examples: tuple[Demonstration, ...] = field(default=(), kw_only=True, repr=False)
+    answer_after: str = field(default="", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.answer_after and self.answer_after.split("\n") != [self.answer_after.strip()]:
+            raise InputError(f"answer_after must be one line, trimmed, got {self.answer_after!r}")
+
+    def stream(self, query: Query, segments: Sequence[Segment], /) -> Generator[str, None, Answer]:
+        """See `ragsieve.many.Streaming`; one piece where the answer is a line of the reply."""
+        if not self.answer_after:
+            return (yield from super().stream(query, segments))
+        answer = self(query, segments)
+        yield answer.text
+        return answer
+
+    def prompt_of(self, template: str, question: str, documents: str) -> Prompt:
+        """As `Reader.prompt_of`, with the examples before the question."""
+        prompt = super().prompt_of(template, question, documents)
+        shown: list[Message] = []
+        for example in self.examples:
+            evidence = self.context([Segment.whole(document) for document in example.documents])
+            turns = render(template, question=example.question, documents=evidence)
+            shown += [turn for turn in turns if turn.role != "system"]
+            shown.append(Message("assistant", example.reply(self.answer_after)))
+        head = sum(turn.role == "system" for turn in prompt)  # it comes first in every template
+        return (*prompt[:head], *shown, *prompt[head:])
+
+    def budget(self, query: Query, /) -> int:
+        """As `Reader.budget`, less the frames of the examples' turns."""
+        turns = len(self.prompt_of(self.prompt, query.text, ""))
+        turns -= len(render(self.prompt, question="", documents=""))
+        return super().budget(query) - TURN * turns
+
+    def answer_of(self, reply: str) -> str:
+        """What stands on the last marked line of a reply; all of it without one."""
+        if not self.answer_after:
+            return reply.strip()
+        # Only the reply is searched, and its last line counts: what documents say is no answer.
+        line = rf"^[ \t*_#>-]*{re.escape(self.answer_after)}[ \t*_]*([^\s*_].*)$"
+        lines = re.findall(line, reply, re.MULTILINE | re.IGNORECASE)
+        if not lines:
+            note(f"no line of the reply begins with {self.answer_after!r}: all of it is the answer")
+            return reply.strip()
+        return str(lines[-1]).strip("*_ \t\r")
