@@ -21,9 +21,12 @@ from ragsieve_research.answer.critic import Critic
 from ragsieve_research.answer.demonstrations import read_demonstrations
 from ragsieve_research.answer.reasoning import Reasoning
 from ragsieve_research.evaluate.noise import Noise
+from ragsieve_research.retrieve.apis.api import Api
+from ragsieve_research.retrieve.apis.entities import Rules
 from ragsieve_research.retrieve.fetch import Http
 from ragsieve_research.retrieve.indexes import IndexOptions
 from ragsieve_research.retrieve.pages import Pages
+from ragsieve_research.retrieve.records import Records
 from ragsieve_research.retrieve.route import LightRouter, LLMRouter, Named, Routed
 from ragsieve_research.score.bottleneck import answers, bottleneck
 from ragsieve_research.score.calibrated import Logistic
@@ -48,6 +51,7 @@ NUMBERS: dict[str, Callable[..., Any]] = {  # each with a number for every optio
     "retrieve.Http": partial(Http, "http://example.org"),
     "retrieve.IndexOptions": IndexOptions,
     "retrieve.LLMRouter": partial(LLMRouter, LLM),
+    "retrieve.Records": partial(Records, Api(name="a"), None, entities=Rules()),
     "retrieve.Named": partial(Named, name="a", description="", search=list, timeout_s=1.0),
     "retrieve.Pages": partial(Pages, []),
     "score.Permuting": partial(Permuting, LLM),

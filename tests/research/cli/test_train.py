@@ -81,32 +81,3 @@ def test_a_filter_is_trained_and_used(ragsieve: Command, trained: list[str]) -> 
     assert "each cut by the labels of the others" in ended.err
     assert "cross-fitted" in Path("made", "README.md").read_text()
     assert Path("made.work", "report.html").is_file()
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (("--extractor", "nonsense"), "extractor must be one of pruner"),
-        (("--reranker-lr", "0"), "--reranker-lr': 0.0 is not in the range x>0"),
-    ],
-)
-def test_a_bad_option_of_a_training_is_named(
-    ragsieve: Command, trained: list[str], change: tuple[str, str], said: str
-) -> None:
-    """Before anything is read or written."""
-    ended = ragsieve(*trained, *change)
-
-    assert 2 == ended.code
-    assert said in ended.err
-    assert not Path("made.work").exists()
-
-
-def test_only_the_default_filter_is_calibrated(ragsieve: Command) -> None:
-    """It has a pruner whose thresholds can be set; and a folder for them is asked for."""
-    Path("mine.jsonl").write_text("")
-    other = ragsieve("calibrate", "chunkrag", "mine.jsonl", "--output", "made")
-    nowhere = ragsieve("calibrate", "finefilter", "mine.jsonl")
-
-    assert (2, 2) == (other.code, nowhere.code)
-    assert "what is calibrated must be finefilter, got 'chunkrag'" in other.err
-    assert "--output" in nowhere.err

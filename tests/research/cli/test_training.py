@@ -13,6 +13,7 @@ pytest.importorskip("peft")
 pytest.importorskip("sklearn")
 
 Command = Callable[..., Any]
+FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing")
 NAMES = ("generator", "recomp", "writer", "exit")
 ROW = {"answers": ["Seals"], "documents": [{"text": "Seals sang. It rained."}]}
 
@@ -60,6 +61,14 @@ def test_too_few_questions_are_counted_by_part(ragsieve: Command, name: str) -> 
         (("generator", "--llm", "openai:x"), "llm must be a local one"),
         (("writer", "--by", "luck"), "'luck' is not one of"),
         (("exit", "--llm", "openai:x"), "llm must be a local one"),
+        (("finefilter", *FAKE, "--extractor", "x"), "extractor must be one of pruner"),
+        (
+            ("finefilter", *FAKE, "--reranker-lr", "0"),
+            "--reranker-lr': 0.0 is not in the range x>0",
+        ),
+        (("pruner", "--epochs", "0"), "--epochs': 0 is not in the range x>=1"),
+        (("pruner", "--learning-rate", "0"), "--learning-rate': 0.0 is not in the range x>0"),
+        (("pruner", "--work", "made"), "--work must be another folder than FOLDER"),
         (("exit", "--layers", "0"), "--layers': 0.0 is not in the range 0<x<=1"),
         (("exit", "--seed", "-1"), "-1 is not in the range"),
     ],
@@ -68,6 +77,7 @@ def test_options_must_be_fit(ragsieve: Command, arguments: tuple[str, ...], mess
     """The error names option, rule and value."""
     assert message in refused(ragsieve, *arguments)
     assert not Path("made").exists()
+    assert not Path("made.work").exists()
 
 
 @pytest.mark.parametrize("name", NAMES)

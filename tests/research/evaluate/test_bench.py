@@ -206,10 +206,10 @@ def test_a_system_can_have_an_embedder_for_itself(tmp_path: Path) -> None:
     """In place of the run's, which the others keep."""
     own = BenchSystem(name="top-sentences", label="own", models={"embedder": "fake:hashing"})
     systems = [BenchSystem(name="top-sentences"), own]
-    bench = Bench(replace(ONE, systems=systems, embedder="sentence_transformers:a/b"), tmp_path)
+    bench = Bench(replace(ONE, systems=systems, embedder="openai:embed-x"), tmp_path)
     used = [bench.used_models(cell).keys() for cell in bench.cells]
 
-    assert [{"fake:echo", "sentence_transformers:a/b"}, {"fake:echo", "fake:hashing"}] == used
+    assert [{"fake:echo", "openai:embed-x"}, {"fake:echo", "fake:hashing"}] == used
 
 
 def slow(log: Path) -> ScriptedLLM:

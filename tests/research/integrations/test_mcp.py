@@ -211,7 +211,7 @@ def test_what_cannot_be_encoded_is_replaced(tmp_path: Path) -> None:
 
 def test_a_reply_is_never_longer_than_a_page() -> None:
     """8,000 tokens, or what was asked for; all pages together are all that was dropped."""
-    system = ragsieve.load("finefilter")
+    system = ragsieve.load("finefilter", pruner="fake:pruner")
     text = " ".join(f"{n}. {one}" for n in range(60) for one in DOCUMENTS)
 
     async def pages(client: Client, **options: Any) -> list[Any]:
@@ -338,6 +338,7 @@ def url() -> Iterator[str]:
             process.terminate()
 
 
+@pytest.mark.slow
 @pytest.mark.server
 def test_a_process_serves_over_http(url: str) -> None:
     """The same tools at one address of this machine."""

@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
+torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("sentence_transformers")
 
+from safetensors.torch import load_file  # noqa: E402
+
 from ragsieve import models  # noqa: E402
+from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve.models import BACKENDS  # noqa: E402
 from ragsieve.models.fake import HashingEmbedder  # noqa: E402
 from ragsieve.testing import check_model  # noqa: E402
@@ -75,3 +79,17 @@ def test_every_backend_is_under_the_laws() -> None:
 def test_every_backend_keeps_the_laws(name: str, tmp_path: Path, make_encoder: Make) -> None:
     """As many as asked, finite, the same alone, together, in any order and in threads."""
     check_model(BUILD[name](tmp_path, make_encoder), tolerance=2e-3)
+
+
+@pytest.mark.parametrize("name", BUILD)
+def test_no_backend_opens_a_pickle(name: str, tmp_path: Path, make_encoder: Make) -> None:
+    """It could run code: weights and adapters are safetensors, or the error is one line."""
+    model = BUILD[name](tmp_path, make_encoder)
+    for weights in Path(getattr(model, "adapter", "") or model.model).glob("*.safetensors"):
+        stem = "pytorch_model" if weights.stem == "model" else weights.stem
+        torch.save(load_file(weights), weights.with_name(f"{stem}.bin"))
+        weights.unlink()
+
+    with pytest.raises(ModelError, match=r"^model .* cannot be loaded: .*safetensors") as caught:
+        check_model(model)
+    assert "\n" not in str(caught.value)

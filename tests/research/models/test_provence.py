@@ -19,7 +19,6 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError, ModelError  # noqa: E402
 from ragsieve.models.base import Passage, Pruned, SentencePruner  # noqa: E402
-from ragsieve.models.cache import Cached  # noqa: E402
 from ragsieve.models.window_cache import NOTHING  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 from ragsieve_research.models.provence import Provence  # noqa: E402
@@ -181,21 +180,6 @@ def test_what_was_scored_is_not_read_again(folder: Path) -> None:
     assert [False, False] == [usage.cached for usage in paid]
     total = sum(usage.tokens_in for usage in paid)
     assert [Usage(model.identity, total, cached=True)] == pruning.usages
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_passage_is_read_alike_in_any_company(folder: Path, dtype: str, tmp_path: Path) -> None:
-    """To the precision's tolerance: alone, together, after others, out of a cache."""
-    given = [CITY, PETS, LONG]
-    together = sentences(Provence(str(folder), dtype=dtype), *given)
-    alone = [sentences(Provence(str(folder), dtype=dtype), passage) for passage in given]
-    cached = Cached(Provence(str(folder), dtype=dtype), tmp_path / "cache")
-    cached.prune(["the dog", QUESTION], [[PETS], given[::-1]])
-    turned = cached.prune([QUESTION], [given[::-1]])[0].sentences
-
-    near = {"float32": 1e-5, "bfloat16": 0.05}[dtype]
-    assert together == pytest.approx([value for row in alone for value in row], abs=near)
-    assert together == pytest.approx([*turned[-2:], *turned[-5:-2], *turned[:-5]], abs=near)
 
 
 def test_a_long_passage_goes_in_windows(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from tokenizers import models as kinds  # noqa: E402
 
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import ModelError  # noqa: E402
-from ragsieve.models.cache import Cached  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.models.token_classifier import LocalTokenClassifier  # noqa: E402
 
@@ -116,25 +114,6 @@ def test_a_long_text_is_read_in_chunks_up_to_a_full_stop(folder: Path) -> None:
         *alone(classifier, pieces_of(folder, " ".join(rest))),
     ] == pytest.approx([t.keep for t in tokens], abs=1e-5)
     assert 16 + 3 == record.usages[0].tokens_in
-
-
-def test_any_way_gives_the_same(folder: Path) -> None:
-    """Alone, in a batch, from a cache and from a pickle; texts without a token have none."""
-    classifier = LocalTokenClassifier(str(folder))
-    texts = [TEXT, "", "it drew", " \n", "\ud800\x00", TEXT]
-    together = classifier.classify(texts)
-    cached = Cached(classifier)  # type: ignore[arg-type]
-
-    for other in ([classifier.classify([t])[0] for t in texts], cached.classify(texts)):
-        assert [[t[:2] for t in some] for some in together] == [
-            [t[:2] for t in some] for some in other
-        ]
-        assert [t.keep for some in together for t in some] == pytest.approx(
-            [t.keep for some in other for t in some], abs=1e-5
-        )
-    assert cached.classify(texts) == cached.classify(texts)
-    assert classifier.classify([TEXT]) == pickle.loads(pickle.dumps(classifier)).classify([TEXT])
-    assert [] == together[1] == together[3]
 
 
 def test_signs_of_the_tokenizer_in_a_text(folder: Path, tmp_path: Path) -> None:

@@ -251,12 +251,6 @@ def test_a_model_without_an_end_writes_to_the_limit(tmp_path: Path) -> None:
     assert [5, 5, 5] == [usage.tokens_out for usage in seen.usages]
 
 
-def pickled(folder: Path) -> None:
-    model = transformers.LlamaForCausalLM.from_pretrained(folder)
-    (folder / "model.safetensors").unlink()
-    torch.save(model.state_dict(), folder / "pytorch_model.bin")
-
-
 def headless(folder: Path) -> None:
     config = transformers.BertConfig(
         hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
@@ -267,7 +261,6 @@ def headless(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (pickled, "cannot be loaded: .*safetensors"),
         (lambda f: (f / "model.safetensors").write_bytes(b"nonsense"), "cannot be loaded: "),
         (lambda f: (f / "tokenizer.json").write_text("{}"), "cannot be loaded: "),
         (lambda f: transformers.T5Config().save_pretrained(f), "must only decode, t5 encodes"),
@@ -277,7 +270,7 @@ def headless(folder: Path) -> None:
 def test_a_folder_that_cannot_generate_is_refused(
     tmp_path: Path, spoil: Callable[[Path], object], reason: str
 ) -> None:
-    """One line that names the model: no pickle is opened, no weight is made up."""
+    """One line that names the model: no weight is made up."""
     path = save(tmp_path)
     spoil(tmp_path)
     with pytest.raises(ModelError, match=f"^model {path!r} {reason}") as caught:
@@ -310,21 +303,13 @@ def tuned(base: str, folder: Path) -> str:
 
 
 def test_an_adapter_changes_replies_and_identity(folder: str, tmp_path: Path) -> None:
-    """Replies are the same in any company; a pickled one is refused."""
+    """Replies are others, and so is what they depend on."""
     bare = Transformers(folder)
     llm = Transformers(folder, adapter=tuned(folder, tmp_path / "lora"))
     prompts = [ask(text) for text in SENTENCES]
-    replies = llm.complete(prompts, max_tokens=12)
 
-    assert replies != bare.complete(prompts, max_tokens=12)
+    assert llm.complete(prompts, max_tokens=12) != bare.complete(prompts, max_tokens=12)
     assert llm.identity != bare.identity
-    assert replies == [llm.complete([p], max_tokens=12)[0] for p in prompts]
-
-    path = tuned(folder, tmp_path / "lora")
-    (tmp_path / "lora" / "adapter_model.safetensors").rename(tmp_path / "lora/adapter_model.bin")
-    said = f"^model {path!r} cannot be loaded: it must hold adapter_model.safetensors$"
-    with pytest.raises(ModelError, match=said):
-        Transformers(folder, adapter=path).complete([ask("x")])
 
 
 @pytest.fixture(scope="module")

@@ -227,6 +227,7 @@ for n in range(10_000):
 """
 
 
+@pytest.mark.slow
 def test_kills_at_any_moment_leave_a_whole_state(path: Path) -> None:
     """Four of them while documents are added and removed: none is half there, none done is lost."""
     for run in range(4):

@@ -324,19 +324,6 @@ def test_a_reply_of_many_names_is_compared_in_part() -> None:
     )[:1]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_calls": 0}, "max_calls must be at least 1, got 0"),
-        ({"max_chars": 0}, "max_chars must be at least 1, got 0"),
-    ],
-)
-def test_options_are_checked(options: dict[str, float], message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        ask(library(), "?", **options)
-
-
 def test_the_repr_shows_the_options_and_not_the_table() -> None:
     """An API is its name and how many endpoints it has."""
     source = Records(parse(LIBRARY), Http("http://127.0.0.1:1"), entities=Rules(), max_calls=3)

@@ -74,13 +74,6 @@ def test_equal_scores_rank_as_given() -> None:
     ]
 
 
-def test_the_parts_leave_no_score_behind() -> None:
-    """One score is added, by one name; those from before stay."""
-    (found,) = Hybrid((LEFT, RIGHT))(QUERY, segments("a", before=0.3))
-
-    assert ["before", "fused"] == [*found.scores]
-
-
 def test_a_span_given_twice_is_ranked_twice() -> None:
     """Places count, not keys."""
     (twin,) = segments("a")

@@ -134,13 +134,6 @@ def test_reflection_sees_its_rating_as_a_digit(relevance: float, shown: str) -> 
     assert shown == llm.prompts[0][-2].content
 
 
-def test_reflection_may_correct_the_rating_and_keeps_it() -> None:
-    """A score by another name: both stay on the segment."""
-    (found,) = Reflection(chooser(certain(3)))(QUERY, [segment(relevance=1.0)])
-
-    assert {"relevance": 1.0, "reflection": pytest.approx(1 / 3)} == found.scores
-
-
 def test_reflection_needs_a_rating() -> None:
     """The error names the segment and what to do."""
     bare = segment(critique=0.5)
@@ -167,16 +160,6 @@ def test_the_critic_is_another_model() -> None:
 
     assert {"relevance": 1.0, "reflection": 1.0, "critique": 0.0} == found[0].scores
     assert (2, 1) == (len(llm.prompts), len(critic.prompts))
-
-
-@pytest.mark.parametrize("judge", JUDGES)
-def test_titles_are_read(judge: Any) -> None:
-    """A title says what pronouns speak of."""
-    given = segment("He sang it.", "Jim Seals", relevance=0.5)
-    llm = chooser(certain(5))
-    judged(judge(llm), given)
-
-    assert '"Jim Seals: He sang it."' in llm.prompts[0][1].content
 
 
 @pytest.mark.parametrize("judge", JUDGES)

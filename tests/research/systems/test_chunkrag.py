@@ -24,6 +24,7 @@ from ragsieve.models.fake import (
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
 from ragsieve.systems import build
+from ragsieve.testing import check_system
 from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.peers.ablations import chunkrag_ablated
@@ -190,27 +191,16 @@ ABLATIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", ABLATIONS)
-def test_every_ablation_keeps_verbatim_spans_and_answers(options: dict[str, Any]) -> None:
-    """At least one span but for k=0; each lies in its document, none twice.
-
-    The same system, which remembers vectors, and a new one have the same result.
-    """
+def test_every_ablation_keeps_the_laws_and_answers(options: dict[str, Any]) -> None:
+    """Those of every system; at least one span is kept but for k=0."""
     made = system(**options)
-    result, *others = (r.ask(QUESTION, DOCUMENTS) for r in (made, made, system(**options)))
-    documents = {document.id: document for document in result.documents}
+    result = made.ask(QUESTION, DOCUMENTS)
 
     assert (options.get("k") != 0) == bool(result.kept)
-    assert len({s.key for s in result.kept}) == len(result.kept)
-    for span in result.kept:
-        assert documents[span.document.id].text[span.start : span.end] == span.text
-        assert span.text.strip() == span.text != ""
     assert result.answer is not None
     assert result.kept == result.answer.segments
-    assert result.tokens.after <= result.tokens.before
     assert [] == result.trace.warnings
-    for other in others:
-        assert (result.text, result.kept, result.answer) == (other.text, other.kept, other.answer)
-        assert [s.scores for s in result.kept] == [s.scores for s in other.kept]
+    check_system(made, draws=2)
 
 
 def test_a_chunk_of_one_sentence_is_not_embedded_again() -> None:

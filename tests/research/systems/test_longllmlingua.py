@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ragsieve import models
 from ragsieve.answer import Reader
@@ -111,26 +109,6 @@ def test_a_model_that_reads_no_plain_text_is_refused() -> None:
 
     with pytest.raises(Unsupported, match="surprisals"):
         longllmlingua(chat, max_tokens=3)(QUESTION, DOCUMENTS)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    texts=st.lists(st.text(st.characters(codec=None), max_size=60), max_size=4),
-    window=st.integers(1, 20),
-)
-def test_any_text_is_pruned_to_verbatim_spans(texts: list[str], window: int) -> None:
-    """Control characters, surrogates, other scripts: spans lie in what went in, the same twice."""
-    given_segments = [
-        Segment.whole(Document(str(n), text, "T" * (n % 2), rank=n)).scored("expected", -float(n))
-        for n, text in enumerate(texts)
-    ]
-    stage = Prune(llm(), Reader(llm()), keep=0.5, window=window)
-    runs = stage(Query(QUESTION), given_segments)
-
-    assert runs == stage(Query(QUESTION), given_segments)
-    assert all(s.document.text[s.start : s.end] == s.text for s in runs)
-    covered = ["".join(s.text for s in runs if s.document.id == str(n)) for n in range(len(texts))]
-    assert ["".join(text.split()) for text in texts] == ["".join(c.split()) for c in covered]
 
 
 def test_a_name_gets_back_what_was_cut_from_it() -> None:

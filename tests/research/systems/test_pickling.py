@@ -25,6 +25,7 @@ def kept(system: System) -> list[tuple[str, int, int]]:
     return [segment.key for segment in system(QUESTION, DOCUMENTS).kept]
 
 
+@pytest.mark.models
 def test_a_system_by_hand_is_one_too() -> None:
     """Its models are opened again by what they were named by; no weights are in the pickle."""
     stage = Pipeline(split.Sentences(), score.Cosine(models.load("minilm")), select.TopK(3))
@@ -36,6 +37,7 @@ def test_a_system_by_hand_is_one_too() -> None:
     assert before == kept(pickle.loads(pickled))
 
 
+@pytest.mark.models
 def test_a_deep_copy_shares_its_models() -> None:
     """Its own stages, the same weights."""
     embedder = models.load("minilm")
