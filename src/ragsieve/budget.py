@@ -25,7 +25,7 @@ from ragsieve.types import Answer, Document, Query, Segment, rounded
 
 _TRIED = 3  # segments that do not fit which may be cut
 _LEAST = 4  # words of the beginning of a sentence that is cut
-_WORDS = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]+?|[^\s\u0e00-\u0eff\u3040-\u9fff]+")
+_WORDS = r"[\u0e00-\u0eff\u3040-\u9fff]+?|[^\s\u0e00-\u0eff\u3040-\u9fff]+"
 _CLAUSE = re.compile(r"[,;:–—][ \n]")
 _UNITS = ("tokens", "characters")
 
@@ -374,7 +374,7 @@ def _moved(spans: Iterable[Span], start: int) -> list[Span]:
 
 def _shortened(segment: Segment, layout: _Layout) -> tuple[list[Segment], list[Segment]]:
     """The first words that fit, up to the end of a clause where half of them are before it."""
-    ends = [match.end() for match in _WORDS.finditer(segment.text)]
+    ends = [match.end() for match in re.finditer(_WORDS, segment.text)]
 
     def begun(end: int) -> list[Segment]:
         text = segment.text

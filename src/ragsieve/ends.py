@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 _SHORT = 8  # characters that a number or an abbreviation has with its white space, at most
 _LONG = 200  # characters of a quotation from which what follows it does not count
@@ -49,11 +50,12 @@ SMALL = [  # the same where sentences begin with capitals
 ]
 
 
-def _compiled(rules: Sequence[tuple[str, str]]) -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+@cache
+def _rules(opens: bool, cased: bool) -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+    rules = FIRM if opens else [*FIRM, *JOINS, *(SMALL if cased else ())]
     return [(re.compile(f"(?:{before})$"), re.compile(behind)) for before, behind in rules]
 
 
-_FIRM, _JOINS, _SMALL = map(_compiled, (FIRM, JOINS, SMALL))
 _NO_SENTENCE = rf"(?i:\d{{1,3}}|\w|[^\W\d_{_VOWELS}]{{2,4}}|[^\x00-\u04ff\s]{{1,3}})\."
 _ALONE = re.compile(_NO_SENTENCE)  # 2. Dr. Vgl.
 _CASED = re.compile(r"\s{0,4}(?!I\b)[A-ZÀ-ÞА-ЯΑ-Ω]")
@@ -103,7 +105,7 @@ def _inside(text: str, end: int, cased: bool) -> bool:
     if opens and stripped[-_SHORT:].count(" ") == 0 and len(stripped) >= _SHORT:
         return False  # a long word ends it
     behind = before[len(stripped) :] + text[end : end + SEEN]
-    rules = _FIRM if opens else [*_FIRM, *_JOINS, *(_SMALL if cased else ())]
+    rules = _rules(bool(opens), cased)
     return any(rest.match(behind) and join.search(stripped) for join, rest in rules)
 
 

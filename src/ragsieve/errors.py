@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any, get_args
 
 
@@ -165,6 +164,8 @@ def one_line(error: object, chars: int | None = None) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: one of ``known`` that is like it, if any is."""
+    from difflib import get_close_matches  # of few messages
+
     near = get_close_matches(name, [*known], n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

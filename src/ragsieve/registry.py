@@ -17,12 +17,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ragsieve.errors import InputError, RagsieveError, nearest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _log = logging.getLogger(__name__)
 
@@ -197,6 +199,8 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
 def points(group: str) -> list[EntryPoint]:
     """Entry points of a group, of whatever is installed."""
+    from importlib.metadata import entry_points  # which imports a parser of mails
+
     return [*entry_points(group=group)]
 
 

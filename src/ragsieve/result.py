@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import groupby
 from typing import Any
 
@@ -266,6 +265,8 @@ def _short(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
+    from html import escape
+
     from ragsieve.text import safe  # loads splitters of sentences
 
     return escape(safe(text))

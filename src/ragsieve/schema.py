@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import tomllib
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -87,6 +86,8 @@ def read_toml(kind: type[T], path: Path) -> T:
         InputError: If the file cannot be read, is no TOML, or breaks a rule as in `read`; the line
             begins with the file's name.
     """
+    import tomllib  # of few calls
+
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
         json.dumps(values, default=str)  # dotted keys may nest deeper than any value can be shown

@@ -321,7 +321,8 @@ def generator(name: str, *, asking: bool = False) -> str:
     known = entry(name)
     if name not in SYSTEMS:
         return str(_trained(name).generator(name))
-    return "smollm2" if asking or known.needs_llm else f"{models.DEFERRED}smollm2"
+    usual = models.USUAL
+    return usual if asking or known.needs_llm else f"{models.DEFERRED}{usual}"
 
 
 def identity(name: str) -> str:

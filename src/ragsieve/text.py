@@ -27,8 +27,8 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LETTERS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"  # of scripts without spaces
-_SPACELESS = re.compile(f"[{_LETTERS}]")
-_COUNTED = re.compile(rf"[{_LETTERS}]|[^\s{_LETTERS}]+")
+_SPACELESS = f"[{_LETTERS}]"  # this and the next are compiled where they are used, as it takes long
+_COUNTED = rf"[{_LETTERS}]|[^\s{_LETTERS}]+"
 _ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "why", "how"])
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
@@ -262,7 +262,7 @@ def word_counts(text: str) -> Counter[str]:
 
     In scripts written without spaces each character is a word, else words were whole sentences.
     """
-    return Counter(_COUNTED.findall(normalise(text)))
+    return Counter(re.findall(_COUNTED, normalise(text)))
 
 
 def repeats(text: str, question: str) -> bool:
@@ -305,7 +305,7 @@ def contains_answer(text: str, answers: Iterable[str]) -> bool:
     """
     padded = f" {normalise(text)} "
     for answer in filter(None, map(normalise, answers)):
-        if (answer if _SPACELESS.search(answer) else f" {answer} ") in padded:
+        if (answer if re.search(_SPACELESS, answer) else f" {answer} ") in padded:
             return True
     return False
 

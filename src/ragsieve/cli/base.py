@@ -8,12 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
 from ragsieve.batch import Done
@@ -21,6 +19,9 @@ from ragsieve.errors import InputError, RagsieveError
 from ragsieve.many import cores
 from ragsieve.schema import Count
 from ragsieve.text import safe
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 INFO = Console(stderr=True, highlight=False, soft_wrap=True)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -86,6 +87,8 @@ def secret(flag: str, variable: str | None) -> str:
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows under headings, as wide as the terminal."""
+    from rich.table import Table
+
     grid = Table(box=None, pad_edge=False)
     for heading in headings:
         grid.add_column(printable(heading), no_wrap=heading == "name")
@@ -97,6 +100,14 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def progress() -> Progress:
     """A bar over questions with the time left, on standard error."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     return Progress(*columns, TimeRemainingColumn(), console=INFO)
 

@@ -8,8 +8,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import EntryPoint
 from io import TextIOWrapper
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -18,6 +18,9 @@ from ragsieve.cli.base import INFO, describe, info, printable
 from ragsieve.cli.config import FILE, defaults, settings
 from ragsieve.errors import InputError, MissingExtra, nearest
 from ragsieve.registry import more, points
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "ragsieve.commands"
 """Group of the entry points by which other packages add commands; each names a click command."""

@@ -28,6 +28,9 @@ KINDS = (
     "token classifier",
 )
 
+USUAL = "smollm2"
+"""The LLM where nobody names one; its backend may be in another package."""
+
 DEFERRED = "deferred:"
 """Prefix of an LLM that nobody named, before its own name: see `ragsieve.models.deferred`."""
 

@@ -11,15 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, ContextOverflow, Unsupported
-from ragsieve.models.options import Odds, option_reader
 from ragsieve.trace import note, record_unreadable
 from ragsieve.types import rounded
+
+if TYPE_CHECKING:
+    from ragsieve.models.options import Odds
 
 
 class Message(NamedTuple):
@@ -338,6 +340,8 @@ def written_odds(
 
     Prompts with the same options are one batch; an unreadable reply is requested once more.
     """
+    from ragsieve.models.options import option_reader  # whose patterns few calls need
+
     results: list[Odds | None] = [None] * len(prompts)
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, some in enumerate(options):

@@ -14,12 +14,11 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from ragsieve.models import BACKENDS, GROUP, check, full_name, load, local_calls
+from ragsieve.models import USUAL, check, full_name, load, local_calls
 from ragsieve.models.base import LLM, Prompt, streamed
 from ragsieve.models.once import once
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.wrap import unwrap
-from ragsieve.registry import points
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,11 @@ class DeferredLLM(Deferred, LLM):
     bundled: bool = False
     complete: ClassVar[Any]  # of each instance its own
 
+    def __post_init__(self) -> None:
+        calls = ("complete", "choose", "loglik", "surprisals") if self.bundled else self._calls
+        for call in calls:  # whatever it can: to know it reads entry points
+            object.__setattr__(self, call, partial(self._ask, call))
+
     @property
     def _calls(self) -> frozenset[str]:
         return local_calls(self.name) or frozenset({"complete"})  # of a package that is not here
@@ -116,13 +120,12 @@ def unnamed(name: str) -> Any:
     """The LLM ``name`` where nobody named one, so that it may never be asked.
 
     Documents are filtered where no packages for local LLMs are installed: tokens are the bundled
-    pruner's. One that is not local is loaded at once.
+    pruner's, and the usual LLM is not looked for. One that is not local is loaded at once.
     """
     make: Any = DeferredLLM
-    absent = name not in BACKENDS and ":" not in name and not points(GROUP)
-    if not absent:
+    if name != USUAL:
         check(name, "LLM")
-    return make(name, bundled=True) if absent or local_calls(name) else load(name)
+    return make(name, bundled=True) if name == USUAL or local_calls(name) else load(name)
 
 
 def opened(model: Any) -> Any:

@@ -17,7 +17,6 @@ import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -214,9 +213,9 @@ class Pruner(WindowPruner):
     def folder(self) -> Path:
         """Folder of its files."""
         if package := BUNDLED.get(self.model):
-            if not find_spec(package):
+            if not (spec := find_spec(package)):
                 raise MissingExtra(package, extra=self.model)
-            return Path(str(resources.files(package) / "weights" / self.model))
+            return Path(spec.origin or "").parent / "weights" / self.model
         return files.fetched(self.model, FILES)
 
     def _read(self, name: str) -> bytes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import groupby
 from string import Template
 
@@ -42,6 +41,8 @@ def render(name: str, **values: str) -> Prompt:
 
 @cache
 def _turns(name: str) -> tuple[tuple[str, Template], ...]:
+    from importlib.resources import files  # of calls of an LLM
+
     packages = (__package__, *(point.value for point in points(GROUP)))
     paths = (files(package) / f"{name}.md" for package in packages)
     if (path := next((path for path in paths if path.is_file()), None)) is None:
