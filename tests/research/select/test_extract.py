@@ -90,27 +90,19 @@ UNREADABLE = [
 
 @pytest.mark.parametrize("reply", UNREADABLE)
 def test_an_unreadable_reply_is_asked_once_more(reply: str) -> None:
-    """The second prompt holds the first reply and what was wrong with it."""
+    """The second prompt says what was wrong; two such replies cost no evidence."""
     stage = Extract(Unlimited([reply, "[2]"]))
     texts, record = kept(stage, spans(*TEXTS))
     first, second = stage.llm.prompts  # type: ignore[attr-defined]
+    every, twice = kept(Extract(Unlimited([reply, reply])), spans(*TEXTS))
 
-    assert [TEXTS[1]] == texts
-    assert 1 == len(record.notes)
+    assert ([TEXTS[1]], [*TEXTS]) == (texts, every)
+    assert (1, 2, 2) == (len(record.notes), len(twice.notes), twice.unreadable)
     assert record.notes[0].startswith("unreadable reply, asked once more")
     assert [*first] == [*second[:-2]]
     assert ("assistant", reply) == second[-2]
     assert "should be a JSON list of numbers from 1 to 4" in second[-1].content
-
-
-@pytest.mark.parametrize("reply", UNREADABLE)
-def test_an_unreadable_second_reply_keeps_the_window(reply: str) -> None:
-    """What cannot be read costs no evidence, and the trace says so."""
-    texts, record = kept(Extract(Unlimited([reply, reply])), spans(*TEXTS))
-
-    assert [*TEXTS] == texts
-    assert (2, 2) == (len(record.notes), record.unreadable)
-    assert record.notes[1].startswith("unreadable twice, so all 4 segments stay")
+    assert twice.notes[1].startswith("unreadable twice, so all 4 segments stay")
 
 
 class Unlimited(ScriptedLLM):

@@ -92,22 +92,15 @@ UNREADABLE = ["", "4", "-1", "2.0", "²", "２", "٣", "1\n2", "9" * 5000]
 
 @pytest.mark.parametrize("reply", UNREADABLE)
 def test_anything_else_is_asked_once_more(reply: str) -> None:
-    """The second prompt names the rule."""
+    """The second prompt names the rule; what stays unreadable keeps all: never a guess."""
     llm = writer(reply, "1")
     texts, record = kept(Truncate(llm), scored(3, 2, 1))
+    every, twice = kept(Truncate(writer(reply, reply)), scored(3, 2, 1))
 
-    assert [3] == texts
+    assert ([3], [3, 2, 1]) == (texts, every)
     assert 1 == len(record.notes)
     assert "should be a number from 0 to 3" in llm.prompts[1][-1].content
-
-
-@pytest.mark.parametrize("reply", UNREADABLE)
-def test_what_stays_unreadable_keeps_all(reply: str) -> None:
-    """Never a guess, never an empty context for want of a number."""
-    texts, record = kept(Truncate(writer(reply, reply)), scored(3, 2, 1))
-
-    assert [3, 2, 1] == texts
-    assert record.notes[-1].startswith("unreadable twice, so all 3 segments stay")
+    assert twice.notes[-1].startswith("unreadable twice, so all 3 segments stay")
 
 
 def test_only_the_best_are_shown() -> None:

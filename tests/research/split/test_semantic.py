@@ -157,7 +157,7 @@ def test_opposite_sentences_are_joined_where_all_are() -> None:
     assert 1 == len(Semantic(table, min_similarity=-1)(QUERY, wholes("Yes is. No is.")))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(["He sang. ", "He danced. ", "你好。", "\ud800", "\n\n", "x" * 40])),
     st.sampled_from([-1, 0.5, 1]),

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -22,7 +22,6 @@ from ragsieve_research.systems.cluster import Merged, ellipse, hyperbola, kmeans
 Array = NDArray[np.float64]
 Sets = tuple[Array, list[int], list[int]]
 
-UNHURRIED = settings(deadline=None)
 needs_sklearn = pytest.mark.skipif(not find_spec("sklearn"), reason="scikit-learn is not installed")
 
 
@@ -106,7 +105,6 @@ def test_equal_rows_pass_the_ellipse_and_leave_one_in_the_hyperbola() -> None:
     assert (2,) == hyperbola(same, [5, 4, 2], [0, 1, 3]).kept
 
 
-@UNHURRIED
 @given(two_sets())
 def test_ellipse_is_symmetric(sets: Sets) -> None:
     """To the last bit, and the order within a set is of no account either."""
@@ -115,7 +113,6 @@ def test_ellipse_is_symmetric(sets: Sets) -> None:
     assert ellipse(vectors, left, right) == ellipse(vectors, right, left[::-1])
 
 
-@UNHURRIED
 @given(two_sets())
 def test_values_are_what_the_equations_say(sets: Sets) -> None:
     """Written out once more in plain numbers, in rising rows; some are kept, by the inequality."""
@@ -138,7 +135,6 @@ def test_values_are_what_the_equations_say(sets: Sets) -> None:
     assert (beyond or [min(right)]) == [*outer.kept]
 
 
-@UNHURRIED
 @given(two_sets(), st.floats(1e-6, 1e6), st.integers(0, 99), st.floats(-9, 9))
 def test_merging_knows_no_scale_rotation_or_place(
     sets: Sets, scale: float, seed: int, shift: float
@@ -155,7 +151,6 @@ def test_merging_knows_no_scale_rotation_or_place(
         assert after.threshold == pytest.approx(scale * before.threshold, abs=1e-9 * scale)
 
 
-@UNHURRIED
 @given(st.integers(0, 99), st.floats(1e-6, 1e6))
 def test_ties_with_the_mean_survive_rotation(seed: int, scale: float) -> None:
     """The rectangle and the line of above, turned in five dimensions: the same rows stay."""
@@ -199,7 +194,6 @@ def test_nearest_is_by_centroid_and_the_first_of_equals() -> None:
     assert 0 == nearest(vectors, [0], [[4], [2, 3], [1]])
 
 
-@UNHURRIED
 @given(st.integers(0, 99), st.floats(1e-6, 1e6))
 def test_nearest_ties_survive_rotation(seed: int, scale: float) -> None:
     """Four sets equally far away: the first, though rounding may bring another nearer."""
@@ -351,7 +345,6 @@ def test_all_but_kmeans_works_without_scikit_learn() -> None:
     assert "sklearn is not installed: pip install 'ragsieve[local]'" == message
 
 
-@UNHURRIED
 @given(two_sets(), st.integers(0, 99))
 def test_a_picture_of_the_plane_keeps_its_distances(sets: Sets, seed: int) -> None:
     """Two dimensions at most, turned into five: what is plotted is the plane again, unmirrored."""

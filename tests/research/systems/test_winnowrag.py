@@ -225,7 +225,7 @@ VERDICTS = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     count=st.integers(1, 12),
     clusters=st.integers(1, 6),

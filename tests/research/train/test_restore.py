@@ -59,7 +59,11 @@ def logits(folder: Path, windows: list[Window]) -> Any:
 
 @pytest.mark.parametrize(
     ("precision", "measured", "near"),
-    [("float32", False, 1e-5), ("int8", False, 0.15), ("int8", True, 0.15)],
+    [
+        pytest.param("float32", False, 1e-5, marks=pytest.mark.slow),
+        pytest.param("int8", False, 0.15, marks=pytest.mark.slow),
+        ("int8", True, 0.15),
+    ],
 )
 def test_a_folder_becomes_a_checkpoint_again(
     checkpoint: Path,

@@ -14,7 +14,7 @@ from ragsieve_research.train.risk import Promise, ScoredQuestion, calibrate
 
 SEEDS = st.integers(0, 1 << 32)
 PROMISES = st.floats(0.05, 0.9)
-FEW = settings(max_examples=30, deadline=None)
+FEW = settings(max_examples=30)
 
 
 def question(*scores: float, holds: int = 0) -> ScoredQuestion:
