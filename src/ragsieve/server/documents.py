@@ -104,7 +104,8 @@ def users_of(messages: object) -> list[int]:
 def _asked(messages: Sequence[Any], at: int) -> str:
     """The last turns up to a message, which is one of a user, without documents."""
     turns = [*map(without_documents, messages[: at + 1])]
-    return turns_of(turns) if _joined(t for _, t in texts(turns[-1]["content"])) else ""
+    said = "".join(text for _, text in texts(turns[-1]["content"]))
+    return turns_of(turns) if said.strip() else ""
 
 
 def without_documents(message: Any) -> Any:
@@ -221,10 +222,6 @@ def blocks(text: str) -> list[ContextBlock]:
 def _after_space(text: str, at: int) -> int:
     match = _SPACE.match(text, at)
     return match.end() if match else at
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return "\n".join(texts).strip()
 
 
 def _replaced(text: str, places: Sequence[ContextBlock], others: Iterator[str]) -> str:
