@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
-from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Prompt, streamed
 from ragsieve.models.deferred import opened
 from ragsieve.pipeline import fit
 from ragsieve.prompts import FRAME, context, render
+from ragsieve.schema import Count, Options
 from ragsieve.trace import note
 from ragsieve.types import Answer, Query, Segment
 
 
 @dataclass(frozen=True)
-class Reader:
+class Reader(Options):
     """Answers from the kept segments, in the chat form of the paper's generator.
 
     Evidence stands in the system message, the question in the user's; without evidence the model
@@ -36,12 +36,9 @@ class Reader:
     """
 
     llm: LLM
-    max_tokens: int = 64
+    max_tokens: Count = 64
     prompt: str = "reader"
     closed_prompt: str = "reader_closed"
-
-    def __post_init__(self) -> None:
-        check_range(self, max_tokens=(1, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
         return self.answers(query, [segments])[0]

@@ -10,7 +10,8 @@ from numbers import Real
 from typing import Any, Protocol
 
 from ragsieve.documents import AnyDocument, as_documents
-from ragsieve.errors import InputError, SourceError, check_range, one_line
+from ragsieve.errors import InputError, SourceError, one_line
+from ragsieve.schema import Count, Options
 from ragsieve.types import Document, Query, Segment
 
 SCORE = "retriever"
@@ -43,7 +44,7 @@ AnySource = (
 
 
 @dataclass(frozen=True, repr=False)
-class Retriever:
+class Retriever(Options):
     """A source of another library's retriever, or of a function from question and number.
 
     Where every document has a finite ``score``, as LlamaIndex's and Haystack's have, it is the
@@ -60,10 +61,7 @@ class Retriever:
     """
 
     retriever: Any
-    k: int = 20
-
-    def __post_init__(self) -> None:
-        check_range(self, k=(1, None))
+    k: Count = 20
 
     def __repr__(self) -> str:
         return f"Retriever({self._name}, k={self.k})"

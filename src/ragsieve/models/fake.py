@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, ModelError, check_range
+from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import LEADS, Nats, Passage, Prompt, Pruned, Span, check_fits, lacking
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.wrap import check_columns
+from ragsieve.schema import Count, Options
 from ragsieve.text import sentence_spans
 from ragsieve.trace import Usage, record_usage
 
@@ -198,7 +199,7 @@ def _echoed(prompt: Prompt) -> str:
 
 
 @dataclass(frozen=True)
-class HashingEmbedder:
+class HashingEmbedder(Options):
     """Counts of lower-cased words, hashed (CRC-32) to ``dim`` places, as vectors of unit length.
 
     Questions and texts are embedded alike; a text without a word gets the first axis.
@@ -210,10 +211,7 @@ class HashingEmbedder:
         InputError: If ``dim`` is under 1.
     """
 
-    dim: int = 256
-
-    def __post_init__(self) -> None:
-        check_range(self, dim=(1, None))
+    dim: Count = 256
 
     @property
     def identity(self) -> str:

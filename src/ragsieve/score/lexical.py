@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,15 +10,15 @@ import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import check_range
 from ragsieve.prompts import titled
+from ragsieve.schema import Options, Probability, Weight
 from ragsieve.score.base import Scorer
 from ragsieve.text import words
 from ragsieve.types import Query, Segment
 
 
 @dataclass(frozen=True, kw_only=True)
-class BM25(Scorer):
+class BM25(Options, Scorer):
     """BM25 (Lucene's form) of the question over the segments at hand, at least 0.
 
     Words are lower-cased runs of letters and digits; Chinese and Japanese go by character.
@@ -35,13 +34,10 @@ class BM25(Scorer):
     Source: Robertson and Zaragoza 2009, as computed by bm25s.
     """
 
-    k1: float = 1.5
-    b: float = 0.75
+    k1: Weight = 1.5
+    b: Probability = 0.75
     titles: bool = True
     name: ClassVar[str] = "bm25"
-
-    def __post_init__(self) -> None:
-        check_range(self, k1=(0, math.inf), b=(0, 1))
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """BM25 scores, ``(len(segments),)``."""

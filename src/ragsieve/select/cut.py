@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import InputError
+from ragsieve.schema import Amount, Options, Probability
 from ragsieve.select.base import Selector, past
 from ragsieve.trace import Cutoff, record_cutoff
 from ragsieve.types import Query, Segment, rounded
@@ -68,7 +69,7 @@ def inputs(scores: Sequence[float], most: int) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Cut(Selector):
+class Cut(Options, Selector):
     """Keep the first K of the ranked segments, best first, where K is worth most.
 
     K is worth the probability that the generator answers from the first K, less ``price`` for each.
@@ -88,14 +89,11 @@ class Cut(Selector):
     """
 
     odds: Odds
-    price: float = 0.03
-    min_keep: int = 0
+    price: Probability = 0.03
+    min_keep: Amount = 0
     reads: str = ""
     by_rank: ClassVar = True
     ranked: ClassVar = True
-
-    def __post_init__(self) -> None:
-        check_range(self, price=(0, 1), min_keep=(0, None))
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         if not segments:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ragsieve.errors import check_choice
 from ragsieve.pipeline import best_first
+from ragsieve.schema import Options
 from ragsieve.types import Query, Segment
 
 By = Literal["document", "score", "ends"]
 
 
 @dataclass(frozen=True)
-class Order:
+class Order(Options):
     """Put segments in the order in which the reader shall read them; keeps all.
 
     Args:
@@ -27,9 +27,6 @@ class Order:
     """
 
     by: By = "document"
-
-    def __post_init__(self) -> None:
-        check_choice(By, by=self.by)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if self.by == "document":

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ragsieve.errors import check_range
 from ragsieve.pipeline import ReaderLike, fit
+from ragsieve.schema import Amount, Options
 from ragsieve.select.base import Selector, past
 from ragsieve.trace import Cutoff, record_cutoff
 from ragsieve.types import Query, Segment
 
 
 @dataclass(frozen=True)
-class TopK(Selector):
+class TopK(Options, Selector):
     """Keep the ``k`` best segments, best first; unscored segments count as ranked in their order.
 
     Args:
@@ -24,12 +24,9 @@ class TopK(Selector):
         InputError: If ``k`` is negative.
     """
 
-    k: int
+    k: Amount
     by_rank: ClassVar = True
     ranked: ClassVar = True
-
-    def __post_init__(self) -> None:
-        check_range(self, k=(0, None))
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         record_cutoff(Cutoff("k", self.k, "best", tuple(segments)))
@@ -37,7 +34,7 @@ class TopK(Selector):
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(Options):
     """Keep the best segments whose context is at most ``max_tokens`` long; the order stays.
 
     Counted in the reader's own tokenizer over the text as the reader lays it out, separators and
@@ -53,11 +50,8 @@ class Budget:
         InputError: If ``max_tokens`` is negative.
     """
 
-    max_tokens: int
+    max_tokens: Amount
     reader: ReaderLike
-
-    def __post_init__(self) -> None:
-        check_range(self, max_tokens=(0, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         return fit(segments, self.max_tokens, self.reader)

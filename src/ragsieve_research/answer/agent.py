@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from ragsieve.errors import BadReply, check_range
 from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
 from ragsieve.prompts import render
+from ragsieve.schema import Count, Options
 from ragsieve.text import normalise
 from ragsieve.types import Query, Segment
 from ragsieve_research.answer.parts import first_paragraph, parts, schema, strip_enclosing, text
@@ -71,7 +72,7 @@ class AgentLimits:
 
 
 @dataclass(frozen=True)
-class Agent:
+class Agent(Options):
     """Answers from documents alone; every call asks for many sets of documents in one batch.
 
     A document is a JSON string on a line of its own behind its number, so that nothing in it can
@@ -92,12 +93,9 @@ class Agent:
     """
 
     llm: LLM
-    max_tokens: int = 64
-    max_argument: int = 512
+    max_tokens: Count = 64
+    max_argument: Count = 512
     limits: AgentLimits = AgentLimits()
-
-    def __post_init__(self) -> None:
-        check_range(self, max_tokens=(1, None), max_argument=(1, None))
 
     def answer(self, query: Query, groups: Sequence[Sequence[Segment]], /) -> list[str]:
         """The answer from each set of documents."""

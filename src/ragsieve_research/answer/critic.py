@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from ragsieve.errors import BadReply, check_range
+from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed, odds, readable
 from ragsieve.prompts import render
+from ragsieve.schema import Count, Options
 from ragsieve.trace import note
 from ragsieve.types import Query, rounded
 from ragsieve_research.answer.agent import Argument
@@ -95,7 +96,7 @@ class Judge(Protocol):
 
 
 @dataclass(frozen=True)
-class Critic:
+class Critic(Options):
     """An LLM that compares rival answers; it sees each as a JSON string behind its number.
 
     Replies are held to a form where the model can be; an unreadable one is requested once
@@ -118,10 +119,7 @@ class Critic:
     """
 
     llm: LLM
-    max_tokens: int = 512
-
-    def __post_init__(self) -> None:
-        check_range(self, max_tokens=(1, None))
+    max_tokens: Count = 512
 
     def same(self, query: Query, answers: Sequence[str], /) -> list[list[int]]:
         """Places of answers in groups that say the same, by first place; each place once."""

@@ -9,8 +9,9 @@ from itertools import cycle, islice
 from typing import Literal
 
 from ragsieve import score
-from ragsieve.errors import InputError, check_choice, check_range
+from ragsieve.errors import InputError
 from ragsieve.pipeline import best_first
+from ragsieve.schema import Count, Options, Probability
 from ragsieve.text import contains_answer
 from ragsieve.types import Document, Example, Segment
 
@@ -23,7 +24,7 @@ FALSE = ("counterfactual_documents", "poisoned_documents")
 
 
 @dataclass(frozen=True)
-class Noise:
+class Noise(Options):
     """Documents with the answer, and beside them others that do not hold it.
 
     The documents with the answer are those labelled ``is_positive``; without such labels, the first
@@ -47,15 +48,10 @@ class Noise:
     """
 
     kind: Kind
-    share: float
+    share: Probability
     position: Position = "first"
-    documents: int = 10
+    documents: Count = 10
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_choice(Kind, kind=self.kind)
-        check_range(self, share=(0, 1), documents=(1, None))
-        check_choice(Position, position=self.position)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.share:g} {self.position}"

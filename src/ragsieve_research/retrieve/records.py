@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
 
-from ragsieve.errors import InputError, SourceError, check_range
+from ragsieve.errors import InputError, SourceError
+from ragsieve.schema import Count, Options
 from ragsieve.text import safe, stemmed
 from ragsieve.trace import note, warn
 from ragsieve.types import Document, Query, Segment
@@ -28,7 +29,7 @@ _DATES = ("date", "month", "year")
 
 
 @dataclass(frozen=True)
-class Records:
+class Records(Options):
     """An API as a source: endpoints that fit a question, asked about what it names, as sentences.
 
     Entities of the question are linked to what the API knows: names that its search finds, or that
@@ -57,11 +58,8 @@ class Records:
     api: Api
     http: ApiHttp
     entities: Entities = field(kw_only=True)
-    max_calls: int = field(default=8, kw_only=True)
-    max_chars: int = field(default=4000, kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_range(self, max_calls=(1, None), max_chars=(1, None))
+    max_calls: Count = field(default=8, kw_only=True)
+    max_chars: Count = field(default=4000, kw_only=True)
 
     def __call__(self, query: Query, /) -> list[Segment]:
         question = safe(query.text[:MAX_CHARS])

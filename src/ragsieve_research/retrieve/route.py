@@ -20,6 +20,7 @@ from ragsieve.models.base import LLM, Embedder, Prompt, readable, yes_probabilit
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render
 from ragsieve.retriever import SOURCE_KEY, AnySource, as_source, segments_of
+from ragsieve.schema import Options, Probability
 from ragsieve.trace import (
     Step,
     Trace,
@@ -109,7 +110,7 @@ class Only:
 
 
 @dataclass(frozen=True)
-class LLMRouter:
+class LLMRouter(Options):
     """The sources that an LLM says would help, each asked about by itself, all in one batch.
 
     A source is chosen whose "yes" is at least as probable as ``min_probability``; one on which the
@@ -132,11 +133,8 @@ class LLMRouter:
     """
 
     llm: LLM
-    min_probability: float = 0.5
+    min_probability: Probability = 0.5
     trained: bool = False
-
-    def __post_init__(self) -> None:
-        check_range(self, min_probability=(0, 1))
 
     def __call__(self, query: Query, sources: Sequence[Named], /) -> list[str]:
         if not self.trained:

@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import check_choice, check_range
 from ragsieve.formats import text_of
 from ragsieve.models.base import LLM, Prompt, readable, yes_probability
 from ragsieve.prompts import render
+from ragsieve.schema import Count, Options
 from ragsieve.score.base import Scorer, by_document
 from ragsieve.text import safe
 from ragsieve.types import Query, Segment
@@ -24,7 +24,7 @@ _CHARS = 16  # of a token, at most on average: a longer text need not be counted
 
 
 @dataclass(frozen=True)
-class Helpful(Scorer):
+class Helpful(Options, Scorer):
     """Probability that a segment helps to answer, as an LLM reads it in its document, in [0, 1].
 
     That of "Yes" against "No" as the reply to question, document and segment: one forward pass,
@@ -52,13 +52,9 @@ class Helpful(Scorer):
     """
 
     llm: LLM
-    window: int = 512
+    window: Count = 512
     wording: Wording = "own"
     name: ClassVar[str] = "helpful"
-
-    def __post_init__(self) -> None:
-        check_range(self, window=(1, None))
-        check_choice(Wording, wording=self.wording)
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Probabilities, ``(len(segments),)``."""

@@ -11,9 +11,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import BadReply, InputError, ModelError, check_choice, check_range
+from ragsieve.errors import BadReply, InputError, ModelError, check_range
 from ragsieve.models.base import LLM, ListwiseReranker, Prompt, complete_parsed, readable
 from ragsieve.prompts import render, titled
+from ragsieve.schema import Count, Options
 from ragsieve.score.base import Scorer
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment, rounded
@@ -80,7 +81,7 @@ class Listwise(Scorer):
 
 
 @dataclass(frozen=True)
-class Permuting:
+class Permuting(Options):
     """An LLM that orders passages: a `ListwiseReranker`.
 
     Written orders are read strictly: ``[2] > [1] > …``, commas or white space for the signs, and
@@ -111,11 +112,7 @@ class Permuting:
 
     llm: LLM
     mode: Mode = "write"
-    max_words: int = 300
-
-    def __post_init__(self) -> None:
-        check_choice(Mode, mode=self.mode)
-        check_range(self, max_words=(1, None))
+    max_words: Count = 300
 
     @property
     def identity(self) -> str:

@@ -11,9 +11,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Nats
 from ragsieve.prompts import titled
+from ragsieve.schema import Options
 from ragsieve.score.base import Scorer
 from ragsieve.types import Document, Query, Segment
 
@@ -22,7 +22,7 @@ STATEMENT = "We can get the answer to this question in the given documents."  # 
 
 
 @dataclass(frozen=True)
-class Surprisal(Scorer):
+class Surprisal(Options, Scorer):
     """Self-information of a segment behind what its document says before it, in nats, at least 0.
 
     A token counts for the segment in which it ends; inside a token, that token counts.
@@ -41,9 +41,6 @@ class Surprisal(Scorer):
     llm: LLM
     per: Per = "sum"
     name: ClassVar[str] = "surprisal"
-
-    def __post_init__(self) -> None:
-        check_choice(Per, per=self.per)
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Nats, ``(len(segments),)``."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ragsieve.errors import BadReply, check_range
+from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import render
+from ragsieve.schema import Options, Weight
 from ragsieve.select.base import Selector
 from ragsieve.trace import Cutoff, log_event, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"-?(?:[0-9]*\.?[0-9]+|[0-9]+\.)")
 
 
 @dataclass(frozen=True)
-class Adaptive(Selector):
+class Adaptive(Options, Selector):
     """Keep segments at or above a threshold made for their scores; the order stays.
 
     An LLM is shown the distribution of the scores and proposes the threshold. Without an LLM, or
@@ -44,10 +44,7 @@ class Adaptive(Selector):
     """
 
     llm: LLM | None = None
-    epsilon: float = 0.01
-
-    def __post_init__(self) -> None:
-        check_range(self, epsilon=(0, math.inf))
+    epsilon: Weight = 0.01
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         if not segments:

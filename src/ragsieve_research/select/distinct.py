@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragsieve.errors import check_positive, needs_extra
+from ragsieve.errors import needs_extra
 from ragsieve.pipeline import best_first
+from ragsieve.schema import Options, Share
 from ragsieve.select.base import Selector, places
 from ragsieve.trace import Cutoff, is_recording, record_cutoff
 from ragsieve.types import Query, Segment
@@ -24,7 +25,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+|[^\w\s]+|_")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distinct(Selector):
+class Distinct(Options, Selector):
     """Of two near-duplicates keep the better ranked; the order stays.
 
     Better ranked is the one with the higher score, or the earlier one where none is scored.
@@ -39,10 +40,7 @@ class Distinct(Selector):
     Differs: Chinese and Japanese go by character; the paper's words need spaces.
     """
 
-    max_similarity: float = 0.9
-
-    def __post_init__(self) -> None:
-        check_positive(self, max_similarity=1)
+    max_similarity: Share = 0.9
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         ranked = best_first(segments)

@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from ragsieve.errors import BadReply, InputError, check_choice, check_range
+from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import context, render, titled
+from ragsieve.schema import Amount, Count, Options
 from ragsieve.text import normalise
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
@@ -25,7 +26,7 @@ WRITTEN_TOKENS = 1024  # of the sentences that an LLM writes, at most
 
 
 @dataclass(frozen=True)
-class Extract:
+class Extract(Options):
     """Keep the segments that an LLM names as useful, the most useful first.
 
     Two ways to name them, with the same result: ``"write"``, the paper's, copies the sentences, and
@@ -50,12 +51,8 @@ class Extract:
 
     llm: LLM
     mode: Mode = "point"
-    max_clues: int = 20
-    min_keep: int = 0
-
-    def __post_init__(self) -> None:
-        check_choice(Mode, mode=self.mode)
-        check_range(self, max_clues=(1, None), min_keep=(0, None))
+    max_clues: Count = 20
+    min_keep: Amount = 0
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Prompt, chosen, readable
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import render
+from ragsieve.schema import Amount, Count, Options
 from ragsieve.select.base import Selector, past
 from ragsieve.trace import Cutoff, record_cutoff
 from ragsieve.types import Query, Segment
@@ -20,7 +20,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Truncate(Selector):
+class Truncate(Options, Selector):
     """Keep the first K of the ranked segments, best first; an LLM chooses K from 0 to n at once.
 
     One forward pass gives the probability of every K, and the most probable is taken; a model
@@ -41,12 +41,9 @@ class Truncate(Selector):
     """
 
     llm: LLM
-    max_clues: int = SHOWN
-    min_keep: int = 0
+    max_clues: Count = SHOWN
+    min_keep: Amount = 0
     ranked: ClassVar = True
-
-    def __post_init__(self) -> None:
-        check_range(self, max_clues=(1, None), min_keep=(0, None))
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         if not segments:

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from ragsieve import select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import BadReply, check_range
+from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.pipeline import Pipeline, System, fit
 from ragsieve.prompts import FRAME, render
+from ragsieve.schema import Count, Options
 from ragsieve.systems.base import system
 from ragsieve.trace import log_event, note, record_drop
 from ragsieve.types import Query, Segment
@@ -85,7 +86,7 @@ class Summary(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Compact:
+class Compact(Options):
     """One text that a model writes from segments, a few documents a round, until it is complete.
 
     A round reads the next documents with the last summary and its evaluation. A reply is a summary
@@ -112,11 +113,8 @@ class Compact:
 
     llm: LLM
     trained: bool = False
-    together: int = 5
-    written_tokens: int = 512
-
-    def __post_init__(self) -> None:
-        check_range(self, together=(1, None), written_tokens=(1, None))
+    together: Count = 5
+    written_tokens: Count = 512
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         groups = [[*group] for _, group in groupby(segments, key=lambda s: s.document.id)]

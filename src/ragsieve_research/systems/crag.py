@@ -12,12 +12,13 @@ from typing import NamedTuple, cast
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.documents import unused_id
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.models.cache import Cached
 from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retriever import AnySource, as_source
+from ragsieve.schema import Count, Options
 from ragsieve.systems.base import system
 from ragsieve.trace import log_event, note, record_drop, step
 from ragsieve.types import Document, Query, Segment, StageResult, rounded
@@ -125,7 +126,7 @@ def _mark(document: Document) -> str:
 
 
 @dataclass(frozen=True)
-class Strips:
+class Strips(Options):
     """Split segments into strips of a few sentences; a short one is one strip.
 
     Args:
@@ -138,10 +139,7 @@ class Strips:
         takes 3.
     """
 
-    sentences: int = 3
-
-    def __post_init__(self) -> None:
-        check_range(self, sentences=(1, None))
+    sentences: Count = 3
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         strips: list[Segment] = []

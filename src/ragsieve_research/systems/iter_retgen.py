@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ragsieve.answer import Reader
-from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, Embedder, strip_thinking
 from ragsieve.pipeline import Stage, System
 from ragsieve.retriever import AnySource
+from ragsieve.schema import Count, Options
 from ragsieve.systems.base import system
 from ragsieve.text import safe
 from ragsieve.trace import log_event, note
@@ -17,17 +17,14 @@ from ragsieve_research.systems.iterating import SHOWN, Search, iterating
 
 
 @dataclass(frozen=True)
-class Alternating:
+class Alternating(Options):
     """Searches by the question, then by what was answered from the last search and the question.
 
     The last search's evidence is kept; the system's reader answers from it.
     """
 
     reader: Reader
-    iterations: int = 3
-
-    def __post_init__(self) -> None:
-        check_range(self, iterations=(1, None))
+    iterations: Count = 3
 
     def __call__(self, query: Query, search: Search, /) -> list[Segment]:
         by, evidence = query, search(query, query)

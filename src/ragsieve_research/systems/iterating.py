@@ -10,11 +10,12 @@ from typing import Protocol
 from ragsieve import score, select
 from ragsieve.answer import Reader
 from ragsieve.documents import unused_id
-from ragsieve.errors import check_range, one_line
+from ragsieve.errors import one_line
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
 from ragsieve.pipeline import OnError, Pipeline, Source, Stage, System
 from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
+from ragsieve.schema import Count, Options
 from ragsieve.text import safe
 from ragsieve.trace import log_event, step
 from ragsieve.types import Document, Query, Segment, StageResult
@@ -45,7 +46,7 @@ class _Results:
 
 
 @dataclass(frozen=True)
-class Iterate:
+class Iterate(Options):
     """A stage that searches as its strategy asks; whatever a search finds is filtered.
 
     What comes in is searched by its embeddings, where there is anything: documents in hand. Else
@@ -73,11 +74,8 @@ class Iterate:
     cut: Stage
     source: Source | None = None
     prune: Stage | None = None
-    k: int = 5
+    k: Count = 5
     on_error: OnError = "raise"
-
-    def __post_init__(self) -> None:
-        check_range(self, k=(1, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         if not segments and self.source is None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ragsieve import score, split
 from ragsieve.answer import Reader
-from ragsieve.errors import BadReply, check_range
+from ragsieve.errors import BadReply
 from ragsieve.models.base import (
     LLM,
     CrossEncoder,
@@ -24,6 +24,7 @@ from ragsieve.models.base import (
 )
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.prompts import render, titled
+from ragsieve.schema import Amount, Options
 from ragsieve.score.base import Scorer, by_document
 from ragsieve.systems.base import system
 from ragsieve.trace import note, record_drop
@@ -97,7 +98,7 @@ class AskedModel:
 
 
 @dataclass(frozen=True)
-class Refine:
+class Refine(Options):
     """Keep the sentences in the best nodes of all outlines, as many as a budget holds.
 
     Sentences are read as paragraphs: lines, joined while they have under 100 words. A model writes
@@ -132,10 +133,7 @@ class Refine:
     extractor: AskedModel
     scorer: Scorer = field(kw_only=True)
     llm: LLM = field(kw_only=True)
-    max_tokens: int = field(default=2048, kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_range(self, max_tokens=(0, None))
+    max_tokens: Amount = field(default=2048, kw_only=True)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         outlines = self._outlines(by_document(segments))

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from ragsieve import select
-from ragsieve.errors import BadReply, check_range
+from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Embedder, ListwiseReranker, complete_parsed, readable
 from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
+from ragsieve.schema import Amount, Count, Options
 from ragsieve.systems.base import system
 from ragsieve.text import safe
 from ragsieve.trace import note
@@ -70,7 +71,7 @@ def richrag(
 
 
 @dataclass(frozen=True)
-class ByAspects:
+class ByAspects(Options):
     """Searches by the question and its aspects, and orders what is found for all of them.
 
     A reply is one sub-question a line. One that cannot be read is requested once more; then the
@@ -88,11 +89,8 @@ class ByAspects:
 
     llm: LLM
     listwise: Listwise
-    aspects: int = 5
-    keep: int = 10
-
-    def __post_init__(self) -> None:
-        check_range(self, aspects=(1, None), keep=(0, None))
+    aspects: Count = 5
+    keep: Amount = 10
 
     def __call__(self, query: Query, search: Search, /) -> list[Segment]:
         aspects = self._named(query)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ragsieve.answer import Reader
-from ragsieve.errors import BadReply, check_range
+from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Embedder, Message, Prompt, complete_parsed
 from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
+from ragsieve.schema import Count, Options
 from ragsieve.systems.base import system
 from ragsieve.text import safe
 from ragsieve.trace import log_event, note
@@ -31,7 +32,7 @@ _FINAL = re.compile(
 
 
 @dataclass(frozen=True)
-class SelfAsking:
+class SelfAsking(Options):
     """Asks itself one question after another, has each looked up and answered, then concludes.
 
     A reply is one line, a follow-up question or the final answer; what stands below that line, and
@@ -43,11 +44,8 @@ class SelfAsking:
 
     llm: LLM
     reader: Reader
-    follow_ups: int = 5
+    follow_ups: Count = 5
     max_tokens: int = field(default=96, kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_range(self, follow_ups=(1, None))
 
     def __call__(self, query: Query, search: Search, /) -> list[Segment]:
         turns: list[Message] = []

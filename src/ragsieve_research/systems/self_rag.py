@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ragsieve.errors import check_choice, check_range
+from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Embedder, Prompt, readable, strip_thinking
 from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import FRAME, context
 from ragsieve.retriever import AnySource
+from ragsieve.schema import Count, Options, Probability
 from ragsieve.systems.base import preset, system
 from ragsieve.trace import log_event, note
 from ragsieve.types import Answer, Query, Segment, StageResult, rounded
@@ -60,7 +61,7 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Reflective:
+class Reflective(Options):
     """Writes an answer segment by segment, sentences, and keeps the best ``beam`` beginnings.
 
     Before each segment the model says whether it has to look something up: it does where the
@@ -85,13 +86,10 @@ class Reflective:
 
     llm: LLM
     reflection: Reflection
-    beam: int = 2
-    depth: int = 7
-    threshold: float = 0.2
-    max_tokens: int = field(default=100, kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_range(self, beam=(1, None), depth=(1, None), max_tokens=(1, None), threshold=(0, 1))
+    beam: Count = 2
+    depth: Count = 7
+    threshold: Probability = 0.2
+    max_tokens: Count = field(default=100, kw_only=True)
 
     def __call__(self, query: Query, search: Search, /) -> list[Segment]:
         paths = [Path()]

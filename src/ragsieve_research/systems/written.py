@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from ragsieve.answer import Reader
 from ragsieve.documents import unused_id
-from ragsieve.errors import check_range
 from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.prompts import context
+from ragsieve.schema import Count, Options
 from ragsieve.text import normalise, safe
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Document, Query, Segment
@@ -20,7 +20,7 @@ NOTHING = "none"
 
 
 @dataclass(frozen=True)
-class Write:
+class Write(Options):
     """One text that a model writes from all segments; none where it writes nothing.
 
     It is no span of the segments: it is the whole of a new document, which names its writer and its
@@ -43,11 +43,8 @@ class Write:
 
     llm: LLM
     prompt: str
-    max_tokens: int = 256
+    max_tokens: Count = 256
     name: str = "written"
-
-    def __post_init__(self) -> None:
-        check_range(self, max_tokens=(1, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         length = self.llm.count([context(segments)])[0]
