@@ -102,4 +102,4 @@ class Settings:
         if isinstance(self.tokens, str):
             raise InputError("tokens must be a tuple (value not shown)")
         for token in self.tokens:
-            check_secret("a token", token)
+            check_secret("tokens", token)
