@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -52,12 +51,9 @@ class OpenAIEmbeddings(Server):
 
     backend: ClassVar[str] = "openai_embeddings"
     size: ClassVar[str] = "max_texts"
-
-    def __post_init__(self) -> None:
-        default = os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-        object.__setattr__(self, "base_url", self.base_url or default)
-        object.__setattr__(self, "api_key", self.api_key or os.environ.get("OPENAI_API_KEY", ""))
-        super().__post_init__()
+    own_url: ClassVar[str] = "https://api.openai.com/v1"
+    url_name: ClassVar[str] = "OPENAI_BASE_URL"
+    key_name: ClassVar[str] = "OPENAI_API_KEY"
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``; a query is embedded as any text.

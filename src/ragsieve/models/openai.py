@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections import Counter
@@ -97,13 +96,12 @@ class OpenAI(Server, LLM):
     can = frozenset({"complete", "choose"})
     backend: ClassVar[str] = "openai"
     own_url: ClassVar[str] = "https://api.openai.com/v1"
+    url_name: ClassVar[str] = "OPENAI_BASE_URL"
+    key_name: ClassVar[str] = "OPENAI_API_KEY"
     size: ClassVar[str] = "context"
     tells: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        default = os.environ.get("OPENAI_BASE_URL") or self.own_url
-        object.__setattr__(self, "base_url", self.base_url or default)
-        object.__setattr__(self, "api_key", self.api_key or os.environ.get("OPENAI_API_KEY", ""))
         super().__post_init__()
         if self.tokenizer is not None and not tokenizer_file(self.tokenizer):
             raise InputError(

@@ -173,16 +173,13 @@ class Pruner(WindowPruner):
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text in the pruner's tokenizer; needs no weights."""
-        tokenizer: WindowTokenizer = self._tokenizer
-        return tokenizer.count(texts)
+        return self._tokenizer.count(texts)
 
     def _lay(self, question: str, passages: Sequence[Passage]) -> QuestionWindows:
-        tokenizer: WindowTokenizer = self._tokenizer
-        return tokenizer.lay(question, passages, in_parts=True)
+        return self._tokenizer.lay(question, passages, in_parts=True)
 
     def _run(self, windows: Sequence[Window]) -> list[Logits]:
-        net: Encoder = self._net
-        return net.run(windows, self.threads or cores())
+        return self._net.run(windows, self.threads or cores())
 
     def _shares(self, passage: Passage, reading: Reading) -> list[float]:
         best = [NOTHING] * len(passage.sentences)
@@ -220,8 +217,7 @@ class Pruner(WindowPruner):
 
     def _read(self, name: str) -> bytes:
         with files.loading(self.model):
-            folder: Path = self.folder
-            return (folder / name).read_bytes()
+            return (self.folder / name).read_bytes()
 
 
 def others() -> list[Pruner]:

@@ -139,13 +139,14 @@ class Cohere(Rerank):
         InputError: If there is no key, or an option breaks its rule.
     """
 
+    key_name: ClassVar[str] = "CO_API_KEY"
+
     def __post_init__(self) -> None:
         root = os.environ.get("CO_API_URL") or "https://api.cohere.com"
         object.__setattr__(self, "base_url", self.base_url or f"{root.rstrip('/')}/v2")
-        object.__setattr__(self, "api_key", self.api_key or os.environ.get("CO_API_KEY", ""))
-        if not self.api_key:
-            raise InputError("api_key must be given, or CO_API_KEY be set, for Cohere's models")
         super().__post_init__()
+        if self.api_key == "none":
+            raise InputError("api_key must be given, or CO_API_KEY be set, for Cohere's models")
 
 
 def _sendable(text: str) -> str:

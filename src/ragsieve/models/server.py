@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import socket
 import threading
 import time
@@ -84,10 +85,15 @@ class Server(Reopened):
     backend: ClassVar[str]
     size: ClassVar[str]  # the option that limits a request
     tells: ClassVar[bool] = False  # whether such servers may tell their slots and context
+    own_url: ClassVar[str] = ""  # where neither the option nor the environment says one
+    url_name: ClassVar[str] = ""  # the environment's variable of the URL
+    key_name: ClassVar[str] = ""  # and of the key
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
-        object.__setattr__(self, "api_key", self.api_key or "none")
+        url = self.base_url or os.environ.get(self.url_name) or self.own_url
+        object.__setattr__(self, "base_url", url.rstrip("/"))
+        key = self.api_key or os.environ.get(self.key_name) or "none"
+        object.__setattr__(self, "api_key", key)
         if not self.model.strip():
             raise InputError(f"model must not be blank, got {self.model!r}")
         protocol.check_url("base_url", self.base_url)
