@@ -14,7 +14,7 @@ from ragsieve.formats.code_lines import (
     lines_of,
     scanned,
 )
-from ragsieve.formats.tree import ALWAYS, DEEPEST, Node
+from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, leaf, over
 
 _NO_CODE = ("```", "\n@@ -", "\nTraceback (most recent call last):")  # Markdown, a diff, a log
 _LEAST = 3  # lines of a text that is code
@@ -60,20 +60,9 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     lines, closes, even = scanned(text, lines, family)
     if closes:
         faults.append(f"code cannot be read to its end ({closes} is missing): cut as one text")
-    start, end = lines[0].start, lines[-1].end
     items = _items(text, lines, _Inside(family, even))
     if len(items) > 1 or items[0].children:
-        yield Node(
-            start,
-            start,
-            end,
-            end,
-            whole=0,
-            mark=_MARKS[family],
-            merge=_MERGED,
-            each=True,
-            children=items,
-        )
+        yield over(items, whole=0, mark=_MARKS[family], merge=_MERGED, each=True)
 
 
 def _items(text: str, lines: Sequence[Line], inside: _Inside) -> list[Node]:
@@ -110,7 +99,7 @@ def _apart(line: Line, inside: _Inside) -> bool:
 def _item(text: str, lines: Sequence[Line], inside: _Inside) -> Node:
     """A statement; with parts where it holds a block."""
     end = lines[-1].end
-    node = Node(lines[0].start, end, end, end, mark=_MARKS[inside.family], merge=_MERGED, each=True)
+    node = leaf(lines[0].start, end, mark=_MARKS[inside.family], merge=_MERGED, each=True)
     prefix = PREFIX[inside.family]
     own = (n for n, one in enumerate(lines) if not one.quoted and not prefix.match(one.text))
     first = next(own, 0)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ragsieve.formats.tree import line_spans
+from ragsieve.formats.tree import line_spans, stripped
 
 _SHARE = 0.4  # of its lines that look like code
 _SHOWN = 500  # characters of a line that are looked at
@@ -100,11 +100,8 @@ def lines_of(text: str) -> Iterator[Line]:
     for start, end in line_spans(text):
         shown = text[start : min(end, start + _SHOWN)].expandtabs(4)
         if bare := shown.strip():
-            while text[end - 1].isspace():
-                end -= 1
-            while text[start].isspace():
-                start += 1
-            yield Line(start, end, len(shown) - len(shown.lstrip()), bare, blank)
+            first, last = stripped(text, start, end)
+            yield Line(first, last, len(shown) - len(shown.lstrip()), bare, blank)
         blank = not bare
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ragsieve.formats.lines import Line, lines_of
-from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, stick
+from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, leaf, stick, stripped
 
 SMALLEST = 3  # entries of a text that is configuration
 _WHOLE = 400  # characters of an entry with entries of its own that is not cut
@@ -34,7 +34,7 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
         stop = front.start() + len(front[0].rstrip())
         root = _read(text, front.start(1), front.end(1), faults, front=True)
         lines = [*_lines(text, front.start(1), front.end(1))]
-        children = root.children if root else [Node(a.start, a.end, a.end, a.end) for a in lines]
+        children = root.children if root else [leaf(a.start, a.end) for a in lines]
         yield Node(0, 3, stop - 3, stop, mark=_MARK, whole=_WHOLE, children=children)
     elif root := _read(text, 0, len(text), faults):
         yield root
@@ -74,10 +74,7 @@ def _read(
 def _lines(text: str, start: int, end: int) -> Iterator[Line]:
     for line in lines_of(text, start, end):
         if line.text:
-            last = line.end
-            while text[last - 1].isspace():
-                last -= 1
-            yield line._replace(end=last)
+            yield line._replace(end=stripped(text, line.start, line.end)[1])
 
 
 def _mostly_pairs(lines: list[Line]) -> bool:
@@ -139,7 +136,7 @@ class _Reader:
         start = line.start + len(items) if items else start
         if match or section:
             level = -1.0 if section else line.indent + len(items)
-            self._push(level, Node(start, line.end, line.end, line.end))
+            self._push(level, leaf(start, line.end))
             self.keys += 1
             self.bare += bool(section or (match and _BARE.match(match["key"])))
             self._value(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragsieve.formats.tree import ALWAYS, DEEPEST, MERGED, Node, stick
+from ragsieve.formats.tree import ALWAYS, DEEPEST, MERGED, Node, over, stick, stripped
 
 SMALLEST = 200  # characters of a value that is cut, or seen inside prose
 _RECORD = 600  # characters of a record with lists of its own that is not cut
@@ -53,15 +53,14 @@ def _region(text: str, values: list[Node]) -> Node | None:
         return None
     root = values[0]
     if len(values) > 1:
-        root = Node(start, start, end, end, "rows", SMALLEST, children=values)
+        root = over(values, kind="rows", whole=SMALLEST)
     else:
         root.whole = min(root.whole, SMALLEST)
     opened = _FENCE.search(text, max(0, text.rfind("\n", 0, max(0, start - 1)) - 40), start)
     closed = _CLOSED.match(text, end)
     if opened and closed:
-        fence = opened.start() + len(opened[0]) - len(opened[0].lstrip())
-        head = opened.start() + len(opened[0].rstrip())
-        tail = closed.start() + len(closed[0]) - len(closed[0].lstrip())
+        fence, head = stripped(text, *opened.span())
+        tail, _ = stripped(text, *closed.span())
         root = Node(fence, head, tail, closed.end(), whole=SMALLEST, children=[root])
     return root if root.children else None
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ragsieve.formats.tree import ALWAYS, Node, line_spans
+from ragsieve.formats.tree import ALWAYS, Node, leaf, line_spans
 
 _LONG = 1000  # characters of a list that may be cut
 _ITEMS = 4
@@ -70,8 +70,7 @@ def lines_of(text: str, first: int = 0, last: int | None = None) -> Iterator[Lin
 
 
 def _leaf(lines: Sequence[Line]) -> Node:
-    end = lines[-1].end
-    return Node(lines[0].start, end, end, end)
+    return leaf(lines[0].start, lines[-1].end)
 
 
 def _traceback(lines: Sequence[Line], place: int) -> tuple[Node | None, int]:

@@ -22,7 +22,7 @@ from ragsieve.formats.elements import (
     Element,
     Reader,
 )
-from ragsieve.formats.tree import ALWAYS, Node, Span
+from ragsieve.formats.tree import ALWAYS, Node, Span, leaf, stripped
 
 SMALLEST = 300  # characters of a text with tags that is cut
 _MARK = "<!-- … -->"
@@ -111,13 +111,12 @@ def _run(text: str, start: int, end: int) -> Iterator[Node]:
     """Text with what is marked in it, by sentences where it is long."""
     skipped = _UNREAD.match(text, start, end)
     start = skipped.end() if skipped else start
-    inner = text[start:end]
-    end = start + len(inner.rstrip())
-    if start >= end or not (TAG.sub(_said, inner).strip()):
+    if not TAG.sub(_said, text[start:end]).strip():
         return
+    _, end = stripped(text, start, end)
     parts = [*_sentences(text, start, end)] if end - start > _PARAGRAPH else []
     node = Node(start, start, end, end, "inline", _PARAGRAPH, "…", 0, True)
-    node.children = [Node(a, b, b, b) for a, b in parts] if len(parts) > 1 else []
+    node.children = [leaf(a, b) for a, b in parts] if len(parts) > 1 else []
     yield node
 
 
@@ -145,8 +144,8 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
             place += 1
         cut = last if cut < 0 and depth == 0 else cut
         if cut >= last:
-            yield begun, len(text[begun:cut].rstrip()) + begun
-            begun = cut + len(text[cut:following]) - len(text[cut:following].lstrip())
+            yield begun, stripped(text, begun, cut)[1]
+            begun, _ = stripped(text, cut, following)
     yield begun, end
 
 
@@ -204,9 +203,8 @@ def _sections(text: str, parts: Sequence[tuple[Node, int]]) -> list[Node]:
             if said.rstrip().endswith((":", "：")):
                 node.start = beside.pop().start
         if level and not node.children:
-            node = Node(
-                node.start, node.end, node.end, node.end, "tags", _SMALL, _MARK, _SMALL, True
-            )
+            node = leaf(node.start, node.end, kind="tags", whole=_SMALL, mark=_MARK)
+            node.merge, node.each = _SMALL, True
             open_.append((level, node))
         beside.append(node)
         for _, section in open_:
@@ -239,9 +237,7 @@ def _lines(text: str, one: Element) -> Node:
             depth += tags[place][1]
             place += 1
         if depth == 0 and text[begun:at].strip():
-            first = begun + len(text[begun:at]) - len(text[begun:at].lstrip())
-            last = begun + len(text[begun:at].rstrip())
-            node.children.append(Node(first, last, last, last))
+            node.children.append(leaf(*stripped(text, begun, at)))
             begun = at
     return node if begun >= one.tail or not text[begun : one.tail].strip() else _leaf(one)
 
@@ -272,7 +268,7 @@ def _table(text: str, one: Element) -> Node | None:
     spanned = 0
     for row in body:
         if spanned:
-            node.children[-1] = Node(node.children[-1].start, row.end, row.end, row.end)
+            node.children[-1] = leaf(node.children[-1].start, row.end)
         else:
             node.children.append(_row(text, row))
         more = [int(n) for n in _SPANNED.findall(text, row.start, row.end)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ragsieve.formats.tree import Node, line_spans
+from ragsieve.formats.tree import Node, leaf, line_spans
 
 WHOLE = 300  # characters of a table that is not cut
 _LEAST = 3  # rows, with the header
@@ -127,13 +127,9 @@ def _pipes(line: str) -> int:
     ruled = bare.startswith(("+-", "+=", "|-", "├", "┌", "└")) or (
         "-+-" in bare and bool(_RULE.match(bare))
     )
-    return (
-        2
-        if ruled
-        else bare.count("|") + bare.count("│")
-        if bare[:1] in "|│"
-        else (bare.count(" | ") + 1)
-    )
+    if ruled:
+        return 2
+    return bare.count("|") + bare.count("│") if bare[:1] in "|│" else bare.count(" | ") + 1
 
 
 def _tabs(line: str) -> int:
@@ -191,6 +187,11 @@ def _heads(line: _Line, lines: Sequence[_Line]) -> bool:
     return rows or bool(_CAPTION.match(bare)) or bare.endswith(":")
 
 
+def _begin(line: _Line) -> int:
+    """Its first character that is not white space."""
+    return line.start + len(line.text) - len(line.text.lstrip())
+
+
 def _table(lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
     ruled = next((n for n, line in enumerate(lines[:6]) if n and _ruled(line)), 0)
     heads = ruled + 1 if ruled else 1
@@ -202,16 +203,8 @@ def _table(lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
         return
     above = [*before, *lines][: heads + 1] if first is not lines[0] else lines[:heads]
     head = above[-1].end if above else first.start
-    start = first.start + len(first.text) - len(first.text.lstrip())
-    children = [
-        Node(
-            line.start + len(line.text) - len(line.text.lstrip()),
-            line.end,
-            line.end,
-            line.end,
-        )
-        for line in rows
-    ]
+    start = _begin(first)
+    children = [leaf(_begin(line), line.end) for line in rows]
     end = children[-1].end
     head = max(head, start)
     yield Node(start, head, end, end, "table", whole=WHOLE, mark=_MARK, children=children)

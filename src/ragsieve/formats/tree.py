@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ragsieve.types import USUAL, Layout
 
@@ -70,6 +71,23 @@ class Node:
         return self.kind in ("array", "object") and self.tail == self.end
 
 
+def leaf(start: int, end: int, **options: Any) -> Node:
+    """A part without parts."""
+    return Node(start, end, end, end, **options)
+
+
+def over(children: list[Node], **options: Any) -> Node:
+    """A node that is nothing but its parts."""
+    start, end = children[0].start, children[-1].end
+    return Node(start, start, end, end, children=children, **options)
+
+
+def stripped(text: str, start: int, end: int) -> Span:
+    """A span, which is not all white space, without that around it."""
+    inner = text[start:end]
+    return end - len(inner.lstrip()), start + len(inner.rstrip())
+
+
 def stick(text: str, children: Sequence[Node]) -> None:
     """Mark what names or counts the parts beside it: identifiers, totals, cursors, errors."""
     for child in children:
@@ -102,15 +120,9 @@ def units(root: Node, text: str, max_chars: int) -> list[Span]:
     for _, _, closed in cores[:-1]:
         match = _END.match(text, closed)
         stop = match.end() if match else closed
-        spans.append((start, _trimmed(text, start, stop)))
+        spans.append((start, max(start, stripped(text, start, stop)[1])))
         start = stop
     return [*spans, (start, root.end)]
-
-
-def _trimmed(text: str, start: int, end: int) -> int:
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return end
 
 
 class Kept:
@@ -201,11 +213,9 @@ def _cut_leaf(text: str, node: Node, kept: Kept) -> str:
 
 def _indent(text: str, start: int) -> str:
     before = text[text.rfind("\n", 0, start) + 1 : start]
-    return (
-        " " * len(before)
-        if before.strip(" -") == "" and "-" in before
-        else (before if not before.strip() else "")
-    )
+    if not before.strip():
+        return before
+    return "" if before.strip(" -") else " " * len(before)  # below the dash of a list
 
 
 def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
@@ -226,9 +236,8 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
         out += f"\n{indent}" + mark.format(f"{len(chosen)} of {len(node.children)} shown")
     if node.tail < node.end:
         gap = text[end : node.tail]
-        out += (gap if not gap.strip() else "\n" + _indent(text, node.tail)) + text[
-            node.tail : node.end
-        ]
+        out += gap if not gap.strip() else "\n" + _indent(text, node.tail)
+        out += text[node.tail : node.end]
     return out if node.head > node.start else out.lstrip("\n")
 
 
@@ -239,9 +248,8 @@ def _tags(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
     for place, child in enumerate(node.children):
         if place not in chosen:
             if node.kind == "cells":
-                out += (
-                    text[child.start : child.head] + kept.layout.mark + text[child.tail : child.end]
-                )
+                out += text[child.start : child.head] + kept.layout.mark
+                out += text[child.tail : child.end]
             continue
         gap = text[end : child.start]
         line = f"\n{_indent(text, child.start)}" if "\n" in gap and out else ""
@@ -260,11 +268,8 @@ def _tags(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
     elif left and _left(node, last) and not out.endswith(mark):
         out += (" " if node.kind == "inline" else "\n") + mark
     gap = text[end : node.tail] if node.tail < node.end else ""
-    return (
-        out
-        + (gap if not gap.strip() else "\n" * ("\n" in gap and node.kind != "inline"))
-        + text[node.tail : node.end]
-    )
+    out += gap if not gap.strip() else "\n" * ("\n" in gap and node.kind != "inline")
+    return out + text[node.tail : node.end]
 
 
 def _left(node: Node, last: int) -> bool:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ragsieve.formats.tree import Node, Span
+from ragsieve.formats.tree import Node, Span, leaf, over, stripped
 from ragsieve.parts import parts
 
 _WHOLE = 300  # characters of a turn or a paragraph that is not cut
@@ -86,11 +86,11 @@ def _mails(text: str, roots: Sequence[Node]) -> Iterator[Node]:
         if head is None:
             return
         last = following.start() if following else len(text)
-        end = head.start() + len(text[head.start() : last].rstrip())
-        stop = head.start() + len(head[0].rstrip())
+        _, end = stripped(text, head.start(), last)
+        _, stop = stripped(text, *head.span())
         header = Node(head.start(), head.start(), stop, stop, whole=_HEADER, merge=_HEADER)
         header.children = [
-            Node(a, b, b, b, sticky=b - a <= _STICKY and bool(_MAIN.match(text, a)))
+            leaf(a, b, sticky=b - a <= _STICKY and bool(_MAIN.match(text, a)))
             for a, b in _fields(text, head.start(), stop)
         ]
         header.sticky = True
@@ -99,8 +99,7 @@ def _mails(text: str, roots: Sequence[Node]) -> Iterator[Node]:
                 field.sticky = field.sticky and not _TO.match(text, field.start)
         children = [header, *_filled(text, stop, end, roots)]
         if len(children) > 1:
-            yield Node(head.start(), head.start(), end, end, mark="…", each=True, whole=0,
-                       children=children)  # fmt: skip
+            yield over(children, mark="…", each=True, whole=0)
 
 
 def _sent(header: str) -> bool:
@@ -114,7 +113,7 @@ def _fields(text: str, start: int, end: int) -> Iterator[Span]:
     begins = [start, *(m.end() for m in re.finditer(r"\n(?=\S)", text[start:end]))]
     begins[1:] = [start + at for at in begins[1:]]
     for a, b in pairwise([*begins, end]):
-        yield a, a + len(text[a:b].rstrip())
+        yield a, stripped(text, a, b)[1]
 
 
 def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
@@ -127,7 +126,7 @@ def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
             if head is None:
                 break
             end = following.start() if following else len(text)
-            end = len(text[head.start() : end].rstrip()) + head.start()
+            _, end = stripped(text, head.start(), end)
             node = Node(head.start(), min(head.end(), end), end, end, mark="…", each=True)
             at = bisect_left(roots, node.start, key=lambda root: root.start)
             if at < len(roots) and roots[at].start < node.head and roots[at].end == end:
@@ -139,10 +138,7 @@ def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
                 node.whole = _WHOLE
             turns.append(node)
         merge, mark = _CUES if form == "cue" else 0, "" if form == "log" else "…"
-        start, end = turns[0].start, turns[-1].end
-        yield Node(
-            start, start, end, end, mark=mark, whole=0, each=True, merge=merge, children=turns
-        )
+        yield over(turns, mark=mark, whole=0, each=True, merge=merge)
         return
 
 
@@ -184,7 +180,7 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[Node]:
             continue
         if said.rstrip().endswith((":", "：")) and stop - first <= _WHOLE and begins < end:
             continue
-        yield _paragraph(text, stop - len(said.lstrip()), first + len(said.rstrip()))
+        yield _paragraph(text, *stripped(text, first, stop))
         first = begins
 
 
@@ -195,7 +191,7 @@ def _paragraph(text: str, start: int, end: int) -> Node:
         head, body = [(0, quoted - start)] * (quoted > start), _quoted(text[start:end])
     if len(body) > 1:
         node.head = start + head[-1][1] if head else start
-        node.children = [Node(start + a, start + b, start + b, start + b) for a, b in body]
+        node.children = [leaf(start + a, start + b) for a, b in body]
         lines = "\n" in text[start + body[0][1] : start + body[1][0]]
         node.kind, node.whole = ("lines", _WHOLE) if lines else ("inline", 0)
     return node
