@@ -118,18 +118,13 @@ def test_an_order_is_repaired(reply: str, expected: list[int], told: str) -> Non
     "babble", ["I think [2] is best.", "", "2 > 1", "[2] and [1]", "[a] > [b]"]
 )
 def test_what_cannot_be_read_is_asked_once_more(babble: str) -> None:
-    """The second reply counts."""
+    """The second reply counts; then the order stays as given, and the trace says why."""
     order, record, llm = written(babble, "[3] > [2] > [1]")
+    given, twice, _ = written(babble, babble)
 
     assert ([2, 1, 0], 2, 1) == (order, len(llm.prompts), record.unreadable)
-
-
-def test_what_stays_unreadable_leaves_the_order() -> None:
-    """As given; the trace says why."""
-    order, record, _ = written("Sure!", "Sure!")
-
-    assert [0, 1, 2] == order
-    assert "unreadable twice, so the order of 3 stays as given" in record.notes[-1]
+    assert [0, 1, 2] == given
+    assert "unreadable twice, so the order of 3 stays as given" in twice.notes[-1]
 
 
 def test_the_first_identifier_may_be_asked_for() -> None:
