@@ -13,7 +13,8 @@ class Ollama(OpenAI):
     """A model that Ollama serves; see `OpenAI`.
 
     Args:
-        base_url: Unset, ``OPENAI_BASE_URL`` or Ollama's own port on this machine.
+        base_url: Unset, Ollama's own port on this machine.
+        api_key: Unset, ``OLLAMA_API_KEY`` or none.
         context: Unset, as Ollama gives it to the model, 4,096 by default: it cuts longer prompts
             without a word. Its setting ``OLLAMA_CONTEXT_LENGTH`` or the model's ``num_ctx`` raises
             it; this option says what either has set.
@@ -23,3 +24,5 @@ class Ollama(OpenAI):
 
     backend: ClassVar[str] = "ollama"
     own_url: ClassVar[str] = "http://127.0.0.1:11434/v1"
+    url_name: ClassVar[str] = ""
+    key_name: ClassVar[str] = "OLLAMA_API_KEY"
