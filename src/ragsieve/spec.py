@@ -321,8 +321,7 @@ def generator(name: str, *, asking: bool = False) -> str:
     known = entry(name)
     if name not in SYSTEMS:
         return str(_trained(name).generator(name))
-    usual = models.USUAL
-    return usual if asking or known.needs_llm else f"{models.DEFERRED}{usual}"
+    return ("" if asking or known.needs_llm else models.DEFERRED) + models.USUAL
 
 
 def identity(name: str) -> str:
