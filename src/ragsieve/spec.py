@@ -301,9 +301,7 @@ def entry(name: str) -> SystemEntry:
     Raises:
         InputError: If there is neither; of the hub, it is not looked for.
     """
-    if name in SYSTEMS:
-        return SYSTEMS[name]
-    return cast(SystemEntry, _trained(name).entry(name))
+    return SYSTEMS[name] if name in SYSTEMS else cast(SystemEntry, _trained(name).entry(name))
 
 
 def generator(name: str, *, asking: bool = False) -> str:
@@ -330,9 +328,7 @@ def identity(name: str) -> str:
     Raises:
         InputError: If there is neither.
     """
-    if name in SYSTEMS:
-        return name
-    return str(_trained(name).identity(name))
+    return name if name in SYSTEMS else str(_trained(name).identity(name))
 
 
 def roles_of(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:

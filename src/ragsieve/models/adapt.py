@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve import models
-from ragsieve.errors import InputError, ModelError, check_range, one_line
+from ragsieve.errors import InputError, ModelError, one_line
 from ragsieve.models.base import LLM, CrossEncoder, Embedder, Prompt, check_fits
 from ragsieve.models.reopen import Reopened
+from ragsieve.schema import Count, Options
 from ragsieve.trace import Usage, record_usage
 
 Chat = list[dict[str, str]]
@@ -93,7 +94,7 @@ def as_cross_encoder(model: Any) -> CrossEncoder:
 
 
 @dataclass(frozen=True)
-class Function(Reopened):
+class Function(Options, Reopened):
     """An LLM that only completes: it neither chooses by probability nor tells any.
 
     Args:
@@ -104,12 +105,9 @@ class Function(Reopened):
 
     reply: Callable[[list[Chat], int], Sequence[Any]]
     identity: str = field(kw_only=True)
-    context: int = field(default=8192, kw_only=True)
+    context: Count = field(default=8192, kw_only=True)
 
     can = frozenset({"complete"})
-
-    def __post_init__(self) -> None:
-        check_range(self, context=(1, None))
 
     def complete(
         self,

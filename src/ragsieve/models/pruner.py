@@ -26,7 +26,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import ArrayLike, NDArray
 
-from ragsieve.errors import InputError, MissingExtra, ModelError, check_range
+from ragsieve.errors import InputError, MissingExtra, ModelError
 from ragsieve.many import cores
 from ragsieve.models import files
 from ragsieve.models.base import LEADS, Passage
@@ -34,7 +34,7 @@ from ragsieve.models.once import once
 from ragsieve.models.onnx import Encoder
 from ragsieve.models.window_cache import NOTHING, Logits, Reading, WindowPruner, probabilities
 from ragsieve.models.windows import Layout, QuestionWindows, Window, WindowTokenizer
-from ragsieve.schema import Probability, read
+from ragsieve.schema import Count, Options, Probability, read
 
 BUNDLED = {"pruner": "ragsieve", "multilingual": "ragsieve_multilingual"}
 """Names of pruners, and the packages with a folder of theirs in ``weights``."""
@@ -75,7 +75,7 @@ class _Numbers(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Pruner(WindowPruner):
+class Pruner(Options, WindowPruner):
     """A sentence pruner on onnxruntime, and a cross-encoder: `SentencePruner` and `CrossEncoder`.
 
     Each passage is read by itself, in one window where it fits and else in several: the passage
@@ -100,11 +100,8 @@ class Pruner(WindowPruner):
     is_concurrent: ClassVar[bool] = True
 
     model: str = "pruner"
-    threads: int | None = field(default=None, kw_only=True)
+    threads: Count | None = field(default=None, kw_only=True)
     lock: Any = field(default_factory=threading.RLock, init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        check_range(self, threads=(1, None))
 
     @once
     def identity(self) -> str:
