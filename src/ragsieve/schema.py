@@ -231,12 +231,14 @@ def check_options(owner: object) -> None:
         InputError: If a value breaks its field's rule.
     """
     for name, hint in hints_of(type(owner)).items():
-        value, kinds = getattr(owner, name), [hint, *get_args(hint)]
-        if value is None and types.NoneType in kinds:
+        kinds, (kind, rule) = [hint, *get_args(hint)], rule_of(hint)
+        choices = next((one for one in kinds if get_origin(one) is Literal), None)
+        if choices is None and rule == Meta():
+            continue  # it may be a property that loads a model
+        if getattr(owner, name) is None and types.NoneType in kinds:
             continue
-        for choices in (kind for kind in kinds if get_origin(kind) is Literal):
-            check_choice(choices, **{name: value})
-        kind, rule = rule_of(hint)
+        if choices is not None:
+            check_choice(choices, **{name: getattr(owner, name)})
         if rule.gt is not None:
             check_positive(owner, **{name: math.inf if rule.le is None else rule.le})
         elif rule.ge is not None:
