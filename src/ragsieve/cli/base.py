@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 from rich.console import Console
@@ -19,9 +19,6 @@ from ragsieve.errors import InputError, RagsieveError
 from ragsieve.many import cores
 from ragsieve.schema import Count
 from ragsieve.text import safe
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 INFO = Console(stderr=True, highlight=False, soft_wrap=True)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -98,18 +95,12 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console(highlight=False, width=width).print(grid)
 
 
-def progress() -> Progress:
+def progress() -> Any:
     """A bar over questions with the time left, on standard error."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    return Progress(*columns, TimeRemainingColumn(), console=INFO)
+    columns = (bar.TextColumn("{task.description}"), bar.BarColumn(), bar.MofNCompleteColumn())
+    return bar.Progress(*columns, bar.TimeRemainingColumn(), console=INFO)
 
 
 def watched(

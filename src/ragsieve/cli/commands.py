@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -18,9 +18,6 @@ from ragsieve.cli.base import INFO, describe, info, printable
 from ragsieve.cli.config import FILE, defaults, settings
 from ragsieve.errors import InputError, MissingExtra, nearest
 from ragsieve.registry import more, points
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 GROUP = "ragsieve.commands"
 """Group of the entry points by which other packages add commands; each names a click command."""
@@ -119,7 +116,7 @@ class Commands(click.Group):
                 return self._other(point)
         return None
 
-    def _other(self, point: EntryPoint) -> click.Command | None:
+    def _other(self, point: Any) -> click.Command | None:
         try:
             loaded = point.load()
         except Exception as error:  # whatever another package raises when it is imported

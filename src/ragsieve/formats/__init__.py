@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from ragsieve.formats import json_values
 from ragsieve.formats.tree import Kept, Node, Span, between, shown
 from ragsieve.types import USUAL, Layout, Segment
 
@@ -86,7 +87,7 @@ def _told(node: Node) -> bool:
 
 
 def _read(text: str) -> Outline:
-    from ragsieve.formats import code, entries, json_values, lines, markup, tables, turns
+    from ragsieve.formats import code, entries, lines, markup, tables, turns
 
     faults: list[str] = []
     marked = [*markup.regions(text, faults)]
@@ -126,8 +127,6 @@ _READING = [(most, lru_cache(maxsize=texts)(_read)) for most, texts in _REMEMBER
 
 def _ends_early(text: str, roots: Sequence[Node]) -> str:
     """Where a text begins as JSON but cannot be read to its end, a sentence that says so."""
-    from ragsieve.formats import json_values
-
     begins = text[:200].lstrip()[:1] in ("{", "[") and len(text) > json_values.SMALLEST
     if not begins or not json_values.BEGINS.match(text.lstrip()[:200]):
         return ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from numpy.typing import NDArray
 from ragsieve.errors import BadReply, ContextOverflow, Unsupported
 from ragsieve.trace import note, record_unreadable
 from ragsieve.types import rounded
-
-if TYPE_CHECKING:
-    from ragsieve.models.options import Odds
 
 
 class Message(NamedTuple):
@@ -72,7 +69,7 @@ class LLM(Protocol):
 
     def choose(
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> Sequence[Odds | None]:
+    ) -> Sequence[list[float] | None]:
         """For each prompt the probabilities of its options as the reply, which sum to 1.
 
         None where the reply is none of them, or too improbably: no number means "unknown".
@@ -325,7 +322,7 @@ def _fitting(
 
 def odds(
     llm: LLM, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-) -> Sequence[Odds | None]:
+) -> Sequence[list[float] | None]:
     """Probabilities of each prompt's options as the reply, from any model; None: unknown.
 
     A model without ``choose`` writes one, which then has 1 (`written_odds`).
@@ -335,14 +332,14 @@ def odds(
 
 def written_odds(
     llm: LLM, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-) -> list[Odds | None]:
+) -> list[list[float] | None]:
     """Odds of options as replies name them (`option_reader`); None, noted, of unreadable ones.
 
     Prompts with the same options are one batch; an unreadable reply is requested once more.
     """
     from ragsieve.models.options import option_reader  # whose patterns few calls need
 
-    results: list[Odds | None] = [None] * len(prompts)
+    results: list[list[float] | None] = [None] * len(prompts)
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, some in enumerate(options):
         groups.setdefault(tuple(some), []).append(place)

@@ -20,6 +20,8 @@ from ragsieve.models.once import once
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.wrap import unwrap
 
+_CALLS = ("complete", "choose", "loglik", "surprisals")
+
 
 @dataclass(frozen=True)
 class Deferred(Reopened):
@@ -77,8 +79,7 @@ class DeferredLLM(Deferred, LLM):
     complete: ClassVar[Any]  # of each instance its own
 
     def __post_init__(self) -> None:
-        calls = ("complete", "choose", "loglik", "surprisals") if self.bundled else self._calls
-        for call in calls:  # whatever it can: to know it reads entry points
+        for call in _CALLS if self.bundled else self._calls:  # to know these reads entry points
             object.__setattr__(self, call, partial(self._ask, call))
 
     @property

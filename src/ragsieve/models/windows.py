@@ -20,6 +20,7 @@ from tokenizers import Encoding, Tokenizer
 
 from ragsieve.deadline import check_wanted
 from ragsieve.errors import InputError, ModelError
+from ragsieve.models.asked import parts
 from ragsieve.models.base import Passage
 from ragsieve.models.counting import familiar
 from ragsieve.text import counted, safe
@@ -191,8 +192,6 @@ class WindowTokenizer:
         ids = next(rows)
         asked = [(0, min(len(ids), self.layout.question))]
         if in_parts and len(ids) > self.layout.question:
-            from ragsieve.models.asked import parts  # of few questions
-
             encoding = self.tokenizer.encode(safe(question), add_special_tokens=False)
             asked = parts(question, [end for _, end in encoding.offsets], self.layout.question)
         read = [(next(rows), [*islice(rows, len(some))]) for _, some in passages]

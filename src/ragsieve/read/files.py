@@ -14,6 +14,7 @@ from ragsieve.documents import as_documents, from_json
 from ragsieve.errors import InputError
 from ragsieve.files import read_bytes
 from ragsieve.questions import as_example, is_question, lines, load_json
+from ragsieve.read.office import docx_text, pdf_pages
 from ragsieve.read.web import charset, page_text
 from ragsieve.types import Document, Example
 
@@ -116,15 +117,11 @@ def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | E
         yield from _array(raw, name)
         return
     if kind == ".pdf":
-        from ragsieve.read.office import pdf_pages
-
         for number, page in enumerate(pdf_pages(raw, name), 1):
             at = f"{path}#page={number}"
             yield number, Document(at, page, source=name, metadata={"page": number})
         return
     if kind == ".docx":
-        from ragsieve.read.office import docx_text
-
         yield 1, Document(path, docx_text(raw, name), source=name)
         return
     is_page = kind in (".html", ".htm")
