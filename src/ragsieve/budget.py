@@ -238,11 +238,15 @@ def fit_parts(
     while passed := budget.passed(kept, reader, most):
         some, limits = passed
         cut, stay = _fitted(some, limits, reader, query, rate)
-        if [*map(id, stay)] == [*map(id, some)]:  # a reader that counts otherwise now
+        if [*map(_shown, stay)] == [*map(_shown, some)]:  # a reader that counts otherwise now
             stay = stay[:-1]
         kept = _exchanged(kept, some, stay)
         finer = _exchanged(finer, some, cut)
     return finer, kept
+
+
+def _shown(segment: Segment) -> tuple[Key, bool]:
+    return segment.key, segment.document.layout.heads
 
 
 def _exchanged(
