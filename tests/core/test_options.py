@@ -74,7 +74,7 @@ TAKEN: list[tuple[Callable[..., Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "options"), TAKEN, ids=str)
+@pytest.mark.parametrize(("make", "options"), TAKEN)
 def test_so_is_one_of_what_is_no_dataclass(
     make: Callable[..., Any], options: dict[str, Any]
 ) -> None:
