@@ -379,5 +379,5 @@ def test_a_servers_token_comes_from_a_variable(arguments: list[str], message: st
 
 def test_a_token_is_one_that_a_header_can_hold() -> None:
     """And is never shown."""
-    with pytest.raises(InputError, match=r"token must be printable ASCII .* \(not shown\)"):
+    with pytest.raises(InputError, match=r"token must be printable ASCII .* \(value not shown\)"):
         create_server(ragsieve.load("finefilter"), server="http://127.0.0.1:1", token="a\nb")
