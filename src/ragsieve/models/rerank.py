@@ -144,9 +144,9 @@ class Cohere(Rerank):
     def __post_init__(self) -> None:
         root = os.environ.get("CO_API_URL") or "https://api.cohere.com"
         object.__setattr__(self, "base_url", self.base_url or f"{root.rstrip('/')}/v2")
-        super().__post_init__()
-        if self.api_key == "none":
+        if not (self.api_key or os.environ.get(self.key_name)):
             raise InputError("api_key must be given, or CO_API_KEY be set, for Cohere's models")
+        super().__post_init__()
 
 
 def _sendable(text: str) -> str:
