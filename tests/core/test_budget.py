@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ragsieve
@@ -249,6 +249,7 @@ LIMIT = st.none() | st.integers(0, 60)
 SENTENCE = st.sampled_from(["Ada wrote it.", "It rained on all of the town.", "Who?", PROSE, TABLE])
 
 
+@settings(max_examples=60, deadline=None)
 @given(
     texts=st.lists(st.lists(SENTENCE, max_size=4).map("\n\n".join), max_size=3),
     limits=st.tuples(LIMIT, LIMIT.map(lambda n: n and 5 * n), LIMIT, LIMIT),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ragsieve
@@ -55,6 +55,7 @@ def test_excerpts_come_best_first(limits: dict[str, int], expected: list[Any]) -
     assert all(v["scores"] == sorted(v["scores"], reverse=True) for v in values)
 
 
+@settings(max_examples=30, deadline=None)
 @given(
     texts=st.lists(st.sampled_from([SONG["text"], TABLE, "Nobody sang.", ""]), max_size=4),
     max_chars=st.integers(0, 300),

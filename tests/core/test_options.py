@@ -12,7 +12,6 @@ import pytest
 from ragsieve import models, select
 from ragsieve.answer import Reader
 from ragsieve.budget import LIMITS, ContextBudget
-from ragsieve.errors import InputError
 from ragsieve.integrations.rules import ToolRule
 from ragsieve.models.adapt import as_llm
 from ragsieve.models.batcher import DynamicBatcher
@@ -21,17 +20,11 @@ from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.read.web import page_text
 from tests.rules import check_rule
 
-LOCAL = ("transformers", "provence", "token_classifier", "sentence_transformers", "cross_encoder")
 HOST = {"base_url": "http://127.0.0.1:1"}
 
 
 def server(name: str) -> Any:
     return getattr(pytest.importorskip("ragsieve.server"), name)()
-
-
-def local(name: str, **options: Any) -> Any:
-    pytest.importorskip("torch")
-    return models.load(f"{name}:a", **options)
 
 
 def served(name: str, **options: Any) -> Any:
@@ -50,8 +43,6 @@ MADE: dict[str, Callable[[], Any]] = {
     "pruner": lambda: models.load("pruner:a", threads=1),
     "rerank": lambda: served("rerank"),
     "openai": lambda: served("openai", context=9),
-    **{name: lambda name=name: local(name) for name in LOCAL},
-    "jina_bert": lambda: local("jina_bert"),
 }
 
 
@@ -81,23 +72,3 @@ def test_so_is_one_of_what_is_no_dataclass(
     """Waiting for ever is no time."""
     for name, value in options.items():
         check_rule(name, value, lambda new, of=name: make(**{of: new}))
-
-
-DTYPE = "dtype must be one of auto, bfloat16, float32, got 'int8'"
-PLACE = r"prompt must have a place \$documents"
-WORDS = [
-    *((f"{name}:a", {"dtype": "int8"}, DTYPE) for name in (*LOCAL, "pe_rank")),
-    ("pe_rank:a", {"prompt": "Rank!"}, f"{PLACE}, got 'Rank!'"),
-    ("pe_rank:a", {"prompt": "$documents $"}, PLACE),
-    ("pe_rank:a", {"prompt": "$documents $x"}, r"prompt cannot have a place \$x"),
-    ("openai:a", {"tokenizer": "/no"}, "tokenizer must be a tokenizer.json, .* got '/no'"),
-]
-
-
-@pytest.mark.parametrize(("name", "options", "message"), WORDS)
-def test_a_word_of_a_model_is_held_to_its_rule(name: str, options: Any, message: str) -> None:
-    """The error names option, rule and value; there need be no such model."""
-    for package in ("torch", "openai"):
-        pytest.importorskip(package)
-    with pytest.raises(InputError, match=message):
-        models.load(name, **options)

@@ -145,6 +145,7 @@ def test_a_cold_start_loads_what_it_needs(code: str, unread: set[str]) -> None:
     assert set() == unread & loaded_by(code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("own", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")]
 )

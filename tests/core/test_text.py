@@ -121,7 +121,7 @@ def test_text_is_split_into_sentences(name: str) -> None:
     assert expected == sentences(text, **options)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(text=ANY_TEXT | MIXED, max_chars=st.sampled_from([1, 7, 1000]))
 @example(text="\ud800", max_chars=1000)
 @example(text="a.b" * 3000 + "。" * 5000, max_chars=1000)
@@ -138,19 +138,19 @@ def test_every_character_lies_in_exactly_one_span(text: str, max_chars: int) -> 
         assert text[start:end].strip() == text[start:end]
 
 
-MEGABYTE = 1_000_000
+MANY = 200_000
 LONG = {
-    "English": "He sang Summer Breeze in 1972, and so did they. " * 21_000,
-    "Chinese": "今天天气很好，我们去公园。" * 25_000,
-    "greetings": "你好。" * 100_000,
-    "lines": "\n" * MEGABYTE,
-    "blank lines": "\n \t" * 330_000,
-    "one word": "x" * MEGABYTE,
-    "spaces": " " * MEGABYTE,
-    "full stops": "." * MEGABYTE,
-    "short ends": "a. " * 330_000,
-    "list": "- a\n" * 80_000,
-    "surrogates": "\ud800" * MEGABYTE,
+    "English": "He sang Summer Breeze in 1972, and so did they. " * 4_000,
+    "Chinese": "今天天气很好，我们去公园。" * 5_000,
+    "greetings": "你好。" * 20_000,
+    "lines": "\n" * MANY,
+    "blank lines": "\n \t" * 66_000,
+    "one word": "x" * MANY,
+    "spaces": " " * MANY,
+    "full stops": "." * MANY,
+    "short ends": "a. " * 66_000,
+    "list": "- a\n" * 16_000,
+    "surrogates": "\ud800" * MANY,
 }
 
 
@@ -163,13 +163,13 @@ def test_a_long_text_is_split_soon(name: str) -> None:
     took = time.process_time() - began
 
     assert len(text.split()) == 0 or spans
-    assert took < 5
+    assert took < 2
 
 
 def test_a_long_text_has_every_sentence() -> None:
     """None is cut where the text is read in pieces, with spaces between sentences or without."""
     assert {"He sang Summer Breeze in 1972, and so did they."} == {*sentences(LONG["English"])}
-    assert ["今天天气很好，我们去公园。"] * 25_000 == sentences(LONG["Chinese"])
+    assert ["今天天气很好，我们去公园。"] * 5_000 == sentences(LONG["Chinese"])
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def part_of(kept: Any, source: Any) -> bool:
     return bool(kept == source)
 
 
-@settings(max_examples=60, deadline=None, phases=PHASES)
+@settings(max_examples=20, deadline=None, phases=PHASES)
 @given(VALUES, CHOICES, st.sampled_from([None, 2]))
 def test_kept_json_is_json_and_part_of_its_source(
     value: Any, choices: list[bool], indent: int | None
@@ -79,7 +79,7 @@ def test_kept_json_is_json_and_part_of_its_source(
     assert part_of(json.loads(kept(text, choices)), value)
 
 
-@settings(max_examples=60, deadline=None, phases=PHASES)
+@settings(max_examples=20, deadline=None, phases=PHASES)
 @given(VALUES, CHOICES, st.sampled_from([None, 2]))
 def test_a_line_of_kept_json_names_the_place_of_its_value(
     value: Any, choices: list[bool], indent: int | None
@@ -98,7 +98,7 @@ def test_a_line_of_kept_json_names_the_place_of_its_value(
         assert "[cut]" in line or json.loads(line.removeprefix(path)) == at
 
 
-@settings(max_examples=60, deadline=None, phases=PHASES)
+@settings(max_examples=20, deadline=None, phases=PHASES)
 @given(st.dictionaries(KEYS, VALUES, min_size=2, max_size=6), CHOICES)
 def test_kept_yaml_is_yaml_and_part_of_its_source(value: Any, choices: list[bool]) -> None:
     """Entries stay under their heads; what is left out is a comment."""
@@ -110,7 +110,7 @@ def test_kept_yaml_is_yaml_and_part_of_its_source(value: Any, choices: list[bool
     assert part_of(yaml.safe_load(kept(text, choices)), value)
 
 
-@settings(max_examples=60, deadline=None, phases=PHASES)
+@settings(max_examples=20, deadline=None, phases=PHASES)
 @given(
     st.lists(st.lists(WORDS, min_size=5, max_size=5), min_size=12, max_size=30),
     CHOICES,

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.answer import Reader
@@ -94,6 +94,7 @@ def test_a_query_finds_the_spans_with_its_words() -> None:
     assert DroppedPage([], "") == page
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.integers(260, 900), st.sampled_from(["", "dry gull", "is"]))
 def test_pages_hold_all_and_none_is_too_long(most: int, query: str) -> None:
     """Each begins where the last one ended; spans end with them where there is room for one."""

@@ -73,7 +73,7 @@ def behind(model: Recorder, wrapper: DynamicBatcher, calls: Sequence[Callable[[]
         return [future.result(30) for future in futures]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=12), st.integers(1, 8))
 def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -> None:
     """From eight threads or alone, one by one or as a list, bit for bit."""

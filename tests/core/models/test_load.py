@@ -15,27 +15,6 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import Message, Passage
 from ragsieve.models.fake import HashingEmbedder
 
-NAMES = {
-    "smollm2": "Transformers",
-    "minilm": "SentenceTransformer",
-    "transformers:org/model": "Transformers",
-    "sentence_transformers:org/model": "SentenceTransformer",
-    "cross_encoder:org/model": "LocalCrossEncoder",
-    "token_classifier:org/model": "LocalTokenClassifier",
-    "pruner": "Pruner",
-    "pruner:some/folder": "Pruner",
-}
-
-
-@pytest.mark.parametrize(("name", "kind"), NAMES.items())
-def test_a_name_loads_its_backend(name: str, kind: str) -> None:
-    """A named model or any other, without fetching a byte of it."""
-    pytest.importorskip("sentence_transformers")
-    model = models.load(name)
-
-    assert kind == type(model).__name__
-    assert name.partition(":")[2] in ("", model.model)
-
 
 def test_names_and_options_reach_their_backend() -> None:
     """Behind openai: all colons are the server's; fakes need no weights."""
@@ -43,11 +22,6 @@ def test_names_and_options_reach_their_backend() -> None:
     model = models.load("openai:qwen3:0.6b", base_url="http://127.0.0.1:1/v1")
 
     assert "qwen3:0.6b" == model.model
-
-    pytest.importorskip("torch")
-    model = models.load("smollm2", batch_tokens=2, max_context=64)
-
-    assert (2, 64) == (model.batch_tokens, model.max_context)
 
     (reply,) = models.load("fake:echo").complete([(Message("user", "Hello there."),)])
 
@@ -89,11 +63,10 @@ def test_a_misspelt_model_names_what_was_meant(name: str, meant: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "option", "end"),
-    [("fake:echo", "contex", "context; did you mean 'context'?"), ("smollm2", "colour", "")],
+    [("fake:echo", "contex", "context; did you mean 'context'?"), ("pruner", "colour", "")],
 )
 def test_an_unknown_option_is_refused(name: str, option: str, end: str) -> None:
     """With what was meant, of the options that are unknown alone; no constructor is named."""
-    pytest.importorskip("torch")
     with pytest.raises(InputError) as caught:
         models.load(name, **{option: 9})
     start = f"{name} cannot take options [{option!r}]: its options are "

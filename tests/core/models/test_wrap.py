@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.errors import InputError, ModelError, Unsupported
@@ -93,6 +93,7 @@ def test_what_cannot_be_answered_is_an_error(wrap: type[Wrapper]) -> None:
         wrap(ScriptedLLM([])).loglik([(), ()], ["x"])
 
 
+@settings(max_examples=50, deadline=None)
 @given(JSON, JSON)
 def test_canonical_tells_values_apart(first: Any, second: Any) -> None:
     """Equal bytes for equal values only; tuples are lists."""

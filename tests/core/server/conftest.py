@@ -57,26 +57,37 @@ def failing(system: System, error: Exception) -> System:
 
 
 @pytest.fixture(scope="module")
-def plain(system: System) -> Iterator[TestClient]:
-    """The client of an application without options, which a file's tests share."""
-    with TestClient(create_app({"nearest": system}), raise_server_exceptions=False) as shared:
-        yield shared
+def shared(system: System) -> Iterator[Callable[[Settings], TestClient]]:
+    """Clients of applications of the one system, which a file's tests share by their settings."""
+    opened: list[tuple[Settings, TestClient]] = []
+
+    def of(settings: Settings) -> TestClient:
+        for known, made in opened:
+            if known == settings:
+                return made
+        made = TestClient(
+            create_app({"nearest": system}, settings=settings), raise_server_exceptions=False
+        )
+        opened.append((settings, made.__enter__()))
+        return made
+
+    yield of
+    for _, one in opened:
+        one.__exit__(None, None, None)
 
 
 @pytest.fixture
-def client(system: System, plain: TestClient) -> Iterator[MakeClient]:
-    """Makes clients of applications, without a network; without options it is the shared one."""
+def client(shared: Callable[[Settings], TestClient]) -> Iterator[MakeClient]:
+    """Makes clients of applications, without a network; those of no systems are shared."""
     opened: list[TestClient] = []
 
     def make(
         systems: dict[str, System] | None = None, settings: Settings | None = None
     ) -> TestClient:
-        if systems is None and settings is None:
-            return plain
-        app = create_app(systems or {"nearest": system}, settings=settings)
-        made = TestClient(app, raise_server_exceptions=False)
-        made.__enter__()
-        opened.append(made)
+        if systems is None:
+            return shared(settings or Settings())
+        made = TestClient(create_app(systems, settings=settings), raise_server_exceptions=False)
+        opened.append(made.__enter__())
         return made
 
     yield make

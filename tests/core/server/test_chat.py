@@ -70,11 +70,10 @@ class Asked:
         return found
 
 
-@pytest.fixture
-def upstream() -> Iterator[Asked]:
+@pytest.fixture(scope="module")
+def chats() -> Iterator[Asked]:
     """A server of chats that keeps what it is sent."""
     asked = Asked()
-    asked.hold.set()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -121,9 +120,17 @@ def upstream() -> Iterator[Asked]:
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     asked.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     yield asked
-    asked.hold.set()
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def upstream(chats: Asked) -> Iterator[Asked]:
+    """The same, which has been asked nothing and answers well."""
+    vars(chats).update(vars(Asked(chats.url)))
+    chats.hold.set()
+    yield chats
+    chats.hold.set()
 
 
 def settings(upstream: Asked, **more: Any) -> Settings:

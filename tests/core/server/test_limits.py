@@ -85,15 +85,16 @@ def test_a_large_body_does_not_hold_up_others(system: System) -> None:
         ({"max_values": 9}, "too_many_values", "max_values must be at most 9, got 20"),
     ],
 )
-@pytest.mark.parametrize("path", ["/v1/filter", "/v1/answer", "/v1/rerank"])
 def test_too_much_is_refused(
-    client: MakeClient, body: Body, limits: dict[str, Any], code: str, message: str, path: str
+    client: MakeClient, body: Body, limits: dict[str, Any], code: str, message: str
 ) -> None:
     """413 with the limit's name, the rule and the value."""
-    reply = client(settings=Settings(limits=Limits(**limits))).post(path, json=body)
+    asked = client(settings=Settings(limits=Limits(**limits)))
+    for path in ("/v1/filter", "/v1/answer", "/v1/rerank"):
+        reply = asked.post(path, json=body)
 
-    assert (413, code) == (reply.status_code, reply.json()["error"]["code"])
-    assert message in reply.json()["error"]["message"]
+        assert (413, code) == (reply.status_code, reply.json()["error"]["code"])
+        assert message in reply.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -137,6 +138,7 @@ def test_work_that_was_given_up_ends(
     until(lambda: asked.app.state.service.work.inside == 0)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_large_bodies_leave_threads_and_memory_to_small_ones(
     client: MakeClient, hanging: tuple[System, threading.Event], system: System, body: Body
 ) -> None:
@@ -313,7 +315,7 @@ def test_a_host_is_a_name_and_a_port(client: MakeClient, host: str) -> None:
 @pytest.mark.parametrize("path", ["/v1/filter", "/v1/answer", "/v1/inspect", "/v1/rerank"])
 def test_a_body_of_numbers_is_refused_at_once(client: MakeClient, path: str) -> None:
     """Over the limit of documents it is counted; under it, the first number is enough."""
-    many = b'{"query": "q", "systems": ["nearest"], "documents": [%s1]}' % (b"1," * 500_000)
+    many = b'{"query": "q", "systems": ["nearest"], "documents": [%s1]}' % (b"1," * 100_000)
     headers = {"content-type": "application/json"}
     limits = Limits(max_documents=2**31, max_values=2**31)
     usual, generous = client(), client(settings=Settings(limits=limits))
@@ -323,7 +325,7 @@ def test_a_body_of_numbers_is_refused_at_once(client: MakeClient, path: str) -> 
 
     assert (413, 422) == (counted.status_code, validated.status_code)
     assert len(validated.text) < 1000
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 1
 
 
 def answer_of(host: str, head: bytes) -> bytes:
@@ -410,9 +412,9 @@ def test_a_body_that_goes_on_after_the_reply_is_not_read(
             pytest.fail("it is read for 5 s")
 
 
-def test_requests_are_counted(client: MakeClient, body: Body) -> None:
+def test_requests_are_counted(client: MakeClient, system: System, body: Body) -> None:
     """By path and status, with documents, tokens and model calls; unknown paths are one."""
-    asked = client(settings=Settings())
+    asked = client({"nearest": system})
     asked.post("/v1/filter", json=body)
     asked.post("/v1/filter", json={})
     asked.get("/no/such/path")

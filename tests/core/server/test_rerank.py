@@ -71,24 +71,34 @@ def test_a_written_text_speaks_for_what_it_was_written_from(system: System) -> N
 
 
 def test_jinas_shape_is_spoken(client: MakeClient, body: dict[str, Any]) -> None:
-    """Index, score and, where asked for, the document; all of them, or top_n."""
+    """Index, score and, only where asked for, the document's text; all of them, or top_n
+    (joonsoome/embed-rerank#11, cohere-ai/notebooks#202); none of none (griptape-ai/griptape#1152).
+    """
     asked = client()
     reply = asked.post("/v1/rerank", json={**body, "return_documents": True}).json()
     first = asked.post("/v1/rerank", json={**body, "top_n": 1, "model": "nearest"}).json()
+    texts = [one if isinstance(one, str) else one["text"] for one in body["documents"]]
+    none = asked.post("/v2/rerank", json={**body, "documents": []})
 
-    assert [1, 0, 2] == [one["index"] for one in reply["results"]]
-    assert body["documents"][1]["text"] == reply["results"][0]["document"]["text"]
+    assert [(n, {"text": texts[n]}) for n in (1, 0, 2)] == [
+        (one["index"], one["document"]) for one in reply["results"]
+    ]
     assert reply["usage"]["total_tokens"] > 0
     assert [{"index": 1, "relevance_score": reply["results"][0]["relevance_score"]}] == first[
         "results"
     ]
+    assert (200, []) == (none.status_code, none.json()["results"])
 
 
 def test_an_unknown_model_is_the_default_system(client: MakeClient, body: dict[str, Any]) -> None:
-    """As clients of others name it; the reply names the system."""
-    reply = client().post("/v2/rerank", json={**body, "model": "rerank-v3.5"})
+    """As clients of others name it; the reply names the system. A strict server refuses it."""
+    unknown = {**body, "model": "rerank-v3.5"}
+    reply = client().post("/v2/rerank", json=unknown)
+    strict = client(settings=Settings(strict_models=True)).post("/v2/rerank", json=unknown)
 
     assert (200, "nearest") == (reply.status_code, reply.json()["model"])
+    assert 422 == strict.status_code
+    assert "system must be one of nearest, got 'rerank-v3.5'" == strict.json()["error"]["message"]
 
 
 READ_WHOLE = "documents are read whole"
@@ -142,29 +152,6 @@ def test_ignored_fields_cannot_fill_a_reply(client: MakeClient, body: dict[str, 
     assert "990 other fields are ignored" == warnings[-1]
 
 
-def test_only_what_was_asked_for_is_in_a_result(client: MakeClient) -> None:
-    """No key ``document`` unless asked for (joonsoome/embed-rerank#11); then its text
-    (cohere-ai/notebooks#202).
-    """
-    texts = ["Ashby lies on a hill.", "Port Lorne has a harbour."]
-    body = {"model": "any", "query": "Which town has a harbour?", "documents": texts}
-    asked = client()
-    plain = asked.post("/v2/rerank", json={**body, "top_n": 2}).json()["results"]
-    whole = asked.post("/v1/rerank", json={**body, "return_documents": True}).json()["results"]
-
-    assert [{"index", "relevance_score"}] * 2 == [one.keys() for one in plain]
-    assert [(1, {"text": texts[1]}), (0, {"text": texts[0]})] == [
-        (one["index"], one["document"]) for one in whole
-    ]
-
-
-def test_no_documents_have_no_results(client: MakeClient) -> None:
-    """They are no error (griptape-ai/griptape#1152)."""
-    reply = client().post("/v2/rerank", json={"model": "any", "query": "Who?", "documents": []})
-
-    assert (200, []) == (reply.status_code, reply.json()["results"])
-
-
 def test_a_copy_ranks_as_its_document(client: MakeClient, body: dict[str, Any]) -> None:
     """It is read once, and both places have its score and text."""
     rained, song, rome = body["documents"]
@@ -177,15 +164,6 @@ def test_a_copy_ranks_as_its_document(client: MakeClient, body: dict[str, Any]) 
     assert {1: rome["text"], 3: rained} == {
         one["index"]: one["document"]["text"] for one in results[2:]
     }
-
-
-def test_a_strict_server_refuses_an_unknown_model(client: MakeClient, body: dict[str, Any]) -> None:
-    """The error names those that are served."""
-    strict = client(settings=Settings(strict_models=True))
-    reply = strict.post("/v2/rerank", json={**body, "model": "rerank-v3.5"})
-
-    assert 422 == reply.status_code
-    assert "system must be one of nearest, got 'rerank-v3.5'" == reply.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

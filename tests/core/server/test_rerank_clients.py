@@ -72,6 +72,7 @@ def test_coheres_client_reads_spans(url: str) -> None:
         ("infinity", "/infinity"),
     ],
 )
+@pytest.mark.slow  # its import takes seconds
 @pytest.mark.filterwarnings("ignore")  # its own
 def test_litellm_is_served(url: str, provider: str, path: str) -> None:
     """As each of its providers that ranks."""

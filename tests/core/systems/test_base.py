@@ -61,37 +61,28 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("other_systems", None)
 
 
-def imported(code: str) -> list[str]:
-    """Modules of the papers' systems that a fresh interpreter has imported after ``code``."""
-    report = "\nimport json, sys\nprint(json.dumps([*sys.modules]))"
-    run = [sys.executable, "-c", code + report]
+IMPORTED = """
+import json, sys, ragsieve
+from ragsieve.systems import SYSTEMS
+START, told = "ragsieve_research.systems.", []
+for name in ("finefilter", "finefilter-point", "chunkrag-likelihood"):
+    SYSTEMS[name]
+    told.append([m.removeprefix(START) for m in sys.modules if m.startswith(START)])
+ragsieve.load("top-sentences", "fake:echo", "fake:hashing")
+ragsieve.load("chunkrag", "fake:echo", "fake:hashing")
+told.append([m.removeprefix(START) for m in sys.modules if m.startswith(START)])
+print(json.dumps(told))
+"""
+
+
+def test_a_name_imports_its_module_alone() -> None:
+    """A preset is in the module called like the beginning of its name; `load` adds no other."""
+    run = [sys.executable, "-c", IMPORTED]
     found = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
-    start = "ragsieve_research.systems."
-    return sorted(name.removeprefix(start) for name in found if name.startswith(start))
+    default, point, likelihood, loaded = map(set, found)
 
-
-@pytest.mark.parametrize(
-    ("name", "modules"),
-    [
-        ("finefilter", []),
-        ("finefilter-point", ["finefilter"]),
-        ("chunkrag-likelihood", ["chunkrag"]),
-    ],
-)
-def test_a_name_imports_its_module_alone(name: str, modules: list[str]) -> None:
-    """A preset is found in the module that is called like the beginning of its name."""
-    assert modules == imported(f"from ragsieve.systems import SYSTEMS\nSYSTEMS['{name}']")
-
-
-def test_loading_the_default_imports_no_other_method() -> None:
-    """``load`` of a system by name leaves the others alone."""
-    found = imported(
-        "import ragsieve\n"
-        "ragsieve.load('top-sentences', 'fake:echo', 'fake:hashing')\n"
-        "ragsieve.load('chunkrag', 'fake:echo', 'fake:hashing')\n"
-    )
-
-    assert not {"winnowrag", "pruningrag", "self_rag", "peers", "rankgpt"} & {*found}
+    assert (set(), {"finefilter"}, {"chunkrag"}) == (default, point, likelihood - point)
+    assert not {"winnowrag", "pruningrag", "self_rag", "peers", "rankgpt"} & loaded
 
 
 def test_the_default_comes_first_and_plain_systems_last() -> None:

@@ -1,0 +1,74 @@
+"""Local models by name: what a name loads, and the rules of their options."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from ragsieve import models
+from ragsieve.errors import InputError
+from tests.rules import check_rule
+
+pytest.importorskip("sentence_transformers")
+NAMES = {
+    "smollm2": "Transformers",
+    "minilm": "SentenceTransformer",
+    "transformers:org/model": "Transformers",
+    "sentence_transformers:org/model": "SentenceTransformer",
+    "cross_encoder:org/model": "LocalCrossEncoder",
+    "token_classifier:org/model": "LocalTokenClassifier",
+    "pruner": "Pruner",
+    "pruner:some/folder": "Pruner",
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), NAMES.items())
+def test_a_name_loads_its_backend(name: str, kind: str) -> None:
+    """A named model or any other, without fetching a byte of it."""
+    model = models.load(name)
+
+    assert kind == type(model).__name__
+    assert name.partition(":")[2] in ("", model.model)
+
+
+def test_options_reach_their_backend() -> None:
+    """Unknown ones are refused."""
+    model = models.load("smollm2", batch_tokens=2, max_context=64)
+
+    assert (2, 64) == (model.batch_tokens, model.max_context)
+    with pytest.raises(InputError, match=r"smollm2 cannot take options \['colour'\]: its options"):
+        models.load("smollm2", colour=9)
+
+
+LOCAL = ("transformers", "provence", "token_classifier", "sentence_transformers", "cross_encoder")
+
+
+@pytest.mark.parametrize("name", [*LOCAL, "jina_bert"])
+def test_a_number_is_held_to_its_rule(name: str) -> None:
+    """At the edges that the error names; there need be no such model."""
+    made = models.load(f"{name}:a")
+    for field in fields(made):
+        if field.init:
+            value = getattr(made, field.name)
+            check_rule(field.name, value, lambda new, of=field.name: replace(made, **{of: new}))
+
+
+DTYPE = "dtype must be one of auto, bfloat16, float32, got 'int8'"
+PLACE = r"prompt must have a place \$documents"
+WORDS: list[tuple[str, dict[str, Any], str]] = [
+    *((f"{name}:a", {"dtype": "int8"}, DTYPE) for name in (*LOCAL, "pe_rank")),
+    ("pe_rank:a", {"prompt": "Rank!"}, f"{PLACE}, got 'Rank!'"),
+    ("pe_rank:a", {"prompt": "$documents $"}, PLACE),
+    ("pe_rank:a", {"prompt": "$documents $x"}, r"prompt cannot have a place \$x"),
+    ("openai:a", {"tokenizer": "/no"}, "tokenizer must be a tokenizer.json, .* got '/no'"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "message"), WORDS)
+def test_a_word_is_held_to_its_rule(name: str, options: dict[str, Any], message: str) -> None:
+    """The error names option, rule and value."""
+    pytest.importorskip("openai")
+    with pytest.raises(InputError, match=message):
+        models.load(name, **options)
