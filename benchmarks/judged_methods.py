@@ -72,7 +72,7 @@ def chunkrag(run: Path) -> None:
                 areas[name].append(area)
     print(f"chunkrag: {unread[1] - unread[0]} of {unread[1]} replies readable")
     print(f"  chunks kept: {kept[0]} of {kept[1]}; with an answer: {holding[0]} of {holding[1]}")
-    for name, some in areas.items():
+    for name, some in ((name, some) for name, some in areas.items() if some):
         print(f"  AUC of {name}: {np.mean(some):.2f} ({len(some)} questions)")
 
 
