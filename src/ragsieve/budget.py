@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from ragsieve.documents import site
-from ragsieve.formats import parts_of, told
+from ragsieve.formats import Headless, parts_of, stands_alone
 from ragsieve.parts import Span, parts
 from ragsieve.ranking import Rate, ranked_parts
 from ragsieve.schema import Amount, Options, Probability
@@ -246,7 +246,7 @@ def fit_parts(
 
 
 def _shown(segment: Segment) -> tuple[Key, bool]:
-    return segment.key, segment.document.layout.heads
+    return segment.key, isinstance(segment.document.layout, Headless)
 
 
 def _exchanged(
@@ -309,10 +309,11 @@ def _fitted(
 
 def _bare(segments: Sequence[Segment], document: Document) -> list[Segment]:
     """Segments, those of a document without heads; none where its parts need them."""
-    if not (document.layout.heads and told(document.text)):
+    layout = document.layout
+    if isinstance(layout, Headless) or not stands_alone(document.text):
         return []
     warn(f"heads of document {document.id!r:.80} are left out: the best of it does not fit below")
-    bare = replace(document, layout=replace(document.layout, heads=False))
+    bare = replace(document, layout=Headless(layout.mark, layout.json_as))
     return [replace(s, document=bare) if s.document is document else s for s in segments]
 
 

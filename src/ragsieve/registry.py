@@ -19,9 +19,12 @@ from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ragsieve.errors import InputError, RagsieveError, nearest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _log = logging.getLogger(__name__)
 
@@ -179,7 +182,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
                     left_out = point.name, self.group, error
                     _log.warning("entry point %s of %s is left out: %s", *left_out)
 
-    def _read_point(self, point: Any) -> None:
+    def _read_point(self, point: EntryPoint) -> None:
         value = point.load()
         if isinstance(value, self._entry):
             self.register(point.name, value)
@@ -194,7 +197,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             )
 
 
-def points(group: str) -> list[Any]:
+def points(group: str) -> list[EntryPoint]:
     """Entry points of a group, of whatever is installed."""
     from importlib.metadata import entry_points  # which imports a parser of mails
 

@@ -62,8 +62,6 @@ class Layout:
             ``" \\ { } < >`` or at the ends a space.
         json_as: What is kept of JSON: ``"closed"``, inside its keys with the brackets closed, or
             ``"paths"``, a line ``path: value`` for each value.
-        heads: Whether it stands below what leads to it: keys, headers, headings, a mail's fields. A
-            budget goes without them where nothing fits below them, and a warning says so.
 
     Raises:
         InputError: If one of them is something else.
@@ -71,7 +69,6 @@ class Layout:
 
     mark: str = "…"
     json_as: JsonAs = "closed"
-    heads: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.mark, str) or not _MARK.fullmatch(self.mark):

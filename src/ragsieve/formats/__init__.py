@@ -75,15 +75,22 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
     return [(start, start + len(head))] if head else [], parts, node.kind
 
 
-def told(text: str) -> bool:
-    """Whether parts of a text say what they say without their heads: no record, row or entry."""
+class Headless(Layout):
+    """Kept spans alone, without the keys, headers, headings or fields that lead to them.
+
+    A budget takes it where the best span does not fit below them, of a text that `stands_alone`.
+    """
+
+
+def stands_alone(text: str) -> bool:
+    """Whether parts of a text mean the same without their heads: no record, row or entry."""
     roots = outline(text, small=True)
-    return bool(roots) and all(map(_told, roots))
+    return bool(roots) and all(map(_alone, roots))
 
 
-def _told(node: Node) -> bool:
+def _alone(node: Node) -> bool:
     marked = node.kind in ("lines", "tags", "items", "inline") and (node.each or node.sticky)
-    return not node.children or (marked and all(map(_told, node.children)))
+    return not node.children or (marked and all(map(_alone, node.children)))
 
 
 def _read(text: str) -> Outline:
@@ -152,7 +159,7 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL) -> str:
     """
     if layout.json_as == "closed" and [*spans] == [(0, len(text))]:
         return text
-    roots = outline(text, small=True) if layout.heads else ()
+    roots = () if isinstance(layout, Headless) else outline(text, small=True)
     kept = Kept(text, spans, layout) if roots else None
     read: set[int] = set()
     out, last = "", -1
