@@ -46,6 +46,7 @@ class Backend:
             ``"package.module:name"``; empty where there is a short name alone.
         kind: One of `KINDS`.
         calls: Calls of the models where importing their library takes seconds: they are deferred.
+        identity: What tells the identity of ``MODEL`` without that library, as ``make`` is told.
         alias: The full name that the name alone stands for; empty where it stands for none.
         whole: Whether the name is that of a model, which is made of options alone.
     """
@@ -53,6 +54,7 @@ class Backend:
     make: Callable[..., Any] | str = ""
     kind: str = ""
     calls: frozenset[str] = frozenset()
+    identity: str = ""
     alias: str = ""
     whole: bool = False
 
@@ -169,6 +171,12 @@ def local_calls(name: str) -> frozenset[str]:
     return entry.calls if entry else frozenset()
 
 
+def known_identity(name: str) -> str:
+    """The identity of a model of its usual options, where its name tells it; else empty."""
+    entry, arguments = _find(full_name(name))
+    return str(_member(entry.identity)(*arguments)) if entry.identity else ""
+
+
 def full_name(name: str) -> str:
     """``PREFIX:MODEL``, of a short name too."""
     return (BACKENDS[name].alias or name) if ":" not in name and name in BACKENDS else name
@@ -216,5 +224,9 @@ def _maker(name: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
     entry, arguments = _find(name)
     if not isinstance(entry.make, str):
         return entry.make, arguments
-    module, _, member = entry.make.partition(":")
-    return getattr(import_module(module), member), arguments
+    return _member(entry.make), arguments
+
+
+def _member(where: str) -> Any:
+    module, _, member = where.partition(":")
+    return getattr(import_module(module), member)

@@ -14,7 +14,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from ragsieve.models import USUAL, check, full_name, load, local_calls
+from ragsieve.models import USUAL, check, full_name, known_identity, load, local_calls
 from ragsieve.models.base import LLM, Prompt, streamed
 from ragsieve.models.once import once
 from ragsieve.models.reopen import Reopened
@@ -136,6 +136,7 @@ def opened(model: Any) -> Any:
 
 
 def identity_of(model: Any) -> str:
-    """The identity that results depend on, for which a deferred model is imported."""
-    opened(model)
-    return str(model.identity)
+    """The identity that results depend on; a deferred model is imported if its name tells none."""
+    inner = unwrap(model)
+    known = known_identity(inner.name) if isinstance(inner, Deferred) else ""
+    return known or str(opened(model).identity)

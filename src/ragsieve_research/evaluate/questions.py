@@ -172,8 +172,7 @@ def _only(dataset: Dataset, wanted: Callable[[Example], bool]) -> Dataset:
     """The lines whose examples are wanted, as they are."""
 
     def read() -> Lines:
-        kept = {number for number, example in dataset.examples() if wanted(example)}
-        return ((number, line) for number, line in dataset.lines() if number in kept)
+        return ((n, line) for n, line in dataset.lines() if wanted(dataset.parse(n, line)))
 
     return replace(dataset, read=read)
 

@@ -17,7 +17,9 @@ for _prefix, _where, _kind, _calls in (
     ("pe_rank", "pe_rank:PERank", "listwise reranker", "rank"),
     ("token_classifier", "token_classifier:LocalTokenClassifier", "token classifier", "classify"),
 ):
-    BACKENDS.register(_prefix, Backend(f"{__name__}.{_where}", _kind, frozenset(_calls.split())))
+    _told = f"{__name__}.store:encoder_identity" if _prefix == _ENCODERS else ""
+    _row = Backend(f"{__name__}.{_where}", _kind, frozenset(_calls.split()), _told)
+    BACKENDS.register(_prefix, _row)
 
 BACKENDS.register("smollm2", Backend(alias="transformers:smollm2"))
 BACKENDS.register("minilm", Backend(alias=f"{_ENCODERS}:minilm"))

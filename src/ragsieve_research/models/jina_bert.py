@@ -23,7 +23,8 @@ from torch.nn import functional
 from ragsieve.models.files import log_loading
 from ragsieve.models.once import once
 from ragsieve.text import safe
-from ragsieve_research.models.loading import LocalModel, compute, loaded, marked, record_texts
+from ragsieve_research.models import store
+from ragsieve_research.models.loading import LocalModel, compute, loaded, record_texts
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -64,7 +65,7 @@ class JinaBert(LocalModel):
     @once
     def identity(self) -> str:
         """Model and weights."""
-        return f"jina_bert:{marked(self.model)}:{self.max_tokens}"
+        return f"jina_bert:{store.marked(self.model)}:{self.max_tokens}"
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``; questions as any other text."""

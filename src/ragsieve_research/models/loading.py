@@ -239,15 +239,6 @@ def fetched(model: str, files: Sequence[str]) -> Path:
         return store.fetched(model, files)
 
 
-def marked(*names: str | None) -> str:
-    """Names of a model and its adapter, with what tells weights apart that lie in a folder."""
-    folders = {name: Path(store.resolve(name)) for name in names if name}
-    return "+".join(
-        f"{name}@{store.fingerprint(folder)}" if folder.is_dir() else name
-        for name, folder in folders.items()
-    )
-
-
 def adapted(model: Any, name: str, folder: str) -> Any:
     """``model`` with a PEFT adapter merged into its weights.
 

@@ -23,7 +23,7 @@ from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 from ragsieve_research.models import store
-from ragsieve_research.models.loading import PreciseModel, compute, loaded, marked, pretrained
+from ragsieve_research.models.loading import PreciseModel, compute, loaded, pretrained
 
 PUBLISHED = "liuqi6777/pe-rank-mistral-jina"
 PLACE = "<PLACEHOLDER>"  # the token in whose place a passage's vector is read
@@ -91,7 +91,7 @@ class PERank(PreciseModel):
     def identity(self) -> str:
         """Model, encoder, precision and words: what orders depend on."""
         prompt = f":{self.computed_dtype}" + (f":{self.prompt!r}" if self.prompt != TRAINED else "")
-        return f"pe_rank:{marked(self.model)}+{self.passage_encoder.identity}{prompt}"
+        return f"pe_rank:{store.marked(self.model)}+{self.passage_encoder.identity}{prompt}"
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
         """See `ragsieve.models.base.ListwiseReranker.rank`."""

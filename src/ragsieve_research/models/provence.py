@@ -27,7 +27,8 @@ from ragsieve.models.once import once
 from ragsieve.models.window_cache import Logits, Reading, WindowPruner, probabilities
 from ragsieve.models.windows import QuestionWindows, Window
 from ragsieve.text import safe
-from ragsieve_research.models.loading import BatchedModel, compute, loaded, marked
+from ragsieve_research.models import store
+from ragsieve_research.models.loading import BatchedModel, compute, loaded
 from ragsieve_research.models.provence_net import WEIGHTS, PairNet, Words, WordTokenizer, load_net
 
 MIN_SCORE = 0.1  # the careful cut of Provence's paper, and of the code of both
@@ -79,7 +80,7 @@ class Provence(WindowPruner, BatchedModel):
     def identity(self) -> str:
         """Model, weights, precision and vote: what numbers depend on."""
         vote = "" if self.vote is None else f":vote={self.vote}"
-        return f"provence:{marked(self.model)}:{self.computed_dtype}{vote}"
+        return f"provence:{store.marked(self.model)}:{self.computed_dtype}{vote}"
 
     @once
     def min_score(self) -> float:

@@ -30,7 +30,6 @@ from ragsieve_research.models.loading import (
     compute,
     fitting,
     loaded,
-    marked,
     over,
     own_tokenizer,
     record_texts,
@@ -61,7 +60,7 @@ class _Encoder(BatchedModel):
 
     def _named(self, *names: str | None) -> str:
         half = "" if self.computed_dtype == "float32" else f":{self.computed_dtype}"
-        return f"{self._backend}:{marked(*names)}{half}"
+        return f"{self._backend}:{store.marked(*names)}{half}"
 
     def _load(self, kind: Callable[..., Any]) -> Any:
         log_loading(self.model)

@@ -169,6 +169,20 @@ def fingerprint(folder: Path) -> str:
     return hashlib.sha256(repr(stamps).encode()).hexdigest()[:12]
 
 
+def marked(*names: str | None) -> str:
+    """Names of a model and its adapter, with what tells weights apart that lie in a folder."""
+    folders = {name: Path(resolve(name)) for name in names if name}
+    return "+".join(
+        f"{name}@{fingerprint(folder)}" if folder.is_dir() else name
+        for name, folder in folders.items()
+    )
+
+
+def encoder_identity(model: str) -> str:
+    """That of a bi-encoder of usual options: what its vectors depend on."""
+    return f"sentence_transformers:{marked(model)}"
+
+
 def _present(weights: Weights) -> Path | None:
     hub_id, _, revision = weights.hub.partition("@")
     snapshot = home() / "hub" / f"models--{hub_id.replace('/', '--')}" / "snapshots" / revision

@@ -17,12 +17,12 @@ from ragsieve.models.base import ClassifiedToken
 from ragsieve.models.once import once
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
+from ragsieve_research.models import store
 from ragsieve_research.models.loading import (
     BatchedModel,
     batches,
     compute,
     loaded,
-    marked,
     own_tokenizer,
     pretrained,
 )
@@ -65,7 +65,7 @@ class LocalTokenClassifier(BatchedModel):
     @once
     def identity(self) -> str:
         """Model, weights and precision: what probabilities depend on."""
-        return f"token_classifier:{marked(self.model)}:{self.computed_dtype}"
+        return f"token_classifier:{store.marked(self.model)}:{self.computed_dtype}"
 
     def classify(self, texts: Sequence[str]) -> list[list[ClassifiedToken]]:
         """See `ragsieve.models.base.TokenClassifier.classify`."""

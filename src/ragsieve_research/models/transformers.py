@@ -37,7 +37,6 @@ from ragsieve_research.models.loading import (
     computing,
     is_small,
     loaded,
-    marked,
     own_tokenizer,
     pretrained,
 )
@@ -99,7 +98,7 @@ class Transformers(BatchedModel):
     @once
     def identity(self) -> str:
         """Model, weights, adapter and precision: what replies depend on."""
-        return f"{self._backend}:{marked(self.model, self.adapter)}:{self.computed_dtype}"
+        return f"{self._backend}:{store.marked(self.model, self.adapter)}:{self.computed_dtype}"
 
     @once
     def context(self) -> int:

@@ -35,7 +35,7 @@ from ragsieve.models.adapt import as_embedder
 from ragsieve.models.base import Embedder
 from ragsieve.text import safe
 from ragsieve_research.models import store
-from ragsieve_research.models.loading import available_device, loaded, marked
+from ragsieve_research.models.loading import available_device, loaded
 from ragsieve_research.models.sentence_transformers import SentenceTransformer
 from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.plans import Reranking
@@ -103,7 +103,7 @@ def train_reranker(
         tuned = lora or SentenceTransformer(str(folder))
         return {
             "part": "reranker",
-            "base": marked(embedder),
+            "base": store.marked(embedder),
             "options": {"embedder": embedder, **asdict(options)},
             "questions": {"read": len(examples), **left_out, "pairs": len(learned)},
             "step": trainer.state.best_global_step,
