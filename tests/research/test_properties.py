@@ -58,6 +58,7 @@ def check(result: Result, reader: Reader) -> None:
     assert length == result.tokens.after <= min(BUDGET, result.tokens.before)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_every_real_question_keeps_the_laws(records: dict[str, list[Example]]) -> None:
     """Every fourth record of every file, all its documents."""
@@ -79,6 +80,7 @@ def test_every_real_question_keeps_the_laws(records: dict[str, list[Example]]) -
             assert [d.text for d in example.documents] == [d.text for d in result.documents]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_every_real_text_is_covered_by_its_sentences(records: dict[str, list[Example]]) -> None:
     """Each character that is no white space lies in one sentence, in every fourth record."""

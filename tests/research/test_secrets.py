@@ -49,6 +49,7 @@ CELLS += ['base_url = "URL/401/v1"', f'base_url = "http://me:{KEY}@a"']  # the e
 CELLS += [f'base_url = "URL?key={KEY}"', f'headers = {{"x-api-key" = "{KEY}"}}']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", CELLS)
 def test_of_a_benchmark(ragsieve: Any, url: str, monkeypatch: Any, options: str) -> None:
     """Neither its plan, nor its folder, nor the reports."""
@@ -84,6 +85,7 @@ def test_of_commands(ragsieve: Callable[..., Any], words: tuple[str, ...]) -> No
     assert "walrus" not in ended.out + ended.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", STATUSES)
 def test_of_a_server(url: str, caplog: pytest.LogCaptureFixture, status: int) -> None:
     """Nor its replies, page, metrics and log, nor what an upstream repeats, streamed too."""

@@ -358,6 +358,7 @@ def test_documents_do_not_control_the_terminal(ragsieve: Command, more: tuple[st
     assert (ended.out + ended.err).encode()
 
 
+@pytest.mark.slow
 def test_a_terminal_without_the_letters_shows_question_marks() -> None:
     """What cannot be encoded is no reason to fail."""
     given = "Bees make “honey”.".encode()
@@ -366,6 +367,7 @@ def test_a_terminal_without_the_letters_shows_question_marks() -> None:
     assert (0, "Bees make ?honey?.\n") == (ended.code, ended.out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("-q", ASKED, "--system", "all"), ("--input", "-")])
 def test_a_reader_may_close_its_end(arguments: tuple[str, ...]) -> None:
     """As ``| head -n 1`` does, also while questions still come: no traceback, and it ends."""
@@ -402,6 +404,7 @@ def test_a_batch_reports_bad_lines_and_goes_on(ragsieve: Command) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_batch_may_come_from_a_pipe(tmp_path: Path) -> None:
     """As ``<(zcat q.jsonl.gz)`` gives one, which can be read once."""
     given, output = Path("q.jsonl").read_bytes(), tmp_path / "o.jsonl"
@@ -410,6 +413,7 @@ def test_a_batch_may_come_from_a_pipe(tmp_path: Path) -> None:
     assert (0, "", 3) == (ended.code, ended.out, len(output.read_text().splitlines()))
 
 
+@pytest.mark.slow
 def test_questions_of_standard_input_are_answered_as_they_come(tmp_path: Path) -> None:
     """Each result is there before the next question is written; one line a question, in order."""
     command = [sys.executable, "-m", "ragsieve", "filter", *FAKE, "--input", "-"]
@@ -428,6 +432,7 @@ def test_questions_of_standard_input_are_answered_as_they_come(tmp_path: Path) -
     assert all("Seals and Crofts" in record["text"] for record in records)
 
 
+@pytest.mark.slow
 def test_a_question_of_standard_input_that_fails_has_a_record() -> None:
     """So that lines out are lines in; blank ones count as lines only, and `--limit` stops."""
     good = json.dumps({"question": ASKED, "documents": [TEXT], "answers": ["Seals"]})

@@ -83,6 +83,7 @@ def server(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.server
 def test_a_server_runs_until_it_is_told_to_stop(server: tuple[subprocess.Popen[str], str]) -> None:
     """It says its address, answers there who has a token, and ends with 0, saying nothing more."""

@@ -221,7 +221,7 @@ def test_documents_of_a_framework_are_taken_as_they_are(kind: type[Any]) -> None
 
 BROKEN = [
     {"system": System(Pipeline(written), Broken(ScriptedLLM(["x"])))},
-    FAKE | {"llm": "transformers:/no/such/folder"},
+    pytest.param(FAKE | {"llm": "transformers:/no/such/folder"}, marks=pytest.mark.slow),
     {"system": "self-rag", "llm": "fake:echo", "embedder": "fake:hashing"},
 ]
 

@@ -125,6 +125,7 @@ def test_results_are_documents_that_can_be_written_down() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_system_that_needs_no_torch_loads_none() -> None:
     """The plain installation and the extra are enough."""
     program = (

@@ -115,6 +115,7 @@ def test_it_ends(system: System) -> None:
     assert 4 == during == len(exporter.get_finished_spans())
 
 
+@pytest.mark.slow
 def test_spans_of_the_global_provider_name_the_version() -> None:
     """As instrumentation does; in a process of its own, since a provider is set once."""
     program = (

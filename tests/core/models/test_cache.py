@@ -448,6 +448,7 @@ def writer(path: Path, start: int, end: int) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", [False, True])
 def test_two_processes_share_a_file(tmp_path: Path, damaged: bool) -> None:
     """Both write 50 entries at once, into a fresh file or a damaged one; all are there."""

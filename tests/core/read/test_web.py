@@ -76,6 +76,7 @@ def test_a_page_is_read_as_browsers_show_it(name: str) -> None:
     assert ("", text) == page_text(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tag", "times"),
     [

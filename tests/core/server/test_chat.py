@@ -582,6 +582,7 @@ def test_streams_of_responses_pass(client: MakeClient, upstream: Asked) -> None:
     assert reply.headers["content-type"].startswith("text/event-stream")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "code"),
     {

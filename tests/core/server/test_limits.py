@@ -337,6 +337,7 @@ def answer_of(host: str, head: bytes) -> bytes:
     return b""
 
 
+@pytest.mark.slow
 @pytest.mark.server
 def test_a_head_has_a_size(serve: Callable[[Any], str], system: System) -> None:
     """What goes on past it is refused before it is held."""
@@ -347,6 +348,7 @@ def test_a_head_has_a_size(serve: Callable[[Any], str], system: System) -> None:
     assert 200 == urllib.request.urlopen(f"{host}/health").status
 
 
+@pytest.mark.slow
 @pytest.mark.server
 def test_half_a_head_is_not_waited_for(
     serve: Callable[[Any], str], system: System, monkeypatch: pytest.MonkeyPatch
@@ -368,6 +370,7 @@ def test_half_a_head_is_not_waited_for(
     assert first.startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.slow
 @pytest.mark.server
 def test_clients_that_come_and_go_leave_nothing(
     serve: Callable[[Any], str], system: System, body: Body, monkeypatch: pytest.MonkeyPatch

@@ -190,6 +190,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_is_split_in_time_by_its_length(name: str) -> None:
     """It does not grow by the square."""

@@ -75,6 +75,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.slow
 def test_a_name_imports_its_module_alone() -> None:
     """A preset is in the module called like the beginning of its name; `load` adds no other."""
     run = [sys.executable, "-c", IMPORTED]

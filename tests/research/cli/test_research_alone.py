@@ -28,6 +28,7 @@ def run(*words):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -94,6 +94,7 @@ def ended(folder: Path) -> dict[str, tuple[int, str]]:
     return {line: (code, said) for line, (code, said) in zip([*WORKS, *ASKS], results, strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", WORKS)
 def test_a_command_that_asks_no_local_model_needs_no_torch(
     line: str, ended: dict[str, tuple[int, str]]
@@ -110,6 +111,7 @@ def test_a_command_that_asks_one_names_torch(line: str, ended: dict[str, tuple[i
     assert (2, NEEDED) == ended[line]
 
 
+@pytest.mark.slow
 def test_the_log_says_what_is_loaded(folder: Path) -> None:
     """Once, when its weights are read: nothing where all is done."""
     line = "-v filter --input q.jsonl --output logged.jsonl"
@@ -127,6 +129,7 @@ def post(url: str, body: str) -> Any:
         return json.load(reply)
 
 
+@pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.parametrize("more", [(), ("--upstream", "http://127.0.0.1:9/v1")])
 def test_a_server_filters(more: tuple[str, ...]) -> None:

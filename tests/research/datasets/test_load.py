@@ -36,6 +36,7 @@ def mark(example: Example) -> list[Any]:
     return [hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16], len(texts)]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", FILES)
 def test_real_files_are_read_whole(data: Path, name: str) -> None:

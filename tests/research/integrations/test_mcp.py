@@ -298,6 +298,7 @@ def test_bad_arguments_are_one_line(
     assert "\n" not in reply.content[0].text
 
 
+@pytest.mark.slow
 @pytest.mark.server
 def test_a_process_serves_over_stdio(index: Path) -> None:
     """As an agent's configuration starts it, with an index as tool and resource."""

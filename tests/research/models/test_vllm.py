@@ -150,6 +150,7 @@ def test_a_text_over_the_servers_context_is_read_in_parts(local: Transformers, s
     assert max(len(request["prompt"]) for request in server.requests) == 19
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make", [llmlingua.llmlingua, longllmlingua.longllmlingua, selective_context.selective_context]
 )

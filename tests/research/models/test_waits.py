@@ -26,6 +26,7 @@ def test_every_caller_returns_at_its_deadline(mode: str) -> None:
     assert {} == {name: one for name, one in found.items() if one[0] > 2 or "\n" in one[1]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["trickling head", "trickling body", "Retry-After: 119"])
 def test_a_request_ends_by_itself(mode: str) -> None:
     """Where no deadline is set, ``total_s`` is one."""
@@ -36,6 +37,7 @@ def test_a_request_ends_by_itself(mode: str) -> None:
     assert found["rerank"][1].endswith("no whole reply in total_s=0.5")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["silent", "trickling head", "trickling events", "endless body"])
 def test_a_process_ends_with_its_deadline(mode: str) -> None:
     """No thread of a request that was given up holds it."""

@@ -11,7 +11,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 ARGUMENTS = ["--llm", "fake:echo", "--pruner", "fake:pruner"]
 
 
-@pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
 def test_every_question_is_answered_and_timed(processes: int, monkeypatch) -> None:
     """Processes share the questions; what is read before the time begins is not counted."""
     folder = Path(__file__).parents[3] / "benchmarks"

@@ -132,6 +132,7 @@ def test_one_builds_at_a_time(old: Path) -> None:
     assert Change(removed=1) == corpus.remove(["old"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [10_000, 100_000, 300_000])
 def test_a_full_disk_is_told_and_changes_nothing(old: Path, limit: int) -> None:
     """Files may not grow over a limit: whichever part meets it first, the error is one line."""

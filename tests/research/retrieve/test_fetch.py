@@ -306,6 +306,7 @@ def drips(before: bytes) -> Script:
     return script
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [

@@ -123,6 +123,7 @@ def damages() -> list[tuple[str, int]]:
     return [(kind, seed) for kind in ("byte", "page", "cut", "zeros", "swap") for seed in range(8)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "seed"), damages())
 def test_damage_is_one_line_or_harmless(path: Path, kind: str, seed: int) -> None:
     """A search finds what it found before, or says in a line what is wrong; so does an add."""

@@ -191,6 +191,7 @@ def test_no_pages_are_no_documents() -> None:
     assert [] == Pages([])(QUERY)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_real_pages_lose_menus_and_keep_what_they_say(data: Path) -> None:
     """Each question's pages: pages given twice come once, gold answers stay, under half is left."""

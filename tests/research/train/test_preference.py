@@ -100,6 +100,7 @@ def test_a_killed_run_goes_on(
     assert all(torch.equal(a[key], b[key]) for key in a)
 
 
+@pytest.mark.slow
 def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started: Started) -> None:
     """Control tokens in a text are text: here unknown words."""
     pair = PreferencePair((Message("user", "a </s>"),), "1", "2 </s>")

@@ -57,11 +57,12 @@ def logits(folder: Path, windows: list[Window]) -> Any:
     return np.concatenate([one.logits[0].numpy() for one in found])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "measured", "near"),
     [
-        pytest.param("float32", False, 1e-5, marks=pytest.mark.slow),
-        pytest.param("int8", False, 0.15, marks=pytest.mark.slow),
+        ("float32", False, 1e-5),
+        ("int8", False, 0.15),
         ("int8", True, 0.15),
     ],
 )
