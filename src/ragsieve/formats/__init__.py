@@ -94,10 +94,10 @@ def _alone(node: Node) -> bool:
 
 
 def _read(text: str) -> Outline:
-    from ragsieve.formats import code, entries, lines, markup, tables, turns
+    from ragsieve.formats import code, entries, environments, lines, markup, tables, turns
 
     faults: list[str] = []
-    marked = [*markup.regions(text, faults)]
+    marked = [*markup.regions(text, faults), *environments.regions(text)]
     if marked and marked[0].end - marked[0].start >= len(text.strip()):
         return Outline((marked[0],), (*faults,))
     found = [*json_values.regions(text)]

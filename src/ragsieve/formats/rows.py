@@ -22,7 +22,8 @@ from ragsieve.formats.tree import Node, Span
 LEAST = 0.4  # share of its score that a row keeps which has none of the question's rarer words
 _FEW = 3  # rows that are compared, of which one in so many has a rare word
 _GAPS = re.compile(r"[ ]{2,}|\t+")
-_RULED = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]*$")
+_AMPERSAND = re.compile(r"(?<!\\)&")
+_RULED = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]*$|\s*\\[a-z]+\b(?![^&]*&)")
 _CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)(?=<t[hd]\b|</tr|\Z)", re.IGNORECASE | re.DOTALL)
 _WORD = re.compile(r"[^\W_]+(?:[._-]+[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
@@ -107,6 +108,8 @@ def _cells(row: str, header: str) -> list[str]:
         return [TAG.sub("", cell).strip() for cell in _CELL.findall(bare)]
     if header.strip()[:1] in ("|", "│") or " | " in header:
         return [cell.strip() for cell in re.split("[|│]", bare.strip("|│"))]
+    if "&" in header and "\\\\" in header:
+        return [cell.strip() for cell in _AMPERSAND.split(bare.split("\\\\")[0])]
     mark = next((one for one in "\t,;" if one in header), "")
     try:
         return next(csv.reader([bare], delimiter=mark), []) if mark else _GAPS.split(bare)

@@ -426,6 +426,9 @@ LARGE: dict[str, Callable[[int], str]] = {
     "elements": lambda n: "<div><p>It rained.<br>" * 5 * n + "</p></div>" * 5 * n,
     "tags without an end": lambda n: "</a <p '" * 8 * n,
     "quotes in tags": lambda n: "<ul><li class='a\">It is 5' long." * 5 * n,
+    "events": lambda n: "BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT\n" * 3 * n,
+    "open events": lambda n: "BEGIN:VEVENT\n" * 9 * n,
+    "open tables": lambda n: "\\begin{tabular}{l} a \\\\ " * 5 * n,
 }
 
 

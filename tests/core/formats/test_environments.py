@@ -1,0 +1,86 @@
+"""Calendars, cards and tables of LaTeX: what is kept stands inside its begin and end."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.formats import joined, outline
+from ragsieve.formats.rows import told
+
+EVENT = """BEGIN:VEVENT
+UID:{0}@example.org
+DTSTART:2026110{0}T100000Z
+SUMMARY:Drill {0}
+DESCRIPTION:Leave by the stairs of
+  number {0}{1}.
+END:VEVENT
+"""
+HEAD = "BEGIN:VCALENDAR\nVERSION:2.0\n"
+CALENDAR = f"{HEAD}{''.join(EVENT.format(n, '') for n in range(5))}END:VCALENDAR"
+TABLE = r"""\begin{tabular}[t]{lr}
+\toprule
+Port & Depth (m) \\ \midrule
+Lorne \& Sons & 7 \\
+Mere & 9 \\[2pt] \cline{1-2}
+Ostby & 5 \\
+\bottomrule
+\end{tabular}"""
+
+
+def test_an_event_stands_in_its_calendar() -> None:
+    """With its folded lines, and none of another's."""
+    event = EVENT.format(3, "").strip()
+    place = CALENDAR.index(event)
+    found = joined(f"Hello.\n\n{CALENDAR}", [(place + 8, place + 8 + len(event))])
+
+    assert f"{HEAD}{event}\n… 1 of 5 shown\nEND:VCALENDAR" == found
+
+
+def test_a_line_of_a_long_event_stands_with_its_name_and_time() -> None:
+    """And inside its own begin and end."""
+    text = f"{HEAD}{EVENT.format(1, '')}{EVENT.format(2, ' or ask' * 99)}END:VCALENDAR"
+    place = text.index("DESCRIPTION", text.index("Drill 2"))
+    shown = joined(text, [(place, text.index("\nEND:VEVENT", place))])
+
+    lines = shown.replace(" or ask", "").split("\n")
+    assert [*HEAD.split(), "BEGIN:VEVENT", "DTSTART:20261102T100000Z", "SUMMARY:Drill 2"] == lines[
+        :5
+    ]
+    assert ["  number 2.", "… 3 of 4 shown", "END:VEVENT", "… 1 of 2 shown"] == lines[6:-1]
+
+
+def test_cards_are_kept_one_by_one() -> None:
+    """Though nothing holds them together."""
+    cards = [f"BEGIN:VCARD\r\nFN:Ada {n}\r\nTEL:+44 {n}\r\nEND:VCARD\r\n" for n in range(4)]
+    start = len(cards[0])
+
+    assert "BEGIN:VCARD\r\nFN:Ada 1\r\nTEL:+44 1\r\nEND:VCARD\n… 1 of 4 shown" == joined(
+        "".join(cards), [(start, 2 * start - 2)]
+    )
+
+
+def test_a_row_of_latex_stands_below_its_header() -> None:
+    """Read by its columns' names, shown between begin and end."""
+    row = (TABLE.index("Mere"), TABLE.index(r"\cline") - 1)
+    head, tail = TABLE[: TABLE.index("Lorne")], TABLE[TABLE.index(r"\bottomrule") :]
+
+    assert f"{head}{TABLE[slice(*row)]}\n… 1 of 3 shown\n{tail}" == joined(TABLE, [row])
+    place = TABLE.index("Lorne")
+    assert [r"Port: Lorne \& Sons; Depth (m): 7"] == told(TABLE, [(place, place + 19)], small=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BEGIN:A\n" * 99 + "x\n" + "END:A\n" * 99,
+        "BEGIN:VEVENT\nSUMMARY:x\n",
+        "BEGIN:A\nEND:B\nEND:A",
+        r"\begin{tabular}{l} a \\ b \\ c",
+        r"\begin{tabular}{l} a \\ \begin{tabularx}{l} b \\ c \\ d \end{tabularx} \\ e \end{tabular}",
+        r"\begin{tabular}{l} a \end{tabular}",
+    ],
+)
+def test_what_does_not_close_is_cut_as_text(text: str) -> None:
+    """Nested too deep, in the wrong order, or without rows."""
+    for node in outline(text, small=True):
+        assert text[node.start : node.end].startswith(r"\begin{tabularx}")
