@@ -218,6 +218,7 @@ def test_contains_answer(text: str, answers: list[str], expected: bool) -> None:
     ("text", "expected"),
     [
         ("Who sang Summer Breeze?", "en"),
+        ("Is it idempotent?", "en"),
         ("The duo sang Summer Breeze in 1972.", "en"),
         ("El Cielo en las manos is a 1950 film of the Argentine.", "en"),
         ("Wann wurde das Lied veröffentlicht?", "de"),
