@@ -49,7 +49,9 @@ the of and that with from this these which were their they you your its what who
 does would should into during because between
 """  # of few other languages: no "is", "for", "was", "are", "by"
 _ENGLISH = frozenset(_FUNCTION_WORDS.split())
-_ASKS = re.compile(r"(?:is|are|does|do|can|could|will) (?:it|i|we|they|there|he|she)\b", re.IGNORECASE)
+_ASKS = re.compile(
+    r"(?:is|are|does|do|can|could|will) (?:it|i|we|they|there|s?he)\b", re.IGNORECASE
+)
 _MIN_ENGLISH = 0.12  # share of words that are among those
 _THAI_CHARS = 100  # characters from which white space ends a Thai sentence
 _THAI_SPACE = re.compile(r"(?<=[\u0e00-\u0e7f])\s+(?=[\u0e00-\u0e7f])")

@@ -76,7 +76,7 @@ def test_a_row_of_latex_stands_below_its_header() -> None:
         "BEGIN:VEVENT\nSUMMARY:x\n",
         "BEGIN:A\nEND:B\nEND:A",
         r"\begin{tabular}{l} a \\ b \\ c",
-        r"\begin{tabular}{l} a \\ \begin{tabularx}{l} b \\ c \\ d \end{tabularx} \\ e \end{tabular}",
+        r"\begin{tabular}{l} a \\ \begin{tabularx}{l} b\\c\\d \end{tabularx} \\ \end{tabular}",
         r"\begin{tabular}{l} a \end{tabular}",
     ],
 )
