@@ -49,7 +49,7 @@ the of and that with from this these which were their they you your its what who
 does would should into during because between
 """  # of few other languages: no "is", "for", "was", "are", "by"
 _ENGLISH = frozenset(_FUNCTION_WORDS.split())
-_ASKS = re.compile(
+_OPENING = re.compile(
     r"(?:is|are|does|do|can|could|will) (?:it|i|we|they|there|s?he)\b", re.IGNORECASE
 )
 _MIN_ENGLISH = 0.12  # share of words that are among those
@@ -148,7 +148,7 @@ def language(text: str) -> str:
 def _language(text: str) -> str:
     words = _LETTERS_RUN.findall(text)
     english = sum(word in _ENGLISH for word in map(str.lower, words))
-    if not words or english >= _MIN_ENGLISH * len(words) or _ASKS.match(text):
+    if not words or english >= _MIN_ENGLISH * len(words) or _OPENING.match(text):
         return "en"
     if text.isascii() and sum(map(len, words)) < _MIN_LETTERS:
         return "en"
