@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from ragsieve.errors import InputError, check_choice
+from ragsieve.errors import InputError
 from ragsieve.models.base import Embedder
 from ragsieve.models.deferred import identity_of
 from ragsieve.pipeline import Stage
+from ragsieve.schema import Count, Options
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.fusion import fuse
 from ragsieve_research.retrieve.index import postings, store
@@ -182,7 +183,7 @@ class Corpus:
             ModelError: If the embedder fails.
             StoreError: If the index cannot be read.
         """
-        check_search(k, by)
+        Search(self, k, by)  # checks them
         if by != "bm25" and self._embedder is None:
             raise InputError(f"by must be 'bm25' where there is no embedder, got {by!r}")
         vector = None
@@ -246,7 +247,7 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(Options):
     """A source: the best chunks of an index for a question.
 
     Args:
@@ -261,11 +262,8 @@ class Search:
     """
 
     corpus: Corpus
-    k: int = 20
+    k: Count = 20
     by: By = "hybrid"
-
-    def __post_init__(self) -> None:
-        check_search(self.k, self.by)
 
     def __call__(self, query: Query, /) -> list[Segment]:
         return self.corpus.search(query, k=self.k, by=self.by)
@@ -282,10 +280,3 @@ def _segments(db: sqlite3.Connection, scored: Mapping[int, Mapping[str, float]])
             documents[chunk.document] = replace(document, rank=len(documents))
         segments.append(Segment(documents[chunk.document], chunk.start, chunk.end, scores))
     return segments
-
-
-def check_search(k: int, by: str) -> None:
-    """Raise `InputError` where an option of a search breaks its rule."""
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k!r}")
-    check_choice(By, by=by)
