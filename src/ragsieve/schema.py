@@ -16,6 +16,7 @@ import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -239,6 +240,12 @@ def check_options(owner: object) -> None:
             continue
         if choices is not None:
             check_choice(choices, **{name: getattr(owner, name)})
+            continue
+        if rule.gt is None and rule.ge is None:
+            continue
+        if not isinstance(value := getattr(owner, name), Integral if kind is int else Real):
+            whole = "whole " * (kind is int)
+            raise InputError(f"{name} must be a {whole}number, got {value!r:.200}")
         if rule.gt is not None:
             check_positive(owner, **{name: math.inf if rule.le is None else rule.le})
         elif rule.ge is not None:

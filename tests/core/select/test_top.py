@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ragsieve.answer import Reader
+from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select.top import Budget, TopK
 from ragsieve.types import Document, Segment
@@ -23,6 +26,12 @@ def scored(*values: float | None, text: str = "one two") -> list[Segment]:
 
 def ids(segments: list[Segment]) -> list[str]:
     return [s.document.id for s in segments]
+
+
+@pytest.mark.parametrize("k", [2.5, "3"])
+def test_a_count_is_a_whole_number(k: Any) -> None:
+    with pytest.raises(InputError, match=f"^k must be a whole number, got {k!r}$"):
+        TopK(k)
 
 
 def test_the_best_come_first() -> None:
