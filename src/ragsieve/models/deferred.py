@@ -49,6 +49,11 @@ class Deferred(Reopened):
         """The model itself."""
         return load(self.name)
 
+    @once
+    def known(self) -> str:
+        """The model's own identity where its name tells it, else empty."""
+        return known_identity(self.name)
+
     @property
     def _calls(self) -> frozenset[str]:
         return local_calls(self.name)
@@ -138,5 +143,5 @@ def opened(model: Any) -> Any:
 def identity_of(model: Any) -> str:
     """The identity that results depend on; a deferred model is imported if its name tells none."""
     inner = unwrap(model)
-    known = known_identity(inner.name) if isinstance(inner, Deferred) else ""
+    known = isinstance(inner, Deferred) and inner.known
     return known or str(opened(model).identity)
