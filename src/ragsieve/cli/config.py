@@ -82,7 +82,8 @@ def defaults(arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
         for name, value in known.items()
     }
     serve = {**values, "names": [values["system"]]} if "system" in values else values
-    return {"filter": values, "ask": values, "mcp": values, "serve": serve}
+    mcp = {**values, "sources": [values["source"]]} if "source" in values else values
+    return {"filter": values, "ask": values, "mcp": mcp, "serve": serve}
 
 
 def _pairs(values: Mapping[str, Any]) -> list[str]:

@@ -244,6 +244,8 @@ class _Tools:
         """
         result = self._results.find([handle]).get(handle)
         if self._ask and result is None:
+            if document:
+                raise ToolError(f"document goes with no handle of a proxy, got {document!r:.80}")
             asked = {"handle": handle, "query": query, "cursor": cursor, "max_tokens": max_tokens}
             return await in_thread(self._ask, asked)
         options = {"query": query, "cursor": cursor, "document": document}

@@ -60,6 +60,12 @@ def test_the_nearest_setting_goes_first(
     assert {"value": {"k": 3}, "from": str(home / "ragsieve.toml")} == shown["options"]
 
 
+def test_a_source_that_is_set_is_one_for_agents(ragsieve: Command) -> None:
+    Path("ragsieve.toml").write_text('source = "index:nowhere"\n')
+
+    assert "nowhere" in ragsieve("mcp").err
+
+
 def test_options_of_one_system_are_not_for_another(ragsieve: Command) -> None:
     """Named on the command line, a system comes with its own defaults."""
     Path("ragsieve.toml").write_text('keep_answer = 0.9\npruner = "fake:pruner"\n')

@@ -124,16 +124,19 @@ def test_handles_of_a_server_are_asked_there() -> None:
             self.reply(status, {"runs": [run], "cursor": ""} if status == 200 else "no")
 
     async def asks(client: Client) -> Any:
-        return [await client.call_tool("show_dropped", {"handle": h}) for h in ("abc", "x")]
+        tried: list[dict[str, str]] = [{"handle": "abc"}, {"handle": "x"}]
+        tried.append({"handle": "abc", "document": "1"})
+        return [await client.call_tool("show_dropped", one) for one in tried]
 
     with served(Proxy) as url:
         server = create_server(ragsieve.load("finefilter"), server=url, token="secret-7")
-        shown, wrong = asked(server, asks)
-        refused, _ = asked(create_server(ragsieve.load("finefilter"), server=url), asks)
-    away, _ = asked(create_server(ragsieve.load("finefilter"), server=url), asks)
+        shown, wrong, other = asked(server, asks)
+        refused, *_ = asked(create_server(ragsieve.load("finefilter"), server=url), asks)
+    away, *_ = asked(create_server(ragsieve.load("finefilter"), server=url), asks)
 
     assert {"runs": [run], "cursor": ""} == shown.structured_content
     assert "the server said 422" in wrong.content[0].text
+    assert "document goes with no handle of a proxy, got '1'" in other.content[0].text
     assert "the server said 401" in refused.content[0].text
     assert away.is_error and "the server cannot be asked" in away.content[0].text
 
