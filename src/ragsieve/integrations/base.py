@@ -136,10 +136,7 @@ class Adapter:
 
     def __post_init__(self) -> None:
         check_choice(OnError, on_error=self.on_error)
-        try:
-            ContextBudget(**self._limits)
-        except TypeError as error:
-            raise InputError(f"limits must be numbers, got {self._limits!r:.200}") from error
+        ContextBudget(**self._limits)
         if isinstance(self.system, System):
             if self.llm or self.embedder or self._options:
                 raise InputError("llm, embedder and options go with a system by name, not a System")

@@ -373,7 +373,7 @@ def test_each_document_says_how_probable_an_answer_is(framework: Framework, syst
         ({"llm": "fake:hashing"}, "fake:hashing is no LLM"),
         ({"max_tokens": -1}, "max_tokens must not be negative, got -1"),
         ({"options": {"max_share": 2}}, "max_share must be from 0 to 1, got 2"),
-        ({"options": {"max_chars": "9"}}, "limits must be numbers, got {'max_chars': '9'}"),
+        ({"options": {"max_chars": "9"}}, "max_chars must be a whole number, got '9'"),
         ({"on_error": "ignore"}, "on_error must be one of raise, keep, got 'ignore'"),
         ({"system": 3}, "system must be a System or a name, got 3"),
         ({"system": system(written), "llm": "fake:echo"}, "go with a system by name"),
