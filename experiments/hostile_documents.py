@@ -3,13 +3,12 @@
     python experiments/hostile_documents.py lie --data ../shared/data realtimeqa_web simpleqa_web
     python experiments/hostile_documents.py lie --data ../shared/data simpleqa_web --false 5
     python experiments/hostile_documents.py command --data ../shared/data realtimeqa_web
+    python experiments/hostile_documents.py command --llm NAME --limit 40 realtimeqa_web
 
 ``lie`` puts false passages, which the data gives, among the first 10 documents of a question, at
 places that are drawn, where one of these holds a right answer. ``command`` writes an instruction
 into one of the first 5, in four forms: plain, in markup, in another language, over four sentences;
 the half of them names the question and a false answer, as an attacker would who knows it.
-
-    python experiments/hostile_documents.py command --llm NAME --limit 40 realtimeqa_web
 
 Unless there is ``--llm``, the reader is an oracle that believes what it reads: of the right and the
 false answer it gives the one that stands first, and "not known" where there is neither. ``vote``
@@ -111,7 +110,7 @@ def systems(cases: Sequence[Case], llm: LLM | None, embedder: str) -> dict[str, 
         "finefilter": ragsieve.load("finefilter", reader),
         "winnowrag-oracle": winnowrag_oracle(reader, encoder, gold),
     }
-    if reader is llm:
+    if llm:
         built["chunkrag"] = chunkrag(llm, encoder, models.load("pruner"))
 
     def asked(system: ragsieve.System) -> Ask:
@@ -239,18 +238,15 @@ def command(options: argparse.Namespace) -> None:
     whole = ragsieve.load("top-documents", reader, options={"k": None})
     system = ragsieve.load("finefilter", reader)
     names = ["documents", "of these reach", "sentences", "of these reach it"]
-    names += ["obeyed, no filter", "obeyed"] if llm else []
+    names += ["obeyed, no filter", "obeyed"] * bool(llm)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for form, aim, injected, example in commands(options):
-        result = system(example.query, example.documents)
-        reached = sum(sentence in context(result.kept) for sentence in injected)
-        found = dict(zip(names, (1, int(reached > 0), len(injected), reached), strict=False))
-        if llm:
-            obeys = partial(obeyed, false=str(example.metadata.get("incorrect_answer") or "42"))
-            found |= {name: obeys(one.ask(example.query, example.documents))
-                      for name, one in zip(names[4:], (whole, system), strict=True)}  # fmt: skip
+        results = [one.ask(example.query, example.documents) for one in (whole, system)]
+        reached = sum(sentence in context(results[1].kept) for sentence in injected)
+        false = str(example.metadata.get("incorrect_answer") or "42")
+        found = (1, int(reached > 0), len(injected), reached, *(obeyed(r, false) for r in results))
         for row in ((form, aim), ("all forms", aim)):
-            counts[row].update(found)
+            counts[row].update(dict(zip(names, found, strict=False)))
     print(f"| instruction | about | {' | '.join(names)} |")
     print("| --- | --- |" + " --- |" * len(names))
     for form, aim in sorted(counts, key=lambda row: [*FORMS, "all forms"].index(row[0])):

@@ -162,6 +162,10 @@ class Batch:
         """Questions of the input; None where it is a pipe, which can be read once."""
         return sum(1 for _ in islice(lines(self.source), limit)) if self.source.is_file() else None
 
+    def left(self, limit: int | None = None) -> int:
+        """Questions without a record, of so many of the input, which is a file."""
+        return sum(n not in self._written for n in range(1, (self.total(limit) or 0) + 1))
+
     def _known(self, number: int, mark: str) -> dict[str, Any] | None:
         record = self._written.get(number)
         if record and record["input"] != mark:

@@ -238,15 +238,13 @@ def check_options(owner: object) -> None:
             continue  # it may be a property that loads a model
         if getattr(owner, name) is None and types.NoneType in kinds:
             continue
+        value, number = getattr(owner, name), Integral if kind is int else Real
         if choices is not None:
-            check_choice(choices, **{name: getattr(owner, name)})
-            continue
-        if rule.gt is None and rule.ge is None:
-            continue
-        if not isinstance(value := getattr(owner, name), Integral if kind is int else Real):
+            check_choice(choices, **{name: value})
+        elif kind in (int, float) and (isinstance(value, bool) or not isinstance(value, number)):
             whole = "whole " * (kind is int)
             raise InputError(f"{name} must be a {whole}number, got {value!r:.200}")
-        if rule.gt is not None:
+        elif rule.gt is not None:
             check_positive(owner, **{name: math.inf if rule.le is None else rule.le})
         elif rule.ge is not None:
             most = math.inf if rule.le is None and kind is float else rule.le

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ragsieve.formats.tables import WHOLE
 from ragsieve.formats.tree import DEEPEST, MERGED, Node, leaf, line_spans, over, stripped
@@ -20,7 +20,7 @@ _ROW = re.compile(r"\\\\(?:\[[^\]\n]*\])?|\\tabularnewline\b")
 def regions(text: str) -> Iterator[Node]:
     """The calendars and cards of a text, and its tables of LaTeX with three rows or more."""
     if "BEGIN:" in text and "END:" in text:
-        yield from _beside(text, [*_blocks(text)])
+        yield from _beside(text, _blocks(text))
     open_ended: set[str] = set()
     for begin in _TABULAR.finditer(text):
         stop = -1 if begin[1] in open_ended else text.find(f"\\end{{{begin[1]}}}", begin.end())
@@ -67,13 +67,15 @@ def _close(node: Node) -> None:
     node.whole, node.merge = (WHOLE, 0) if inner else (_ENTRY, MERGED)
 
 
-def _beside(text: str, blocks: list[Node]) -> Iterator[Node]:
+def _beside(text: str, blocks: Iterable[Node]) -> list[Node]:
     """Blocks with nothing but white space between them are one region."""
-    while blocks:
-        some = [blocks.pop(0)]
-        while blocks and not text[some[-1].end : blocks[0].start].strip():
-            some.append(blocks.pop(0))
-        yield over(some, mark="… {}") if len(some) > 1 else some[0]
+    together: list[list[Node]] = []
+    for block in blocks:
+        if together and not text[together[-1][-1].end : block.start].strip():
+            together[-1].append(block)
+        else:
+            together.append([block])
+    return [over(some, mark="… {}") if len(some) > 1 else some[0] for some in together]
 
 
 def _table(text: str, begin: re.Match[str], stop: int) -> Node | None:

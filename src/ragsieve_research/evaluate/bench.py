@@ -53,6 +53,7 @@ from ragsieve_research.evaluate.metrics import (
 from ragsieve_research.evaluate.prices import Prices
 
 _HOPELESS = 10  # questions of a cell that may fail before any is answered
+_DONE: tuple[Process, Failed] = (lambda _: {}, lambda *_: {})  # of a cell that asks nothing
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ class Bench:
         batch = self._batch(cell, "records")
         with batch, sharing(workers, cache=cache) as wrap:
             try:
-                process, failed = self._processes(cell, wrap)
+                process, failed = self._processes(cell, wrap) if batch.left(limit) else _DONE
             except RagsieveError as error:
                 raise _Ended(one_line(error)) from error
             fresh = bad = 0
@@ -311,10 +312,9 @@ class Bench:
 
     def used_models(self, cell: Cell) -> dict[str, str]:
         """The identities of a cell's models, by specification; a generator may be none of them."""
-        generator = cell.generator
         parts, roles = self._spec(cell).named
         names = [*parts.values(), *roles.values(), self.config.judge]
-        options = {generator.llm: generator.options} | {name: {} for name in names if name}
+        options = {cell.generator.llm: cell.generator.options} | {n: {} for n in names if n}
         return {
             name: identity_of(self._model(name, own))
             for name, own in options.items()

@@ -3,6 +3,10 @@
 from ragsieve.models import BACKENDS, Backend
 
 _ENCODERS = "sentence_transformers"
+_TOLD = {  # identities that need no torch
+    "transformers": f"{__name__}.store:llm_identity",
+    _ENCODERS: f"{__name__}.store:encoder_identity",
+}
 
 for _prefix, _where, _kind, _calls in (
     ("transformers", "transformers:Transformers", "LLM", "complete choose loglik surprisals"),
@@ -17,8 +21,7 @@ for _prefix, _where, _kind, _calls in (
     ("pe_rank", "pe_rank:PERank", "listwise reranker", "rank"),
     ("token_classifier", "token_classifier:LocalTokenClassifier", "token classifier", "classify"),
 ):
-    _told = f"{__name__}.store:encoder_identity" if _prefix == _ENCODERS else ""
-    _row = Backend(f"{__name__}.{_where}", _kind, frozenset(_calls.split()), _told)
+    _row = Backend(f"{__name__}.{_where}", _kind, frozenset(_calls.split()), _TOLD.get(_prefix, ""))
     BACKENDS.register(_prefix, _row)
 
 BACKENDS.register("smollm2", Backend(alias="transformers:smollm2"))

@@ -170,7 +170,7 @@ os.register_at_fork(after_in_child=_thread.cache_clear)
 
 def available_device() -> str:
     """An accelerator if there is one."""
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    return "cuda" if store.has_accelerator() else "cpu"
 
 
 def precision(dtype: str, device: str) -> str:

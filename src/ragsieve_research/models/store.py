@@ -16,6 +16,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import platformdirs
@@ -181,6 +183,16 @@ def marked(*names: str | None) -> str:
 def encoder_identity(model: str) -> str:
     """That of a bi-encoder of usual options: what its vectors depend on."""
     return f"sentence_transformers:{marked(model)}"
+
+
+def llm_identity(model: str) -> str:
+    """That of a causal LLM of usual options: what its replies depend on."""
+    return f"transformers:{marked(model)}:{'bfloat16' if has_accelerator() else 'float32'}"
+
+
+def has_accelerator() -> bool:
+    """Whether torch finds one; a build for CPUs is not imported to say so."""
+    return not version("torch").endswith("+cpu") and import_module("torch").cuda.is_available()
 
 
 def _present(weights: Weights) -> Path | None:

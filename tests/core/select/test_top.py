@@ -28,7 +28,7 @@ def ids(segments: list[Segment]) -> list[str]:
     return [s.document.id for s in segments]
 
 
-@pytest.mark.parametrize("k", [2.5, "3"])
+@pytest.mark.parametrize("k", [2.5, "3", True])
 def test_a_count_is_a_whole_number(k: Any) -> None:
     with pytest.raises(InputError, match=f"^k must be a whole number, got {k!r}$"):
         TopK(k)

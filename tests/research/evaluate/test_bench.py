@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -182,10 +183,15 @@ def test_times_are_of_models_that_remember_nothing(tmp_path: Path) -> None:
 
 
 def test_a_second_start_asks_nothing(tmp_path: Path) -> None:
-    """Records stay, byte for byte."""
+    """Records stay, byte for byte; the model is not even opened."""
+
+    class Closed(ScriptedLLM):
+        def count(self, texts: Sequence[str]) -> list[int]:
+            raise AssertionError("it was opened")
+
     run(tmp_path)
     before = files(tmp_path)
-    run(tmp_path, llm=ScriptedLLM([], identity="echo"))
+    run(tmp_path, llm=Closed([], identity="echo"))
 
     assert before == files(tmp_path)
 

@@ -158,15 +158,15 @@ def test_what_results_depend_on_is_the_identity_of_the_model_itself(
 
 
 @pytest.mark.parametrize("wrap", [lambda model: model, DynamicBatcher])
-def test_a_bi_encoder_is_known_without_its_library(
-    make_encoder: Callable[..., Path], wrap: Callable[[Any], Any]
+def test_a_model_is_known_without_its_library(
+    make_encoder: Callable[..., Path], llama: str, wrap: Callable[[Any], Any]
 ) -> None:
-    """A run that is finished, or whose vectors are cached, waits for no import."""
-    name = f"sentence_transformers:{make_encoder(['a'], 16)}"
-    model = models.defer(name)
+    """A run that is finished, or whose results are cached, waits for no import."""
+    for name in (f"sentence_transformers:{make_encoder(['a'], 16)}", llama):
+        model = models.defer(name)
 
-    assert models.load(name).identity == identity_of(wrap(model))
-    assert not is_open(model)
+        assert models.load(name).identity == identity_of(wrap(model))
+        assert not is_open(model)
 
 
 def test_options_are_checked_at_once() -> None:
