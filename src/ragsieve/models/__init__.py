@@ -46,7 +46,8 @@ class Backend:
             ``"package.module:name"``; empty where there is a short name alone.
         kind: One of `KINDS`.
         calls: Calls of the models where importing their library takes seconds: they are deferred.
-        identity: What tells the identity of ``MODEL`` without that library, as ``make`` is told.
+        identity: The function that gives the identity of ``MODEL`` with default options, without
+            importing that library; named as ``make`` is.
         alias: The full name that the name alone stands for; empty where it stands for none.
         whole: Whether the name is that of a model, which is made of options alone.
     """
@@ -172,7 +173,7 @@ def local_calls(name: str) -> frozenset[str]:
 
 
 def known_identity(name: str) -> str:
-    """The identity of a model of its usual options, where its name tells it; else empty."""
+    """The identity of a model with default options, if its backend can tell it; else empty."""
     entry, arguments = _find(full_name(name))
     return str(_member(entry.identity)(*arguments)) if entry.identity else ""
 

@@ -51,7 +51,7 @@ class Deferred(Reopened):
 
     @once
     def known(self) -> str:
-        """The model's own identity where its name tells it, else empty."""
+        """The model's own identity, if it is known without its library; else empty."""
         return known_identity(self.name)
 
     @property
@@ -141,7 +141,7 @@ def opened(model: Any) -> Any:
 
 
 def identity_of(model: Any) -> str:
-    """The identity that results depend on; a deferred model is imported if its name tells none."""
+    """The identity that results depend on; a deferred model is imported only if it needs to be."""
     inner = unwrap(model)
     known = isinstance(inner, Deferred) and inner.known
     return known or str(opened(model).identity)

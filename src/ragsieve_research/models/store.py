@@ -181,12 +181,12 @@ def marked(*names: str | None) -> str:
 
 
 def encoder_identity(model: str) -> str:
-    """That of a bi-encoder of usual options: what its vectors depend on."""
+    """The identity of a bi-encoder with default options: what its vectors depend on."""
     return f"sentence_transformers:{marked(model)}"
 
 
 def llm_identity(model: str) -> str:
-    """That of a causal LLM of usual options: what its replies depend on."""
+    """The identity of a causal LLM with default options: what its replies depend on."""
     return f"transformers:{marked(model)}:{'bfloat16' if has_accelerator() else 'float32'}"
 
 
