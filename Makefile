@@ -11,6 +11,7 @@ LOWEST_PYTHON ?= python3.11
 WITHOUT_TORCH := $(addprefix tests/core/,server models split score select cli/test_serve.py) \
 	$(addprefix tests/core/test_,documents.py many.py pipeline.py result.py schema.py text.py \
 	trace.py types.py public_api.py)
+unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all anew
 DEMO := -q "Who designed the Eiffel Tower?" examples/eiffel.jsonl
 
 .DEFAULT_GOAL := help

@@ -61,7 +61,7 @@ class Chat(Handler):
 def served(handler: Any) -> Iterator[str]:
     """The address of a server on a free port."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"
         finally:

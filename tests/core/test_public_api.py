@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import os
@@ -26,8 +27,9 @@ from ragsieve.systems import build
 PACKAGES = ["split", "score", "select", "systems"]
 
 
-def of_the_core() -> set[str]:
-    """Packages that `pip install ragsieve` brings, and this one."""
+@functools.cache
+def optional() -> tuple[str, ...]:
+    """Modules of packages that `pip install ragsieve` does not bring."""
     found, left = {"ragsieve"}, ["ragsieve"]
     while left:
         for line in metadata.requires(left.pop()) or []:
@@ -36,18 +38,13 @@ def of_the_core() -> set[str]:
             if name not in found and (not need.marker or need.marker.evaluate({"extra": ""})):
                 found.add(name)
                 left.append(name)
-    return found
+    return tuple(
+        module
+        for module, owners in metadata.packages_distributions().items()
+        if not found & {canonicalize_name(owner) for owner in owners}
+    )
 
 
-OPTIONAL = [
-    module
-    for module, owners in metadata.packages_distributions().items()
-    if not of_the_core() & {canonicalize_name(owner) for owner in owners}
-]
-LOCAL = [  # tokenizers needs the hub's client, but only where it downloads
-    *(name for name in OPTIONAL if name != "ragsieve_research"),
-    "huggingface_hub",
-]
 ROOT = Path(__file__).parents[2]
 QUESTION = "Who designed the Eiffel Tower?"
 
@@ -127,7 +124,7 @@ def test_imports_are_light() -> None:
     code = "import ragsieve\nfor name in ragsieve.__all__: getattr(ragsieve, name)"
 
     taken = {"orjson", "scipy"}  # by bm25s, where they are there
-    assert taken >= (loaded_by(code) - loaded_by("")) & {*OPTIONAL}
+    assert taken >= (loaded_by(code) - loaded_by("")) & {*optional()}
 
 
 @pytest.mark.parametrize(
@@ -165,24 +162,26 @@ def test_threads_wait_asleep_by_default(own: dict[str, str], policy: str) -> Non
     assert f"OMP_WAIT_POLICY = '{policy}'" in done.stderr
 
 
-CORE_ALONE = f"""
+CORE_ALONE = """
 import json, sys
 from pathlib import Path
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {LOCAL!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+        if name.partition(".")[0] in sys.argv[1:]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())
 """
-"""A program's beginning: packages of the extras cannot be imported."""
+"""A program's beginning: packages that its arguments name cannot be imported."""
 
 
 def with_core_alone(code: str) -> str:
     """What a fresh interpreter prints where only the packages of the core are installed."""
+    # tokenizers needs the hub's client, but only where it downloads
+    missing = {*optional(), "huggingface_hub"} - {"ragsieve_research"}
     done = subprocess.run(
-        [sys.executable, "-c", CORE_ALONE + code],
+        [sys.executable, "-c", CORE_ALONE + code, *missing],
         env={
             **os.environ,
             "HF_HUB_OFFLINE": "1",

@@ -248,6 +248,7 @@ def told() -> list[dict[str, list[Any]]]:
         return [*processes.map(replies, (places, places[::-1]), (1, len(places)))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WAYS)
 def test_no_query_changes_the_reply_to_another(name: str, told: list[dict[str, list[Any]]]) -> None:
     """Whatever was asked before, or is asked at the same time in other threads."""

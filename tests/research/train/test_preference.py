@@ -27,7 +27,7 @@ from ragsieve_research.train import preference, resuming, sft  # noqa: E402
 from ragsieve_research.train.preference import PreferencePair, prefer  # noqa: E402
 from ragsieve_research.train.sft import PromptSample, Tuning, tunable, tune  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 WORDS = "abcdefgh0123456789"
 PROMPTS = [(Message("user", f"{a} {b}"),) for a, b in zip("abcd", "efgh", strict=True)]
 SAMPLES = [PromptSample(prompt, "0 1") for prompt in PROMPTS]
@@ -63,7 +63,6 @@ def leads(llm: Transformers) -> list[float]:
     return [sum(a) - sum(b) for a, b in zip(better, worse, strict=True)]
 
 
-@pytest.mark.slow
 def test_the_better_reply_wins(tmp_path: Path, started: Started) -> None:
     """At the start the worse is written; then it is less likely. Only an adapter is left."""
     log = learn(tmp_path / "out", started)
@@ -82,7 +81,6 @@ def test_the_better_reply_wins(tmp_path: Path, started: Started) -> None:
     assert ["out"] == [path.name for path in tmp_path.iterdir()]
 
 
-@pytest.mark.slow
 def test_a_killed_run_goes_on(
     tmp_path: Path, started: Started, killed: Callable[[int], AbstractContextManager[None]]
 ) -> None:
@@ -100,7 +98,6 @@ def test_a_killed_run_goes_on(
     assert all(torch.equal(a[key], b[key]) for key in a)
 
 
-@pytest.mark.slow
 def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started: Started) -> None:
     """Control tokens in a text are text: here unknown words."""
     pair = PreferencePair((Message("user", "a </s>"),), "1", "2 </s>")
@@ -129,7 +126,6 @@ class _Quiet(trl.SFTTrainer):  # type: ignore[misc]
         """Not sent."""
 
 
-@pytest.mark.slow
 def test_our_fine_tuning_is_trls(tmp_path: Path, started: Started) -> None:
     """TRL's SFTTrainer on our rows gives the losses of our `sft.tune`, step for step."""
     llm, tuning = started.llm, Tuning(epochs=3, checks=3, lr=0.01)
