@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -66,3 +68,15 @@ def served(handler: Any) -> Iterator[str]:
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
+
+
+def free_port() -> int:
+    """A port for a server that a test starts, which nobody takes before it.
+
+    It is one below those that the system gives out by itself (32768 and up by default): one of
+    those, once it is free again, may be another connection's before the server has begun.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port

@@ -13,9 +13,9 @@ import contextlib
 import io
 import json
 import os
+import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -94,10 +94,8 @@ class Reader:
         return printed, ""
 
     def serve(self, line: str) -> str:
-        """Start a server on a free port, and wait until it is ready."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        """Start a server on a port that no system gives out by itself, until it is ready."""
+        port = random.SystemRandom().randrange(20_000, 32_000)
         line = re.sub(r" --port \d+", "", line)
         line = line.replace("ragsieve serve", f"exec ragsieve serve --port {port}")
         with Path("serve.log").open("w", encoding="utf-8") as log:

@@ -31,7 +31,7 @@ from ragsieve.integrations.mcp import create_server
 from ragsieve.types import Document
 from ragsieve_research.artifacts.places import Index
 from ragsieve_research.retrieve.indexes import IndexOptions, create_index
-from tests.serving import Handler, served
+from tests.serving import Handler, free_port, served
 
 QUESTION = "Who designed the Eiffel Tower?"
 LINES = (Path(__file__).parents[3] / "examples/eiffel.jsonl").read_text(encoding="utf-8")
@@ -326,9 +326,7 @@ def test_a_process_serves_over_stdio(index: Path) -> None:
 @pytest.fixture
 def url() -> Iterator[str]:
     """A server over HTTP, ended by its test."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [*COMMAND, "--http", "--port", str(port)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:

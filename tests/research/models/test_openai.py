@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import socket
 import subprocess
 import sys
 import threading
@@ -27,6 +26,7 @@ from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.openai import OpenAI
 from ragsieve.trace import Usage, step
 from ragsieve_research.split.windows import counts_by_request
+from tests.serving import free_port
 
 KEY = "sk-very-secret"
 Script = Callable[[str, dict[str, Any], int], tuple[int, Any]]
@@ -589,8 +589,7 @@ def smol(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
     from ragsieve_research.models import store
 
     folder = store.pull("smollm2")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     log = tmp_path_factory.mktemp("serve") / "log"
     command = [str(Path(sys.executable).with_name("transformers")), "serve", str(folder)]
     options = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
