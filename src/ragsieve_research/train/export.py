@@ -1,7 +1,9 @@
 """A trained sentence pruner as the folder that `ragsieve.models.pruner` reads without torch.
 
 Weights of int8 are ±64 at most: products of two neighbours then fit the 16 bits in which
-processors without VNNI add them up, so that no sum saturates there and all give one result.
+processors without VNNI add them up, so that no sum saturates there and all give one result. So does
+softmax in steps, as onnxruntime's own adds up in an order that depends on the width of vectors: the
+last bit of such a sum decides how a number is rounded to int8.
 """
 
 from __future__ import annotations
@@ -149,7 +151,44 @@ def traced(net: Any) -> Any:
         for one in part:
             del one.metadata_props[:]  # paths and stack traces of where it was exported
             one.doc_string = ""
+    split_softmax(graph)
     return graph
+
+
+def split_softmax(model: Any) -> None:
+    """Write each softmax of attention in steps that give the same bits on every processor.
+
+    The sum divides the product with the values, which is smaller than the exponentials.
+    """
+    graph = model.graph
+    products = {n.input[0]: n for n in graph.node if n.op_type == "MatMul"}
+    own = [node for node in graph.node if node.op_type == "Softmax" and node.output[0] in products]
+    if not own:
+        return
+    axis = "last_axis"
+    graph.initializer.append(numpy_helper.from_array(np.array([-1]), axis))
+    divided = {node.output[0] for node in own}
+    nodes = []
+    for node in graph.node:
+        out = node.output[0]
+        if out in divided:
+            top, low, powers, total = (f"{out}_{name}" for name in ("max", "low", "exp", "sum"))
+            nodes += [
+                helper.make_node("ReduceMax", [node.input[0], axis], [top]),
+                helper.make_node("Sub", [node.input[0], top], [low]),
+                helper.make_node("Exp", [low], [powers]),
+                helper.make_node("ReduceSum", [powers, axis], [total]),
+            ]
+        elif node.op_type == "MatMul" and node.input[0] in divided:
+            shares, values = node.input
+            nodes += [
+                helper.make_node("MatMul", [f"{shares}_exp", values], [f"{out}_total"]),
+                helper.make_node("Div", [f"{out}_total", f"{shares}_sum"], [out]),
+            ]
+        else:
+            nodes.append(node)
+    del graph.node[:]
+    graph.node.extend(nodes)
 
 
 def shrink(model: Any, windows: Sequence[Window] = ()) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
+import platform
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 
 from ragsieve.models.onnx import Encoder
@@ -101,3 +104,18 @@ def test_a_damaged_net_prints_nothing(
         Encoder(tmp_path / "model.onnx")
 
     assert ("", "") == tuple(capfd.readouterr())
+
+
+RECORDED = {9: "02c97dd1ad6cbaa7", 100: "bbab545b9ca33a4b", 256: "571d173c5a6f7c88"}
+
+
+@pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="recorded on x86-64")
+@pytest.mark.skipif(onnxruntime.__version__ != "1.31.1", reason="recorded with onnxruntime 1.31.1")
+@pytest.mark.parametrize("length", RECORDED)
+def test_the_bundled_net_gives_the_same_bits_on_every_processor(length: int) -> None:
+    """Logits of a window, recorded with AVX-512 and VNNI, are those with AVX2, AMX or on AMD."""
+    ids = [101, *range(2000, 2000 + 37 * (length - 2), 37), 102]
+    with resources.as_file(resources.files("ragsieve") / "weights/pruner/model.onnx") as file:
+        (logits,) = Encoder(file).run([Window(ids=ids, question=6, spans=[])], 1)
+
+    assert RECORDED[length] == hashlib.sha256(logits.tobytes()).hexdigest()[:16]
