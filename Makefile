@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
 DATA := $(or $(RAGSIEVE_DATA),../shared/data)
 # a file stays in one process, with its fixtures
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --durations=5
@@ -57,9 +58,9 @@ clean: ## remove what the commands above have made
 
 .venv/done: pyproject.toml research/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[agents,arrow,openai,documents,dspy,html,ray,rerank,serve,langchain,llama-index,haystack,mcp,openai-agents,opentelemetry,docs,dev]'
-	$(PIP) --editable './research[bench,hub,local,peers,records,train]'
+	$(PIP) torch==2.13.0 uv
+	$(UV) --editable '.[agents,arrow,openai,documents,dspy,html,ray,rerank,serve,langchain,llama-index,haystack,mcp,openai-agents,opentelemetry,docs,dev]'
+	$(UV) --editable './research[bench,hub,local,peers,records,train]'
 	touch $@
 
 .venv-lowest/done: pyproject.toml

@@ -99,4 +99,4 @@ def check(value: dict[str, Any], folder: Path) -> int:
     return 1
 
 
-CLOCK_KIND = Kind("clocks", 60, 4, draw, check)
+CLOCK_KIND = Kind("clocks", 60, 2, draw, check)

@@ -184,4 +184,4 @@ def spoil(path: Path, damage: str, places: list[float], noise: bytes) -> None:
     path.write_bytes(data)
 
 
-DAMAGED = Kind("damage", 3_000, 60, draw, check)
+DAMAGED = Kind("damage", 3_000, 40, draw, check)

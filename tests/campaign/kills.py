@@ -118,4 +118,4 @@ def check(value: dict[str, Any], folder: Path) -> int:
     return kills
 
 
-KILLS = Kind("kills", 100, 3, draw, check)
+KILLS = Kind("kills", 100, 2, draw, check)

@@ -162,4 +162,4 @@ def _fair(value: dict[str, Any], llm: Fuzzed, small: bool) -> bool:
     return not value["lenient"] or llm.last_raised or small
 
 
-REPLIES = Kind("replies", 250_000, 4_000, draw, check)
+REPLIES = Kind("replies", 250_000, 1_500, draw, check)

@@ -22,8 +22,13 @@ RECORDS = [json.loads(line) for line in (Path(__file__).parents[1] / "everyday.j
 
 
 @pytest.fixture(scope="module")
-def results() -> list[tuple[dict[str, Any], Result]]:
-    system: System = ragsieve.load("finefilter")
+def system() -> System:
+    """The default, which remembers what it has read."""
+    return ragsieve.load("finefilter")
+
+
+@pytest.fixture(scope="module")
+def results(system: System) -> list[tuple[dict[str, Any], Result]]:
     return [(record, system(record["question"], record["documents"])) for record in RECORDS]
 
 
@@ -66,12 +71,12 @@ def test_evidence_is_kept_whole_in_less_text(results: list[tuple[dict[str, Any],
 
 @pytest.mark.parametrize(("max_tokens", "least"), [(60, 25), (100, 53), (150, 70)])
 def test_a_budget_keeps_the_best(
-    results: list[tuple[dict[str, Any], Result]], max_tokens: int, least: int
+    system: System, results: list[tuple[dict[str, Any], Result]], max_tokens: int, least: int
 ) -> None:
     """Of each best segment a part, or a warning: a row may not fit under its header; and the whole
     evidence of so many questions."""
-    system = ragsieve.load("finefilter").with_budget(max_tokens)
-    found = [system(record["question"], record["documents"]) for record in RECORDS]
+    small = system.with_budget(max_tokens)
+    found = [small(record["question"], record["documents"]) for record in RECORDS]
     best = [max(result.kept, key=lambda s: s.score) for _, result in results]
     lost = [
         record["id"]

@@ -6,7 +6,6 @@ them is prose. `outline` finds them, `tree.units` cuts them, `joined` puts kept 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
@@ -19,7 +18,7 @@ from ragsieve.types import USUAL, Layout, Segment
 _REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
 _SHORT = 4  # characters that lines have on average, at least, where they are of any format
 _LONG = 300  # characters that lines of code and configuration have on average, at most
-_MAY = re.compile(r"[{\[|\n\t]|</")
+_MAY = ("\n", "{", "[", "|", "\t", "</")
 
 
 class Outline(NamedTuple):
@@ -41,7 +40,7 @@ def outline(text: str, *, small: bool = False) -> tuple[Node, ...]:
 
 def read(text: str, *, small: bool = False) -> Outline:
     """The structured regions of a text, and what could not be read of it."""
-    if not _MAY.search(text) or text.count("\n") * _SHORT > len(text):
+    if not any(mark in text for mark in _MAY) or text.count("\n") * _SHORT > len(text):
         return Outline()
     reading = next((reading for most, reading in _READING if len(text) <= most), _read)
     found = reading(text)
@@ -162,20 +161,21 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL) -> str:
     roots = () if isinstance(layout, Headless) else outline(text, small=True)
     kept = Kept(text, spans, layout) if roots else None
     read: set[int] = set()
-    out, last = "", -1
+    out: list[str] = []
+    last = -1
     for start, end, root in (part for span in spans for part in _parts(roots, *span)):
         if root and root.start in read:
             last = end
             continue
         if last >= 0:
-            out += between(text, last, start, layout.mark)
+            out.append(between(text, last, start, layout.mark))
         if root and kept:
             read.add(root.start)
-            out += shown(text, root, kept)
+            out.append(shown(text, root, kept))
         else:
-            out += text[start:end]
+            out.append(text[start:end])
         last = end
-    return out
+    return "".join(out)
 
 
 def _parts(roots: Sequence[Node], start: int, end: int) -> list[tuple[int, int, Node | None]]:

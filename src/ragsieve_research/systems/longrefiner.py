@@ -279,8 +279,10 @@ def _paragraphs(sentences: Sequence[Segment]) -> list[Paragraph]:
     results, begun, words = [], 0, 0
     for place, one in enumerate(sentences, 1):
         words += len(one.text.split())
-        behind = one.document.text[one.end : sentences[place].start] if sentences[place:] else ""
-        if place == len(sentences) or (words >= _WORDS and "\n" in behind):
+        ends = place == len(sentences) or (
+            words >= _WORDS and "\n" in one.document.text[one.end : sentences[place].start]
+        )
+        if ends:
             results.append(tuple(sentences[begun:place]))
             begun, words = place, 0
     return results

@@ -30,7 +30,7 @@ PROCESSORS = {  # what the libraries below are told that there is, so that any m
 Found = list[dict[str, Any]]
 
 
-def ways() -> dict[str, Found]:
+def ways(*, all_of_them: bool) -> dict[str, Found]:
     """What a system of the two default models makes of questions, by how it is called."""
     from ragsieve import Pipeline, System, score, select, split
     from ragsieve.answer import Reader
@@ -58,8 +58,10 @@ def ways() -> dict[str, Found]:
         with ThreadPoolExecutor(workers) as pool:
             return list(pool.map(asked, examples))
 
-    kept = Transformers()
     found = {"alone": run(Transformers(prefix_mb=0), embedder)}
+    if not all_of_them:
+        return found
+    kept = Transformers()
     with (
         TemporaryDirectory() as folder,
         DynamicBatcher(kept) as llm,
@@ -75,11 +77,10 @@ def ways() -> dict[str, Found]:
 
 @cache
 def on(processor: str) -> dict[str, Found]:
-    """`ways` in a process of its own."""
+    """`ways` in a process of its own: all where the processor is this one, else alone."""
     env = {**os.environ, **PROCESSORS[processor]}
-    done = subprocess.run(
-        [sys.executable, __file__], env=env, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, __file__, *PROCESSORS[processor]]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, Found] = json.loads(done.stdout)
     return found
@@ -97,4 +98,4 @@ def test_spans_and_text_are_the_same_and_scores_agree(processor: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(ways()))
+    sys.stdout.write(json.dumps(ways(all_of_them=not sys.argv[1:])))
