@@ -29,7 +29,7 @@ test: .venv/models ## run the tests that are not slow, in minutes: what a change
 	$(TESTS) -m "not slow"
 
 test-all: .venv/models ## run all tests; those on real data need RAGSIEVE_DATA or ../shared/data
-	$(TESTS)
+	$(TESTS) --no-loadscope-reorder
 
 test-lowest: .venv-lowest/done ## run the tests that need no torch on the lowest versions allowed
 	$(LOWEST)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow" -k "not every_system" $(WITHOUT_TORCH)

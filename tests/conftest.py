@@ -22,10 +22,12 @@ MakeEncoder = Callable[..., Path]
 
 @pytest.hookimpl(tryfirst=True)  # before markers select
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests of the real models and of the browser as slow."""
+    """Mark tests of the real models and of the browser as slow; files with slow ones go first."""
     for item in items:
         if item.get_closest_marker("models") or "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="module")
