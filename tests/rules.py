@@ -27,7 +27,10 @@ def check_rule(name: str, value: Any, make: Callable[[Any], object]) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     lines = {wrong: refusal(make, wrong) for wrong in (math.nan, -1, -HUGE, HUGE)}
-    must = [math.nan, *([-1] if isinstance(value, int) else [])]
+    must: list[float] = [math.nan]
+    if isinstance(value, int):
+        must += [-1, value + 0.5]
+        lines[value + 0.5] = refusal(make, value + 0.5)
     assert all(lines[wrong] for wrong in must), f"{name}: {lines}"
     for wrong, line in lines.items():
         assert not line or (f"{wrong!r}" in line and "\n" not in line), f"{name}: {line!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +59,7 @@ class AgentLimits:
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        check_range(self, max_calls=(1, None), max_tokens=(1, None), max_seconds=(0, None))
+        check_range(self, max_calls=(1, None), max_tokens=(1, None), max_seconds=(0, math.inf))
 
     def passed(self, calls: int, more: int, tokens: int, seconds: float) -> str:
         """Limit that forbids up to so many more calls, for people; empty where none does."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, check_range
 from ragsieve.questions import lines, parse_json, parse_record
 from ragsieve_research.answer.examples import Demonstration
 
@@ -32,8 +33,7 @@ def read_demonstrations(
         InputError: If ``shots`` is negative or more than there are, or the file or a line of it
             breaks a rule.
     """
-    if not shots >= 0:  # NaN, too
-        raise InputError(f"shots must not be negative, got {shots!r}")
+    check_range(SimpleNamespace(shots=shots), shots=(0, None))
     path = Path(examples) if examples else BUNDLED
     demonstrations = _read(path, ("rationale",) if rationales else (), shots)
     if len(demonstrations) < shots:

@@ -52,8 +52,8 @@ class Listwise(Scorer):
     name: ClassVar[str] = "listwise"
 
     def __post_init__(self) -> None:
-        check_range(self, window=(2, None))
-        if not 1 <= self.step <= self.window:
+        check_range(self, window=(2, None), step=(1, None))
+        if self.step > self.window:
             raise InputError(f"step must be from 1 to window={self.window}, got {self.step!r}")
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:

@@ -57,8 +57,8 @@ class Windows:
     overlap: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_range(self, max_tokens=(1, None))
-        if not 0 <= self.overlap < self.max_tokens:
+        check_range(self, max_tokens=(1, None), overlap=(0, None))
+        if self.overlap >= self.max_tokens:
             raise InputError(
                 f"overlap must lie in [0, max_tokens={self.max_tokens}), got {self.overlap!r}"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -64,7 +65,7 @@ class Prune:
 
     def __post_init__(self) -> None:
         check_keep(self.keep)
-        check_range(self, coarse=(1, None), spread=(0, 1), window=(1, None))
+        check_range(self, coarse=(1, math.inf), spread=(0, 1), window=(1, None))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         for segment in segments:
