@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -99,13 +98,6 @@ class Result:
             max_chars_per_document=max_chars_per_document,
             max_share=max_share,
         )
-
-    @property
-    def compression_ratio(self) -> float:
-        """Tokens before / tokens after, at least 1; infinite where nothing of something stayed."""
-        if not self.tokens.after:
-            return math.inf if self.tokens.before else 1.0
-        return self.tokens.before / self.tokens.after
 
     @property
     def answerable(self) -> float | None:

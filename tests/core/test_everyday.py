@@ -23,7 +23,6 @@ RECORDS = [json.loads(line) for line in (Path(__file__).parents[1] / "everyday.j
 
 @pytest.fixture(scope="module")
 def system() -> System:
-    """The default, which remembers what it has read."""
     return ragsieve.load("finefilter")
 
 

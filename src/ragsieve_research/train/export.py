@@ -160,31 +160,21 @@ def split_softmax(model: Any) -> None:
 
     The sum divides the product with the values, which is smaller than the exponentials.
     """
-    graph = model.graph
-    products = {n.input[0]: n for n in graph.node if n.op_type == "MatMul"}
-    own = [node for node in graph.node if node.op_type == "Softmax" and node.output[0] in products]
-    if not own:
-        return
-    axis = "last_axis"
-    graph.initializer.append(numpy_helper.from_array(np.array([-1]), axis))
-    divided = {node.output[0] for node in own}
+    graph, make = model.graph, helper.make_node
+    products = {node.input[0] for node in graph.node if node.op_type == "MatMul"}
+    shares = products & {node.output[0] for node in graph.node if node.op_type == "Softmax"}
+    graph.initializer.append(numpy_helper.from_array(np.array([-1]), "last_axis"))
     nodes = []
     for node in graph.node:
-        out = node.output[0]
-        if out in divided:
+        (source, *others), out = [*node.input] or [""], node.output[0]
+        if out in shares:
             top, low, powers, total = (f"{out}_{name}" for name in ("max", "low", "exp", "sum"))
-            nodes += [
-                helper.make_node("ReduceMax", [node.input[0], axis], [top]),
-                helper.make_node("Sub", [node.input[0], top], [low]),
-                helper.make_node("Exp", [low], [powers]),
-                helper.make_node("ReduceSum", [powers, axis], [total]),
-            ]
-        elif node.op_type == "MatMul" and node.input[0] in divided:
-            shares, values = node.input
-            nodes += [
-                helper.make_node("MatMul", [f"{shares}_exp", values], [f"{out}_total"]),
-                helper.make_node("Div", [f"{out}_total", f"{shares}_sum"], [out]),
-            ]
+            nodes += [make("ReduceMax", [source, "last_axis"], [top])]
+            nodes += [make("Sub", [source, top], [low]), make("Exp", [low], [powers])]
+            nodes += [make("ReduceSum", [powers, "last_axis"], [total])]
+        elif source in shares:
+            nodes += [make("MatMul", [f"{source}_exp", *others], [f"{out}_whole"])]
+            nodes += [make("Div", [f"{out}_whole", f"{source}_sum"], [out])]
         else:
             nodes.append(node)
     del graph.node[:]

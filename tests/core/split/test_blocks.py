@@ -76,10 +76,7 @@ CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between
     "headings by signs": (["# Pump\n\n## Parts\n\nIt has three.", "All are metal."], " "),
     "a heading by a line under it": (["Parts\n=====\nIt has three."], ""),
     "a heading that stands alone": (["Spare parts\n\nIt has three."], ""),
-    "a question that stands alone, whatever it begins with": (
-        ["which parts are spare?\n\nAll three are. One is old."],
-        "",
-    ),
+    "so is a question": (["which parts are spare?\n\nAll three are. One is old."], ""),
     "a heading ends a list whose items have no full stop": (
         ["You need:\n- water\n- soap", "# Steps\n\nFill it.", "Run it."],
         "\n",

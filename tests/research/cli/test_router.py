@@ -11,23 +11,10 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+from tests.campaign.commands import SOURCES
+
 FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing")
 COMMAND = ("train", "router", "made", "q.jsonl", "--sources", "sources.toml", *FAKE)
-SOURCES = """
-[[sources]]
-name = "shop"
-description = "What things cost."
-kind = "pages"
-files = ["shop.html"]
-[[sources]]
-name = "music"
-description = "Who sang what."
-kind = "pages"
-files = ["music.html"]
-[[sources]]
-name = "memory"
-kind = "memory"
-"""
 Command = Callable[..., Any]
 
 
