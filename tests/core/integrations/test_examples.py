@@ -66,11 +66,3 @@ def test_a_trained_filter_drops_more_than_before() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=500)
 
     assert "F22: the drum stays open." == done.stdout.splitlines()[-1], done.stderr
-
-
-@pytest.mark.parametrize("name", NEEDS)
-def test_an_example_has_at_most_fifteen_lines(name: str) -> None:
-    """Blank ones not counted."""
-    lines = (EXAMPLES / f"{name}.py").read_text("utf-8").splitlines()
-
-    assert len([line for line in lines if line]) <= 15

@@ -195,6 +195,9 @@ def test_pairs_over_several_groups() -> None:
     assert 0.5 == found.value
     assert 0.5 == found.p
 
+    uneven = [np.array([-1.0, -1.0]), np.array([-1.0, -1.0, 2.0, 2.0])]
+    assert 0.8125 == compare(uneven, [np.zeros(2), np.zeros(4)]).p  # 52 of all 64 flips
+
 
 def test_holm_multiplies_and_never_falls() -> None:
     """0.01 x 4, 0.02 x 3, then 0.03 x 2 and 0.04 x 1 raised to the one before."""
