@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
+UV := $(BIN)/uv pip install --quiet --link-mode copy --python $(BIN)/python --constraint constraints.txt
 DATA := $(or $(RAGSIEVE_DATA),../shared/data)
 # a file stays in one process, with its fixtures
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --durations=5
