@@ -113,16 +113,16 @@ class Overdue(ModelError):
 def check_range(owner: object, **ranges: tuple[float, float | None]) -> None:
     """Check options of ``owner`` by name: the least value and the largest one.
 
-    An infinite end is not reached; None is no end. A range without an end, or with a whole one over
-    1, is of counts, which are whole. Options that are None are not checked.
+    An infinite end is not reached; None is no end, of a count, which is a whole number. Options
+    that are None are not checked.
 
     Raises:
         InputError: If an option is outside of its range, or no number.
     """
     for name, (least, most) in ranges.items():
         value = getattr(owner, name)
-        whole = most is None or (isinstance(most, int) and most > 1)
-        if whole and value is not None and not _is_whole(value):
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if most is None and value is not None and not whole:
             raise InputError(f"{name} must be a whole number, got {value!r:.200}")
         within = value is None or (
             least <= value if most is None else least <= value <= most and value != math.inf
@@ -132,12 +132,8 @@ def check_range(owner: object, **ranges: tuple[float, float | None]) -> None:
             if most == math.inf:
                 rule = "be finite and not negative" if least == 0 else f"be finite and {rule[3:]}"
             elif most is not None:
-                rule = f"be from {least:.15g} to {most:.15g}"
+                rule = f"be from {least} to {most}"
             raise InputError(f"{name} must {rule}, got {value!r}")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_positive(owner: object, **ends: float) -> None:

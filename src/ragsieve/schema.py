@@ -247,8 +247,8 @@ def check_options(owner: object) -> None:
         elif rule.gt is not None:
             check_positive(owner, **{name: math.inf if rule.le is None else rule.le})
         elif rule.ge is not None:
-            largest = math.inf if rule.le is None else float(rule.le)
-            check_range(owner, **{name: (rule.ge, largest if kind is float else rule.le)})
+            most = math.inf if rule.le is None and kind is float else rule.le
+            check_range(owner, **{name: (rule.ge, most)})
 
 
 def hints_of(kind: Any) -> Mapping[str, Any]:

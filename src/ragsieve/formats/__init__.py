@@ -161,21 +161,20 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL) -> str:
     roots = () if isinstance(layout, Headless) else outline(text, small=True)
     kept = Kept(text, spans, layout) if roots else None
     read: set[int] = set()
-    out: list[str] = []
-    last = -1
+    out, last = "", -1
     for start, end, root in (part for span in spans for part in _parts(roots, *span)):
         if root and root.start in read:
             last = end
             continue
         if last >= 0:
-            out.append(between(text, last, start, layout.mark))
+            out += between(text, last, start, layout.mark)
         if root and kept:
             read.add(root.start)
-            out.append(shown(text, root, kept))
+            out += shown(text, root, kept)
         else:
-            out.append(text[start:end])
+            out += text[start:end]
         last = end
-    return "".join(out)
+    return out
 
 
 def _parts(roots: Sequence[Node], start: int, end: int) -> list[tuple[int, int, Node | None]]:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import InputError
 from ragsieve.questions import lines, parse_json, parse_record
 from ragsieve_research.answer.examples import Demonstration
 
@@ -30,10 +29,11 @@ def read_demonstrations(
         rationales: Whether each must have a rationale.
 
     Raises:
-        InputError: If ``shots`` is negative or more than there are, or the file or a line of it
-            breaks a rule.
+        InputError: If ``shots`` is no whole number, negative or more than there are, or the file or
+            a line of it breaks a rule.
     """
-    check_range(SimpleNamespace(shots=shots), shots=(0, None))
+    if not isinstance(shots, int) or shots < 0:
+        raise InputError(f"shots must be a whole number and not negative, got {shots!r}")
     path = Path(examples) if examples else BUNDLED
     demonstrations = _read(path, ("rationale",) if rationales else (), shots)
     if len(demonstrations) < shots:

@@ -6,11 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any
+from typing import Annotated, Any
 
-from ragsieve.errors import BadReply, ModelError, check_range
+from msgspec import Meta
+
+from ragsieve.errors import BadReply, ModelError
 from ragsieve.models.base import LLM, Embedder, complete_parsed
 from ragsieve.models.wrap import unwrap
+from ragsieve.schema import Count, Options
 from ragsieve.trace import note
 from ragsieve.types import Answer, Query, Segment, rounded
 from ragsieve_research.answer.demonstrations import reasoning_examples
@@ -36,7 +39,7 @@ _OPENED = re.compile(rf'\s*\{{\s*"({_REASONING}|{_ANSWER})"\s*:\s*"')
 
 
 @dataclass(frozen=True)
-class Reasoning:
+class Reasoning(Options):
     """Reasons step by step from the kept segments, after examples of other domains; then answers.
 
     The reply has two named parts, as lines or as the JSON object that a backend can be held to: the
@@ -73,13 +76,10 @@ class Reasoning:
     llm: LLM
     embedder: Embedder | None = None
     domain: str = field(default="", kw_only=True)
-    examples: int = field(default=3, kw_only=True)
+    examples: Annotated[int, Meta(ge=0, le=3)] = field(default=3, kw_only=True)
     same_domain: bool = field(default=False, kw_only=True)
     cot: bool | None = field(default=None, kw_only=True)
-    max_tokens: int = field(default=500, kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_range(self, examples=(0, 3), max_tokens=(1, None))
+    max_tokens: Count = field(default=500, kw_only=True)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
         return self.read(query, segments)[0]

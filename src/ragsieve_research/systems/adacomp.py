@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Prompt
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.prompts import render, titled
+from ragsieve.schema import Count
 from ragsieve.systems.base import system
 from ragsieve.types import Query, Segment
 from ragsieve_research import select
@@ -71,11 +72,7 @@ class TruncateDocuments(select.Truncate):
         ModelError: If the model fails, or not even the titles fit its context.
     """
 
-    max_words: int = 300
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range(self, max_words=(1, None))
+    max_words: Count = 300
 
     def prompt(self, query: Query, shown: Sequence[Segment], /) -> Prompt:
         """The prompt to choose among ``shown``, best first."""

@@ -89,7 +89,7 @@ class Percentile:
     percent: float
 
     def __post_init__(self) -> None:
-        check_range(self, percent=(0, 100.0))
+        check_range(self, percent=(0, 100))
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:

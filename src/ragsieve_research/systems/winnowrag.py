@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from ragsieve import select
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Pipeline, System
+from ragsieve.schema import Amount, Count, Options
 from ragsieve.systems.base import system
 from ragsieve.trace import collect_step, is_recording
 from ragsieve.types import Answer, Query, Segment, StageResult
@@ -19,7 +23,7 @@ from ragsieve_research.systems.debate import Debate
 
 
 @dataclass(frozen=True)
-class Winnow:
+class Winnow(Options):
     """Keep the documents of the agents whose answer stands, and answer by it.
 
     As a stage it filters; `System.ask` takes its answer. Agents of a step are one batch, and an
@@ -57,12 +61,9 @@ class Winnow:
     agent: Agent
     critic: Judge
     embedder: Embedder
-    clusters: int = 10
-    rounds: int = 3
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_range(self, clusters=(1, None), rounds=(0, None), seed=(0, 2**32 - 1))
+    clusters: Count = 10
+    rounds: Amount = 3
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         if not segments:

@@ -172,7 +172,7 @@ def split_softmax(model: Any) -> None:
             nodes += [make("ReduceMax", [source, "last_axis"], [top])]
             nodes += [make("Sub", [source, top], [low]), make("Exp", [low], [powers])]
             nodes += [make("ReduceSum", [powers, "last_axis"], [total])]
-        elif source in shares:
+        elif source in shares and node.op_type == "MatMul":
             nodes += [make("MatMul", [f"{source}_exp", *others], [f"{out}_whole"])]
             nodes += [make("Div", [f"{out}_whole", f"{source}_sum"], [out])]
         else:

@@ -110,7 +110,7 @@ def test_a_damaged_net_prints_nothing(
     (platform.machine(), onnxruntime.__version__) != ("x86_64", "1.31.1"), reason="recorded there"
 )
 def test_the_bundled_net_gives_the_same_bits_on_every_processor() -> None:
-    """Logits of a window, recorded with AVX-512 and VNNI, are those with AVX2, AMX or on AMD."""
+    """Logits of a window, recorded with AVX-512 and VNNI, are those of others with AVX2."""
     ids = [101, *range(2000, 2000 + 37 * 254, 37), 102]
     with resources.as_file(resources.files("ragsieve") / "weights/pruner/model.onnx") as file:
         (logits,) = Encoder(file).run([Window(ids=ids, question=6, spans=[])], 1)

@@ -113,7 +113,7 @@ def test_a_bad_line_is_one_clear_line(tmp_path: Path, record: Any, message: str)
 @pytest.mark.parametrize(
     ("shots", "examples", "message"),
     [
-        (-1, "", "shots must not be negative, got -1"),
+        (-1, "", "shots must be a whole number and not negative, got -1"),
         (5, "", "shots must be at most the 4 examples of ragsieve's own, name a file of yours"),
         (1, "none.jsonl", "none.jsonl cannot be read: No such file"),
     ],
