@@ -156,7 +156,7 @@ def traced(net: Any) -> Any:
 
 
 def split_softmax(model: Any) -> None:
-    """Write each softmax of attention in steps that give the same bits on every processor.
+    """Write each softmax that a product reads in steps of the same bits on every processor.
 
     The sum divides the product with the values, which is smaller than the exponentials.
     """
