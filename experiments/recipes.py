@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -35,18 +36,6 @@ def ragsieve(*arguments: str) -> int:
         return subprocess.run(command, stdout=log, stderr=log).returncode
 
 
-def questions(path: Path, names: tuple[str, ...], data: Path, count: int) -> str:
-    """A file of the first questions of each set that names the set as their source."""
-    with path.open("w", encoding="utf-8") as out:
-        for name in names:
-            with gzip.open(data / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-                for line, _ in zip(lines, range(count), strict=False):
-                    record = json.loads(line)
-                    record["metadata"] = {"sources": [name]}
-                    out.write(json.dumps(record) + "\n")
-    return str(path)
-
-
 def prepare(recipe: str, data: Path) -> None:
     """Make the indexes, routers and filters that a recipe names and that are not there."""
     if "indexes/" in recipe or "three.toml" in recipe:
@@ -62,29 +51,38 @@ def prepare(recipe: str, data: Path) -> None:
 
 
 def train_routers(data: Path) -> None:
-    routed = questions(OUTPUT / "routed.jsonl", ROUTED, data, 40)
+    routed = OUTPUT / "routed.jsonl"
+    with routed.open("w", encoding="utf-8") as out:
+        for name in ROUTED:
+            with gzip.open(data / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+                for line in islice(lines, 40):
+                    record = {**json.loads(line), "metadata": {"sources": [name]}}
+                    out.write(json.dumps(record) + "\n")
     for form in ("light", "llm"):
         if not Path("routers", f"three-{form}").exists():
-            sources = ["--sources", str(HERE / "sources/three.toml"), "--form", form]
-            ragsieve("train", "router", f"routers/three-{form}", routed, *sources, "--epochs", "1")
+            how = ["--sources", str(HERE / "sources/three.toml"), "--form", form, "--epochs", "1"]
+            ragsieve("train", "router", f"routers/three-{form}", str(routed), *how)
 
 
 def train_filters(data: Path) -> None:
-    few = questions(OUTPUT / "few.jsonl", ("nq",), data, 24)
-    little = ["--extractor", "write", "--epochs", "1", "--labelled", "4"]
+    little = [*few(data), "--limit", "5", "--labelled", "4", "--extractor", "write"]
     for name, epsilon in (("tuned", "0"), *((f"epsilon-{e}", e) for e in EPSILONS)):
         if not Path("filters", name).exists():
-            ragsieve("train", "finefilter", f"filters/{name}", few, *little, "--epsilon", epsilon)
+            ragsieve("train", "finefilter", f"filters/{name}", *little, "--epsilon", epsilon)
 
 
 def train_compared(data: Path) -> None:
-    few = questions(OUTPUT / "few.jsonl", ("nq",), data, 24)
     made = {"recomp": "recomp --limit 5", "exit": "exit --limit 5", "filco": "writer --limit 5"}
     made["bottleneck"] = "writer --by ib --limit 2 --documents 1"
     for name, options in made.items():
         kind, *little = options.split()
         if not Path("trained", name).exists():
-            ragsieve("train", kind, f"trained/{name}", few, "--epochs", "1", *little)
+            ragsieve("train", kind, f"trained/{name}", *few(data), *little)
+
+
+def few(data: Path) -> list[str]:
+    """What a training reads, once."""
+    return ["nq", "--data", str(data), "--epochs", "1"]
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ from ragsieve_research.select.truncate import SHOWN, Truncate
 from ragsieve_research.train import extractor, truncator
 from ragsieve_research.train.artifacts import recipe_of
 from ragsieve_research.train.cut import fit_odds
-from ragsieve_research.train.examples import TrainingExample, gather
+from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.plans import MODES, PRUNER, FineFilterPlan
 from ragsieve_research.train.ranking import JudgedSentences, figures
 from ragsieve_research.train.report import to_html
@@ -80,7 +80,7 @@ def train_finefilter(folder: Path, plan: FineFilterPlan, run: Run) -> Trained:
     with state.main_process_first():
         if state.is_main_process:
             run.check_same_run(asdict(plan))
-            run.write_questions(None, lambda example, _: example)
+            run.write_questions(plan.limit, lambda example, _: example)
     for name in training.parts:
         training.learn(name)
     if state.is_main_process:
@@ -251,7 +251,7 @@ class _Training:
 
     def trained(self) -> Trained:
         """Contents of ``filter.json``."""
-        plan, sources = self.plan, self.run.sources
+        plan = self.plan
         cut = None if plan.truncator else self._cut(self.run.examples("validation", "labels"))
         return Trained(
             generator=Base(plan.llm, sha256_of(plan.llm)),
@@ -262,7 +262,7 @@ class _Training:
             cut=cut,
             options=self._options(cut),
             data=counted(
-                sources, [o.query.id for source in sources for o in gather([source], "train")]
+                self.run.sources, [example.query.id for example, _ in self.run.read("train")]
             ),
             split=Split(parts.SALT, parts.RULE),
             training=asdict(plan),

@@ -85,7 +85,28 @@ class Reranking(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FineFilterPlan(Options):
+class QuestionsPlan(Options):
+    """Options of every training by a generator on some of the questions.
+
+    Args:
+        llm: The generator.
+        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
+            None.
+        epochs: How often all questions are read; at least 1.
+        seed: Of all chance.
+
+    Raises:
+        InputError: If an option breaks its rule.
+    """
+
+    llm: LLMName = "smollm2"
+    limit: Count | None = None
+    epochs: Count = 2
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineFilterPlan(QuestionsPlan):
     """Options of training FineFilter.
 
     Args:
@@ -105,14 +126,12 @@ class FineFilterPlan(Options):
         labelled: So many questions of each part at most the generator answers, again and again:
             those of validation for the cut, those of training where an LLM or a reranker learns
             from them; all where None.
-        seed: Of all chance.
         reranking: How the reranker is tuned, by the seed above.
 
     Raises:
         InputError: If an option breaks its rule.
     """
 
-    llm: LLMName = "smollm2"
     embedder: EmbedderName = "minilm"
     extractor: str = PRUNER
     epsilon: str = "0"
@@ -120,7 +139,6 @@ class FineFilterPlan(Options):
     truncator: LLMName = ""
     epochs: Count = EPOCHS
     labelled: Count | None = None
-    seed: int = 0
     reranking: Reranking = field(default_factory=Reranking)
 
     def __post_init__(self) -> None:
@@ -174,27 +192,6 @@ class FineFilterPlan(Options):
         if self.form == PRUNER:
             return self.extractor
         return self.extractor.partition(":")[2] or self.llm
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuestionsPlan(Options):
-    """Options of every training by a generator on some of the questions.
-
-    Args:
-        llm: The generator.
-        limit: Only so many questions to learn from, and a fifth of that to choose by; all where
-            None.
-        epochs: How often all questions are read; at least 1.
-        seed: Of all chance.
-
-    Raises:
-        InputError: If an option breaks its rule.
-    """
-
-    llm: LLMName = "smollm2"
-    limit: Count | None = None
-    epochs: Count = 2
-    seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

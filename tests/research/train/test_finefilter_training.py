@@ -24,7 +24,7 @@ from ragsieve_research.train.run import Run
 from tests.serving import Handler, served
 
 WORDS = ["seals", "crofts", "paris", "rome"]
-PLAN = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", labelled=6)
+PLAN = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", limit=35, labelled=6)
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +68,14 @@ def test_a_trained_filter_is_a_folder_that_loads(done: Run) -> None:
 
 @pytest.mark.slow
 def test_only_two_parts_of_the_questions_are_read(done: Run) -> None:
-    """Those of the third are for nobody."""
-    for part in ("train", "validation"):
+    """Those of the third are for nobody, and no more than the limit are learned from."""
+    for part, count in {"train": 35, "validation": 7}.items():
         rows = [json.loads(line) for line in (done.work / f"{part}.jsonl").open()]
 
-        assert rows
+        assert count == len(rows)
         assert {part} == {part_of(row["question"]) for row in rows}
+    (data,) = json.loads((done.work.parent / "made/filter.json").read_text())["data"]
+    assert 35 == data["questions"]
 
 
 @pytest.mark.slow
@@ -158,12 +160,12 @@ def test_an_extractor_learns_the_clues_that_the_generator_answers_from_first(
         for part in ("train", "validation")
         for question in _named(part, 2)
     ]
-    plan = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", extractor=f"point:{llama}")
+    plan = replace(PLAN, extractor=f"point:{llama}", limit=1)
     source = _written(tmp_path / "own.jsonl", rows)
     monkeypatch.setattr(finefilter, "tune", train)
     with pytest.raises(_Stopped):
         train_finefilter(tmp_path / "made", plan, Run([source], tmp_path / "work", 1))
-    ((sample, _),) = given
+    ((sample,),) = given
 
     assert "[2,1]" == sample.target
 
