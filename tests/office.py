@@ -96,6 +96,7 @@ BOMBS: dict[str, tuple[str, bytes]] = {  # the ending of a file's name, and what
     ),
     "elements in elements": (".docx", word({"<w:p>": "<w:p>" + "<w:sdt>" * 100_000})),
     "half a file": (".docx", word()[:9000]),
+    "mails in mails": (".eml", b"Content-Type: message/rfc822\n\n" * 10_000),
     "pages that are their own parent": (
         ".pdf", objects(_ROOT, b"<</Type /Pages /Kids [2 0 R 2 0 R] /Count 2>>")
     ),

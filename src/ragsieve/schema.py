@@ -3,9 +3,9 @@
 A schema is a `Schema`, or any type that msgspec converts to. A rule that a pattern cannot say in
 words says it beside the pattern: ``Meta(pattern=..., extra={"rule": "a plain name"})``.
 
-An option's rule is stated once, by the type of its field. Constructors (`check_options`), files
-(`read`), the command line (`ragsieve.cli.signature`) and requests (`ragsieve.server.shapes`) read
-it there.
+An option's rule is stated once, by the type of its field, and its text once, in the docstring.
+Constructors (`check_options`), files (`read`), the command line (`ragsieve.cli.signature`) and
+requests (`ragsieve.server.shapes`) read them there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from inspect import cleandoc
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -44,6 +45,9 @@ _WORDS = {
 }
 _AT = re.compile(r"(.*) - at `\$([\w.\[\]]+)`", re.DOTALL)
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)
+
+_ARGS = re.compile(r"^Args:\n((?:(?: .*)?\n)*)", re.MULTILINE)
+_ARG = re.compile(r"^    (\w+): ((?:.|\n(?!    \w+: ))*)", re.MULTILINE)
 
 _SECRET = re.compile(r"(?i)(?:keys?|secret|token|passw(?:or)?d|auth(?:orization)?|headers?)$")
 _USER = re.compile(r"(?<=://)[^/\s]*@")
@@ -263,3 +267,15 @@ def rule_of(hint: Any) -> tuple[Any, Meta]:
             if isinstance(one, Meta):
                 return get_args(kind)[0], one
     return hint, Meta()
+
+
+def argument_texts(docstring: str | None) -> dict[str, str]:
+    """The texts under ``Args:`` of a docstring, by the argument, as a terminal shows them."""
+    section = _ARGS.search(cleandoc(docstring or "") + "\n")
+    pairs = _ARG.findall(section[1]) if section else []
+    return {name: _plain(text) for name, text in pairs}
+
+
+def _plain(text: str) -> str:
+    text = re.sub('``"?(.*?)"?``', r"\1", " ".join(text.split()))
+    return text.replace("where None", "by default")

@@ -57,10 +57,11 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         embedder: minilm, sentence_transformers:ID_OR_FOLDER; fake:hashing needs no weights.
         pruner: Of the systems finefilter and provence: pruner, pruner:FOLDER, of provence also
             provence:ID; fake:pruner needs no weights.
-        keep_answer: Of the system finefilter: probability that the answer survives, 0.5 to 0.99.
-        min_score: Of the same, in its place: the least probability that a span is evidence.
-        min_answerable: Of the same: where the probability that some document answers is lower, the
-            best span stays alone, with the option min_keep=0 none; 0.05 by default.
+        keep_answer: Of finefilter: probability that the answer survives, 0.5 to 0.99.
+        min_score: Of finefilter, in place of keep_answer: the least probability that a span is
+            evidence.
+        min_answerable: Of finefilter: where the probability that some document answers is lower,
+            the best span stays alone, with the option min_keep=0 none; 0.05 by default.
         max_tokens: Budget, in the LLM's tokens.
         max_chars: Budget, in characters.
         max_tokens_per_document: Budget of each document, in the LLM's tokens.

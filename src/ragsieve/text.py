@@ -33,7 +33,7 @@ _ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "why", "how"
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
-_CHARSETS = ("iso-8859", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
+_CHARSETS = ("iso-8859", "iso-2022", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
 _MARKER = re.compile(r"^([ \t]*\d{1,3})\.(?=[ \t])", re.MULTILINE)
 _BLOCK = re.compile(r"\n+(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]))")

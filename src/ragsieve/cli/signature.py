@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter, cleandoc, signature
 from types import UnionType
@@ -11,26 +10,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import click
 
 from ragsieve.cli.base import pairs, values
-from ragsieve.schema import rule_of
+from ragsieve.schema import argument_texts, rule_of
 
 Api = Callable[..., Any]
 Changes = Mapping[str, Mapping[str, Any]]
 """Keyword arguments of `click.Option` by the parameter's name, which win over the signature."""
-
-_ARGS = re.compile(r"^Args:\n((?:(?: .*)?\n)*)", re.MULTILINE)
-_ARG = re.compile(r"^    (\w+): ((?:.|\n(?!    \w+: ))*)", re.MULTILINE)
-
-
-def argument_texts(docstring: str | None) -> dict[str, str]:
-    """The texts under ``Args:`` of a docstring, by the argument, as a terminal shows them."""
-    section = _ARGS.search(cleandoc(docstring or "") + "\n")
-    pairs = _ARG.findall(section[1]) if section else []
-    return {name: _plain(text) for name, text in pairs}
-
-
-def _plain(text: str) -> str:
-    text = re.sub('``"?(.*?)"?``', r"\1", " ".join(text.split()))
-    return text.replace("where None", "by default")
 
 
 def options_of(

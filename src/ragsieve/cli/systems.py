@@ -11,7 +11,8 @@ import click
 from ragsieve import systems
 from ragsieve.cli.base import info, printable, table
 from ragsieve.cli.completion import complete_systems
-from ragsieve.cli.signature import argument_texts, command
+from ragsieve.cli.signature import command
+from ragsieve.schema import argument_texts
 from ragsieve.spec import entry as find
 from ragsieve.systems.base import PARTS
 

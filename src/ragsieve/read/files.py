@@ -1,4 +1,4 @@
-"""Files to documents: text, Markdown, HTML, PDF, Word, JSON and JSONL."""
+"""Files to documents: text, Markdown, HTML, PDF, Word, mails, JSON and JSONL."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from ragsieve.documents import as_documents, from_json
 from ragsieve.errors import InputError
 from ragsieve.files import read_bytes
 from ragsieve.questions import as_example, is_question, lines, load_json
-from ragsieve.read.office import docx_text, pdf_pages
+from ragsieve.read.office import docx_text, mail_text, pdf_pages
 from ragsieve.read.web import charset, page_text
 from ragsieve.types import Document, Example
 
-READ = (".txt", ".md", ".html", ".htm", ".jsonl", ".jsonl.gz", ".json", ".pdf", ".docx")
+READ = (".txt", ".md", ".html", ".htm", ".jsonl", ".jsonl.gz", ".json", ".pdf", ".docx", ".eml")
 """Endings of the files that are read of a folder."""
 
+_OFFICE = {".docx": docx_text, ".eml": mail_text}
 _JSON, _TAG = re.compile(rb'\{\s*"|\[\s*[\[{"]'), re.compile(rb"<[!?a-zA-Z]")
 _BOM = b"\xef\xbb\xbf"
 
@@ -30,9 +31,9 @@ def read_documents(
 ) -> tuple[Document, ...]:
     """Documents of the files and folders, in order; ``-`` is standard input.
 
-    ``.html``, ``.htm`` and ``.docx`` become text, a ``.pdf`` one document a page with the id
-    ``PATH#page=N``; ``.jsonl`` and ``.jsonl.gz`` hold a document a line, ``.json`` one or an array
-    of them, each any JSON (`from_json`); other files are text as they are. Folders are read
+    ``.html``, ``.htm``, ``.docx`` and ``.eml`` become text, a ``.pdf`` one document a page with the
+    id ``PATH#page=N``; ``.jsonl`` and ``.jsonl.gz`` hold a document a line, ``.json`` one or an
+    array of them, each any JSON (`from_json`); other files are text as they are. Folders are read
     recursively, files by name; hidden ones are left out. Standard input is JSON where it is an
     object or an array, JSONL where it begins with an object, HTML where it begins with a tag, else
     text.
@@ -115,26 +116,24 @@ def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | E
     name = name_of(path)
     if kind == ".json":
         yield from _array(raw, name)
-        return
-    if kind == ".pdf":
+    elif kind == ".pdf":
         for number, page in enumerate(pdf_pages(raw, name), 1):
             at = f"{path}#page={number}"
             yield number, Document(at, page, source=name, metadata={"page": number})
-        return
-    if kind == ".docx":
-        yield 1, Document(path, docx_text(raw, name), source=name)
-        return
-    is_page = kind in (".html", ".htm")
-    encoding = charset(raw) if is_page else "utf-8-sig"
-    try:
-        text = raw.decode(encoding)
-    except UnicodeDecodeError as error:
-        rule = "UTF-8" if encoding == "utf-8-sig" else f"{encoding}, as it declares"
-        known = f", or end in one of {' '.join(READ)}" if kind not in READ else ""
-        byte = f"byte {error.start} is {raw[error.start]:#04x}"
-        raise InputError(f"{name} must be {rule}{known}; {byte}") from error
-    title, text = page_text(text, name=name) if is_page else ("", text)
-    yield 1, Document(path, text, title, source=name)
+    elif kind in _OFFICE:
+        yield 1, Document(path, _OFFICE[kind](raw, name), source=name)
+    else:
+        is_page = kind in (".html", ".htm")
+        encoding = charset(raw) if is_page else "utf-8-sig"
+        try:
+            text = raw.decode(encoding)
+        except UnicodeDecodeError as error:
+            rule = "UTF-8" if encoding == "utf-8-sig" else f"{encoding}, as it declares"
+            known = f", or end in one of {' '.join(READ)}" if kind not in READ else ""
+            byte = f"byte {error.start} is {raw[error.start]:#04x}"
+            raise InputError(f"{name} must be {rule}{known}; {byte}") from error
+        title, text = page_text(text, name=name) if is_page else ("", text)
+        yield 1, Document(path, text, title, source=name)
 
 
 def _array(raw: bytes, name: str) -> Iterator[tuple[int, Document | Example]]:

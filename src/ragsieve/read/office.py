@@ -1,20 +1,23 @@
-"""PDF and Word files to text."""
+"""PDF, Word and mail files to text."""
 
 from __future__ import annotations
 
 import zipfile
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from email import message_from_binary_file, policy
+from email.headerregistry import HeaderRegistry, UnstructuredHeader
+from email.message import MIMEPart
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from ragsieve.errors import InputError, needs_extra, one_line
 from ragsieve.read.apart import ask, serve
-from ragsieve.text import safe
+from ragsieve.read.web import page_text
+from ragsieve.text import legacy_charset, safe
 
 if TYPE_CHECKING:
-    from docx.document import Document as Docx
-    from docx.table import Table as DocxTable
+    from docx.table import Table
     from docx.text.paragraph import Paragraph
 
 MAX_UNPACKED = 1 << 28
@@ -26,6 +29,9 @@ MAX_CELLS = 100_000
 
 MAX_SECONDS = 120.0
 """Seconds in which a file is read or refused."""
+
+_HEAD = ("From", "To", "Cc", "Date", "Subject")
+_MAIL = "message/rfc822"
 
 
 def pdf_pages(raw: bytes, name: str) -> list[str]:
@@ -60,6 +66,21 @@ def docx_text(raw: bytes, name: str) -> str:
     return safe(_read("docx", raw, f"{name} cannot be read as a Word file"))
 
 
+def mail_text(raw: bytes, name: str) -> str:
+    """Header and text of a mail, decoded: plain text, else HTML as Markdown.
+
+    Mails that are attached follow; of other attachments the header has the names. It is read as
+    `pdf_pages` are.
+
+    Raises:
+        InputError: If it cannot be read so.
+        MissingExtra: Without the extra ``html``, where it has HTML alone.
+    """
+    parts = _read("eml", raw, f"{name} cannot be read as a mail")
+    texts = [page_text(text, name=name)[1] if kind == "html" else text for kind, text in parts]
+    return safe("\n\n".join(filter(None, texts)))
+
+
 def _read(kind: str, raw: bytes, name: str) -> Any:
     return ask(__file__, [kind, b64encode(raw).decode()], name, MAX_SECONDS)
 
@@ -67,7 +88,7 @@ def _read(kind: str, raw: bytes, name: str) -> Any:
 def _answer(request: tuple[str, str]) -> Any:
     kind, data = request
     try:
-        return (_pages if kind == "pdf" else _text)(BytesIO(b64decode(data)))
+        return {"pdf": _pages, "docx": _text, "eml": _mail}[kind](BytesIO(b64decode(data)))
     except MemoryError:
         raise
     except Exception as error:  # a damaged file raises almost anything
@@ -92,25 +113,44 @@ def _text(file: BytesIO) -> str:
     spans = (int(e.get(qn("w:val"), 1)) for e in document.element.iter(qn("w:gridSpan")))
     if (cells := sum(spans)) > MAX_CELLS:
         raise InputError(f"it must have at most {MAX_CELLS} cells, got {cells} in merged ones")
-    return "\n\n".join(filter(None, _blocks(document)))
+    return "\n\n".join(filter(None, map(_block, document.iter_inner_content())))
 
 
-def _blocks(document: Docx) -> Iterator[str]:
-    from docx.table import Table
-
-    for block in document.iter_inner_content():
-        yield _table(block) if isinstance(block, Table) else _paragraph(block)
-
-
-def _paragraph(paragraph: Paragraph) -> str:
-    style = paragraph.style.name if paragraph.style else None
+def _block(block: Paragraph | Table) -> str:
+    if hasattr(block, "rows"):
+        rows = ([" ".join(cell.text.split()) for cell in row.cells] for row in block.rows)
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    style = block.style.name if block.style else None
     level = (style or "").removeprefix("Heading ")
-    return "#" * int(level) + " " + paragraph.text if level.isdecimal() else paragraph.text
+    return "#" * int(level) + " " + block.text if level.isdecimal() else block.text
 
 
-def _table(table: DocxTable) -> str:
-    rows = ([" ".join(cell.text.split()) for cell in row.cells] for row in table.rows)
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def _mail(file: BytesIO) -> list[tuple[str, str]]:
+    headers = HeaderRegistry()
+    for name in _HEAD[:3]:  # as they stand: to parse addresses takes quadratic time
+        headers.map_to_type(name, UnstructuredHeader)  # type: ignore[arg-type]
+    by = policy.default.clone(header_factory=headers)
+    return [*_texts(message_from_binary_file(file, policy=by))]
+
+
+def _texts(mail: MIMEPart) -> Iterator[tuple[str, str]]:
+    """Texts with their kinds, ``"plain"`` or ``"html"``."""
+    attached = [*mail.iter_attachments()]
+    files = [part for part in attached if part.get_content_type() != _MAIL]
+    head = [(name, str(mail[name])) for name in _HEAD if mail[name]]
+    head += [("Attachment", part.get_filename() or part.get_content_type()) for part in files]
+    yield "plain", "\n".join(f"{name}: {' '.join(value.split())}" for name, value in head)
+    if (body := mail.get_body(("plain", "html"))) is not None:
+        yield body.get_content_subtype(), _decoded(body)
+    for part in attached:
+        if part not in files:
+            yield from _texts(part.get_content())
+
+
+def _decoded(part: MIMEPart) -> str:
+    raw: Any = part.get_payload(decode=True)
+    text: str = raw.decode(legacy_charset(part.get_content_charset("")) or "utf-8", "replace")
+    return text.replace("\r\n", "\n").strip()
 
 
 if __name__ == "__main__":

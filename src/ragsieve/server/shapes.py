@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
 from ragsieve.pipeline import Cuts
-from ragsieve.schema import hints_of, rule_of
+from ragsieve.schema import argument_texts, hints_of, rule_of
 from ragsieve.spec import SystemSpec
 
 QUESTION = "Who sang Summer Breeze?"
@@ -94,28 +94,22 @@ def ruled(hint: Any, default: Any = None, about: str | None = None) -> Any:
     return Field(default, description=about, ge=rule.ge, le=rule.le, lt=rule.lt)
 
 
-def _option(name: str, about: str) -> Any:
-    """A field with the rule of the option of `SystemSpec` of that name."""
-    return ruled(hints_of(SystemSpec)[name], about=about)
+def _option(name: str) -> Any:
+    """A field with rule and text of the option of `SystemSpec` of that name."""
+    return ruled(hints_of(SystemSpec)[name], about=_TEXTS[name])
+
+
+_TEXTS = argument_texts(SystemSpec.__doc__)
 
 
 class Budgets(BaseModel):
     """Limits of the context, all of which hold."""
 
     model_config = ConfigDict(**STRICT)
-    max_tokens: int | None = _option(
-        "max_tokens", "Budget of the context, in the generator's tokens."
-    )
-    max_chars: int | None = _option(
-        "max_chars", "Budget of the context, in characters (Unicode code points)."
-    )
-    max_tokens_per_document: int | None = _option(
-        "max_tokens_per_document",
-        "Budget of what is kept of each document, in the generator's tokens.",
-    )
-    max_chars_per_document: int | None = _option(
-        "max_chars_per_document", "Budget of what is kept of each document, in characters."
-    )
+    max_tokens: int | None = _option("max_tokens")
+    max_chars: int | None = _option("max_chars")
+    max_tokens_per_document: int | None = _option("max_tokens_per_document")
+    max_chars_per_document: int | None = _option("max_chars_per_document")
 
 
 class QuestionIn(Budgets):
@@ -126,22 +120,9 @@ class QuestionIn(Budgets):
         None, description="Best first; none only where the system finds evidence by itself."
     )
     system: str | None = Field(None, description="One of `/v1/systems`; else the first of them.")
-    keep_answer: float | None = Field(
-        None,
-        ge=0.5,
-        le=0.99,
-        description="Probability that the answer survives, of systems that promise one.",
-    )
-    min_score: float | None = _option(
-        "min_score",
-        "The least score of a span, in place of `keep_answer`; of the default system the"
-        " probability that it is evidence.",
-    )
-    min_answerable: float | None = _option(
-        "min_answerable",
-        "Where the probability that some document answers is lower, the best span stays alone, or"
-        " nothing.",
-    )
+    keep_answer: float | None = Field(None, ge=0.5, le=0.99, description=_TEXTS["keep_answer"])
+    min_score: float | None = _option("min_score")
+    min_answerable: float | None = _option("min_answerable")
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -284,9 +265,7 @@ class SystemOut(BaseModel):
 class SystemsOut(BaseModel):
     """Systems that are served, the default first."""
 
-    model_config = with_example(
-        systems=[{"name": "finefilter", "summary": "the fewest sentences …"}]
-    )
+    model_config = with_example(systems=[{"name": "finefilter", "summary": "the sentences that …"}])
     systems: list[SystemOut]
 
 
