@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import ModelError
 from ragsieve.models.server import Server
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
@@ -83,13 +82,11 @@ class OpenAIEmbeddings(Server):
         rows = sorted(reply.data, key=lambda row: row.index)
         sizes = {len(row.embedding) for row in rows}
         if [row.index for row in rows] != [*range(len(sent))] or len(sizes) != 1 or 0 in sizes:
-            raise self._mismatch(len(sent), len(rows))
+            rule = f"{len(sent)} texts must have a vector of one length each"
+            raise self._failed(f"{rule}, got {len(rows)}")
         if not np.isfinite([row.embedding for row in rows]).all():
             raise self._failed("a vector must be finite")
         total = (reply.usage or {}).get("prompt_tokens")
         words = [len(_WORD.findall(text)) for text in sent]
         shares = [total // len(sent)] * len(sent) if isinstance(total, int) else words
         return [(row.embedding, tokens) for row, tokens in zip(rows, shares, strict=True)]
-
-    def _mismatch(self, count: int, got: int) -> ModelError:
-        return self._failed(f"{count} texts must have a vector of one length each, got {got}")

@@ -69,17 +69,12 @@ def _walk(folder: Path, others: Counter[str], without: Path | None) -> Iterator[
         visible = sorted(name for name in folders if not name.startswith("."))
         apart = without and without.resolve()
         folders[:] = [name for name in visible if Path(here, name).resolve() != apart]
-        for name in sorted(files):
-            path = Path(here, name)
-            if name.lower().endswith(READ) and not name.startswith(".") and not _is_device(path):
+        for path in (Path(here, name) for name in sorted(files) if not name.startswith(".")):
+            # pipes, sockets and devices have no end
+            if path.name.lower().endswith(READ) and (path.is_file() or not path.exists()):
                 yield str(path)
-            elif not name.startswith("."):
-                others[Path(name).suffix.lower() or "no ending"] += 1
-
-
-def _is_device(path: Path) -> bool:
-    """Whether a file has no end, or none yet: a pipe, a socket, a device, or a link to one."""
-    return path.exists() and not path.is_file()
+            else:
+                others[path.suffix.lower() or "no ending"] += 1
 
 
 def _unreadable(error: OSError) -> None:

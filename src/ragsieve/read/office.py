@@ -6,7 +6,7 @@ import zipfile
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from email import message_from_binary_file, policy
-from email.headerregistry import HeaderRegistry, UnstructuredHeader
+from email.headerregistry import ContentDispositionHeader, HeaderRegistry
 from email.message import MIMEPart
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,6 @@ MAX_SECONDS = 120.0
 """Seconds in which a file is read or refused."""
 
 _HEAD = ("From", "To", "Cc", "Date", "Subject")
-_MAIL = "message/rfc822"
 
 
 def pdf_pages(raw: bytes, name: str) -> list[str]:
@@ -67,10 +66,8 @@ def docx_text(raw: bytes, name: str) -> str:
 
 
 def mail_text(raw: bytes, name: str) -> str:
-    """Header and text of a mail, decoded: plain text, else HTML as Markdown.
-
-    Mails that are attached follow; of other attachments the header has the names. It is read as
-    `pdf_pages` are.
+    """Header and texts of a mail, decoded: plain text, else HTML as Markdown; attached texts and
+    mails follow at their places, other attachments are named. It is read as `pdf_pages` are.
 
     Raises:
         InputError: If it cannot be read so.
@@ -126,31 +123,41 @@ def _block(block: Paragraph | Table) -> str:
 
 
 def _mail(file: BytesIO) -> list[tuple[str, str]]:
-    headers = HeaderRegistry()
-    for name in _HEAD[:3]:  # as they stand: to parse addresses takes quadratic time
-        headers.map_to_type(name, UnstructuredHeader)  # type: ignore[arg-type]
+    headers = HeaderRegistry(use_default_map=False)  # addresses are parsed in quadratic time
+    headers.map_to_type("content-disposition", ContentDispositionHeader)  # type: ignore[arg-type]
     by = policy.default.clone(header_factory=headers)
     return [*_texts(message_from_binary_file(file, policy=by))]
 
 
 def _texts(mail: MIMEPart) -> Iterator[tuple[str, str]]:
-    """Texts with their kinds, ``"plain"`` or ``"html"``."""
-    attached = [*mail.iter_attachments()]
-    files = [part for part in attached if part.get_content_type() != _MAIL]
-    head = [(name, str(mail[name])) for name in _HEAD if mail[name]]
-    head += [("Attachment", part.get_filename() or part.get_content_type()) for part in files]
-    yield "plain", "\n".join(f"{name}: {' '.join(value.split())}" for name, value in head)
-    if (body := mail.get_body(("plain", "html"))) is not None:
-        yield body.get_content_subtype(), _decoded(body)
-    for part in attached:
-        if part not in files:
-            yield from _texts(part.get_content())
+    """Texts with their kinds, ``"html"`` or another."""
+    head = (f"{name}: {' '.join(str(mail[name]).split())}" for name in _HEAD if mail[name])
+    yield "plain", "\n".join(head)
+    for part in _leaves(mail):
+        name, kind = part.get_filename(), part.get_content_type()
+        is_text = kind.startswith(("text/", "multipart/"))  # multipart: broken
+        if name or (not is_text and kind != "message/rfc822"):
+            yield "plain", f"Attachment: {' '.join((name or kind).split())}"
+        if is_text:
+            yield part.get_content_subtype(), _decoded(part)
+        for told in part.iter_parts():  # a mail
+            yield from _texts(told)
+
+
+def _leaves(part: MIMEPart) -> list[MIMEPart]:
+    """The parts of a mail, of alternatives one: plain text, else HTML."""
+    if part.get_content_maintype() != "multipart" or not part.is_multipart():
+        return [part]
+    body = part.get_body(("plain", "html"))
+    if body is not None and part.get_content_subtype() == "alternative":
+        return [body]
+    return [leaf for inner in part.iter_parts() for leaf in _leaves(inner)]
 
 
 def _decoded(part: MIMEPart) -> str:
     raw: Any = part.get_payload(decode=True)
-    text: str = raw.decode(legacy_charset(part.get_content_charset("")) or "utf-8", "replace")
-    return text.replace("\r\n", "\n").strip()
+    charset = legacy_charset(part.get_content_charset("")) or "utf-8"
+    return str(raw, charset, "replace").replace("\r\n", "\n").strip()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -69,7 +69,8 @@ class _Kept:
 
     def add(self, segment: Segment) -> None:
         """Keep it."""
-        for kind in self._kinds(self.words[segment.key]):
+        words = self.words[segment.key]
+        for kind in (("all", words), ("begins", words[:CUT]), ("ends", words[-CUT:])):
             self.known.setdefault(kind, []).append(segment)
 
     def original(self, segment: Segment) -> Segment | None:
@@ -83,9 +84,6 @@ class _Kept:
             if not _INK.search(text, 0, segment.start):
                 candidates += self._longer("ends", words[-CUT:], words)
         return next((one for one in candidates if self._says(segment, one)), None)
-
-    def _kinds(self, words: _Words) -> Iterable[tuple[str, _Words]]:
-        return ("all", words), ("begins", words[:CUT]), ("ends", words[-CUT:])
 
     def _longer(self, kind: str, key: _Words, words: _Words) -> list[Segment]:
         at = slice(len(words)) if kind == "begins" else slice(-len(words), None)

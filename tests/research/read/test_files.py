@@ -251,14 +251,16 @@ def test_a_mail_is_its_header_and_its_texts(tmp_path: Path) -> None:
     mail["To"] = "Bo <bo@b.c>"
     mail.set_content("鍵は机の上。", charset="iso-2022-jp", cte="base64")
     mail.add_attachment(told)
+    mail.add_attachment("1,2\r\n", filename="a.txt")
     mail.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="a.pdf")
     (tmp_path / "a.eml").write_bytes(bytes(mail).replace(b"Bo", b"=?utf-8?q?Bo=0AFrom:_boss?="))
     (tmp_path / "b.EML").write_bytes(b"no header\r\nhere")
     texts = [document.text for document in read_documents([str(tmp_path)])]
 
-    head = "To: Bo From: boss <bo@b.c>\nAttachment: a.pdf\n\n鍵は机の上。"
     said = "From: zoë@b.c\nSubject: Café\n\n# Keys\n\nUnder the mat."
-    assert [f"{head}\n\n{said}", "no header\nhere"] == texts
+    files = "Attachment: a.txt\n\n1,2\n\nAttachment: a.pdf"
+    whole = f"To: Bo From: boss <bo@b.c>\n\n鍵は机の上。\n\n{said}\n\n{files}"
+    assert [whole, "no header\nhere"] == texts
 
 
 @pytest.mark.parametrize("name", BOMBS)
