@@ -39,9 +39,10 @@ class Sentences:
         return [
             Segment(segment.document, segment.start + start, segment.start + end)
             for segment in segments
-            for start, end in sentence_spans(
-                segment.text,
-                language=self.language or language(segment.document.text),
-                max_chars=self.max_chars,
+            for start, end in self._spans(
+                segment.text, self.language or language(segment.document.text)
             )
         ]
+
+    def _spans(self, text: str, code: str) -> list[tuple[int, int]]:
+        return sentence_spans(text, language=code, max_chars=self.max_chars)
