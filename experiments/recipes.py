@@ -66,9 +66,11 @@ def train_routers(data: Path) -> None:
 
 def train_filters(data: Path) -> None:
     little = [*few(data), "--limit", "5", "--labelled", "4", "--extractor", "write"]
-    for name, epsilon in (("tuned", "0"), *((f"epsilon-{e}", e) for e in EPSILONS)):
+    made = {f"epsilon-{epsilon}": ["--epsilon", epsilon] for epsilon in EPSILONS}
+    made |= {"tuned": [], "paper": ["--reranker", "--truncator", "smollm2"]}
+    for name, options in made.items():
         if not Path("filters", name).exists():
-            ragsieve("train", "finefilter", f"filters/{name}", *little, "--epsilon", epsilon)
+            ragsieve("train", "finefilter", f"filters/{name}", *little, *options)
 
 
 def train_compared(data: Path) -> None:
