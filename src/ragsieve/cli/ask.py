@@ -103,8 +103,8 @@ _SECTIONS = {
     short_help="Keep what matters of documents.",
 )
 def filter_command(files: Sequence[str], **options: Any) -> int:
-    """Keep what matters of the documents in FILE… (text, Markdown, HTML, PDF, DOCX, JSON, JSONL,
-    folders of these, -).
+    """Keep what matters of the documents in FILE… (text, tables, logs, HTML, PDF, Word,
+    mail, JSON, JSONL, folders of these, -).
 
     \b
       ragsieve filter -q "Who sang Summer Breeze?" page.html notes.txt
@@ -129,8 +129,8 @@ def filter_command(files: Sequence[str], **options: Any) -> int:
     short_help="Answer from what matters of documents.",
 )
 def ask_command(files: Sequence[str], **options: Any) -> int:
-    """Answer from what matters of the documents in FILE… (text, Markdown, HTML, PDF, DOCX, JSON,
-    JSONL, folders of these, -).
+    """Answer from what matters of the documents in FILE… (text, tables, logs, HTML, PDF,
+    Word, mail, JSON, JSONL, folders of these, -).
 
     \b
       ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt

@@ -18,8 +18,9 @@ from ragsieve.read.office import docx_text, mail_text, pdf_pages
 from ragsieve.read.web import charset, page_text
 from ragsieve.types import Document, Example
 
-READ = (".txt", ".md", ".html", ".htm", ".jsonl", ".jsonl.gz", ".json", ".pdf", ".docx", ".eml")
-"""Endings of the files that are read of a folder."""
+_TEXT = (".txt", ".md", ".csv", ".tsv", ".log", ".yaml", ".yml", ".toml", ".ini", ".xml", ".ics")
+_PARSED = (".html", ".htm", ".jsonl", ".jsonl.gz", ".json", ".pdf", ".docx", ".eml")
+_READ = _TEXT + _PARSED  # of a folder
 
 _OFFICE = {".docx": docx_text, ".eml": mail_text}
 _JSON, _TAG = re.compile(rb'\{\s*"|\[\s*[\[{"]'), re.compile(rb"<[!?a-zA-Z]")
@@ -34,9 +35,9 @@ def read_documents(
     ``.html``, ``.htm``, ``.docx`` and ``.eml`` become text, a ``.pdf`` one document a page with the
     id ``PATH#page=N``; ``.jsonl`` and ``.jsonl.gz`` hold a document a line, ``.json`` one or an
     array of them, each any JSON (`from_json`); other files are text as they are. Folders are read
-    recursively, files by name; hidden ones are left out. Standard input is JSON where it is an
-    object or an array, JSONL where it begins with an object, HTML where it begins with a tag, else
-    text.
+    recursively, files of these kinds, tables, logs and settings among them, by name; hidden ones
+    are left out. Standard input is JSON where it is an object or an array, JSONL where it begins
+    with an object, HTML where it begins with a tag, else text.
 
     Args:
         paths: Files and folders.
@@ -71,7 +72,7 @@ def _walk(folder: Path, others: Counter[str], without: Path | None) -> Iterator[
         folders[:] = [name for name in visible if Path(here, name).resolve() != apart]
         for path in (Path(here, name) for name in sorted(files) if not name.startswith(".")):
             # pipes, sockets and devices have no end
-            if path.name.lower().endswith(READ) and (path.is_file() or not path.exists()):
+            if path.name.lower().endswith(_READ) and (path.is_file() or not path.exists()):
                 yield str(path)
             else:
                 others[path.suffix.lower() or "no ending"] += 1
@@ -124,7 +125,7 @@ def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | E
             text = raw.decode(encoding)
         except UnicodeDecodeError as error:
             rule = "UTF-8" if encoding == "utf-8-sig" else f"{encoding}, as it declares"
-            known = f", or end in one of {' '.join(READ)}" if kind not in READ else ""
+            known = f", or end in one of {' '.join(_PARSED)}" if kind not in _READ else ""
             byte = f"byte {error.start} is {raw[error.start]:#04x}"
             raise InputError(f"{name} must be {rule}{known}; {byte}") from error
         title, text = page_text(text, name=name) if is_page else ("", text)

@@ -102,7 +102,7 @@ def _scale(scores: Iterable[float | None]) -> Callable[[float | None, bool], flo
     def relevance(score: float | None, kept: bool) -> float:
         if score is None:
             return 1.0 if kept else 0.0
-        return max(0.0, score) if plain else _logistic(score)
+        return max(0.0, score) if plain else 1 / (1 + math.exp(-max(score, -700.0)))
 
     return relevance
 
@@ -125,7 +125,3 @@ def _origins(document: Document) -> list[Document]:
     if not document.written_by:
         return [document]
     return [one for parent in document.parents for one in _origins(parent.document)]
-
-
-def _logistic(value: float) -> float:
-    return 1 / (1 + math.exp(-value)) if value > -700 else 0.0

@@ -74,9 +74,9 @@ def index_group() -> None:
 def build_command(folder: _Index, sources: _Sources, *, data: Data = None, **options: Any) -> None:
     """Build an index in FOLDER of the documents of SOURCE….
 
-    A source is a file, or a folder with all that lies in it (.txt .md .html .htm .pdf .docx .eml
-    .json .jsonl .jsonl.gz; no hidden files). JSONL holds a document a line, JSON an array of
-    documents; or they hold questions with documents, which are pooled; a name of `ragsieve
+    A source is a file, or a folder with all that lies in it (texts, tables, logs, settings, .html
+    .pdf .docx .eml .json .jsonl .jsonl.gz; no hidden files). JSONL holds a document a line, JSON an
+    array of documents; or they hold questions with documents, which are pooled; a name of `ragsieve
     datasets` is such a source, too. The same command goes on where it was interrupted; what is in
     the index already is not embedded again.
 

@@ -144,17 +144,17 @@ def ids(sources: Sources) -> list[str]:
 
 def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
     """By name; hidden files and folders, and the one to leave out, are not looked at."""
-    for name in ("b.md", "a.TXT", "in/c.html", "in/.d.txt", ".git/e.txt", "index/f.txt", "g.xlsx"):
+    for name in ("b.csv", "a.TXT", "in/c.html", "in/.d.txt", ".git/e.txt", "index/f.txt", "g.xlsx"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     (tmp_path / "Makefile").write_text("all:")
     sources = Sources([str(tmp_path)], without=tmp_path / "index")
 
-    assert [str(tmp_path / name) for name in ("a.TXT", "b.md", "in/c.html")] == ids(sources)
+    assert [str(tmp_path / name) for name in ("a.TXT", "b.csv", "in/c.html")] == ids(sources)
     assert {".xlsx": 1, "no ending": 1} == sources.others
     others: Counter[str] = Counter()
-    read = read_documents([str(tmp_path / "in"), str(tmp_path / "b.md"), str(tmp_path)], others)
-    names = ("in/c.html", "b.md", "a.TXT", "b.md", "in/c.html", "index/f.txt")
+    read = read_documents([str(tmp_path / "in"), str(tmp_path / "b.csv"), str(tmp_path)], others)
+    names = ("in/c.html", "b.csv", "a.TXT", "b.csv", "in/c.html", "index/f.txt")
     assert [str(tmp_path / name) for name in names] == [document.id for document in read]
     assert {".xlsx": 1, "no ending": 1} == others
 
