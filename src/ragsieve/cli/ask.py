@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from ragsieve.cli.base import (
     Cache,
     Workers,
     info,
-    print_left_out,
     printable,
     warn,
     watched,
@@ -171,11 +169,7 @@ def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
         source = Path("/dev/stdin") if source == _STDIN else source
         batch = Batch(source, output, label=_label(answering, system)) if output else None
         return _many(batch, system, answering, call)
-    documents = None
-    if not system.source:
-        others: Counter[str] = Counter()
-        documents = read_documents(_or_stdin(files, needed=not answering), others)
-        print_left_out(others)
+    documents = None if system.source else read_documents(_or_stdin(files, answering), warn)
     run = partial(_once, answering, call, documents)
     result, first = run(system)
     _print(result, call)
@@ -216,10 +210,10 @@ def _call(system: System, answering: bool) -> Callable[..., Result]:
     return system.ask if answering else system
 
 
-def _or_stdin(files: Sequence[str], *, needed: bool) -> Sequence[str]:
+def _or_stdin(files: Sequence[str], answering: bool) -> Sequence[str]:
     if files or (sys.stdin and not sys.stdin.isatty()):
         return files or ["-"]
-    if needed:
+    if not answering:
         raise InputError("name at least one FILE, or pass documents to standard input")
     return []
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -124,13 +123,6 @@ def info(text: str, style: str = "") -> None:
 def warn(text: str) -> None:
     """Print a warning to standard error."""
     info(f"warning: {text}", "yellow")
-
-
-def print_left_out(others: Counter[str]) -> None:
-    """Say which files of folders were not read, by ending."""
-    if others:
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in others.most_common())
-        info(f"left out files of other kinds: {kinds}", "yellow")
 
 
 def print_error(console: Console, text: str) -> None:

@@ -6,7 +6,8 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from ragsieve.read.office import docx_text, mail_text, pdf_pages
 from ragsieve.read.web import charset, page_text
 from ragsieve.types import Document, Example
 
+Warn = Callable[[str], object]
+Found = tuple[str, int, Document | Example]
+
 _TEXT = (".txt", ".md", ".csv", ".tsv", ".log", ".yaml", ".yml", ".toml", ".ini", ".xml", ".ics")
 _PARSED = (".html", ".htm", ".jsonl", ".jsonl.gz", ".json", ".pdf", ".docx", ".eml")
 _READ = _TEXT + _PARSED  # of a folder
@@ -27,9 +31,7 @@ _JSON, _TAG = re.compile(rb'\{\s*"|\[\s*[\[{"]'), re.compile(rb"<[!?a-zA-Z]")
 _BOM = b"\xef\xbb\xbf"
 
 
-def read_documents(
-    paths: Sequence[str], others: Counter[str] | None = None
-) -> tuple[Document, ...]:
+def read_documents(paths: Sequence[str], warn: Warn | None = None) -> tuple[Document, ...]:
     """Documents of the files and folders, in order; ``-`` is standard input.
 
     ``.html``, ``.htm``, ``.docx`` and ``.eml`` become text, a ``.pdf`` one document a page with the
@@ -41,58 +43,66 @@ def read_documents(
 
     Args:
         paths: Files and folders.
-        others: Files of folders that were left out, by ending, are counted here.
+        warn: Given a line for each file of a folder that cannot be read, which is left out, and one
+            for those of other kinds.
 
     Raises:
-        InputError: If a file cannot be read, is not UTF-8, is no JSON though it should be, or holds
-            questions.
+        InputError: If a file cannot be read, is not UTF-8 or is no JSON though it should be, and
+            was named or there is no ``warn``; if one holds questions.
     """
     if list(paths).count("-") > 1:
         raise InputError("standard input can be read once, got - twice")
-    others = Counter() if others is None else others
-    return tuple(d for name in paths for path in files_of(name, others) for d in _documents(path))
+    return tuple(map(_document, chain.from_iterable(items_of(name, warn) for name in paths)))
 
 
-def files_of(name: str, others: Counter[str], without: Path | None = None) -> Iterable[str]:
-    """The files of a name: those of a folder, else itself."""
-    return _walk(Path(name), others, without) if Path(name).is_dir() else [name]
+def items_of(name: str, warn: Warn | None, without: Path | None = None) -> Iterator[Found]:
+    """The items of a file, or of a folder's files, each with its file and the number of its line.
 
-
-def _walk(folder: Path, others: Counter[str], without: Path | None) -> Iterator[str]:
-    """Files to read in a folder and all below it, by name; hidden ones are left out.
-
-    Args:
-        folder: The folder.
-        others: Files of other kinds are counted here, by ending; devices among them.
-        without: A folder to leave out.
+    See `read_documents`. The number is 1 where a file is one document; ``without`` is left out.
     """
+    for path in _walk(Path(name), warn, without) if Path(name).is_dir() else [name]:
+        found = _items(path)
+        try:
+            first = [*islice(found, 1)]
+        except InputError as error:
+            if warn is None or path == name:
+                raise
+            warn(f"left out: {error}")
+        else:
+            yield from ((path, *one) for one in chain(first, found))
+
+
+def _walk(folder: Path, warn: Warn | None, without: Path | None) -> Iterator[str]:
+    """Files to read in a folder and all below it, by name; hidden ones are left out."""
+    others = Counter[str]()
     for here, folders, files in os.walk(folder, onerror=_unreadable):
-        visible = sorted(name for name in folders if not name.startswith("."))
         apart = without and without.resolve()
-        folders[:] = [name for name in visible if Path(here, name).resolve() != apart]
+        folders[:] = sorted(n for n in folders if n[0] != "." and Path(here, n).resolve() != apart)
         for path in (Path(here, name) for name in sorted(files) if not name.startswith(".")):
             # pipes, sockets and devices have no end
             if path.name.lower().endswith(_READ) and (path.is_file() or not path.exists()):
                 yield str(path)
             else:
                 others[path.suffix.lower() or "no ending"] += 1
+    if others and warn:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in others.most_common())
+        warn(f"left out files of other kinds: {kinds}")
 
 
 def _unreadable(error: OSError) -> None:
     raise InputError(f"{error.filename} cannot be read: {error.strerror or error}") from error
 
 
-def _documents(path: str) -> Iterator[Document]:
-    for number, item in items(path):
-        if isinstance(item, Example):
-            reason = "this is a question with documents: pass it by --input"
-            place = "item" if path.lower().endswith(".json") else "line"
-            raise InputError(f"{name_of(path)} {place} {number}: {reason}")
-        yield item
+def _document(found: Found) -> Document:
+    path, number, item = found
+    if isinstance(item, Example):
+        reason = "this is a question with documents: pass it by --input"
+        place = "item" if path.lower().endswith(".json") else "line"
+        raise InputError(f"{name_of(path)} {place} {number}: {reason}")
+    return item
 
 
-def items(path: str) -> Iterator[tuple[int, Document | Example]]:
-    """The items of a file, each with the number of its line; 1 where a file is one document."""
+def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
     if "\0" in path:
         raise InputError(f"{path} cannot be read: a file's name has no null byte")
     raw = _read(path) if path == "-" else b""

@@ -15,10 +15,10 @@ from ragsieve.cli.base import (
     FOLDER,
     Json,
     info,
-    print_left_out,
     printable,
     progress,
     table,
+    warn,
 )
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
@@ -88,7 +88,7 @@ def build_command(folder: _Index, sources: _Sources, *, data: Data = None, **opt
     alone = options["embedder"] == NO_EMBEDDER
     options["chunks"] = options["chunks"] or ("windows" if alone else "semantic")
     index = from_options(IndexOptions, options)
-    _add(Sources(sources, data, without=folder), folder, lambda: create_index(folder, index))
+    _add(Sources(sources, data, folder, warn), folder, lambda: create_index(folder, index))
 
 
 @command("add", of=index_group, short_help="Add documents, or replace them.")
@@ -102,7 +102,7 @@ def add_command(folder: _Index, sources: _Sources, *, data: Data = None) -> None
       ragsieve index add my-index notes/new.md
     """
     ready(folder)  # says early that there is none
-    _add(Sources(sources, data, without=folder), folder, lambda: open_index(folder))
+    _add(Sources(sources, data, folder, warn), folder, lambda: open_index(folder))
 
 
 def _add(sources: Sources, folder: Path, opened: Callable[[], Corpus]) -> None:
@@ -110,7 +110,6 @@ def _add(sources: Sources, folder: Path, opened: Callable[[], Corpus]) -> None:
     documents = iter(sources)
     first = next(documents, None)
     if first is None:
-        _print_left_out(sources)
         raise InputError(f"{', '.join(sources.names)} must hold at least one document, got none")
     with opened() as corpus, progress() as bars:
         bar = bars.add_task("indexing", total=None)  # unknown before all are read
@@ -120,7 +119,8 @@ def _add(sources: Sources, folder: Path, opened: Callable[[], Corpus]) -> None:
 
         change = corpus.add(chain([first], documents), progress=on_progress)
         bars.update(bar, visible=False)
-    _print_left_out(sources)
+    if sources.repeated:
+        info(f"pooled: {counted(sources.repeated, 'document')} of questions had come before", "dim")
     _print_change(folder, change)
 
 
@@ -128,12 +128,6 @@ def _print_change(folder: Path, change: Change) -> None:
     names = ("added", "changed", "unchanged", "removed")
     counts = ", ".join(f"{getattr(change, name):,} {name}" for name in names)
     click.echo(printable(f"{folder}: {counts}; {counted(change.chunks, 'chunk')} embedded"))
-
-
-def _print_left_out(sources: Sources) -> None:
-    print_left_out(sources.others)
-    if sources.repeated:
-        info(f"pooled: {counted(sources.repeated, 'document')} of questions had come before", "dim")
 
 
 @command("remove", of=index_group, short_help="Remove documents.")

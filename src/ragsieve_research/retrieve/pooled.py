@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ragsieve.errors import InputError
-from ragsieve.read.files import files_of, items, name_of
+from ragsieve.read.files import items_of, name_of
 from ragsieve.types import Document, Example
 from ragsieve_research import datasets
 from ragsieve_research.retrieve.index.store import digest_of
@@ -34,7 +33,7 @@ class Sources:
         names: Files, folders, names of `ragsieve_research.datasets`; ``-`` is standard input.
         data: Folder of data sets; see `ragsieve_research.datasets.load`.
         without: A folder to leave out, such as the one that an index lies in.
-        others: Files of folders that were left out, by ending; grows while reading.
+        warn: See `read_documents`.
         repeated: Documents of questions that had come before; grows while reading.
 
     Raises:
@@ -45,7 +44,7 @@ class Sources:
     names: Sequence[str]
     data: Path | None = None
     without: Path | None = None
-    others: Counter[str] = field(default_factory=Counter, init=False)
+    warn: Callable[[str], object] | None = None
     repeated: int = field(default=0, init=False)
     _seen: set[bytes] = field(default_factory=set, init=False, repr=False)
     _ids: dict[str, bytes] = field(default_factory=dict, init=False, repr=False)
@@ -60,14 +59,13 @@ class Sources:
     def __iter__(self) -> Iterator[Document]:
         for name in self.names:
             if _is_file(name):
-                for path in files_of(name, self.others, self.without):
-                    yield from self._file(path)
+                yield from self._files(name)
             else:
                 dataset = _known(name, self.data)
                 yield from self._pooled(dataset.examples(), dataset.name)
 
-    def _file(self, path: str) -> Iterator[Document]:
-        for number, item in items(path):
+    def _files(self, name: str) -> Iterator[Document]:
+        for path, number, item in items_of(name, self.warn, self.without):
             if isinstance(item, Document):
                 yield self._named(item, path, number)
             else:
