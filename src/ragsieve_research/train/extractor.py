@@ -7,13 +7,18 @@ Source: FineFilter (arXiv 2502.11811v4), section 4.1 and appendix A.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Literal
 
 from ragsieve.models.base import LLM
+from ragsieve.models.sharing import sharing
 from ragsieve_research.select.extract import Extract
 from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.sft import PromptSample
+
+TOGETHER = 8
+"""Questions that are measured at once."""
 
 
 def samples_of(examples: Iterable[TrainingExample], extract: Extract) -> list[PromptSample]:
@@ -44,14 +49,16 @@ def figures(
     Returns:
         ``questions``; ``clue_recall``: named clues of all clues; ``clue_precision``: of what is
         named, the clues; ``answer_kept``: of the questions that have clues, those of which one is
-        named; all in [0, 1]; ``named``: sentences, and ``seconds``, a question.
+        named; all in [0, 1]; ``named``: sentences, and ``seconds``, a question, of `TOGETHER`.
     """
-    extract = Extract(llm, mode=mode)
     hits = clues = named = kept = holding = 0
     start = perf_counter()
-    for example in examples:
+    with sharing(TOGETHER) as share, ThreadPoolExecutor(TOGETHER) as pool:
+        extract = Extract(share(llm), mode=mode)
+        found = [*pool.map(extract, [e.query for e in examples], [e.sentences for e in examples])]
+    for example, segments in zip(examples, found, strict=True):
         wanted = {example.sentences[n].key for n in example.clues}
-        got = {s.key for s in extract(example.query, example.sentences)}
+        got = {segment.key for segment in segments}
         hits, clues, named = hits + len(wanted & got), clues + len(wanted), named + len(got)
         kept, holding = kept + bool(wanted & got), holding + bool(wanted)
     return {
