@@ -5,9 +5,6 @@ from __future__ import annotations
 import zipfile
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from email import message_from_binary_file, policy
-from email.headerregistry import ContentDispositionHeader, HeaderRegistry
-from email.message import MIMEPart
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +14,8 @@ from ragsieve.read.web import page_text
 from ragsieve.text import legacy_charset, safe
 
 if TYPE_CHECKING:
+    from email.message import MIMEPart
+
     from docx.table import Table
     from docx.text.paragraph import Paragraph
 
@@ -123,6 +122,9 @@ def _block(block: Paragraph | Table) -> str:
 
 
 def _mail(file: BytesIO) -> list[tuple[str, str]]:
+    from email import message_from_binary_file, policy
+    from email.headerregistry import ContentDispositionHeader, HeaderRegistry
+
     headers = HeaderRegistry(use_default_map=False)  # addresses are parsed in quadratic time
     headers.map_to_type("content-disposition", ContentDispositionHeader)  # type: ignore[arg-type]
     by = policy.default.clone(header_factory=headers)
