@@ -2,6 +2,7 @@
 
     python experiments/retention.py --data ../shared/data --peers --ranking --output figures.json
     python experiments/retention.py --data ../shared/data --limit 50 --sets nq popqa
+    python experiments/retention.py --data ../shared/data --limit 40 --peers --curve curve.svg
 
 Only questions of the test part (a salted hash; nothing here was trained or calibrated on them)
 whose documents hold the evidence count. Evidence is a sentence with a gold answer, or, where the
@@ -12,10 +13,11 @@ systems keep: of the words, of the evidence (any of it; all that the data set ma
 some), and of the words of another question's documents, which answer nothing. ``--peers`` adds
 others, as they are by default, on MiniLM (LangChain's filter keeps 20 documents, which is all of
 them in most sets). ``--one-by-one`` also filters each document by itself, with ``min_keep=0``.
-``--abstention`` tries values of ``min_answerable``; ``--part validation`` measures what thresholds
-are fitted on. Third table, by ``--ranking``: documents ranked by the probability of the passage, by
-cosine and by BM25, against labels; all questions of noveleval count, whose test part has seven. An
-empty ``--sets`` leaves that one alone.
+``--curve`` draws how often the evidence survives over the words kept: of scorers at any threshold,
+of systems as they are. ``--abstention`` tries values of ``min_answerable``; ``--part validation``
+measures what thresholds are fitted on. Third table, by ``--ranking``: documents ranked by the
+probability of the passage, by cosine and by BM25, against labels; all questions of noveleval count,
+whose test part has seven. An empty ``--sets`` leaves that one alone.
 Intervals are 95% bootstrap intervals over questions.
 """
 
@@ -56,6 +58,7 @@ MARKED = ("multihoprag", "clapnq")  # sets whose answers are not found word for 
 RANKED = ("noveleval", "hotpotqa", "multihoprag")  # sets whose documents are labelled
 PEERS = ("top-sentences", "langchain-embeddings-filter", "llama-index-sentence-optimizer", "all")
 KEPT = 0.95  # survival at which the words of a ranking are counted
+LEVELS = (KEPT, *np.linspace(0.5, 1.0, 26).round(2).tolist())  # of a curve, the marked one first
 ABSTAIN = (0.0, 0.05, 0.1, 0.2, 0.3)  # values of min_answerable
 STRANGERS = 40  # questions of a set that are also asked of another one's documents
 SHOWN = {"survival": "survives", "all": "all of it", "words": "words", "none": "nothing answers"}
@@ -176,16 +179,21 @@ def share(kept: Iterable[Segment], documents: Iterable[Document]) -> float:
 
 
 def ranked(found: Sequence[Question], scores: Sequence[np.ndarray]) -> dict[str, list[float]]:
-    """AUC inside a question, evidence first, and words above the threshold of `KEPT`."""
+    """AUC inside a question, evidence first, words above thresholds of `KEPT` and `LEVELS`."""
     pairs = list(zip(found, scores, strict=True))
     best = np.sort([values[q.evidence].max() for q, values in pairs])
-    threshold = best[int((1 - KEPT) * len(best))]
-    above = [words(itertools.compress(q.sentences, values >= threshold)) for q, values in pairs]
     whole = [words(q.sentences) for q in found]
+
+    def shares(level: float) -> np.ndarray:
+        threshold = best[min(int((1 - level) * len(best) + 1e-9), len(best) - 1)]
+        above = [words(itertools.compress(q.sentences, values >= threshold)) for q, values in pairs]
+        return np.divide(above, whole)
+
     return {
         "auc": estimate([auc(q.evidence, values) for q, values in pairs]),
         "first": estimate([hit(q.evidence, values) for q, values in pairs]),
-        "words": estimate(np.divide(above, whole), exact=False),
+        "words": estimate(shares(KEPT), exact=False),
+        "curve": [round(float(shares(level).mean()), 4) for level in LEVELS],
     }
 
 
@@ -237,6 +245,7 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="cosine and other filters, too")
     parser.add_argument("--ranking", action="store_true", help="rank whole documents, too")
     parser.add_argument("--output", type=Path, help="write the figures as JSON, too")
+    parser.add_argument("--curve", type=Path, help="draw survival over words into this SVG file")
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         embeds = options.peers or options.ranking
@@ -279,6 +288,25 @@ def measure(options: argparse.Namespace, pruner: SentencePruner, minilm: Any) ->
     show(tables["retention"], list(scorers), measures)
     show(tables["retention"], list(filters), SHOWN)
     show(tables["ranking"], list(documents), {"ndcg": "NDCG@10"})
+    if options.curve:
+        picture = drawn([*tables["retention"].values()], list(scorers), list(filters))
+        options.curve.write_text(picture, encoding="utf-8")
+
+
+def drawn(sets: Sequence[Any], scorers: Sequence[str], filters: Sequence[str]) -> str:
+    """Survival over words as SVG, means over sets: curves of scorers, points of systems."""
+    from ragsieve_research.evaluate import plots
+
+    lines = []
+    for name in scorers:
+        kept = 100 * np.mean([one[name]["curve"] for one in sets], 0)
+        points = zip(kept, 100 * np.array(LEVELS), strict=True)
+        lines.append((name, tuple(plots.Point(x, y) for x, y in points)))
+    for name in (name for name in filters if name != "all"):
+        x, y = (100 * np.mean([one[name][key][0] for one in sets]) for key in ("words", "survival"))
+        lines.append((name, (plots.Point(x, y),)))
+    numbered = [plots.Line(n, name, points) for n, (name, points) in enumerate(lines, 1)]
+    return plots.picture(numbered, "words kept, %", "evidence survives")
 
 
 def show(figures: Mapping[str, Any], rows: Sequence[str], measures: Mapping[str, str]) -> None:

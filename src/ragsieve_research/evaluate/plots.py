@@ -81,7 +81,8 @@ def front(points: Sequence[Point]) -> list[Point]:
 
 
 def picture(lines: Sequence[Line], x: str, y: str) -> str:
-    """A file of its own: a point a line, with its name beside the axes; ``x`` counts."""
+    """A file of its own: the first point of each line, with its name beside the axes, and through
+    it and the others a curve."""
     with rc_context(_STYLE):  # type: ignore[arg-type]
         figure = Figure(figsize=(7.2, 4.0), layout="constrained", facecolor=_PAPER)
         axes = figure.subplots()
@@ -89,6 +90,8 @@ def picture(lines: Sequence[Line], x: str, y: str) -> str:
         ends = front([line.points[0] for line in lines])
         axes.step([p.x for p in ends], [p.y for p in ends], where="post", color=_INK, lw=1, ls=":")
         for line in lines:
+            curve = sorted((point.x, point.y) for point in line.points)
+            axes.plot(*zip(*curve, strict=True), color=_INK, lw=1.2, alpha=0.4)
             for _ in _drawn(axes, line.number, line.points[0]):
                 pass
         axes.set_xlim(left=-0.02 * max(line.points[0].x for line in lines))
