@@ -67,7 +67,7 @@ def train_routers(data: Path) -> None:
 def train_filters(data: Path) -> None:
     little = [*few(data), "--limit", "5", "--labelled", "4", "--extractor", "write"]
     made = {f"epsilon-{epsilon}": ["--epsilon", epsilon] for epsilon in EPSILONS}
-    made |= {"tuned": [], "paper": ["--reranker", "--truncator", "smollm2"]}
+    made |= {"tuned": [], "paper": ["--truncator", "smollm2"]}
     for name, options in made.items():
         if not Path("filters", name).exists():
             ragsieve("train", "finefilter", f"filters/{name}", *little, *options)
