@@ -44,8 +44,7 @@ def prepare(recipe: str, data: Path) -> None:
                 ragsieve("index", "build", f"indexes/{name}", name, "--data", str(data))
     if "routers/three" in recipe:
         train_routers(data)
-    if "filters/" in recipe:
-        train_filters(data)
+    train_filters(data, recipe.partition("[small]")[2])
     if "trained/" in recipe:
         train_compared(data)
 
@@ -64,12 +63,11 @@ def train_routers(data: Path) -> None:
             ragsieve("train", "router", f"routers/three-{form}", str(routed), *how)
 
 
-def train_filters(data: Path) -> None:
+def train_filters(data: Path, small: str) -> None:
     little = [*few(data), "--limit", "5", "--labelled", "4", "--extractor", "write"]
     made = {f"epsilon-{epsilon}": ["--epsilon", epsilon] for epsilon in EPSILONS}
-    made |= {"tuned": [], "paper": ["--truncator", "smollm2"]}
-    for name, options in made.items():
-        if not Path("filters", name).exists():
+    for name, options in {**made, "tuned": []}.items():
+        if f'"filters/{name}"' in small and not Path("filters", name).exists():
             ragsieve("train", "finefilter", f"filters/{name}", *little, *options)
 
 
