@@ -58,7 +58,7 @@ MARKED = ("multihoprag", "clapnq")  # sets whose answers are not found word for 
 RANKED = ("noveleval", "hotpotqa", "multihoprag")  # sets whose documents are labelled
 PEERS = ("top-sentences", "langchain-embeddings-filter", "llama-index-sentence-optimizer", "all")
 KEPT = 0.95  # survival at which the words of a ranking are counted
-LEVELS = (KEPT, *np.linspace(0.5, 1.0, 26).round(2).tolist())  # of a curve, the marked one first
+LEVELS = np.linspace(0.5, 1.0, 26)  # survivals of a curve
 ABSTAIN = (0.0, 0.05, 0.1, 0.2, 0.3)  # values of min_answerable
 STRANGERS = 40  # questions of a set that are also asked of another one's documents
 SHOWN = {"survival": "survives", "all": "all of it", "words": "words", "none": "nothing answers"}
@@ -298,10 +298,10 @@ def drawn(sets: Sequence[Any], scorers: Sequence[str], filters: Sequence[str]) -
     from ragsieve_research.evaluate import plots
 
     lines = []
-    for name in scorers:
+    for n, name in enumerate(scorers):
         kept = 100 * np.mean([one[name]["curve"] for one in sets], 0)
-        points = zip(kept, 100 * np.array(LEVELS), strict=True)
-        lines.append((name, tuple(plots.Point(x, y) for x, y in points)))
+        points = [plots.Point(x, y) for x, y in zip(kept, 100 * LEVELS, strict=True)]
+        lines.append((name, (points[5 * (n + 1)], *points)))  # each marked at a place of its own
     for name in (name for name in filters if name != "all"):
         x, y = (100 * np.mean([one[name][key][0] for one in sets]) for key in ("words", "survival"))
         lines.append((name, (plots.Point(x, y),)))

@@ -87,7 +87,7 @@ def picture(lines: Sequence[Line], x: str, y: str) -> str:
         figure = Figure(figsize=(7.2, 4.0), layout="constrained", facecolor=_PAPER)
         axes = figure.subplots()
         axes.set(xlabel=x, ylabel=f"{y}, %", axisbelow=True, facecolor=_PAPER)
-        ends = front([line.points[0] for line in lines])
+        ends = front([line.points[0] for line in lines if len(line.points) == 1])
         axes.step([p.x for p in ends], [p.y for p in ends], where="post", color=_INK, lw=1, ls=":")
         for line in lines:
             curve = sorted((point.x, point.y) for point in line.points)
