@@ -65,10 +65,9 @@ def train_routers(data: Path) -> None:
 
 def train_filters(data: Path, small: str) -> None:
     little = [*few(data), "--limit", "5", "--labelled", "4", "--extractor", "write"]
-    made = {f"epsilon-{epsilon}": ["--epsilon", epsilon] for epsilon in EPSILONS}
-    for name, options in {**made, "tuned": []}.items():
+    for name, epsilon in (("tuned", "0"), *((f"epsilon-{e}", e) for e in EPSILONS)):
         if f'"filters/{name}"' in small and not Path("filters", name).exists():
-            ragsieve("train", "finefilter", f"filters/{name}", *little, *options)
+            ragsieve("train", "finefilter", f"filters/{name}", *little, "--epsilon", epsilon)
 
 
 def train_compared(data: Path) -> None:
