@@ -142,8 +142,8 @@ def _texts(mail: MIMEPart) -> Iterator[tuple[str, str]]:
             yield "plain", f"Attachment: {' '.join((name or kind).split())}"
         if is_text:
             yield part.get_content_subtype(), _decoded(part)
-        for told in part.iter_parts():  # a mail
-            yield from _texts(told)
+        for attached in part.iter_parts():  # a mail's
+            yield from _texts(attached)
 
 
 def _leaves(part: MIMEPart) -> list[MIMEPart]:

@@ -49,7 +49,8 @@ def figures(
     Returns:
         ``questions``; ``clue_recall``: named clues of all clues; ``clue_precision``: of what is
         named, the clues; ``answer_kept``: of the questions that have clues, those of which one is
-        named; all in [0, 1]; ``named``: sentences, and ``seconds``, a question, of `TOGETHER`.
+        named; all in [0, 1]; ``named``: sentences a question, and ``seconds`` a question where
+        `TOGETHER` are asked at once.
     """
     hits = clues = named = kept = holding = 0
     start = perf_counter()
