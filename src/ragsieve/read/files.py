@@ -22,13 +22,13 @@ from ragsieve.types import Document, Example
 Warn = Callable[[str], object]
 Found = tuple[str, int, Document | Example]
 
-_TEXT = (".txt", ".md", ".csv", ".tsv", ".log", ".yaml", ".yml", ".toml", ".ini", ".xml", ".ics")
+_TEXT = (".txt", ".md", ".rst", ".adoc", ".org", ".tex", ".srt", ".vtt", ".csv", ".tsv", ".log")
+_DATA = (".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml", ".ics", ".ipynb")
 _PARSED = (".html", ".htm", ".jsonl", ".jsonl.gz", ".json", ".pdf", ".docx", ".eml")
-_READ = _TEXT + _PARSED  # of a folder
+_READ = _TEXT + _DATA + _PARSED  # of a folder
 
 _OFFICE = {".docx": docx_text, ".eml": mail_text}
 _JSON, _TAG = re.compile(rb'\{\s*"|\[\s*[\[{"]'), re.compile(rb"<[!?a-zA-Z]")
-_BOM = b"\xef\xbb\xbf"
 
 
 def read_documents(paths: Sequence[str], warn: Warn | None = None) -> tuple[Document, ...]:
@@ -37,9 +37,9 @@ def read_documents(paths: Sequence[str], warn: Warn | None = None) -> tuple[Docu
     ``.html``, ``.htm``, ``.docx`` and ``.eml`` become text, a ``.pdf`` one document a page with the
     id ``PATH#page=N``; ``.jsonl`` and ``.jsonl.gz`` hold a document a line, ``.json`` one or an
     array of them, each any JSON (`from_json`); other files are text as they are. Folders are read
-    recursively, files of these kinds, tables, logs and settings among them, by name; hidden ones
-    are left out. Standard input is JSON where it is an object or an array, JSONL where it begins
-    with an object, HTML where it begins with a tag, else text.
+    recursively, files of these kinds, text, tables, logs, settings and notebooks, by name; hidden
+    ones and code are left out. Standard input is JSON where it is an object or an array, JSONL
+    where it begins with an object, HTML where it begins with a tag, else text.
 
     Args:
         paths: Files and folders.
@@ -185,7 +185,7 @@ def _read(path: str) -> bytes:
 
 
 def _guess(raw: bytes) -> str:
-    begin = raw.removeprefix(_BOM)[:1024].lstrip()
+    begin = raw.removeprefix(b"\xef\xbb\xbf")[:1024].lstrip()
     if not _JSON.match(begin):
         return ".html" if _TAG.match(begin) else ".txt"
     try:

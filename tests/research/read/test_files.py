@@ -143,17 +143,17 @@ def ids(sources: Sources) -> list[str]:
 
 def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
     """By name; hidden files and folders, and the one to leave out, are not looked at."""
-    for name in ("b.csv", "a.TXT", "in/c.html", "in/.d.txt", ".git/e.txt", "index/f.txt", "g.xlsx"):
+    for name in ("b.rst", "a.TXT", "in/c.html", "in/.d.txt", ".git/e.txt", "index/f.txt", "g.xlsx"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     (tmp_path / "Makefile").write_text("all:")
     told: list[str] = []
     sources = Sources([str(tmp_path)], None, tmp_path / "index", told.append)
 
-    assert [str(tmp_path / name) for name in ("a.TXT", "b.csv", "in/c.html")] == ids(sources)
-    paths = [str(tmp_path / name) for name in ("in", "b.csv", "")]
+    assert [str(tmp_path / name) for name in ("a.TXT", "b.rst", "in/c.html")] == ids(sources)
+    paths = [str(tmp_path / name) for name in ("in", "b.rst", "")]
     read = read_documents(paths, told.append)
-    names = ("in/c.html", "b.csv", "a.TXT", "b.csv", "in/c.html", "index/f.txt")
+    names = ("in/c.html", "b.rst", "a.TXT", "b.rst", "in/c.html", "index/f.txt")
     assert [str(tmp_path / name) for name in names] == [document.id for document in read]
     assert ["left out files of other kinds: 1 no ending, 1 .xlsx"] * 2 == told
 
