@@ -18,10 +18,10 @@ _KEY = (
 _YAML = re.compile(rf"(?P<key>{_KEY})[ ]?:(?=\s|$)[ \t]*(?P<value>.*)")
 _ITEMS = re.compile(r"(?:-(?:[ ]+|$))*")
 _PAIR = re.compile(rf"(?:export )?(?P<key>{_KEY})[ \t]*[=:](?![=>])[ \t]*(?P<value>.*)")
-_SECTION = re.compile(r"\[\[?[^\[\]\n]{1,120}\]\]?[ \t]*(?:[#;].*)?$")
+_SECTION = re.compile(r"\[(?P<each>\[)?(?P<name>[^\[\]\n]{1,120})\]\]?[ \t]*(?:[#;].*)?$")
 _COMMENT = re.compile(r"[#;!]|---[ \t]*(?:#.*)?$|\.\.\.[ \t]*$|%YAML")
 _BLOCK = re.compile(r"(?:[&!]\S+[ \t]+)*[|>][-+\d]*[ \t]*(?:#.*)?$")
-_FRONT = re.compile(r"---[ \t]*\r?\n((?:.*\r?\n){1,200}?)---[ \t]*(?:\r?\n|\Z)")
+_FRONT = re.compile(r"---[ \t]*\r?\n((?:[^\n]*+\n){1,200}?)---[ \t]*(?:\r?\n|\Z)")
 _BARE = re.compile(r"[\w$./@*+<>~\"'\[\]-]+$")
 
 
@@ -92,6 +92,7 @@ class _Reader:
         self.text, self.pairs = text, pairs
         self.root = Node(-1, -1, -1, -1, mark=_MARK)
         self.stack: list[tuple[float, Node]] = [(-2, self.root)]
+        self.arrays: list[str] = []  # TOML's arrays of tables in which the last section stands
         self.comment = -1  # where a comment begins that belongs to the entry below
         self.entries = self.keys = self.bare = 0
         self.depth = 0  # brackets of a value that are still open
@@ -112,7 +113,7 @@ class _Reader:
         if _COMMENT.match(line.text):
             self.comment = line.start if self.comment < 0 else self.comment
             return True
-        if self.pairs and line.indent > max(self.stack[-1][0], 0) and self._continued(line):
+        if self.pairs and line.indent > self.stack[-1][0] >= 0 and self._continued(line):
             return True
         return self._entry(line)
 
@@ -135,7 +136,7 @@ class _Reader:
                 self._push(line.indent + place + 0.5, Node(first, head, line.end, line.end))
         start = line.start + len(items) if items else start
         if match or section:
-            level = -1.0 if section else line.indent + len(items)
+            level = self._level(**section.groupdict()) if section else line.indent + len(items)
             self._push(level, leaf(start, line.end))
             self.keys += 1
             self.bare += bool(section or (match and _BARE.match(match["key"])))
@@ -146,6 +147,14 @@ class _Reader:
         elif rest:
             self._extend(line.end)
         return True
+
+    def _level(self, name: str, each: str | None) -> float:
+        """How deep a section is: `[a.b]` below the `[[a]]` before it."""
+        while self.arrays and not name.startswith(f"{self.arrays[-1]}."):
+            self.arrays.pop()
+        level = len(self.arrays) / 100 - 1
+        self.arrays += [name] * bool(each)
+        return level
 
     def _push(self, level: float, node: Node) -> None:
         """An entry below those that are indented less."""

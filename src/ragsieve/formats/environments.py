@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ragsieve.formats.tables import WHOLE
-from ragsieve.formats.tree import DEEPEST, MERGED, Node, leaf, line_spans, over, stripped
+from ragsieve.formats.tree import DEEPEST, MERGED, Node, grouped, leaf, line_spans, over, stripped
 
 _ENTRY = 600  # characters of an event or a card that are not cut
 _BOUND = re.compile(r"(BEGIN|END):([A-Z][A-Z0-9-]{0,30})[ \t]*$")
@@ -85,11 +85,8 @@ def _table(text: str, begin: re.Match[str], stop: int) -> Node | None:
     end = stop + len(f"\\end{{{begin[1]}}}")
     ends = [row.end() for row in _ROW.finditer(text, begin.end(), stop)]
     closed = [_closed(text, place, stop) for place in ends]
-    rows = [
-        leaf(*stripped(text, a, b))
-        for a, b in zip(closed, [*ends[1:], stop], strict=False)
-        if text[a:b].strip()
-    ]
+    spans = zip(closed, [*ends[1:], stop], strict=False)
+    rows = grouped(text, (leaf(*stripped(text, a, b)) for a, b in spans if text[a:b].strip()))
     if len(rows) < 2:
         return None
     return Node(

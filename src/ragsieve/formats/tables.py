@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ragsieve.formats.tree import Node, leaf, line_spans
+from ragsieve.formats.tree import Node, grouped, leaf, line_spans
 
 WHOLE = 300  # characters of a table that is not cut
 _LEAST = 3  # rows, with the header
@@ -18,6 +18,8 @@ _RULE = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]+$")
 _CAPTION = re.compile(r"\W{0,4}(?:Table|Figure|Listing|Example|Tab\.|Tabelle)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,:/ %)-]*[€%]?$")
 _QUOTED = re.compile(r'"[^"]*+"')
+_OPENS = re.compile(r'(?:^|[,;\t])"(?!"(?:[,;\t\r]|$))')
+_CLOSES = re.compile(r'(?<!")(?:"")*+"(?=[,;\t\r]|$)')
 _LOG = re.compile(
     r"\W{0,2}\d[\d./-]{3,9}[T ]?[ ]{0,2}\d?\d:\d\d(?::\d\d)?.*[A-Za-z]{3} [A-Za-z]{2}"
 )
@@ -35,7 +37,7 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     if "\n" not in text:
         return
     every = [*_lines(text)]
-    if whole := _file(text, [line for line in every if line.text.strip()]):
+    if whole := _file(text, [line for line in every if line.text.strip()], faults):
         yield from whole
         _quotes(text, faults)
         return
@@ -49,16 +51,22 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     yield from _paragraph(text, lines, faults)
 
 
-def _file(text: str, lines: Sequence[_Line]) -> list[Node]:
-    """The text as one table of commas or tabs, though comments or blank lines divide its rows."""
+def _file(text: str, lines: Sequence[_Line], faults: list[str]) -> list[Node]:
+    """The text as one table of commas or tabs, though comments or blank lines divide its rows.
+
+    One row, or a tenth of them, may have other cells.
+    """
     for cells in (_tabs, _Commas(","), _Commas(";")):
         rows = [line for line in _records(text, lines) if not line.text.startswith("#")]
         first = cells(rows[0].text) if rows and lines[0].text == rows[0].text else 0
         counts = [cells(row.text) for row in rows]
-        even = first > 1 and min(counts) == max(counts)
+        odd = len(counts) - counts.count(first)
+        even = odd == 0 < first - 1 or (first > 2 and odd <= max(1, len(counts) / 10))
         ragged = first > 2 and min(counts) > 1 and max(counts) == first and rows[0].text.islower()
         if (even and len(rows) > _MANY) or ((even or ragged) and _fits(cells, rows)):
-            return [*_table(lines=_records(text, lines), before=[])]
+            if odd and not ragged:
+                faults.append(f"{odd:,} lines of a table have other columns: read as its rows")
+            return [*_table(text, _records(text, lines), [])]
     return []
 
 
@@ -93,7 +101,7 @@ def _paragraph(text: str, lines: Sequence[_Line], faults: list[str]) -> Iterator
             if after - first >= _LEAST and _fits(cells, lines[first:after]):
                 begun = begun if rows else first
                 rows += after - first
-                yield from _table(lines[first:after], lines[:first][-1:])
+                yield from _table(text, lines[first:after], lines[:first][-1:])
             first = max(after, first + 1)
         if isinstance(cells, _Commas) and len(lines) < 2 * rows:
             _quotes(text[lines[0].start : lines[-1].end], faults)
@@ -113,8 +121,16 @@ def _records(text: str, lines: Sequence[_Line]) -> Sequence[_Line]:
             records[-1] = _Line(start, line.end, text[start : min(line.end, start + _SHOWN)])
         else:
             records.append(line)
-        opened ^= line.text.count('"') % 2 == 1
+        opened = _open_after(line.text, opened)
     return lines if opened else records
+
+
+def _open_after(line: str, opened: bool) -> bool:
+    """Whether a cell between quotes goes on behind a line; inside others they are text."""
+    at = 0
+    while match := (_CLOSES if opened else _OPENS).search(line, at):
+        opened, at = not opened, match.end()
+    return opened
 
 
 def _ruled(line: _Line) -> bool:
@@ -145,7 +161,7 @@ class _Commas:
     def __call__(self, line: str) -> int:
         if '"' not in line:
             return line.count(self.mark) + 1
-        pattern = re.compile(rf'(?:"(?:[^"]|"")*+"|[^{self.mark}"]*+)')
+        pattern = re.compile(rf'(?:"(?:[^"]|"")*+"|(?!")[^{self.mark}]*+)')
         at, number = 0, 1
         while (m := pattern.match(line, at)) and line[m.end() : m.end() + 1] == self.mark:
             at, number = m.end() + 1, number + 1
@@ -192,7 +208,7 @@ def _begin(line: _Line) -> int:
     return line.start + len(line.text) - len(line.text.lstrip())
 
 
-def _table(lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
+def _table(text: str, lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
     ruled = next((n for n, line in enumerate(lines[:6]) if n and _ruled(line)), 0)
     heads = ruled + 1 if ruled else 1
     if not ruled and not _names_columns(lines):
@@ -204,7 +220,7 @@ def _table(lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
     above = [*before, *lines][: heads + 1] if first is not lines[0] else lines[:heads]
     head = above[-1].end if above else first.start
     start = _begin(first)
-    children = [leaf(_begin(line), line.end) for line in rows]
+    children = grouped(text, (leaf(_begin(line), line.end) for line in rows))
     end = children[-1].end
     head = max(head, start)
     yield Node(start, head, end, end, "table", whole=WHOLE, mark=_MARK, children=children)

@@ -24,6 +24,7 @@ _STICKY = re.compile(
 _STICKY_CHARS = 160
 ELEMENTS = ("tags", "xml", "items", "grid", "cells", "inline")  # kinds of nodes with tags
 JSON = ("array", "object", "rows")
+_GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell that is blank
 _END = re.compile(r"[\s,;]*")
 _BREAK = re.compile(r"\s*[\r\n]\s*")
 _KEY = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+:\s*+')
@@ -80,6 +81,19 @@ def over(children: list[Node], **options: Any) -> Node:
     """A node that is nothing but its parts."""
     start, end = children[0].start, children[-1].end
     return Node(start, start, end, end, children=children, **options)
+
+
+def grouped(text: str, rows: Iterable[Node]) -> list[Node]:
+    """Rows of a table, those with a blank first cell as parts of the one above that has it."""
+    groups: list[Node] = []
+    for row in rows:
+        named = groups and not _GOES_ON.match(text, groups[-1].start)
+        if named and _GOES_ON.match(text, row.start):
+            groups[-1].children.append(row)
+            groups[-1].tail = groups[-1].end = row.end
+        else:
+            groups.append(row)
+    return groups
 
 
 def stripped(text: str, start: int, end: int) -> Span:

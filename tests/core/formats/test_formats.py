@@ -372,6 +372,40 @@ def test_a_part_stands_below_its_head(kind: str, text: str, head: str) -> None:
         assert "…" in shown
 
 
+TABLES = "".join(
+    f'[[line]]\nname = "line {n}"\nabout = "{"It runs all day. " * 20}"\n'
+    f'[line.from]\nport = "berth {n}"\n[line.to]\nport = "berth {n + 1}"\n'
+    for n in range(9)
+)
+SPANNED = "| Name | Crane | Depth |\n|---|---|---|\n" + "".join(
+    f"| berth {n} | old | {n} m |\n|  | new | {n + 20} m |\n" for n in range(20)
+)
+GOES_ON = [
+    ("a table of a TOML array", TABLES, 'port = "berth 5"', 'name = "line 5"'),
+    ("a row with a blank first cell", SPANNED, "new | 27 m", "| berth 7 | old | 7 m |"),
+    ("a row of LaTeX", "\\begin{tabular}{lr}\nName & Depth \\\\\n" + "".join(
+        f"berth {n} & {n} \\\\\n & {n + 20} \\\\\n" for n in range(20)
+    ) + "\\end{tabular}", "& 27", "berth 7 & 7"),
+    ("comma rows behind one of other length", f"type,bits,no\n{COMMAS}x,y,z,w\n{COMMAS}",
+     "0x00000007,7", "type,bits,no"),
+    ("comma rows with inches", "name,size,no\n" + "".join(
+        f'm{n},{n}" {"long" * (n != 9)},{n}\n' for n in range(90)
+    ), '7" long,7', "name,size,no"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "text", "kept", "head"), GOES_ON, ids=[k for k, *_ in GOES_ON])
+def test_what_goes_on_stands_below_what_it_goes_on_from(
+    kind: str, text: str, kept: str, head: str
+) -> None:
+    """No table of an array, and no row, under the name of another."""
+    unit = next(unit for unit in reversed(spans(text)) if kept in unit.text)
+    shown = joined(text, [(unit.start, unit.end)])
+
+    assert shown.count(head) == 1
+    assert shown.index(head) < shown.index(kept)
+
+
 def test_a_comment_goes_with_what_it_is_on() -> None:
     """Also where lines have no mark at their ends."""
     (root,) = outline(SOURCES["Go"])
@@ -419,6 +453,7 @@ LARGE: dict[str, Callable[[int], str]] = {
     "open brackets": lambda n: '{"a":' * 25 * n,
     "quotes": lambda n: 'a,"\n' * 15 * n,
     "entries": lambda n: "a:\n  b: 1\n" * 10 * n,
+    "front matter": lambda n: "---\r\n" + "a: b\r\n" * 15 * n,
     "functions": lambda n: "def f(x):\n    return x\n\n" * 5 * n,
     "hunks": lambda n: "+++ b\n@@ -1 +1 @@\n" * 5 * n,
     "raised": lambda n: "Traceback (most recent call last):\n" * 5 * n,
