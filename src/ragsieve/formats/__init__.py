@@ -152,7 +152,8 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL) -> str:
     """Kept spans of a text as they are read: in their order, each under the heads it needs.
 
     Spans are joined by the white space that stood between them, by a blank line where one of them
-    ends a line, and by `` … `` where text of the same paragraph is left out. What is kept of JSON,
+    ends a line, with the Markdown headings above the next one, and by `` … `` where text of the
+    same paragraph is left out. What is kept of JSON,
     configuration, a table or code is shown inside its keys, header or signature, brackets closed,
     with a mark that says how much is left out. ``layout`` may say otherwise.
     """

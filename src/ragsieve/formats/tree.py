@@ -27,6 +27,7 @@ JSON = ("array", "object", "rows")
 _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell that is blank
 _END = re.compile(r"[\s,;]*")
 _BREAK = re.compile(r"\s*[\r\n]\s*")
+_HEADING = re.compile(r"^(?:(```|~~~)(?s:.*?)^\1|(?P<level>#{1,6})[ \t].*)", re.MULTILINE)
 _KEY = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+:\s*+')
 
 
@@ -168,7 +169,10 @@ class Kept:
 
 
 def between(text: str, end: int, start: int, mark: str) -> str:
-    """What joins a kept span to the next: the white space there, a blank line, or a mark."""
+    """What joins a kept span to the next: the white space there, a mark, or a blank line.
+
+    Below the blank line stand the headings that are left out and lead to what follows.
+    """
     low, high = min(end, start), max(end, start)
     gap = text[low:high]
     if end <= start and not gap.strip():
@@ -177,7 +181,17 @@ def between(text: str, end: int, start: int, mark: str) -> str:
         return f" {mark} "
     begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     blank = re.search(r"\n[ \t\r]*\n", gap)
-    return "\n\n" if begins or blank else f" {mark} "
+    above = _headings(gap) if end < start else []
+    return "\n\n".join(["", *above, ""]) if begins or blank or above else f" {mark} "
+
+
+def _headings(text: str) -> list[str]:
+    """The Markdown headings of what would stand behind a text, outermost first."""
+    above: dict[str, str] = {}
+    for match in _HEADING.finditer(text):
+        if level := match["level"]:
+            above = {k: v for k, v in above.items() if k < level} | {level: match[0].rstrip()}
+    return [*above.values()]
 
 
 def shown(text: str, node: Node, kept: Kept) -> str:
