@@ -86,7 +86,8 @@ def _table(text: str, begin: re.Match[str], stop: int) -> Node | None:
     ends = [row.end() for row in _ROW.finditer(text, begin.end(), stop)]
     closed = [_closed(text, place, stop) for place in ends]
     spans = zip(closed, [*ends[1:], stop], strict=False)
-    rows = grouped(text, (leaf(*stripped(text, a, b)) for a, b in spans if text[a:b].strip()))
+    own = (leaf(*stripped(text, a, b)) for a, b in spans if text[a:b].strip())
+    rows = grouped(text, own, "… {}")
     if len(rows) < 2:
         return None
     return Node(

@@ -22,7 +22,7 @@ from ragsieve.formats.elements import (
     Element,
     Reader,
 )
-from ragsieve.formats.tree import ALWAYS, Node, Span, leaf, stripped
+from ragsieve.formats.tree import ALWAYS, Node, Span, leaf, sections, stripped
 
 SMALLEST = 300  # characters of a text with tags that is cut
 _MARK = "<!-- … -->"
@@ -256,7 +256,8 @@ def _table(text: str, one: Element) -> Node | None:
             head = part.end
     first = 0
     while first < min(3, len(rows) - 1) and (
-        rows[first][1] or all(cell.name == "th" for cell in rows[first][0].parts)
+        rows[first][1]
+        or (_heads(text, rows[first][0]) and not (first and _wide(text, rows[first][0])))
     ):
         head = rows[first][1] or rows[first][0].end
         first += 1
@@ -266,14 +267,26 @@ def _table(text: str, one: Element) -> Node | None:
     mark = "<!-- … {} -->"
     node = Node(one.start, head, one.tail, one.end, "grid", SMALLEST, mark)
     spanned = 0
+    found: list[tuple[Node, bool]] = []  # with whether it heads what follows
     for row in body:
         if spanned:
-            node.children[-1] = leaf(node.children[-1].start, row.end)
+            found[-1] = (leaf(found[-1][0].start, row.end), False)
         else:
-            node.children.append(_row(text, row))
+            heads = _heads(text, row)
+            found.append((leaf(row.start, row.end) if heads else _row(text, row), heads))
         more = [int(n) for n in _SPANNED.findall(text, row.start, row.end)]
         spanned = max([spanned, *more]) - 1 if more else max(0, spanned - 1)
+    node.children = sections(found, mark)
     return node
+
+
+def _heads(text: str, row: Element) -> bool:
+    """Whether a row heads those below it: header cells alone, or one over several columns."""
+    return _wide(text, row) or {cell.name for cell in row.parts} == {"th"}
+
+
+def _wide(text: str, row: Element) -> bool:
+    return len(row.parts) == 1 and "colspan" in text[row.start : row.parts[0].head].lower()
 
 
 def _row(text: str, row: Element) -> Node:

@@ -220,7 +220,7 @@ def _table(text: str, lines: Sequence[_Line], before: Sequence[_Line]) -> Iterat
     above = [*before, *lines][: heads + 1] if first is not lines[0] else lines[:heads]
     head = above[-1].end if above else first.start
     start = _begin(first)
-    children = grouped(text, (leaf(_begin(line), line.end) for line in rows))
+    children = grouped(text, (leaf(_begin(line), line.end) for line in rows), _MARK)
     end = children[-1].end
     head = max(head, start)
     yield Node(start, head, end, end, "table", whole=WHOLE, mark=_MARK, children=children)

@@ -25,6 +25,7 @@ _STICKY_CHARS = 160
 ELEMENTS = ("tags", "xml", "items", "grid", "cells", "inline")  # kinds of nodes with tags
 JSON = ("array", "object", "rows")
 _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell that is blank
+_SECTION = re.compile(r"[|│][^|│\n]*\w[^|│\n]*(?:[|│][ ]*){2,}")
 _END = re.compile(r"[\s,;]*")
 _BREAK = re.compile(r"\s*[\r\n]\s*")
 _HEADING = re.compile(r"^(?:(```|~~~)(?s:.*?)^\1|(?P<level>#{1,6})[ \t].*)", re.MULTILINE)
@@ -84,8 +85,11 @@ def over(children: list[Node], **options: Any) -> Node:
     return Node(start, start, end, end, children=children, **options)
 
 
-def grouped(text: str, rows: Iterable[Node]) -> list[Node]:
-    """Rows of a table, those with a blank first cell as parts of the one above that has it."""
+def grouped(text: str, rows: Iterable[Node], mark: str) -> list[Node]:
+    """Rows of a table, those with a blank first cell as parts of the one above that has it.
+
+    Where the first row is one of those that have nothing but a first cell, they head the others.
+    """
     groups: list[Node] = []
     for row in rows:
         named = groups and not _GOES_ON.match(text, groups[-1].start)
@@ -94,7 +98,23 @@ def grouped(text: str, rows: Iterable[Node]) -> list[Node]:
             groups[-1].tail = groups[-1].end = row.end
         else:
             groups.append(row)
-    return groups
+    heads = [bool(_SECTION.fullmatch(text, group.start, group.end)) for group in groups]
+    return sections(zip(groups, heads, strict=True), mark) if heads[:1] == [True] else groups
+
+
+def sections(rows: Iterable[tuple[Node, bool]], mark: str) -> list[Node]:
+    """Rows as parts of the one above that heads them, if any does."""
+    known: list[Node] = []
+    inside = False
+    for row, heads in rows:
+        if heads or not inside:
+            known.append(row)
+            inside = inside or heads
+            row.whole, row.mark = (0, mark) if heads else (row.whole, row.mark)
+        else:
+            known[-1].children.append(row)
+            known[-1].tail = known[-1].end = row.end
+    return known
 
 
 def stripped(text: str, start: int, end: int) -> Span:
