@@ -111,6 +111,10 @@ class _Reader:
             return True
         self.block = -1
         if _COMMENT.match(line.text):
+            if self.entries and not self.pairs and line.text[0] == "-":
+                self._push(-1, leaf(line.start, line.end))  # another document
+                self.comment = -1
+                return True
             self.comment = line.start if self.comment < 0 else self.comment
             return True
         if self.pairs and line.indent > self.stack[-1][0] >= 0 and self._continued(line):
@@ -167,7 +171,7 @@ class _Reader:
 
     def _continued(self, line: Line) -> bool:
         """A plain value that goes on below its key."""
-        if len(self.stack) < 2 or line.indent <= self.stack[-1][0]:
+        if len(self.stack) < 2 or line.indent <= max(self.stack[-1][0], 0):
             return False
         node = self.stack[-1][1]
         if node.children:

@@ -63,6 +63,8 @@ def _file(text: str, lines: Sequence[_Line], faults: list[str]) -> list[Node]:
         odd = len(counts) - counts.count(first)
         even = odd == 0 < first - 1 or (first > 2 and odd <= max(1, len(counts) / 10))
         ragged = first > 2 and min(counts) > 1 and max(counts) == first and rows[0].text.islower()
+        if any(_follows(text, rows, place) for place in range(1, len(rows))):
+            return []
         if (even and len(rows) > _MANY) or ((even or ragged) and _fits(cells, rows)):
             if odd and not ragged:
                 faults.append(f"{odd:,} lines of a table have other columns: read as its rows")
@@ -186,12 +188,19 @@ def _fits(cells: object, lines: Sequence[_Line]) -> bool:
     return True
 
 
-def _names_columns(lines: Sequence[_Line]) -> bool:
-    """Whether the first row has no numbers, or words above numbers."""
+def _names_columns(lines: Sequence[_Line], *, surely: bool = False) -> bool:
+    """Whether the first row has no numbers, or words above numbers; ``surely``: both."""
     rows = [re.split(r"[|\t,;]", line.text) for line in lines[:9]]
     numbers = [[bool(_NUMBER.match(cell.strip())) for cell in row] for row in rows]
-    above = zip(*numbers, strict=False)
-    return not any(numbers[0]) or any(not first and all(rest) for first, *rest in above)
+    columns = zip(*numbers, strict=False)
+    plain, above = not any(numbers[0]), any(not one[0] and all(one[1:]) for one in columns)
+    return plain and above and len(rows) > 1 if surely else plain or above
+
+
+def _follows(text: str, rows: Sequence[_Line], place: int) -> bool:
+    """Whether a row is the header of another table, behind a blank line."""
+    gap = text[rows[place - 1].end : rows[place].start]
+    return gap.count("\n") > 1 and _names_columns(rows[place : place + 9], surely=True)
 
 
 def _heads(line: _Line, lines: Sequence[_Line]) -> bool:
