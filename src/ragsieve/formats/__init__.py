@@ -107,6 +107,7 @@ def _read(text: str) -> Outline:
     if not found or found[-1].end < len(text.rstrip()):
         told = [*lines.regions(text, faults)]
         found += [*tables.regions(text, [] if told else faults), *told]
+    found += [*code.fences(text, found)]
     apart: list[Node] = []
     for root in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or root.start >= apart[-1].end:

@@ -1,4 +1,4 @@
-"""Source code without a fence: functions, classes and statements, by indentation and brackets."""
+"""Source code: functions, classes and statements, by indentation and brackets; long fences."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ragsieve.formats import entries
 from ragsieve.formats.code_lines import (
     CLOSES,
     PREFIX,
@@ -14,12 +15,14 @@ from ragsieve.formats.code_lines import (
     lines_of,
     scanned,
 )
-from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, leaf, over
+from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, leaf, line_spans, moved, over
 
 _NO_CODE = ("```", "\n@@ -", "\nTraceback (most recent call last):")  # Markdown, a diff, a log
+_FENCED = 1000  # characters of a fence that is not cut
 _LEAST = 3  # lines of a text that is code
 _CLASS = 400  # characters of a class that is not cut
 _MERGED = 160  # characters of neighbouring statements that make one unit
+_FENCE = re.compile(r"^[ \t]*((`{3,}|~{3,})([^`\n]*))$", re.MULTILINE)
 _CLOSER = re.compile(r"[)\]}]+[;,)]*$|(?:fi|done|esac|end|END)\b;?$|;;$|#\s*endif\b")
 _WORDS = re.compile(r"(?:fi|done|esac|end)\b;?$")
 _GOES_ON = re.compile(
@@ -63,6 +66,37 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     items = _items(text, lines, _Inside(family, even))
     if len(items) > 1 or items[0].children:
         yield over(items, whole=0, mark=_MARKS[family], merge=_MERGED, each=True)
+
+
+def fences(text: str, others: Sequence[Node]) -> Iterator[Node]:
+    """Fences that are too long for a unit, by their statements or entries, else by their lines.
+
+    Those are left out in which other regions stand: of what is read, any but tables.
+    """
+    opened = None
+    for match in _FENCE.finditer(text):
+        if not opened:
+            opened = match
+        elif match[2].startswith(opened[2]) and not match[3].strip():
+            start, end = opened.end() + 1, match.start()
+            if end - start > _FENCED and text[start:end].strip():
+                inside = text[start:end]
+                found = [*regions(inside, [])] or [*entries.regions(inside, [])]
+                apart = [one for one in others if one.kind != "table" or not found]
+                if not any(start <= one.start < end for one in apart):
+                    yield _fence(text, found, opened, match)
+            opened = None
+
+
+def _fence(text: str, found: Sequence[Node], opened: re.Match[str], closed: re.Match[str]) -> Node:
+    start = opened.end() + 1
+    inside = text[start : closed.start()]
+    lines = (leaf(a, b) for a, b in line_spans(inside) if inside[a:b].strip())
+    node = moved(found[0] if found else over([*lines], merge=_MERGED), start)
+    node.start, node.head = opened.span(1)
+    node.tail, node.end = closed.start(1), closed.end(2)
+    node.whole, node.each, node.mark = 0, True, node.mark.removesuffix(" {}") or "…"
+    return node
 
 
 def _items(text: str, lines: Sequence[Line], inside: _Inside) -> list[Node]:

@@ -30,14 +30,14 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     if "\n" not in text:
         return
     front = _FRONT.match(text)
-    if front:
+    if root := _read(text, 0, len(text), [] if front else faults):
+        yield root
+    elif front:
         stop = front.start() + len(front[0].rstrip())
         root = _read(text, front.start(1), front.end(1), faults, front=True)
         lines = [*_lines(text, front.start(1), front.end(1))]
         children = root.children if root else [leaf(a.start, a.end) for a in lines]
         yield Node(0, 3, stop - 3, stop, mark=_MARK, whole=_WHOLE, children=children)
-    elif root := _read(text, 0, len(text), faults):
-        yield root
 
 
 def _read(

@@ -391,6 +391,20 @@ GOES_ON = [
     ("comma rows with inches", "name,size,no\n" + "".join(
         f'm{n},{n}" {"long" * (n != 9)},{n}\n' for n in range(90)
     ), '7" long,7', "name,size,no"),
+    ("comma rows of a second table", "thing,price\n" + "".join(f"a{n},{n}\n" for n in range(90))
+     + "\nperson,pay\n" + "".join(f"b{n},{n}\n" for n in range(90)), "b7,7", "person,pay"),
+    ("a row below one that heads it", "| Name | Value |\n|---|---|\n" + "".join(
+        f"| berth {n} | |\n| depth | {n} m |\n| crane | type {n} |\n" for n in range(20)
+    ), "| 7 m", "| berth 7 | |"),
+    ("a row of HTML below one that heads it", "<table><tr><th>A</th><th>B</th></tr>" + "".join(
+        f"<tr><th colspan=2>berth {n}</th></tr>\n<tr><td>depth</td><td>{n} m</td></tr>\n"
+        for n in range(20)
+    ) + "</table>", ">7 m", "berth 7<"),
+    ("a YAML document", "".join(
+        f"---\nkind: K{n}\ntext: {'It is wide. ' * 40}\nspec:\n  depth: {n} m\n" for n in range(9)
+    ), "depth: 7", "kind: K7"),
+    ("a long fence", f"It is so:\n\n```python\n{PYTHON * 9}\n\ndef seven():\n    return 7\n```\n",
+     "return 7", "```python"),
 ]  # fmt: skip
 
 
