@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from ragsieve.documents import as_documents
 from ragsieve.pipeline import best_first
 from ragsieve.result import Result
 from ragsieve.schema import read
 from ragsieve.text import contains_answer, sentence_spans
+from ragsieve.trace import Step
 from ragsieve.types import Document, Example, Segment
 
 Span = tuple[int, int]
@@ -199,11 +201,16 @@ def documents_read(result: Result) -> float:
     """Documents of which a stage or the reader read anything: all but those cut by their place."""
     cut = {
         drop.segment.document.id
-        for step in result.trace.steps
+        for step in takewhile(_cuts_by_place, result.trace.steps)
         for drop in step.dropped
-        if step.stage.startswith("TopK(") and not drop.segment.scores
+        if not drop.segment.scores
     }
     return float(len(result.documents) - len(cut))
+
+
+def _cuts_by_place(step: Step) -> bool:
+    """Whether a step leaves documents out unread, before any stage has read them."""
+    return step.kind != "stage" or step.stage.startswith("TopK(")
 
 
 def tokens_kept(result: Result) -> float | None:

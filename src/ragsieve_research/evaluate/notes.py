@@ -32,6 +32,12 @@ def report_notes(cells: Sequence[RecordTable], base: str, overall: Set[str]) -> 
     if warned := count(cells, "warned"):
         where = _where(cells, "warned")
         yield f"{counted(warned, 'answer')} came without a source or a stage that failed: {where}"
+    if cut := count(cells, "overflowed"):
+        small = sorted({c.generator for c in cells if count([c], "overflowed")} - {""})
+        yield (
+            f"{counted(cut, 'answer')} read less than was kept, as the context of "
+            f"{', '.join(small) or 'the generator'} is too small: {_where(cells, 'overflowed')}"
+        )
     if not base:
         yield "No baseline is named, so no system is compared with another"
     if untimed := sorted({c.system for c in cells if not len(c.known("cost", "seconds"))}):
@@ -64,5 +70,5 @@ def _where(cells: Sequence[RecordTable], name: str) -> str:
 
 
 def count(cells: Sequence[RecordTable], name: str) -> int:
-    """Questions of all cells that ``failed`` or were ``warned`` of."""
+    """Questions of all cells that ``failed``, ``overflowed``, or were ``warned`` of."""
     return int(sum(cell.known("cost", name).sum() for cell in cells))

@@ -43,6 +43,8 @@ class StepRecord(Costs, frozen=True, kw_only=True):
     """A stage's step; ``events`` are those that it logged."""
 
     stage: str
+    segments_in: int = 0
+    segments_out: int = 0
     seconds: float = math.nan
     models: dict[str, Costs] = {}
     unreadable: int = 0
@@ -306,6 +308,8 @@ def _numbers(record: Record) -> dict[Name, float]:
             row[part, "first"] = math.nan if held.first is None else float(held.first)
     parts = [*_parts(record)]
     row |= {STEPS: float(len(parts))} if parts else {}
+    readers = [step for part, step in parts if part.startswith("generator ")]
+    row["cost", "overflowed"] = float(any(s.segments_out < s.segments_in for s in readers))
     return row | {(part, n): getattr(step, n) for part, step in parts for n in COSTS}
 
 

@@ -154,6 +154,24 @@ def test_groups_of_questions_and_what_was_read_are_in_the_report(tmp_path: Path)
     )
 
 
+def test_what_a_generator_has_no_room_for_is_in_the_report(tmp_path: Path) -> None:
+    """A note counts the answers, and a document that was in no prompt was not read."""
+    texts = ["Ann sings. " * 60, "Bob sings. " * 60]
+    path = own(tmp_path, {"question": "Who sings?", "answers": ["Bob"], "documents": texts})
+    small = Generator(llm="fake:echo", label="small", options={"context": 400})
+    run(
+        tmp_path / "r",
+        replace(ONE, data=[Data(name=str(path))], generators=(*ONE.generators, small)),
+    )
+    report = summarise([load_run(tmp_path / "r")])
+
+    assert [2, 1] == [row.metrics["documents_read"].value for row in report.rows]
+    assert (
+        "1 answer read less than was kept, as the context of small is too small: all"
+        in report.notes
+    )
+
+
 def test_a_damaged_header_is_written_anew(tmp_path: Path) -> None:
     """A power cut leaves zeros: the records go on."""
     run(tmp_path, ONE)
