@@ -135,8 +135,8 @@ class Bench:
         every, examples = self._about[cell.data.label]
         count = cell.question_count(every)
         asked = count + min(self._timed(cell), count)
-        one = expected(self.standing(cell), examples, answers=self.config.answers)
-        if one is None:
+        system = None if cell.data.index or cell.data.sources else self.standing(cell)
+        if (one := expected(system, examples, answers=self.config.answers)) is None:
             return [asked, *[None] * 4]
         read, written = one.tokens_in * asked, one.tokens_out * asked
         price = Prices().generator(np.array(read), np.array(written)) / 1e6

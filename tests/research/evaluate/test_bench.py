@@ -386,20 +386,21 @@ def test_a_trained_filter_is_a_system_by_its_folder(tmp_path: Path) -> None:
 
 
 def test_an_index_is_searched_in_place_of_the_documents(tmp_path: Path) -> None:
-    """Its chunks are filtered; gold documents count that it knows by other ids."""
+    """Its chunks are filtered, their tokens unknown before; gold ones may have other ids there."""
     index, text = tmp_path / "words", "Seals and Crofts sang Summer Breeze."
     gold = {"id": "g", "text": text, "is_positive": True}
     row = {"question": "Who sang Summer Breeze?", "answers": ["Seals"], "documents": [gold]}
     with create_index(index, IndexOptions(embedder="none", chunks="whole")) as corpus:
         corpus.add([Document("other", text), Document("more", "A breeze blows.")])
     data = [Data(name=str(own(tmp_path, row)), index=str(index), retrieve=1)]
-    run(tmp_path / "r", replace(ONE, data=data))
+    bench = run(tmp_path / "r", replace(ONE, data=data))
     (file,) = (tmp_path / "r" / "records").glob("*.jsonl")
     record = json.loads(file.read_text())
 
     assert "mine-1-of-words--all--fake-echo.jsonl" == file.name
     assert ["other"] == [span["document"] for span in record["kept"]]
     assert 1.0 == record["metrics"]["document_recall"]
+    assert [1, *[None] * 4] == Bench(bench.config, tmp_path / "dry").costs(bench.cells[0])
 
 
 def test_sources_are_asked_as_each_system_routes(tmp_path: Path) -> None:
