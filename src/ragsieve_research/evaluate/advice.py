@@ -31,25 +31,27 @@ def advice(report: Report) -> str:
         return ""
     rows = [row for row in rows if row.generator == base.generator and metric in row.differences]
     name = metric.replace("_", " ")
-    where = f", on {counted(base.questions, 'question')}"
     if better := [row for row in rows if row.differences[metric].verdict == "better"]:
         best = max(better, key=lambda row: row.metrics[metric].value)
-        return f"Take {best.label}: {_against(best, base, metric, name)}{where}."
-    smaller = [row for row in rows if _kept(row) < _kept(base)]
+        return f"Take {best.label}: {_against(best, base, metric, name)}."
+    smaller = [row for row in rows if _more(row) < 0]
     sure = [row for row in smaller if row.differences[metric].low >= -MARGIN]
     if sure:
-        best = min(sure, key=_kept)
+        best = min(sure, key=_more)
         bound = f"at most {100 * MARGIN:.0f} points worse with 95% confidence"
-        return f"Take {best.label}: {_against(best, base, metric, name)}{where}, {bound}."
+        return f"Take {best.label}: {_against(best, base, metric, name)}, {bound}."
     if ties := [row for row in smaller if row.differences[metric].verdict == "tie"]:
         least = max(ties, key=lambda row: row.differences[metric].low)
+        few = counted(least.differences[metric].n, "question")
         most = number(metric, -least.differences[metric].low)
         return (
-            f"{counted(base.questions, 'question')} cannot tell: {least.label} ties with "
-            f"{base.label}, but may be {most} points of {name} worse."
+            f"{few} cannot tell: {least.label} ties with {base.label}, but may be {most} points "
+            f"of {name} worse."
         )
+    asked = counted(min((row.differences[metric].n for row in rows), default=0), "question")
     return (
-        f"Take {base.label}: no system beats it in {name}, or ties with it on fewer tokens{where}."
+        f"Take {base.label}: no system beats it in {name}, or ties with it on fewer tokens, "
+        f"on {asked}."
     )
 
 
@@ -59,19 +61,29 @@ def _knows(row: Row) -> bool:
     return entry is not None and entry.knows
 
 
-def _kept(row: Row) -> float:
-    mean = row.metrics.get("tokens_kept")
-    return mean.value if mean else math.inf
+def _means(row: Row, base: Row, metric: str) -> tuple[float, float]:
+    """Means of a system and of the baseline, of the questions that the smaller had."""
+    own, other = row.metrics[metric], base.metrics[metric]
+    more = row.differences[metric].value
+    return (own.value, own.value - more) if own.n <= other.n else (other.value + more, other.value)
+
+
+def _more(row: Row) -> float:
+    """Share of the tokens that a system keeps and the baseline does not; infinite if not known."""
+    difference = row.differences.get("tokens_kept")
+    return difference.value if difference else math.inf
 
 
 def _against(row: Row, base: Row, metric: str, name: str) -> str:
     """Quality and cost of a system beside the baseline's."""
     difference = row.differences[metric]
-    own, other = (number(metric, r.metrics[metric].value) for r in (row, base))
+    own, other = (number(metric, mean) for mean in _means(row, base, metric))
     low, high = (number(metric, v, signed=True) for v in (difference.low, difference.high))
-    share = _kept(row) / _kept(base) if _kept(base) else math.nan
-    costs = [f"{share:.0%} of its tokens"] if math.isfinite(share) else []
+    known = "tokens_kept" in row.differences
+    kept, limit = _means(row, base, "tokens_kept") if known else (0.0, 0.0)
+    costs = [f"{kept / limit:.0%} of its tokens"] if limit else []
     if math.isfinite(seconds := row.figure("cost", "filter_seconds")):
         costs.append(f"{amount(seconds)} s a question to filter")
     cost = f", with {' and '.join(costs)}" if costs else ""
-    return f"{name} {own}% against {other}% of {base.label} [{low}, {high}]{cost}"
+    asked = counted(difference.n, "question")
+    return f"{name} {own}% against {other}% of {base.label} [{low}, {high}]{cost}, on {asked}"

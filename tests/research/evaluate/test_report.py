@@ -147,7 +147,9 @@ def judged(report: Report, value: float, low: float, verdict: str, system: str =
             old = row.differences["accuracy"]
             new = replace(old, value=value, low=low, high=value + 0.02, verdict=verdict)
             accuracy = replace(row.metrics["accuracy"], value=0.5 + value)
-            row = replace(row, system=system, differences={"accuracy": new})
+            fewer = replace(row.differences["tokens_kept"], value=-0.6)
+            differences = {"accuracy": new, "tokens_kept": fewer}
+            row = replace(row, system=system, differences=differences)
         else:
             accuracy = replace(row.metrics["accuracy"], value=0.5)
         tokens = replace(row.metrics["tokens_kept"], value=0.8 if row.system == "all" else 0.2)
@@ -181,6 +183,28 @@ def test_one_sentence_says_which_system_to_take(
     assert expected in advice(report)
     assert advice(report) in to_markdown(report)
     assert html.escape(advice(report)) in to_html(report)
+
+
+@pytest.mark.parametrize("short", [0, 1])
+def test_the_sentence_is_of_questions_that_both_were_asked(tmp_path: Path, short: int) -> None:
+    """The first 12 of 30, in which the baseline has nothing right and the other system all.
+
+    Of the other 18, which only one was asked, all tokens are read.
+    """
+    folder = write_run(tmp_path / "r")
+    for place in (0, 1):
+        path = folder / f"records/{place}.jsonl"
+        rows = read_lines(path)[: 12 if place == short else 30]
+        for row in rows:
+            first = row["line"] <= 12
+            row["metrics"]["accuracy"] = float(first == bool(place))
+            row["metrics"]["tokens_kept"] = (0.8, 0.2)[place] if first else 1.0
+        write_lines(path, rows)
+
+    sentence = advice(reported(folder))
+
+    assert "accuracy 100.0% against 0.0% of all [+100.0, +100.0], with 25% of its" in sentence
+    assert sentence.endswith("on 12 questions.")
 
 
 def test_no_system_is_advised_without_a_baseline(tmp_path: Path) -> None:
