@@ -16,9 +16,9 @@ def advice(report: Report) -> str:
     """Advise which system to take, by the overall rows of a report or its first dataset.
 
     The best of those that beat the baseline in the first metric, by p-values that Holm's method
-    adjusts; else, of those at most `MARGIN` worse with 95% confidence, the one that keeps the
-    fewest tokens; else the baseline. Systems named like those of ragsieve that know
-    the gold answers are left out.
+    adjusts, and of equal ones the one that keeps the fewest tokens; else, of those at most `MARGIN`
+    worse with 95% confidence, that one; else the baseline. Systems named like those of ragsieve
+    that know the gold answers are left out.
 
     Returns:
         One sentence; it says so where the questions cannot tell, and is empty where there is no
@@ -32,7 +32,7 @@ def advice(report: Report) -> str:
     rows = [row for row in rows if row.generator == base.generator and metric in row.differences]
     name = metric.replace("_", " ")
     if better := [row for row in rows if row.differences[metric].verdict == "better"]:
-        best = max(better, key=lambda row: row.metrics[metric].value)
+        best = max(better, key=lambda row: (row.metrics[metric].value, -_more(row)))
         return f"Take {best.label}: {_against(best, base, metric, name)}."
     smaller = [row for row in rows if _more(row) < 0]
     sure = [row for row in smaller if row.differences[metric].low >= -MARGIN]

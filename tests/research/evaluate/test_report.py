@@ -207,6 +207,18 @@ def test_the_sentence_is_of_questions_that_both_were_asked(tmp_path: Path, short
     assert sentence.endswith("on 12 questions.")
 
 
+def test_of_equally_good_systems_the_one_with_fewer_tokens_is_taken(tmp_path: Path) -> None:
+    """Wherever it stands in the run's file, and also where the baseline keeps nothing."""
+    folder = write_run(tmp_path / "r", ["none", "all", "sieve"])
+    for place, (accuracy, tokens) in enumerate([(0.0, 0.0), (1.0, 1.0), (1.0, 0.2)]):
+        path = folder / f"records/{place}.jsonl"
+        values = {"accuracy": accuracy, "tokens_kept": tokens}
+        rows = read_lines(path)
+        write_lines(path, [{**row, "metrics": row["metrics"] | values} for row in rows])
+
+    assert advice(reported(folder)).startswith("Take sieve: accuracy 100.0% against 0.0% of none")
+
+
 def test_no_system_is_advised_without_a_baseline(tmp_path: Path) -> None:
     report = reported(write_run(tmp_path / "run", baseline=""))
 
