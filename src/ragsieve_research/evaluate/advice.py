@@ -7,6 +7,7 @@ import math
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.text import counted
 from ragsieve_research.evaluate.formatting import amount, number
+from ragsieve_research.evaluate.metrics import LOWER
 from ragsieve_research.evaluate.report import Report, Row
 
 MARGIN = 0.05  # a tie whose interval reaches further below the baseline says nothing
@@ -22,14 +23,16 @@ def advice(report: Report) -> str:
 
     Returns:
         One sentence; it says so where the questions cannot tell, and is empty where there is no
-        baseline.
+        baseline, no system to compare with it, or less of the first metric is better.
     """
     rows = [row for row in report.select(report.datasets[0]) if not _knows(row)]
     base = next((row for row in rows if row.system == report.baseline), None)
     metric = next((m for m in report.headline if base and m in base.metrics), "")
-    if base is None or not metric or metric == "tokens_kept":
+    if base is None or not metric or metric in LOWER:
         return ""
     rows = [row for row in rows if row.generator == base.generator and metric in row.differences]
+    if not (asked := [row.differences[metric].n for row in rows]):
+        return ""
     name = metric.replace("_", " ")
     if better := [row for row in rows if row.differences[metric].verdict == "better"]:
         best = max(better, key=lambda row: (row.metrics[metric].value, -_more(row)))
@@ -48,10 +51,9 @@ def advice(report: Report) -> str:
             f"{few} cannot tell: {least.label} ties with {base.label}, but may be {most} points "
             f"of {name} worse."
         )
-    asked = counted(min((row.differences[metric].n for row in rows), default=0), "question")
     return (
         f"Take {base.label}: no system beats it in {name}, or ties with it on fewer tokens, "
-        f"on {asked}."
+        f"on {counted(min(asked), 'question')}."
     )
 
 
