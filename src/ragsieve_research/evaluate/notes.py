@@ -31,7 +31,7 @@ def report_notes(cells: Sequence[RecordTable], base: str, overall: Set[str]) -> 
         yield f"{failed} of {counted(total, 'answer')} failed: {_where(cells, 'failed')}"
     if warned := count(cells, "warned"):
         where = _where(cells, "warned")
-        yield f"{counted(warned, 'answer')} came without a source or a stage that failed: {where}"
+        yield f"{counted(warned, 'answer')} came with warnings, which their records tell: {where}"
     if cut := count(cells, "overflowed"):
         small = sorted({c.generator for c in cells if count([c], "overflowed")} - {""})
         yield (
