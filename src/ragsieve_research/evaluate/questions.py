@@ -73,7 +73,8 @@ def grouping(data: Data, folder: Path | None) -> Callable[[Example], dict[str, A
     names = (entry.groups if entry else ()) if data.groups is None else data.groups
 
     def grouped(example: Example) -> dict[str, Any]:
-        values = {n: str(example.metadata[n]) for n in names if example.metadata.get(n)}
+        given = {n: v for n in names if (v := example.metadata.get(n)) not in (None, "", [])}
+        values = {name: str(value) for name, value in given.items()}
         return {"groups": values} if values else {}
 
     return grouped

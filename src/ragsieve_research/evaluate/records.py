@@ -114,13 +114,13 @@ class RecordTable:
     columns: Mapping[Name, Values]
     groups: tuple[Mapping[str, str], ...] = ()
 
-    def parts(self) -> Iterator[RecordTable]:
-        """The rows of each group, as of a dataset of its own."""
+    def parts(self, named: bool = False) -> Iterator[RecordTable]:
+        """The rows of each group, as of a dataset of its own; ``named`` also by its metadata."""
         for key, value in sorted({one for row in self.groups for one in row.items()}):
             rows = [n for n, row in enumerate(self.groups) if row.get(key) == value]
             yield replace(
                 self,
-                dataset=f"{self.dataset}: {value}",
+                dataset=f"{self.dataset}: {f'{key} {value}' if named else value}",
                 expected=0,
                 keys=tuple(self.keys[n] for n in rows),
                 errors=tuple(self.errors[n] for n in rows),

@@ -256,7 +256,9 @@ def _groups(cells: Sequence[RecordTable]) -> list[_Group]:
             (OVERALL, None, [c for name in common for c in group if c.dataset == name])
             for group in systems.values()
         ]
-    return [*overall, *_singles(cells), *_singles([p for cell in cells for p in cell.parts()])]
+    keys = {key for cell in cells for row in cell.groups for key in row}
+    parts = [part for cell in cells for part in cell.parts(named=len(keys) > 1)]
+    return [*overall, *_singles(cells), *_singles(parts)]
 
 
 def _singles(cells: Sequence[RecordTable]) -> list[_Group]:
