@@ -157,6 +157,9 @@ def report_command(
 ) -> None:
     """Compare what one or more runs have measured: tables here, and files on request.
 
+    What two of them call the same has the run's name before it, or its folder's where these are the
+    same, too.
+
     \b
       ragsieve report runs/finefilter-main-small
       ragsieve report runs/monday runs/tuesday --baseline all --html report.html
@@ -184,11 +187,11 @@ def _report(
     Pages and pictures of the same figures, which end with their checksum, stay as they are.
     """
     from ragsieve_research.evaluate import tables
-    from ragsieve_research.evaluate.records import load_run
+    from ragsieve_research.evaluate.records import load_runs
     from ragsieve_research.evaluate.report import summarise
 
     with INFO.status("comparing …"):
-        report = summarise([load_run(run) for run in runs], baseline, prices=prices)
+        report = summarise(load_runs(runs), baseline, prices=prices)
     end = f"\n<!-- {_checksum(report)} -->\n"
     forms: dict[str, Callable[[Any], str]] = {
         "html": lambda report: _page().to_html(report) + end,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -212,6 +212,16 @@ class RecordedRun:
     name: str
     header: Mapping[str, Any]
     cells: tuple[RecordTable, ...]
+
+
+def load_runs(folders: Iterable[Path]) -> list[RecordedRun]:
+    """Read runs as `load_run`; those of one name have their folders' instead."""
+    runs = [(folder, load_run(folder)) for folder in folders]
+    times = Counter(run.name for _, run in runs)
+    return [
+        replace(run, name=folder.resolve().name) if times[run.name] > 1 else run
+        for folder, run in runs
+    ]
 
 
 def load_run(folder: Path) -> RecordedRun:

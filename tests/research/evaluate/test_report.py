@@ -25,7 +25,7 @@ from ragsieve_research.evaluate.cost import break_even
 from ragsieve_research.evaluate.page import to_html
 from ragsieve_research.evaluate.plots import Point, front
 from ragsieve_research.evaluate.prices import Prices
-from ragsieve_research.evaluate.records import COSTS, load_run
+from ragsieve_research.evaluate.records import COSTS, load_run, load_runs
 from ragsieve_research.evaluate.report import OVERALL, Report, summarise
 from ragsieve_research.evaluate.tables import to_csv, to_markdown, to_terminal
 
@@ -129,7 +129,7 @@ def write_run(
 
 
 def reported(*folders: Path, baseline: str | None = None, draws: int = 200) -> Report:
-    return summarise([load_run(folder) for folder in folders], baseline, draws=draws)
+    return summarise(load_runs(folders), baseline, draws=draws)
 
 
 def one_cell(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
@@ -334,9 +334,11 @@ def test_a_dataset_that_a_system_has_not_come_to_is_not_overall(tmp_path: Path) 
     assert "Not every system was asked crag: left out of the overall rows" in report.notes
 
 
-def test_runs_with_the_same_system_stay_apart(tmp_path: Path) -> None:
-    """The run's name comes before the system's; the baseline is the first run's."""
-    one, two = write_run(tmp_path / "one"), write_run(tmp_path / "two", ["all", "top"], seed=1)
+@pytest.mark.parametrize("header", [{}, {"name": "recipe"}])
+def test_runs_with_the_same_system_stay_apart(tmp_path: Path, header: dict[str, Any]) -> None:
+    """The run's name, or its folder's, comes before the system's; the baseline is the first's."""
+    one = write_run(tmp_path / "one", **header)
+    two = write_run(tmp_path / "two", ["all", "top"], seed=1, **header)
     report = reported(one, two)
 
     assert ["one/all", "sieve", "two/all", "top"] == [row.system for row in report.rows]
