@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -329,7 +330,9 @@ def _check(config: Config) -> None:
     labels = [label(system) for system in config.systems]
     _check_distinct("systems", labels)
     _check_distinct("generators", [label(generator) for generator in config.generators])
-    _check_distinct("data", [data.label for data in config.data])
+    _check_distinct("data", names := [data.label for data in config.data])
+    if "overall" in names:  # as `OVERALL` of reports, whose import takes a second
+        raise InputError("a data set must not be named overall, as reports name the mean over all")
     if config.baseline and config.baseline not in labels:
         known = ", ".join(labels)
         raise InputError(f"baseline must be the label of a system ({known}): {config.baseline!r}")
@@ -352,8 +355,12 @@ def _check(config: Config) -> None:
 
 
 def _check_distinct(kind: str, labels: list[str]) -> None:
-    if twice := sorted({name for name in labels if labels.count(name) > 1}):
-        raise InputError(f"labels of {kind} must differ, got {twice[0]!r} twice")
+    for one, other in combinations(sorted(labels), 2):
+        if one == other:
+            raise InputError(f"labels of {kind} must differ, got {one!r} twice")
+        if _slug(one) == _slug(other):
+            rule = f"labels of {kind} must give different names of files"
+            raise InputError(f"{rule}, {one!r} and {other!r} are both {_slug(one)!r}")
 
 
 def _same(systems: list[BenchSystem]) -> list[tuple[str, str]]:

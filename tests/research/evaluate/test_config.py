@@ -9,6 +9,7 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.systems.base import SYSTEMS
 from ragsieve_research.evaluate.config import Config, cells, label, read
+from ragsieve_research.evaluate.report import OVERALL
 
 PLAIN = """
 [[data]]
@@ -118,6 +119,11 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
         ),
         ("metrics = ['speed']\n" + PLAIN, "metrics must be one of accuracy, .*got 'speed'"),
         (PLAIN.replace("no cut", "all"), "labels of systems must differ, got 'all' twice"),
+        (
+            PLAIN + "[[systems]]\nname = 'top-documents'\nlabel = 'no <cut>'",
+            "labels of systems must give different names of files, 'no <cut>' and 'no cut' are",
+        ),
+        (PLAIN.replace("sample", f"{OVERALL}.jsonl"), "a data set must not be named overall"),
         ("speed = 3\n" + PLAIN, "speed is not known; known are systems, data, "),
         ("workers = 0\n" + PLAIN, "workers must be a whole number >= 1, got 0"),
         ('baseline = "x"\n' + PLAIN, "baseline must be the label of a system .*'x'"),
