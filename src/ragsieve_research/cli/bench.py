@@ -60,7 +60,7 @@ def bench_command(
     Args:
         small: The small variant: local models, few questions.
         output: Folder of the run.
-        limit: Only so many questions of each data set.
+        limit: Questions of each data set, at most; fewer where the file says so.
         workers: Questions at once.
         retry: Ask again what failed in an earlier start.
         dry_run: Show what would be run, what that is expected to cost, and what cannot run and
@@ -74,7 +74,11 @@ def bench_command(
     config = from_options(Override, override).applied(read(run, small=small))
     changes: dict[str, Any] = {"workers": workers} if workers else {}
     if limit:
-        changes["data"] = [msgspec.structs.replace(d, questions=limit) for d in config.data]
+        changes["data"] = [
+            msgspec.structs.replace(d, questions=min(limit, n))
+            for d in config.data
+            for n in [d.questions or config.questions or limit]
+        ]
     config = msgspec.structs.replace(config, **changes)
     folder = output or Path("runs", config.name)
     bench = Bench(config, folder, data, ["ragsieve", *sys.argv[1:]], retry)
