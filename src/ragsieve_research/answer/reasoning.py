@@ -47,7 +47,8 @@ class Reasoning(Options):
     "invalid question" where the question rests on a false premise. A reply without these parts is
     requested once more; where that is no better, its last line counts, and the trace says so.
     `Answer.text` is the final answer, `Answer.reply` all of it. Without evidence the model answers
-    from what it knows, and no example is shown.
+    from what it knows, and no example is shown. Below a question that has a time the prompt says
+    when it was asked, so that "last year" can be resolved.
 
     Examples are taken in turn from the domains that follow the question's own, the first of one
     domain, the second of the next: an answered one, a false premise, one that cannot be known.
@@ -91,6 +92,8 @@ class Reasoning(Options):
                 "a small local model answers without steps, which make it worse; cot=True has them"
             )
         reader = self._reader(query) if segments else self._plain()
+        if time := " ".join(query.time.split()):
+            query = replace(query, text=f"{query.text}\nAsked on: {time}")
         read = reader.fitting(query, segments)
         prompt = reader.messages(query, read)
         names = (_REASONING, _ANSWER) if self._reasons else (_ANSWER,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -249,6 +250,19 @@ def test_what_leaves_no_room_is_left_out() -> None:
 
     assert ["1"] == [segment.document.id for segment in answer.segments]
     assert any(line.startswith("1 segments do not fit the context") for line in record.messages)
+
+
+@pytest.mark.parametrize("evidence", [EVIDENCE, []])
+def test_the_model_reads_when_a_question_was_asked(evidence: list[Segment]) -> None:
+    """On one line below it; the examples before it have no time."""
+    llm = ScriptedLLM([GOOD])
+    Reasoning(llm)(replace(QUERY, time="03/13/2024,\n09:30:59 PT"), evidence)
+    (prompt,) = llm.prompts
+
+    assert prompt[-1].content.endswith(
+        "Question: Who sang Breeze?\nAsked on: 03/13/2024, 09:30:59 PT"
+    )
+    assert 1 == sum("Asked on" in turn.content for turn in prompt)
 
 
 def test_the_pool_is_complete() -> None:
