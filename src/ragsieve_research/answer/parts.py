@@ -10,10 +10,9 @@ from typing import Any
 from ragsieve.errors import BadReply
 from ragsieve.text import contains_answer, normalise
 from ragsieve.trace import note
+from ragsieve_research.prompts.replies import parse_lists, strip_fence, strip_marks
 
 NONE = ("", "-", "none", "n/a", "null")
-_FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.DOTALL)
-_FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|[\"`])((?:(?!\1).)+)\1|\[([^\[\]]+)\]", re.DOTALL)
 _FINAL = re.compile(
     r"^([ \t>#*_-]*|.*\"|.*[.!?;,*] )(?:so )?(?:the )?final[ _]answer(?: is)?"
@@ -21,14 +20,6 @@ _FINAL = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _JOINED = re.compile(r"_|(?<=[a-z])(?=[A-Z])")  # words of a member's name
-_MARKS = re.compile(r"[*_`\"'#]|\b(?:response|answer|agent)s?\b", re.IGNORECASE)
-_BETWEEN = re.compile(  # the last two numbers, or two lists
-    r",? *(?:\band|&) *(?=\d+ *(?:\]|$)|\[)|(?<=\])[ ;•*-]+(?=\[)", re.IGNORECASE
-)
-_ASIDE = re.compile(  # behind a number: whose answer it is
-    r"(?<=[\d\]])[ \t]*+(?:\([^()]*+\)|: [^\d\[\]\n]*+$)", re.MULTILINE
-)
-_BULLET = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]+")
 _STATE = (
     r"(?:un(?:known|clear|certain|determined|decided|specified|answerable|available)|inconclusive"
     r"|(?:only )?(?:partly|partially|in part)(?: (?:so|correct|consistent|true))?"
@@ -77,8 +68,7 @@ def parts(reply: str, names: Sequence[str]) -> dict[str, Any]:
     Raises:
         BadReply: If a part is missing or comes twice.
     """
-    fenced = _FENCED.fullmatch(reply)
-    body = fenced[1] if fenced else _FENCE.sub("", reply)
+    body = strip_fence(reply)
     if "Answer" in names:
         body = _FINAL.sub(r"\1Answer", body)
     named = [] if body.lstrip().startswith("{") else _lines(_broken(body, names), names)
@@ -183,20 +173,12 @@ def number_lists(value: Any, name: str, reply: str, most: int) -> list[list[int]
     """
     rule = f"JSON lists of numbers from 1 to {most} as {name}"
     try:
-        written = _listed(value) if isinstance(value, str) else json.dumps(value)
-        marked = _MARKS.sub(" ", _ASIDE.sub("", written))
-        numbers = " ".join(marked.split()).strip(" .:").removeprefix("- ")
+        numbers = strip_marks(value if isinstance(value, str) else json.dumps(value))
         if strip_enclosing(numbers).lower() in NONE:
             return []
-        lists = json.loads(f"[{_BETWEEN.sub(',', numbers)}]")
+        lists = parse_lists(numbers)
     except (ValueError, RecursionError) as error:
         raise BadReply(rule, reply) from error
-    if len(lists) == 1 and isinstance(lists[0], list):
-        lists = lists[0]
-    if not all(isinstance(part, list) for part in lists):
-        lists = [lists]
-    if any(type(number) is not int or number < 1 for part in lists for number in part):
-        raise BadReply(rule, reply)
     past = [number for part in lists for number in part if number > most]
     lists = [inside for part in lists if (inside := [n for n in part if n <= most])]
     if past and not lists:
@@ -204,15 +186,6 @@ def number_lists(value: Any, name: str, reply: str, most: int) -> list[list[int]
     if past:
         note(f"{name} names {past[0]}, but there are {most}, so it is left out")
     return lists
-
-
-def _listed(value: str) -> str:
-    """Lines of bullets as lists in a row; other text as it is."""
-    lines = [line for line in value.splitlines() if line.strip()]
-    if not lines or not all(map(_BULLET.match, lines)):
-        return value
-    items = [_ASIDE.sub("", _BULLET.sub("", line, count=1)) for line in lines]
-    return ", ".join(item if "[" in item else f"[{item}]" for item in items)
 
 
 def plain(answer: str) -> str:

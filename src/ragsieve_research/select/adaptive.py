@@ -16,8 +16,9 @@ from ragsieve.schema import Options, Weight
 from ragsieve.select.base import Selector
 from ragsieve.trace import Cutoff, log_event, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
+from ragsieve_research.prompts.replies import strip_marks
 
-_NUMBER = re.compile(r"-?(?:[0-9]*\.?[0-9]+|[0-9]+\.)")
+_NUMBER = re.compile(r"(?:(?:the )?threshold ?(?:is|[:=])? ?)?(-?[0-9]*\.?[0-9]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,10 @@ class Adaptive(Options, Selector):
             return scores[-1], "all scores are alike"
 
         def parse(reply: str) -> float:
-            text = reply.strip()
-            if not _NUMBER.fullmatch(text) or not lowest <= float(text) <= highest:
+            match = _NUMBER.fullmatch(strip_marks(reply).strip("[]{} "))
+            if not match or not lowest <= float(match[1]) <= highest:
                 raise BadReply(f"one number from {lowest:.2f} to {highest:.2f}", reply)
-            return float(text)
+            return float(match[1])
 
         schema = {"type": "number", "minimum": lowest, "maximum": highest}
         prompts = [self.prompt(scores)]

@@ -6,9 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from typing import Annotated, Literal
-
-import msgspec
+from typing import Literal
 
 from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
@@ -19,6 +17,7 @@ from ragsieve.text import normalise
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
 from ragsieve_research.prompts import batched_by_size, numbered
+from ragsieve_research.prompts.replies import parse_lists, strip_marks
 
 Mode = Literal["point", "write"]
 
@@ -162,10 +161,12 @@ def _schema(most: int, clues: int) -> dict[str, object]:
 
 
 def _numbers(reply: str, most: int) -> list[int]:
-    """The different numbers of a JSON list, each from 1 to ``most``, in order."""
-    number = Annotated[int, msgspec.Meta(ge=1, le=most)]
+    """The different numbers of a list, each from 1 to ``most``, in order."""
+    rule = f"a JSON list of numbers from 1 to {most}"
     try:
-        values = msgspec.json.decode(reply, type=list[number])
-    except (ValueError, msgspec.MsgspecError) as error:
-        raise BadReply(f"a JSON list of numbers from 1 to {most}", reply) from error
-    return list(dict.fromkeys(values))
+        numbers = list(dict.fromkeys(chain.from_iterable(parse_lists(strip_marks(reply)))))
+    except ValueError as error:
+        raise BadReply(rule, reply) from error
+    if max(numbers) > most if numbers else "[" not in reply:  # an empty reply is no empty list
+        raise BadReply(rule, reply)
+    return numbers

@@ -103,9 +103,16 @@ def test_the_model_sees_the_distribution() -> None:
     assert (asked,) == stage.prompt(sorted(SPREAD, reverse=True))
 
 
-@pytest.mark.parametrize("reply", [" 0.5\n", ".5", "0.50", "00.5"])
+READABLE = [
+    " 0.5\n", ".5", "0.50", "00.5", "0.5.", "**0.5**", "Threshold: 0.5", "**Threshold:** 0.5.",
+    "The threshold is 0.5", "```json\n0.5\n```", "[0.5]", '{"threshold": 0.5}', "0.5 (the mean)",
+    "- 0.5", "Answer: `0.5`",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reply", READABLE)
 def test_a_number_is_read_in_any_common_form(reply: str) -> None:
-    """White space aside."""
+    """White space, Markdown and its name aside."""
     found, record = cut(Adaptive(ScriptedLLM([reply])), *SPREAD)
 
     assert [0.9, 0.6] == found
@@ -113,8 +120,8 @@ def test_a_number_is_read_in_any_common_form(reply: str) -> None:
 
 
 WRONG = [
-    "", "half", "0.5.", "The threshold is 0.5", "0.5 or 0.6", "nan", "inf", "-inf", "1e-1", "٠.٥",
-    "0,5", "50%", "-0.5", "0.09", "0.91", "7", "1.0", ".", "-", "0.5\n0.6",
+    "", "half", "Of 0.9 and 0.1 the mean is 0.5", "Threshold: 5", "0.5 or 0.6", "nan", "inf",
+    "-inf", "1e-1", "٠.٥", "0,5", "50%", "-0.5", "0.09", "0.91", "7", "1.0", ".", "-", "0.5\n0.6",
 ]  # fmt: skip
 
 

@@ -55,11 +55,22 @@ def test_numbers_name_sentences_in_their_order() -> None:
         ("[2, 2, 2]", [TEXTS[1]]),
         (" [4]\n", [TEXTS[3]]),
         ("[4,1,4]", [TEXTS[3], TEXTS[0]]),
+        ("[2, 1].", TEXTS[1::-1]),
+        ("2, 1", TEXTS[1::-1]),
+        ("2 and 1", TEXTS[1::-1]),
+        ("**[2, 1]**", TEXTS[1::-1]),
+        ("```json\n[2, 1]\n```", TEXTS[1::-1]),
+        ("[2] [1]", TEXTS[1::-1]),
+        ('["2", "1"]', TEXTS[1::-1]),
+        ("[[2, 1]]", TEXTS[1::-1]),
+        ("- 2\n- 1", TEXTS[1::-1]),
+        ("```\n[]\n```", []),
+        ("1", [TEXTS[0]]),
     ],
 )
-def test_readable_lists(reply: str, expected: list[str]) -> None:
-    """An empty list keeps nothing; a number twice counts once."""
-    assert expected == kept(point(reply), spans(*TEXTS))[0]
+def test_readable_lists(reply: str, expected: Sequence[str]) -> None:
+    """An empty list keeps nothing; a number twice counts once; Markdown and full stops may be."""
+    assert [*expected] == kept(point(reply), spans(*TEXTS))[0]
 
 
 UNREADABLE = [
@@ -68,20 +79,18 @@ UNREADABLE = [
     "The sentences 1 and 2.",
     "[0]",
     "[5]",
+    "[1, 5]",
+    "In 1972 it sold 2 of 4.",
     "[-1]",
     "[1.0]",
     "[true]",
-    '["1"]',
-    "[[1]]",
     "[1, null]",
     '{"1": 2}',
-    "1",
     "[1",
     "[1e3]",
     "[NaN]",
     "Die Sätze 1 und 2.",
     "第一句。",
-    "[1] [2]",
     "\ud800\x00",
     "9" * 5000,
     "[" * 100_000,
