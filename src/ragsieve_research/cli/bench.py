@@ -101,7 +101,7 @@ def _expect(bench: Any) -> str:
     from ragsieve_research.evaluate.config import cells, label
 
     rows: list[tuple[str, ...]] = []
-    sums = [0.0] * 5
+    sums, about = [0.0] * 5, "about"
     for cell in cells(bench.config):
         head = (cell.questions_file, label(cell.system), label(cell.generator))
         if cell.file in bench.unable:
@@ -110,12 +110,13 @@ def _expect(bench: Any) -> str:
         costs = bench.costs(cell)
         rows.append((*head, *(f"{c:,.0f}" if c is not None else "?" for c in costs[:4])))
         sums = [a + (b or 0) for a, b in zip(sums, costs, strict=True)]
+        about = "at least" if None in costs else about
     names = ("questions", "system", "generator", "asked", "calls", "tokens in", "out")
     table(names, rows)
     hours = (sums[2] / expected.READ + sums[3] / expected.WRITTEN) / 3600
     told = f"{sums[1]:,.0f} LLM calls, {sums[2]:,.0f} tokens read, {sums[3]:,.0f} written"
     rates = f"at {expected.READ:,} tokens read and {expected.WRITTEN} written a second"
-    return f"about {told}; {hours:,.1f} hours {rates}; {sums[4]:,.2f} at 1 and 4 a million tokens"
+    return f"{about} {told}; {hours:,.1f} hours {rates}; {sums[4]:,.2f} at 1 and 4 a million tokens"
 
 
 def _run(bench: Any) -> int:
