@@ -33,8 +33,8 @@ _HEADS = {  # how a turn begins, up to what is said
         re.MULTILINE,
     ),
     "named": re.compile(
-        rf"^(?:{_STAMP}[ \t]*[-–—|]?[ \t]*)?(?:\*\*)?(?P<name>{_NAME})(?:\*\*)?"
-        rf"(?:[ \t]*[-–—|(\[]?[ \t]*{_STAMP})?(?:\*\*)?(?:：|:(?:\*\*)?(?=\s))[ \t]*",
+        rf"^(?:{_STAMP}[ \t]*+(?:[-–—|][ \t]*+)?)?(?:\*\*)?(?P<name>{_NAME})(?:\*\*)?"
+        rf"(?:[ \t]*+(?:[-–—|(\[][ \t]*+)?{_STAMP})?(?:\*\*)?(?:：|:(?:\*\*)?(?=\s))[ \t]*",
         re.MULTILINE,
     ),
     "nick": re.compile(
@@ -44,7 +44,7 @@ _HEADS = {  # how a turn begins, up to what is said
         re.MULTILINE,
     ),
     "dated": re.compile(
-        rf"^(?:\*\*)?(?P<name>{_NAME})(?:\*\*)?[ \t]*[-–—|,•·]*[ \t]*{_STAMP}[ \t]*\n|"
+        rf"^(?:\*\*)?(?P<name>{_NAME})(?:\*\*)?[ \t]*+(?:[-–—|,•·]++[ \t]*+)?{_STAMP}[ \t]*\n|"
         rf"^{_STAMP}[ \t]+(?P<after>{_NAME})[ \t]*\n",
         re.MULTILINE,
     ),
@@ -160,8 +160,8 @@ def _talk(text: str, form: str, heads: Sequence[re.Match[str]]) -> bool:
 def _filled(text: str, start: int, end: int, roots: Sequence[Node]) -> list[Node]:
     """Paragraphs, and the regions among them."""
     found: list[Node] = []
-    for root in roots[bisect_left(roots, start, key=lambda root: root.start) :]:
-        if root.end > end:
+    for at in range(bisect_left(roots, start, key=lambda root: root.start), len(roots)):
+        if (root := roots[at]).end > end:
             break
         found += _paragraphs(text, start, root.start)
         found.append(root)

@@ -480,6 +480,7 @@ LARGE: dict[str, Callable[[int], str]] = {
     "quotes in tags": lambda n: "<ul><li class='a\">It is 5' long." * 5 * n,
     "events": lambda n: "BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT\n" * 3 * n,
     "open events": lambda n: "BEGIN:VEVENT\n" * 9 * n,
+    "spaces": lambda n: "x" + " " * 50 * n + "x\n12:00" + "\t" * 50 * n + "x\n",
     "open tables": lambda n: "\\begin{tabular}{l} a \\\\ " * 5 * n,
 }
 
