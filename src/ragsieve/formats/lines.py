@@ -44,13 +44,14 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     if not (traced or changed or len(text) > _LONG):
         return
     lines = list(lines_of(text))
-    place = 0
+    place = searched = 0  # before the latter stands no hunk
     while place < len(lines):
         node, after = None, place + 1
         if traced:
             node, after = _traceback(lines, place)
-        if changed and not node and _CHANGED.match(lines[place].text):
-            node, after = _diff(lines, place, faults)
+        if changed and not node and place >= searched and _CHANGED.match(lines[place].text):
+            node, searched = _diff(lines, place, faults)
+            after = searched if node else place + 1
         if not node and _ITEM.match(lines[place].text):
             node, after = _list(text, lines, place)
         if node:
@@ -117,7 +118,7 @@ def _python(lines: Sequence[Line], place: int) -> int:
 
 
 def _diff(lines: Sequence[Line], place: int, faults: list[str]) -> tuple[Node | None, int]:
-    """The changes of one file, hunk by hunk below its names."""
+    """The changes of one file, hunk by hunk below its names; and the line behind what was read."""
     after = place + 1
     begins: list[int] = []
     while after < len(lines):
@@ -129,13 +130,11 @@ def _diff(lines: Sequence[Line], place: int, faults: list[str]) -> tuple[Node | 
             if not whole:
                 faults.append("a diff has fewer lines than it says: the rest is split as text")
             continue
-        if begins and (_CHANGED.match(raw) or not _IN_DIFF.match(raw) or not raw):
+        if not _IN_DIFF.match(raw) or (begins and (_CHANGED.match(raw) or not raw)):
             break
-        if not begins and not _IN_DIFF.match(raw):
-            return None, place + 1
         after += 1
     if not begins:
-        return None, place + 1
+        return None, after
     spans = zip(begins, [*begins[1:], after], strict=True)
     hunks = [_leaf(lines[a:b]) for a, b in spans]
     head, end = lines[begins[0] - 1].end, hunks[-1].end

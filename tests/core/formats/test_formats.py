@@ -473,6 +473,7 @@ LARGE: dict[str, Callable[[int], str]] = {
     "front matter": lambda n: "---\r\n" + "a: b\r\n" * 15 * n,
     "functions": lambda n: "def f(x):\n    return x\n\n" * 5 * n,
     "hunks": lambda n: "+++ b\n@@ -1 +1 @@\n" * 5 * n,
+    "headers without hunks": lambda n: "--- a\n" * 15 * n + "x\n@@ y\n",
     "raised": lambda n: "Traceback (most recent call last):\n" * 5 * n,
     "tags": lambda n: "<table><tr>" * 10 * n,
     "elements": lambda n: "<div><p>It rained.<br>" * 5 * n + "</p></div>" * 5 * n,
