@@ -56,12 +56,12 @@ PREFIX = {
 }
 _TOKENS = {
     "#": re.compile(
-        r'"""|\'\'\'|"(?:\\.|[^"\\])*+"|\'(?:\\.|[^\'\\])*+\'|(?<![$\w{])#.*|[()\[\]{}]'
+        r'''"{3}|'{3}|"(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'|(?<![$\w{])#.*|[()\[\]{}"']'''
     ),
     "$": re.compile(
         r"\\.|(?<!<)<<-?\s*[\"'\\]?(\w+)[\"']?(?!<)|(?<![$\w{])#.*|\"|'|[()\[\]{}]"
     ),
-    "/": re.compile(r"/\*|//.*|`|\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'|[()\[\]{}]"),
+    "/": re.compile(r'''/\*|//.*|`|"(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'|[()\[\]{}"']'''),
     "-": re.compile(r"/\*|--.*|'(?:''|[^'])*+'|[()\[\]{}]"),
 }  # fmt: skip
 CLOSES = {'"""': '"""', "'''": "'''", "/*": "*/", "`": "`"}
@@ -233,6 +233,9 @@ class _Scan:
                 self.depth += (sign == "{") - (sign == "}")
                 last = sign
                 bare.append(sign)
+            elif sign in ("'", '"'):  # it stays open, and so would each that follows in the line
+                tokens = re.compile(tokens.pattern.replace(f"{sign}(?:", "(?!)(?:"))
+                last = sign
             elif not sign.startswith(("#", "//", "--")):
                 last = sign
         if self.family == "$":

@@ -475,6 +475,7 @@ LARGE: dict[str, Callable[[int], str]] = {
     "hunks": lambda n: "+++ b\n@@ -1 +1 @@\n" * 5 * n,
     "headers without hunks": lambda n: "--- a\n" * 15 * n + "x\n@@ y\n",
     "raised": lambda n: "Traceback (most recent call last):\n" * 5 * n,
+    "open strings": lambda n: "import os\nx = 1\n" + "y = 1\n" * n + "z = '" + "\\'" * 45 * n,
     "tags": lambda n: "<table><tr>" * 10 * n,
     "elements": lambda n: "<div><p>It rained.<br>" * 5 * n + "</p></div>" * 5 * n,
     "tags without an end": lambda n: "</a <p '" * 8 * n,
