@@ -65,9 +65,9 @@ _TOKENS = {
     "-": re.compile(r"/\*|--.*|'(?:''|[^'])*+'|[()\[\]{}]"),
 }  # fmt: skip
 CLOSES = {'"""': '"""', "'''": "'''", "/*": "*/", "`": "`"}
-_QUOTES = {"'": re.compile("'"), '"': re.compile(r'(?:[^"\\]|\\.)*?"')}  # of the shell
+_QUOTES = {"'": re.compile("[^']*+'"), '"': re.compile(r'(?:[^"\\]|\\.)*+"')}  # of the shell
 _BEGUN = re.compile(r"(?:^|[;&|(]\s*|\b(?:then|else|do|!)\s+)(?:if|case|while|until|for|select)\b")
-_DONE = re.compile(r"(?:^|[;&|\s])\s*(?:fi|esac|done)\b(?=\s*(?:$|[;&|)<>]))")
+_DONE = re.compile(r"(?:^|(?<=[;&|\s]))(?:fi|esac|done)\b(?=\s*(?:$|[;&|)<>]))")
 _LEADS = re.compile(r"[)\]}]*|(?:fi|esac|done)\b")
 _CONDITION = re.compile(r"#\s*(if|ifdef|ifndef|else|elif|endif)\b")
 _SEMICOLONS = 0.5  # share of lines that end a statement by a sign, where signs end them
@@ -246,7 +246,7 @@ class _Scan:
     def _closed(self, at: int, end: int) -> int:
         """One past what ends the string or comment at hand; the end of the line without it."""
         if self.family == "$":
-            found = _QUOTES[self.closes].search(self.text, at, end)
+            found = _QUOTES[self.closes].match(self.text, at, end)
             stop = found.end() if found else -1
         else:
             stop = self.text.find(self.closes, at, end)

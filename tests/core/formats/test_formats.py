@@ -476,6 +476,7 @@ LARGE: dict[str, Callable[[int], str]] = {
     "headers without hunks": lambda n: "--- a\n" * 15 * n + "x\n@@ y\n",
     "raised": lambda n: "Traceback (most recent call last):\n" * 5 * n,
     "open strings": lambda n: "import os\nx = 1\n" + "y = 1\n" * n + "z = '" + "\\'" * 45 * n,
+    "shell": lambda n: "#!/bin/sh\n" + "x=1\n" * n + (" " * 25 * n).join('y"z'),
     "tags": lambda n: "<table><tr>" * 10 * n,
     "elements": lambda n: "<div><p>It rained.<br>" * 5 * n + "</p></div>" * 5 * n,
     "tags without an end": lambda n: "</a <p '" * 8 * n,
