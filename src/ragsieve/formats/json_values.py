@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragsieve.formats.tree import ALWAYS, DEEPEST, MERGED, Node, over, stick, stripped
+from ragsieve.formats.tree import ALWAYS, DEEPEST, MERGED, Node, Span, over, stick, stripped
 
 SMALLEST = 200  # characters of a value that is cut, or seen inside prose
 _RECORD = 600  # characters of a record with lists of its own that is not cut
@@ -24,12 +24,14 @@ _LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|-?I
 BEGINS = re.compile(r'(?<![\w\])])[\[{](?=\s*[\[{"\]}\-\dtfn])')
 _CUT_OFF = re.compile(r'\s*(?:"[^"\n]*+|[\w.+-]*+)\Z')
 _NEXT = re.compile(r"[\s,]*(?=[\[{])")
-_FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[^\n`]*\n\s*\Z")
+_FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[^\n`]*+\n\s*+\Z")
+_ABOVE = 300  # characters before a value in which its fence is looked for
 _CLOSED = re.compile(r"\s*\n[ \t]*(?:`{3,}|~{3,})(?=\s|\Z)")
 
 
 def regions(text: str) -> Iterator[Node]:
     """The JSON of a text, value by value; runs of values are one region."""
+    bounds = stripped(text, 0, len(text))
     at = 0
     while match := BEGINS.search(text, at):
         first = match.start()
@@ -43,22 +45,21 @@ def regions(text: str) -> Iterator[Node]:
                 break
             at = following.end()
         at = max(at, first + 1)
-        if values and (region := _region(text, values)):
+        if values and (region := _region(text, values, bounds)):
             yield region
 
 
-def _region(text: str, values: list[Node]) -> Node | None:
+def _region(text: str, values: list[Node], bounds: Span) -> Node | None:
     start, end = values[0].start, values[-1].end
-    if end - start < SMALLEST and (text[:start].strip() or text[end:].strip()):
+    if end - start < SMALLEST and (start, end) != bounds:
         return None
     root = values[0]
     if len(values) > 1:
         root = over(values, kind="rows", whole=SMALLEST)
     else:
         root.whole = min(root.whole, SMALLEST)
-    opened = _FENCE.search(text, max(0, text.rfind("\n", 0, max(0, start - 1)) - 40), start)
-    closed = _CLOSED.match(text, end)
-    if opened and closed:
+    opened = _FENCE.search(text, max(0, start - _ABOVE), start)
+    if opened and (closed := _CLOSED.match(text, end)):
         fence, head = stripped(text, *opened.span())
         tail, _ = stripped(text, *closed.span())
         root = Node(fence, head, tail, closed.end(), whole=SMALLEST, children=[root])
@@ -75,6 +76,7 @@ def read(text: str, at: int) -> tuple[Node | None, int]:
     if value or not stack:
         return value, at
     early = _CUT_OFF.match(text, at)
+    last = len(text.rstrip()) if early else 0
     inner: Node | None = None
     for node in reversed(stack):
         complete = node.children[:-1] if inner or early is None else node.children
@@ -82,7 +84,7 @@ def read(text: str, at: int) -> tuple[Node | None, int]:
             complete = [*complete, inner]
         node.children = [one for one in complete if one.end <= at or one is inner]
         ends = [one.end for one in node.children]
-        node.tail = node.end = len(text.rstrip()) if early else max(ends, default=node.head)
+        node.tail = node.end = last if early else max(ends, default=node.head)
         _finish(text, node)
         inner = node
     return (stack[0] if stack[0].children else None), at

@@ -467,7 +467,8 @@ def test_spans_are_joined_as_they_stood(
 LARGE: dict[str, Callable[[int], str]] = {
     "objects": lambda n: '{"a": [' + '{"b": "c"}, ' * 10 * n + "{}]}",
     "brackets": lambda n: "[" * 25 * n + "]" * 25 * n,
-    "open brackets": lambda n: '{"a":' * 25 * n,
+    "open brackets": lambda n: '{"a":' * 25 * n + "\n",
+    "values in a line": lambda n: ('{"a":"' + "b" * 220 + '","c":[1,2]} x {"d":1} y ') * (n // 2),
     "quotes": lambda n: 'a,"\n' * 15 * n,
     "entries": lambda n: "a:\n  b: 1\n" * 10 * n,
     "front matter": lambda n: "---\r\n" + "a: b\r\n" * 15 * n,
