@@ -308,11 +308,11 @@ class OpenAI(Server, LLM):
     def _read(self, data: dict[str, Any], chat: list[dict[str, str]]) -> _ChatReply:
         try:
             choice = data["choices"][0]
-            text = choice["message"].get("content")
+            text = protocol.text_of(choice["message"].get("content"))
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise self._failed(f"reply has no choices[0].message: {data!r}") from error
         return _ChatReply(
-            self._without_key(text) if isinstance(text, str) else "",
+            self._without_key(text),
             chat,
             finish=str(choice.get("finish_reason")),
             tokens=protocol.used(data),
@@ -365,8 +365,8 @@ class OpenAI(Server, LLM):
     def _tokenize(self, url: str, fields: Mapping[str, Any], text: str) -> int:
         data = self._post(url, {**fields, ("prompt" if fields else "content"): text})
         tokens = data.get("tokens")
-        count = data.get("count", len(tokens) if isinstance(tokens, list) else None)
-        if isinstance(count, int):
+        told = data.get("count", len(tokens) if isinstance(tokens, list) else None)
+        if (count := protocol.count(told)) is not None:
             return count
         raise self._failed(f"/tokenize gave no count of tokens: {data!r}")
 

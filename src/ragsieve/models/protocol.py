@@ -97,18 +97,23 @@ def part(event: object) -> StreamedPart:
     data: dict[str, Any] = event if isinstance(event, dict) else {}
     try:
         choice = data["choices"][0]
-        text, finish = choice["delta"].get("content"), choice.get("finish_reason")
+        text, finish = text_of(choice["delta"].get("content")), choice.get("finish_reason")
     except (AttributeError, IndexError, KeyError, TypeError):
         text, finish = "", ""
-    text, finish = (value if isinstance(value, str) else "" for value in (text, finish))
-    return StreamedPart(text, finish, used(data))
+    return StreamedPart(text, finish if isinstance(finish, str) else "", used(data))
+
+
+def text_of(content: object) -> str:
+    """Text of a message's content: a string, or the parts of type ``text`` of a list."""
+    parts = [part.get("text") for part in _rows(content) if part.get("type") == "text"]
+    return "".join(one for one in [content, *parts] if isinstance(one, str))
 
 
 def used(data: Mapping[str, Any]) -> tuple[int, int] | None:
     """Tokens read and written, of a reply or an event that tells them."""
     usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
-    counts = [usage[k] for k in ("prompt_tokens", "completion_tokens") if k in usage]
-    return (counts[0], counts[1]) if [int, int] == [*map(type, counts)] else None
+    read, written = (count(usage.get(k)) for k in ("prompt_tokens", "completion_tokens"))
+    return None if read is None or written is None else (read, written)
 
 
 _OLLAMA = 4096  # tokens that Ollama gives a model by default; it cuts longer prompts without a word
@@ -133,25 +138,26 @@ def limits(replies: Sequence[object], model: str) -> Limits:
         one if isinstance(one, dict) else {} for one in [*replies, None, None, None, None][:4]
     )
     settings = told.get("default_generation_settings")
-    context = _count(settings.get("n_ctx")) if isinstance(settings, dict) else None
+    context = count(settings.get("n_ctx")) if isinstance(settings, dict) else None
     rows = _rows(listed.get("data"))
     for row in [row for row in rows if row.get("id") == model] or rows[: len(rows) == 1]:
-        context = context or _count(row.get("max_model_len")) or _count(row.get("context_length"))
+        context = context or count(row.get("max_model_len")) or count(row.get("context_length"))
     for row in _rows(running.get("models")):
         if row.get("name") in (model, f"{model}:latest"):
-            context = context or _count(row.get("context_length"))
+            context = context or count(row.get("context_length"))
     if shown:
-        size = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters")), re.MULTILINE)
+        size = re.search(r"^num_ctx\s+(\d{1,9})\b", str(shown.get("parameters")), re.MULTILINE)
         context = context or (int(size[1]) if size else _OLLAMA)
-    return Limits(_count(told.get("total_slots")), context)
+    return Limits(count(told.get("total_slots")), context)
 
 
 def _rows(value: object) -> list[dict[str, Any]]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+def count(value: object) -> int | None:
+    """A whole number that can be a count of tokens; None for any other value."""
+    return value if type(value) is int and 0 <= value < 2**31 else None
 
 
 def top(logprobs: Any) -> list[tuple[str, float]] | None:
@@ -161,7 +167,7 @@ def top(logprobs: Any) -> list[tuple[str, float]] | None:
     try:
         top = logprobs["content"][0]["top_logprobs"]
         candidates = [(str(t["token"]), float(t["logprob"])) for t in top]
-    except (IndexError, KeyError, TypeError, ValueError):
+    except (IndexError, KeyError, OverflowError, TypeError, ValueError):
         return []
     return [(token, math.exp(min(log, 0.0))) for token, log in candidates if not math.isnan(log)]
 

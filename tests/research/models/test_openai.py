@@ -168,7 +168,9 @@ def test_late_replies_alone_are_asked_for_again(serve: Serve) -> None:
         ({"/api/ps": {"models": [{"name": "m:latest", "context_length": 2048}]}}, 2048),
         ({"/api/ps": {"models": [{"name": "n", "context_length": 2048}]}, "show": "stop x"}, 4096),
         ({"/api/ps": {"models": []}, "show": "stop x\nnum_ctx    32768"}, 32768),
+        ({"/api/ps": {"models": []}, "show": "num_ctx " + "1" * 5000}, 4096),
         ({"/props": {"default_generation_settings": {"n_ctx": "many"}}}, 8192),
+        ({"/props": {"default_generation_settings": {"n_ctx": 10**400}}}, 8192),
     ],
 )
 def test_the_context_is_that_which_the_server_tells(
@@ -201,10 +203,22 @@ def test_unreadable_responses_are_errors(serve: Serve, payload: Any) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ["", None, 3])
+@pytest.mark.parametrize("content", ["", None, 3, [], [{"type": "text"}, 3]])
 def test_replies_without_text_are_empty(serve: Serve, content: Any) -> None:
     """A reply without text is the empty text: what that means is the caller's to say."""
     assert [""] == model(serve(always(200, reply(content)))).complete([prompt("hi")])
+
+
+def test_text_in_parts_is_joined(serve: Serve) -> None:
+    """What a model thought is none of it; usage that can be no count is counted here."""
+    thought = {"type": "thinking", "thinking": "hm", "text": "hm"}
+    parts = [thought, {"type": "text", "text": "ye"}, {"type": "text", "text": "s"}]
+    said = reply(parts)
+    said["usage"]["prompt_tokens"] = -(10**400)
+    with step("read") as current:
+        assert ["yes"] == model(serve(always(200, said))).complete([prompt("hi")])
+
+    assert 0 < current.usages[0].tokens_in < 100
 
 
 def test_cut_replies_are_noted(serve: Serve) -> None:
@@ -318,9 +332,12 @@ def test_texts_are_counted_by_the_server(serve: Serve, script: Script) -> None:
     assert 3 == len(server.requests) - asked
 
 
-def test_unknown_tokenizers_are_estimated(serve: Serve) -> None:
+@pytest.mark.parametrize(
+    "said", [(404, {"detail": "Not Found"}), (200, {"count": -3}), (200, {"count": True})]
+)
+def test_unknown_tokenizers_are_estimated(serve: Serve, said: tuple[int, Any]) -> None:
     """Where nothing can count, an estimate does, and the trace says what to pass instead."""
-    llm = model(serve(always(404, {"detail": "Not Found"})))
+    llm = model(serve(always(*said)))
     with step("test") as seen:
         counts = llm.count(["Paris is 12 km away.", ""])
 
@@ -453,6 +470,7 @@ def choosing(logprobs: Any, text: str) -> Script:
         tops(maybe=0.9),
         {"content": []},
         {"content": [{"top_logprobs": [{"token": "2", "logprob": "NaN"}]}]},
+        {"content": [{"top_logprobs": [{"token": "2", "logprob": -(10**400)}]}]},
         None,
     ],
 )

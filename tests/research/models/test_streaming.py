@@ -39,7 +39,7 @@ CHUNKS = [
     {"choices": [{"index": 0, "delta": {"role": "assistant"}}]},
     chunk("Koech"),
     chunk(""),
-    chunk("lin drew it."),
+    chunk([{"type": "text", "text": "lin drew it."}]),
     chunk(finish="stop"),
     {"choices": [], "usage": USAGE},
 ]
