@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ragsieve.models import protocol
 from ragsieve.models.server import Server
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
@@ -25,7 +26,7 @@ class _Row(msgspec.Struct):
 
 class _Reply(msgspec.Struct):
     data: list[_Row]
-    usage: dict[str, Any] | None = None
+    usage: Any = None
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,9 @@ class OpenAIEmbeddings(Server):
         futures = self._map(self._ask, parts)
         rows = [row for f in futures if not f.cancelled() for row in f.result()]
         record_usage([Usage(self.identity, tokens, embedded=True) for _, tokens in rows])
-        vectors = np.array([vector for vector, _ in rows], np.float32)
+        vectors = np.array([vector for vector, _ in rows], float)  # squares pass what float32 holds
         if not rows:
-            return vectors.reshape(0, 1)
+            return np.zeros((0, 1), np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
 
@@ -84,9 +85,11 @@ class OpenAIEmbeddings(Server):
         if [row.index for row in rows] != [*range(len(sent))] or len(sizes) != 1 or 0 in sizes:
             rule = f"{len(sent)} texts must have a vector of one length each"
             raise self._failed(f"{rule}, got {len(rows)}")
-        if not np.isfinite([row.embedding for row in rows]).all():
+        largest = np.abs([row.embedding for row in rows]).max()
+        if not largest <= np.finfo(np.float32).max:
             raise self._failed("a vector must be finite")
-        total = (reply.usage or {}).get("prompt_tokens")
+        usage = reply.usage if isinstance(reply.usage, dict) else {}
+        total = protocol.count(usage.get("prompt_tokens"))
         words = [len(_WORD.findall(text)) for text in sent]
-        shares = [total // len(sent)] * len(sent) if isinstance(total, int) else words
+        shares = [total // len(sent)] * len(sent) if total is not None else words
         return [(row.embedding, tokens) for row, tokens in zip(rows, shares, strict=True)]

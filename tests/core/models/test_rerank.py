@@ -299,7 +299,15 @@ def test_pairs_are_charged_what_the_server_counts(serve: Serve) -> None:
         assert [Usage(scorer.identity, tokens) for tokens in (3, 4, 4)] == seen.usages
 
 
-@pytest.mark.parametrize("said", [{}, {"usage": None}, {"meta": {"billed_units": {"n": 1}}}])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"usage": None},
+        {"usage": {"total_tokens": 10**400}},
+        {"meta": {"billed_units": {"n": 1}}},
+    ],
+)
 def test_pairs_are_charged_by_words_where_nothing_is_counted(
     serve: Serve, said: dict[str, Any]
 ) -> None:

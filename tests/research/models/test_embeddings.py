@@ -50,6 +50,7 @@ def test_texts_are_embedded_in_batches_of_unit_length() -> None:
         {"data": [{"index": 1, "embedding": [1.0]}]},
         {"data": [{"index": 0, "embedding": []}]},
         {"data": [{"index": 0, "embedding": ["x"]}]},
+        {"data": [{"index": 0, "embedding": [1e300, 1]}]},
     ],
 )
 def test_a_reply_without_a_vector_a_text_is_an_error(bad: Any) -> None:
@@ -59,6 +60,17 @@ def test_a_reply_without_a_vector_a_text_is_an_error(bad: Any) -> None:
 
         with pytest.raises(ModelError, match="openai_embeddings:m@"):
             model.embed(["a"])
+
+
+@pytest.mark.parametrize("usage", [[], "x", {"prompt_tokens": -3}, {"prompt_tokens": 10**400}])
+def test_vectors_do_not_depend_on_what_is_said_beside(usage: Any) -> None:
+    """Words are charged where no count can be read; large vectors are of unit length, too."""
+    said = {"data": [{"index": 0, "embedding": [3e30, 4e30]}], "usage": usage}
+    with served(type("Odd", (Embeddings,), {"bad": said})) as url, step("embed") as record:
+        vectors = OpenAIEmbeddings("m", base_url=url, max_retries=0).embed(["two words"])
+
+    assert np.allclose([[0.6, 0.8]], vectors)
+    assert [2] == [one.tokens_in for one in record.usages]
 
 
 @pytest.mark.parametrize(
