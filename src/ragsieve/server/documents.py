@@ -16,11 +16,15 @@ from ragsieve.integrations.turns import turns_of
 from ragsieve.result import Result
 
 OPEN, CLOSE = "<documents>", "</documents>"
-_TAG = re.compile(r'<document((?:\s{1,9}[a-z]{1,20}="[^"<>\n]{0,2000}")*)\s{0,9}>')
+_CONTENT, _CONTENT_END, _END = "<document_content>", "</document_content>", "</document>"
+_TAG = re.compile(
+    r'<document(?:\s{1,9}[a-z]{1,20}="[^"<>\n]{0,2000}")*\s{0,9}>'
+    rf"(?:\s*(?:<((?!document)[a-z_]{{1,20}})>[^<>]{{0,2000}}</\1>\s*){{0,9}}{_CONTENT})?"
+)
 _ATTRIBUTE = re.compile(r'([a-z]+)="([^"]*)"')
+_ELEMENT = re.compile(r"<([a-z]+)>([^<]*)</")
 _SPACE = re.compile(r"\s*")
-_END = "</document>"
-_MARKUP = re.compile(r"<(?=/?documents?\b)", re.IGNORECASE)
+_MARKUP = re.compile(r"<(?=/?document(?:s|_content)?\b)", re.IGNORECASE)
 _HEAD = "Answer from these documents where they help.\n"
 
 Kept = Mapping[int, str]
@@ -28,7 +32,7 @@ Kept = Mapping[int, str]
 
 
 class Tagged(NamedTuple):
-    """A document of a tagged block: its opening tag as it came, and its text."""
+    """A document of a tagged block: its opening tags as they came, and its text."""
 
     tag: str
     text: str
@@ -170,7 +174,7 @@ def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
 
 def _document(tagged: Tagged) -> dict[str, Any]:
     """As `System.__call__` takes it."""
-    attributes = dict(_ATTRIBUTE.findall(tagged.tag))
+    attributes = dict(_ATTRIBUTE.findall(tagged.tag) + _ELEMENT.findall(tagged.tag))
     named = {k: v for k, v in attributes.items() if k in ("id", "title", "source")}
     return {"text": tagged.text, **named}
 
@@ -178,7 +182,11 @@ def _document(tagged: Tagged) -> dict[str, Any]:
 def _block(tagged: Iterable[tuple[str, str]], others: Sequence[str]) -> str:
     """A tagged block: opening tags with their texts, then texts without attributes."""
     documents = [*tagged, *(("<document>", _escaped(text)) for text in others)]
-    return "\n".join([OPEN, *(f"{tag}\n{text}\n{_END}" for tag, text in documents), CLOSE])
+    return "\n".join([OPEN, *(f"{tag}\n{text}\n{_end(tag)}" for tag, text in documents), CLOSE])
+
+
+def _end(tag: str) -> str:
+    return f"{_CONTENT_END}\n{_END}" if tag.endswith(_CONTENT) else _END
 
 
 def _tag(document: Mapping[str, Any]) -> str:
@@ -192,7 +200,8 @@ def blocks(text: str) -> list[ContextBlock]:
 
     A block is ``<documents>``, documents, ``</documents>``, with white space between; a document is
     ``<document id="…" title="…" source="…">``, its text as it is, ``</document>``; no attribute is
-    needed. Nothing is unescaped or expanded.
+    needed. Its text may stand in ``<document_content>``, behind elements as ``<source>``. Nothing
+    is unescaped or expanded.
 
     Raises:
         InputError: If a block has another form.
@@ -210,6 +219,8 @@ def blocks(text: str) -> list[ContextBlock]:
                     f"a documents block must hold documents, got {text[at : at + 40]!r}"
                 )
             inner = text[tag.end() : end]
+            if tag.group().endswith(_CONTENT):
+                inner = inner.rstrip().removesuffix(_CONTENT_END).rstrip()
             if _MARKUP.search(inner):
                 raise InputError("a document must not hold the tags of another one")
             documents.append(Tagged(tag.group(), inner.strip("\n")))

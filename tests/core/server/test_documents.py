@@ -52,6 +52,25 @@ def test_blocks_may_stand_in_several_parts(system: System) -> None:
     ] == changed[1]["content"]
 
 
+def test_elements_around_a_text_stay(system: System) -> None:
+    """The form that Anthropic advises: what is kept stands in the same elements as before."""
+    form = (
+        '<document index="{}">\n<source>{}</source>\n<document_content>\n{}\n'
+        "</document_content>\n</document>"
+    )
+    texts = ["Seals sang Summer Breeze. It was a hit.", "Rome is a city."]
+    documents = "\n".join(form.format(n, f"{n}.txt", text) for n, text in enumerate(texts))
+    parsed = documents_of(chat(f"<documents>\n{documents}\n</documents>\nWho sang?"))
+    assert parsed
+    changed = parsed.filtered(system(parsed.query, parsed.documents))["messages"][0]["content"]
+
+    assert [("0.txt", texts[0]), ("1.txt", texts[1])] == [
+        (one["source"], one["text"]) for one in parsed.documents
+    ]
+    kept = form.format(0, "0.txt", "Seals sang Summer Breeze.")
+    assert f"<documents>\n{kept}\n</documents>\nWho sang?" == changed
+
+
 def test_many_blocks_are_each_in_its_place() -> None:
     """Also empty ones, which have no document to stand for."""
     block = "<documents>{}</documents>"
@@ -159,6 +178,8 @@ def test_a_document_cannot_speak_as_another() -> None:
         "<documents><document id=a>b</document></documents>",
         "<documents><document onclick='x'>b</document></documents>",
         '<documents><document id="&x;<">b</document></documents>',
+        "<documents><document><source>a<b></source><document_content>b</document></documents>",
+        "<documents><document><document_content>a</document_content>b</document></documents>",
         "<documents><document>a</document>, <document>b</document></documents>",
     ],
 )
@@ -184,6 +205,8 @@ def test_a_long_text_of_tags_is_read_in_one_pass() -> None:
         blocks("<documents>" * 20_000)
     with pytest.raises(InputError):
         blocks("<documents><document" + ' a="' * 20_000)
+    with pytest.raises(InputError):
+        blocks("<documents><document>" + "<a></a>" * 20_000)
 
 
 @pytest.mark.parametrize(
