@@ -61,18 +61,12 @@ def create_app(
         exception_handlers=dict.fromkeys(_RAISED, answer_error),
     )
     app.state.service = service
-    for router in (
-        api(service),
-        excerpts(service),
-        reranks(service),
-        chats(service),
-        _status(service),
-    ):
+    paths = ["/openapi.json"]
+    for part in (api, excerpts, reranks, chats, _status):
+        router = part(service)
         app.include_router(router)
-    paths = [getattr(route, "path", "") for route in app.routes]
-    app.add_middleware(
-        Guard, settings=settings, metrics=service.metrics, paths=[*app.openapi()["paths"], *paths]
-    )
+        paths += [getattr(route, "path", "") for route in router.routes]
+    app.add_middleware(Guard, settings=settings, metrics=service.metrics, paths=paths)
     return app
 
 

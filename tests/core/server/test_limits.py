@@ -419,19 +419,22 @@ def test_requests_are_counted(client: MakeClient, system: System, body: Body) ->
     """By path and status, with documents, tokens and model calls; unknown paths are one."""
     asked = client({"nearest": system})
     asked.post("/v1/filter", json=body)
-    asked.post("/v1/filter", json={})
+    reranks = ("/v2/rerank", "/infinity/rerank", "/rerank")
+    for path in ("/v1/filter", *reranks):
+        asked.post(path, json={})
     asked.get("/no/such/path")
     lines = asked.get("/metrics").text.splitlines()
 
     assert {
         'ragsieve_requests_total{path="/v1/filter",status="200"} 1.0',
         'ragsieve_requests_total{path="/v1/filter",status="422"} 1.0',
+        *(f'ragsieve_requests_total{{path="{path}",status="422"}} 1.0' for path in reranks),
         'ragsieve_requests_total{path="other",status="404"} 1.0',
         "ragsieve_documents_total 3.0",
         'ragsieve_context_tokens_total{when="before"} 27.0',
         'ragsieve_context_tokens_total{when="after"} 7.0',
         "ragsieve_model_calls_total 6.0",
-        "ragsieve_errors_total 2.0",
+        "ragsieve_errors_total 5.0",
         "ragsieve_running 0.0",
     } <= {*lines}
 
