@@ -46,6 +46,18 @@ _WORDS = {
 _AT = re.compile(r"(.*) - at `\$([\w.\[\]]+)`", re.DOTALL)
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)
 
+_BRANCH = re.compile(r"[A-Z]\w*|bool|int|float|str|.*\[.*")  # pydantic's names of alternatives
+_PYDANTIC = {  # its words: ours
+    "^Value error, ": "",
+    "^(?:Input|List|String) should ": "must ",
+    "^Field required": "is missing",
+    "^Extra inputs .*": "is not known",
+    "a valid integer.*": "a whole number",
+    "a valid dictionary.*": "an object",
+    "a valid ": "a ",
+    " after validation, not": ", got",
+}
+
 _ARGS = re.compile(r"^Args:\n((?:(?: .*)?\n)*)", re.MULTILINE)
 _ARG = re.compile(r"^    (\w+): ((?:.|\n(?!    \w+: ))*)", re.MULTILINE)
 
@@ -117,16 +129,30 @@ def read_format(kind: type[T], values: object, number: int) -> T:
 def broken_rules(errors: Sequence[Any], *place: str) -> str:
     """The first rules that a value breaks, in a line: each with its place and what is there.
 
+    Of alternatives that one counts which fits the type of the value; all, where none does.
+
     Args:
         errors: As pydantic names them.
         place: Of the value.
     """
+    broken: dict[tuple[str, ...], dict[str, str]] = {}  # rules with values, by the path
+    for one in errors[:9]:
+        steps = [*place, *map(str, one["loc"])]
+        unknown = [steps.pop()] if one["type"] == "extra_forbidden" else []  # it may be any name
+        path = [step for step in steps if not _BRANCH.fullmatch(step)]
+        rule, value = one["msg"], one["input"]
+        for pattern, words in _PYDANTIC.items():
+            rule = re.sub(pattern, words, rule)
+        shown = "an object" if isinstance(value, dict) else f"{value!r:.80}"
+        shown = "a list" if isinstance(value, list) else shown
+        got = "" if rule.startswith("is ") or ", got " in rule else f", got {shown}"
+        broken.setdefault((*path, *unknown), {})[rule] = got
     lines = []
-    for one in errors[:3]:
-        where = ".".join(map(str, (*place, *one["loc"])))
-        value = "" if isinstance(one.get("input"), dict | list) else f", got {one['input']!r:.80}"
-        lines.append(f"{where}: {one['msg']}{value}")
-    return "; ".join(lines)
+    for at, rules in broken.items():
+        if not any(at == other[: len(at)] != other for other in broken):
+            rule = " or ".join(rules).replace(" or must be ", " or ")
+            lines.append(f"{'.'.join(at)} {rule}{[*rules.values()][-1]}")
+    return "; ".join(lines[:3])
 
 
 def without_secrets(value: Any) -> Any:

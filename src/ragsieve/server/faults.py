@@ -96,9 +96,13 @@ def fault_of(error: Exception) -> Fault:
     return Fault(500, "internal", f"the server failed: {type(error).__name__}")
 
 
-async def answer_error(_: Request, error: Exception) -> Response:
+async def answer_error(request: Request, error: Exception) -> Response:
     """The response for anything that a route raises."""
     if isinstance(error, RequestValidationError):
+        if isinstance(error.body, bytes):  # it was not read as JSON
+            kind = request.headers.get("content-type", "")
+            why = f"Content-Type must be application/json, got {kind!r:.80}"
+            return Fault(415, "invalid_request", why).response
         return invalid(error.errors()).response
     if isinstance(error, HTTPException) and not isinstance(error, Fault):
         code = _CODES.get(error.status_code, "invalid_request")

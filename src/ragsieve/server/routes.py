@@ -27,6 +27,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         401: "No token, or an unknown one.",
         408: "The body comes too slowly.",
         413: "The body, the documents or their tokens are over a limit.",
+        415: "The Content-Type is not application/json.",
         422: "A field breaks its rule.",
         429: "One client has too many requests inside; see Retry-After.",
         500: "A fault of the server.",

@@ -316,10 +316,10 @@ def test_a_reply_can_hold_the_trace(client: MakeClient, upstream: Asked) -> None
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        ("all", "ragsieve: Input should be"),
-        ({"upstream": "http://x"}, "ragsieve.upstream: Extra inputs are not permitted"),
+        ("all", "ragsieve must be an object, got 'all'"),
+        ({"upstream": "http://x"}, "ragsieve.upstream is not known"),
         ({"system": "no"}, "system must be one of nearest, got 'no'"),
-        ({"max_tokens": True}, "ragsieve.max_tokens: Input should be a valid integer, got True"),
+        ({"max_tokens": True}, "ragsieve.max_tokens must be a whole number, got True"),
     ],
 )
 def test_wrong_wishes_are_refused(
