@@ -199,13 +199,14 @@ def _as_document(value: AnyDocument, rank: int) -> Document:
     if isinstance(value, str):
         return Document(str(rank), value)
     values = value if isinstance(value, Mapping) else _fields(value)
-    key = next((key for key in TEXT_KEYS if key in values), None)
-    if key is None:
+    named = [key for key in TEXT_KEYS if key in values]
+    if not named:
         raise InputError(f"a document must have a text, got {value!r:.80} at place {rank}")
     metadata = values.get("metadata") or {}
     if not isinstance(metadata, Mapping):
         raise InputError(f"a document's metadata must be a mapping, got {metadata!r:.80}")
-    known = ("id", key, "title", "source", "metadata")
+    key = next((key for key in named if isinstance(values[key], str)), named[0])
+    known = ("id", key, "text", "title", "source", "metadata")
     rest = {k: v for k, v in values.items() if k not in known}
     return Document(
         id=str(rank if values.get("id") is None else values["id"]),
