@@ -44,7 +44,7 @@ from ragsieve.types import Segment
 logger = logging.getLogger(__name__)
 
 NOTHING = "[nothing in this result matters to the question]"
-"""Text in the place of a result of which nothing is kept."""
+"""Text in the place of a result of which nothing is kept, where no limit left it out."""
 
 SHOW_DROPPED = "show_dropped"
 """Name of the tool that gives back what was cut, whose own results are never cut."""
@@ -304,10 +304,11 @@ class _Part:
         self.names: list[str] = []  # ids of its documents
         self.texts = [own for _, own in self.fields if own.strip()] if rule.fields else [text]
 
-    def written(self, kept: Mapping[str, str]) -> str:
-        """The text with what was kept of its documents, by their ids."""
+    def written(self, kept: Mapping[str, str], limited: Mapping[str, str]) -> str:
+        """The text with what was kept of its documents, or why nothing was, by their ids."""
         if not self.fields:
-            return kept.get(self.names[0], NOTHING) if self.names else self.text
+            name = self.names[0] if self.names else ""
+            return kept.get(name, limited.get(name, NOTHING)) if name else self.text
         names = iter(self.names)
         new = [
             (s, kept.get(next(names), LEFT_OUT) if own.strip() else own) for s, own in self.fields
@@ -363,10 +364,17 @@ def _contents(parts: Sequence[_Part], result: Result) -> dict[int | None, str]:
     """The new texts of a result; what a model wrote from several stands at the end of the last."""
     found = kept(result, range(len(result.documents)))
     own = {one.document.id: one.text for one in found if one.place is not None}
-    new = {part.place: part.written(own) for part in parts}
+    limited = {
+        drop.segment.document.id: f"[what matters does not fit {drop.reason.split(' pass ')[-1]}]"
+        for one in result.trace.steps
+        if one.stage.startswith(("System(", "ToolRule("))
+        for drop in one.dropped
+    }
+    new = {part.place: part.written(own, limited) for part in parts}
     if more := [one.text for one in found if one.place is None]:
         last = parts[-1]
-        begins = [] if new[last.place] == NOTHING else [new[last.place]]
+        empty = new[last.place] in (NOTHING, *limited.values())
+        begins = [] if empty else [new[last.place]]
         new[last.place] = "\n\n".join([*begins, *more])
     return new
 

@@ -37,6 +37,7 @@ def results_of(adapter: Adapter, name: str = "*", **more: Any) -> ToolFilter:
 
 
 SIEVE = results_of(Adapter("top-sentences", **FAKE, on_error="raise"))
+NO_ROOM = "[what matters does not fit max_tokens=0]"
 BEST = [KEPT, "Bananas are yellow.", "The tower has four feet."]
 
 
@@ -128,7 +129,7 @@ def test_a_budget_holds_for_each_result() -> None:
 
     assert all(0 < size <= 9 for size in sizes) and sizes == [one.tokens.after for one in found]
     assert sum(sizes) > 9
-    assert [NOTHING, FRUIT] == contents(filter_tool_messages(conversation(LONG, FRUIT), nothing))
+    assert [NO_ROOM, FRUIT] == contents(filter_tool_messages(conversation(LONG, FRUIT), nothing))
 
 
 def test_parts_are_filtered_one_by_one() -> None:
@@ -156,7 +157,7 @@ def test_only_results_of_chosen_tools_are_filtered(named: bool) -> None:
     given = [HumanMessage(QUESTION), call(*names), *results]
     picky = Adapter("filco-lexical", llm="fake:echo", max_tokens=0, on_error="raise")
 
-    assert [NOTHING, LONG] == contents(filter_tool_messages(given, results_of(picky, "web_*")))
+    assert [NO_ROOM, LONG] == contents(filter_tool_messages(given, results_of(picky, "web_*")))
     assert given == filter_tool_messages(given, results_of(picky, "calc"))
 
 

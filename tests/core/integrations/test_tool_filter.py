@@ -103,7 +103,7 @@ def test_a_result_says_whether_its_tool_failed(text: str, is_error: bool) -> Non
             ["Lamp"],
         ),
         (json.dumps(ROWS), {}, ["Cable W7", "https://x/3"], ["Lamp", "https://x/8"]),
-        (TEXT, {"max_tokens": 0}, ["[nothing in this result matters"], ["Cable W7"]),
+        (TEXT, {"max_tokens": 0}, ["[what matters does not fit max_tokens=0]"], ["Cable W7"]),
     ],
 )
 def test_a_rule_says_where_a_result_is_cut(text: str, rule: Any, stays: Any, goes: Any) -> None:
