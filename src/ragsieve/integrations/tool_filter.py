@@ -349,13 +349,13 @@ def _run(
 
 
 def _uncovered(result: Result, name: str, start: int, end: int) -> list[Segment]:
-    """A span of a document without what is kept of it, as segments before all others."""
+    """A span of a document without what is kept of it, as segments that rank behind scored ones."""
     document = next(one for one in result.documents if one.id == name)
     kept = sorted((s.start, s.end) for s in result.kept if s.document.id == name)
     found = []
     for first, last in [*kept, (end, end)]:
         if start < min(first, end):
-            found.append(Segment(document, start, min(first, end)).scored("rule", 1.0))
+            found.append(Segment(document, start, min(first, end)))
         start = max(start, last)
     return found
 

@@ -27,6 +27,7 @@ from ragsieve.spec import SystemSpec
 QUESTION = "Which cable feeds the pump?"
 TEXT = "Cable W7 feeds the pump. " + " ".join(f"Lamp {n} is green." for n in range(40))
 LOG = "\n".join(f"2026-01-02 10:00:{n:02} INFO step {n} is done" for n in range(40))
+ALARM = LOG.replace("step 20 is done", "Cable W7 feeds no pump")
 ITEMS = [
     {"url": f"https://x/{n}", "body": TEXT if n else "Cable W7 feeds the pump."} for n in (0, 1)
 ]
@@ -102,6 +103,13 @@ def test_a_result_says_whether_its_tool_failed(text: str, is_error: bool) -> Non
             ["Cable W7", "https://x/0", "https://x/8"],
             ["Lamp"],
         ),
+        (
+            json.dumps(ROWS),
+            {"whole": ["url"], "max_tokens": 120},
+            ["Cable W7", "https://x/3", "https://x/0"],
+            ["https://x/8"],
+        ),
+        (ALARM, {"max_tokens": 60}, ["Cable W7", "step 0 is"], ["step 39 is"]),
         (json.dumps(ROWS), {}, ["Cable W7", "https://x/3"], ["Lamp", "https://x/8"]),
         (TEXT, {"max_tokens": 0}, ["[what matters does not fit max_tokens=0]"], ["Cable W7"]),
     ],
