@@ -150,12 +150,18 @@ class Batch:
             pool.close()
 
     def sort(self) -> None:
-        """Put what is written in the order of the questions."""
-        path = self.output.resolve()
-        self._file.close()
-        with writing(f"output {self.output}"):
-            with path.open("rb") as file:
-                replace_lines(path, sorted(file, key=lambda line: int(json.loads(line)["line"])))
+        """Put what is written in the order of the questions; none of it is held in memory."""
+        path, at = self.output.resolve(), 0
+        places: list[tuple[int, int]] = []  # of each line its question's number, and where it is
+        with writing(f"output {self.output}"), path.open("rb") as file:
+            for line in file:
+                places.append((int(json.loads(line)["line"]), at))
+                at += len(line)
+            if places == sorted(places):
+                return
+            self._file.close()
+            starts = (file.seek(at) for _, at in sorted(places))
+            replace_lines(path, (file.readline() for _ in starts))
             self._file = self._open.enter_context(path.open("ab", buffering=0))
 
     def total(self, limit: int | None = None) -> int | None:

@@ -236,6 +236,8 @@ def _many(batch: Batch | None, options: SystemSpec, answering: bool, call: AskOp
             tally.add(result)
             if not batch:
                 _print_json(result.record)
+        if batch:
+            batch.sort()
     info(f"{batch.output if batch else 'standard input'}: {tally}")
     return 2 if tally.bad else 1 if tally.failed else 0
 

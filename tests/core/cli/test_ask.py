@@ -93,6 +93,21 @@ def test_filter_takes_what_an_api_replies(ragsieve: Command) -> None:
     assert "name: Summer Breeze" in json.loads(Path("kept.jsonl").read_text())["text"]
 
 
+def test_results_are_in_the_order_of_the_questions(ragsieve: Command) -> None:
+    """Also where a question is asked again, because it could not be read before."""
+    given = Path("q.jsonl").read_text()
+    many = ("filter", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl")
+    Path("q.jsonl").write_text("{\n" + given.partition("\n")[2])
+    first = ragsieve(*many)
+    Path("q.jsonl").write_text(given)
+    again = ragsieve(*many)
+
+    assert (2, 0) == (first.code, again.code)
+    assert "2 of them from before" in again.err
+    rows = Path("o.jsonl").read_text().splitlines()
+    assert [1, 2, 3] == [json.loads(row)["line"] for row in rows]
+
+
 def test_explain_shows_every_sentence(ragsieve: Command) -> None:
     """Kept or dropped, by which stage; where the threshold comes from once."""
     ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "a.txt", "--explain")
@@ -513,7 +528,7 @@ def test_a_batch_goes_on_where_it_stopped(tmp_path: Path, sent: signal.Signals, 
     assert time.monotonic() - sent_at < 60
     assert (sent != signal.SIGINT) or b"\nerror: interrupted" in err
     assert 0 < before < 400
-    assert list(range(1, 401)) == sorted(row["line"] for row in rows)
+    assert list(range(1, 401)) == [row["line"] for row in rows]
 
 
 @pytest.mark.models
