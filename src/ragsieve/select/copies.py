@@ -16,10 +16,25 @@ from ragsieve.types import Query, Segment
 WITHIN = 8  # words from which what one document says twice is a copy
 CUT = 5  # words that a chunk's first or last sentence shares with the whole one, at least
 _COMPARED = 16  # segments of the same words, each in another context
-_TOKEN = re.compile(
-    r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[^\w\s.,;:!?'\"()\[\]{}*`’‘“”„«»…。，！？；：–—-]"
+_PLAIN = str.maketrans("‐‑‒–—’‘′“”„″", '-----\'\'\'""""')
+_QUOTED = re.compile(r"([\"'])(?<!\w.)((?:(?!\1).)*+)\1(?!\w)")
+_MARKED = re.compile(  # what Unicode forms, case folding and `_GLUE` would lose
+    r"[²³¹¼-¾⁰-ⁿ⅐-⅟①-⓿❶-➓]|[₀-₉](?:(?<=\d.)|(?=\d))"
+    r"|M(?:(?<=\d.)|(?<=\d .))(?=\w{0,3}\b)"  # 5 MW is not 5 mW
+    r"|B(?:(?<=\d.)|(?<=\d[ \w].)|(?<=\d \w.))(?=ps\b|\b)"
+    r"|A(?<=\w .)(?= )|[Aa](?<!\w.)(?!\w| (?!few\b|little\b))|a(?<=\d.)(?!\w)"  # no articles
+    r"|per(?:(?<=\d per)|(?= \W?\d))\b"
 )
-_GLUE = frozenset(["a", "an", "and", "also", "of", "per", "the"])
+_TOKEN = re.compile(
+    r"[^\W\d_]+|\d+(?:[.,:/-]\d+)*|\.(?<![\w.].)(?=\w)"  # .5, .NET
+    r"|[.,;:*](?:(?<=\d.)|(?<=\d .))[.,;:*]*(?= ?\d)|,(?<=\bno,)"
+    r"|-(?=[^\w\s]?\s?\d|[>=])|-(?<!\S-)-*(?=\w)|-(?<=[<=+]-)"  # -5, -$5, ->, --all
+    r"|-(?:(?<=\b\w-)|(?<=\b\w\w-)|(?<=\d-))(?!\w)"  # O-, Cl-
+    r"|\?(?!\?)|!(?= ?=|[\w(])|['\"](?<=\d.)['\"]*|['\"!](?<=\b[^\W\d_].)(?!\w)"  # 5', f'(x), n!
+    r"|[(\[](?=[^\w\s]?\d)|[)\]](?<=[\d%].)|[^\w\s.,;:!?'\"()\[\]{}*`«»…。-]"
+)
+_GLUE = frozenset(["a", "an", "also", "per", "the"])
+_STOPS, _CLOSING = ".!?。！？", " \"')]}*_’”»"
 _REFERS = re.compile(
     r"\W*(?:(?:it|its|this|that|these|those|they|their|them|he|she|his|her|him|here|there|then|such"
     r"|both|otherwise|instead|however|but|so|yes|no|er|sie|es|dies\w*|il|elle|ils|elles|ce|cela|él"
@@ -37,12 +52,13 @@ Key = tuple[str, int, int]
 class Copies(Selector):
     """Of segments that say the same in the same words keep the best one; the order stays.
 
-    Case, punctuation, white space, articles and Unicode forms make no difference; numbers and signs
-    do. Where titles or headings differ, the same words say something else, and so they do behind
-    "it" or "this" where the sentences before differ: all of those stay. So does what one document
-    says twice in few words. The first or last sentence of a chunk, cut by the chunk, is a copy of
-    the whole one. Best is the higher score, then the earlier place. The trace names each copy, and
-    where what is kept stands.
+    Case, punctuation, white space, articles and Unicode forms make no difference; numbers, signs,
+    question marks and the case of units do. Where titles or headings differ, the same words say
+    something else, and so they do behind "it" or "this" where the sentences before differ: all of
+    those stay. So does what one document says twice in few words. The first sentence of a chunk, if
+    it begins in lower case, and the last one, if it has no full stop, are cut by the chunk: they
+    are copies of the whole one. Best is the higher score, then the earlier place. The trace names
+    each copy, and where what is kept stands.
     """
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
@@ -79,9 +95,10 @@ class _Kept:
         candidates = [*self.known.get(("all", words), ())[:_COMPARED]] if words else []
         if len(words) >= CUT and "\n" not in segment.text:
             text = segment.document.text
-            if not _INK.search(text, segment.end):
+            stopped = segment.text.rstrip(_CLOSING)[-1] in _STOPS
+            if not stopped and not _INK.search(text, segment.end):
                 candidates += self._longer("begins", words[:CUT], words)
-            if not _INK.search(text, 0, segment.start):
+            if segment.text.lstrip()[0].islower() and not _INK.search(text, 0, segment.start):
                 candidates += self._longer("ends", words[-CUT:], words)
         return next((one for one in candidates if self._says(segment, one)), None)
 
@@ -116,5 +133,6 @@ def _words(text: str) -> _Words:
     """What is compared: words and signs of prose; lines as they stand of what has several."""
     if "\n" in text.strip():
         return tuple(line.rstrip() for line in text.strip().split("\n"))
-    tokens = _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
-    return tuple(token for token in tokens if token not in _GLUE)
+    plain = _MARKED.sub(r" ʹ\g<0>", " ".join(text.split()).translate(_PLAIN))
+    plain = _QUOTED.sub(r"\2", unicodedata.normalize("NFKC", plain).casefold())
+    return tuple(token for token in _TOKEN.findall(plain) if token not in _GLUE)
