@@ -16,24 +16,9 @@ from ragsieve.types import Query, Segment
 WITHIN = 8  # words from which what one document says twice is a copy
 CUT = 5  # words that a chunk's first or last sentence shares with the whole one, at least
 _COMPARED = 16  # segments of the same words, each in another context
-_PLAIN = str.maketrans("‐‑‒–—’‘′“”„″", '-----\'\'\'""""')
-_QUOTED = re.compile(r"([\"'])(?<!\w.)((?:(?!\1).)*+)\1(?!\w)")
-_MARKED = re.compile(  # what Unicode forms, case folding and `_GLUE` would lose
-    r"[²³¹¼-¾⁰-ⁿ⅐-⅟①-⓿❶-➓]|[₀-₉](?:(?<=\d.)|(?=\d))"
-    r"|M(?:(?<=\d.)|(?<=\d .))(?=\w{0,3}\b)"  # 5 MW is not 5 mW
-    r"|B(?:(?<=\d.)|(?<=\d[ \w].)|(?<=\d \w.))(?=ps\b|\b)"
-    r"|A(?<=\w .)(?= )|[Aa](?<!\w.)(?!\w| (?!few\b|little\b))|a(?<=\d.)(?!\w)"  # no articles
-    r"|per(?:(?<=\d per)|(?= \W?\d))\b"
-)
-_TOKEN = re.compile(
-    r"[^\W\d_]+|\d+(?:[.,:/-]\d+)*|\.(?<![\w.].)(?=\w)"  # .5, .NET
-    r"|[.,;:*](?:(?<=\d.)|(?<=\d .))[.,;:*]*(?= ?\d)|,(?<=\bno,)"
-    r"|-(?=[^\w\s]?\s?\d|[>=])|-(?<!\S-)-*(?=\w)|-(?<=[<=+]-)"  # -5, -$5, ->, --all
-    r"|-(?:(?<=\b\w-)|(?<=\b\w\w-)|(?<=\d-))(?!\w)"  # O-, Cl-
-    r"|\?(?!\?)|!(?= ?=|[\w(])|['\"](?<=\d.)['\"]*|['\"!](?<=\b[^\W\d_].)(?!\w)"  # 5', f'(x), n!
-    r"|[(\[](?=[^\w\s]?\d)|[)\]](?<=[\d%].)|[^\w\s.,;:!?'\"()\[\]{}*`«»…。-]"
-)
-_GLUE = frozenset(["a", "an", "also", "per", "the"])
+_TYPOGRAPHY = str.maketrans("‐‑‒–—‘’“”„", '-----\'\'"""')
+_EMPHASIS = re.compile(r"(?<!\S)[*_`]+(?=\w)|(?<=\w)[*_`]+(?![^\s.,;:!?])")
+_LONG = 5  # letters of words whose case says nothing: of units it does
 _STOPS, _CLOSING = ".!?。！？", " \"')]}*_’”»"
 _REFERS = re.compile(
     r"\W*(?:(?:it|its|this|that|these|those|they|their|them|he|she|his|her|him|here|there|then|such"
@@ -52,8 +37,8 @@ Key = tuple[str, int, int]
 class Copies(Selector):
     """Of segments that say the same in the same words keep the best one; the order stays.
 
-    Case, punctuation, white space, articles and Unicode forms make no difference; numbers, signs,
-    question marks and the case of units do. Where titles or headings differ, the same words say
+    White space, the case of longer words, typographic quotes and dashes, emphasis and the full stop
+    make no difference; every other sign does. Where titles or headings differ, the same words say
     something else, and so they do behind "it" or "this" where the sentences before differ: all of
     those stay. So does what one document says twice in few words. The first sentence of a chunk, if
     it begins in lower case, and the last one, if it has no full stop, are cut by the chunk: they
@@ -133,6 +118,6 @@ def _words(text: str) -> _Words:
     """What is compared: words and signs of prose; lines as they stand of what has several."""
     if "\n" in text.strip():
         return tuple(line.rstrip() for line in text.strip().split("\n"))
-    plain = _MARKED.sub(r" ʹ\g<0>", " ".join(text.split()).translate(_PLAIN))
-    plain = _QUOTED.sub(r"\2", unicodedata.normalize("NFKC", plain).casefold())
-    return tuple(token for token in _TOKEN.findall(plain) if token not in _GLUE)
+    plain = _EMPHASIS.sub("", unicodedata.normalize("NFC", text).translate(_TYPOGRAPHY))
+    words = plain.rstrip(".!。… ").split()
+    return tuple(w.casefold() if not n or len(w) >= _LONG else w for n, w in enumerate(words))

@@ -26,10 +26,10 @@ def segments(*documents: str) -> list[Segment]:
     ("documents", "dropped"),
     [
         ([FEE, FEE, FEE], [1, 2]),
-        ([FEE, "the  pier fee is 14 euros per night"], [1]),
+        ([FEE, "the  pier fee is 14 Euros a night"], [1]),
         ([f"Dogs are free. {FEE}", f"{FEE} The pool is closed."], [2]),
         ([f"Pier||{FEE}", FEE, f"Pier||{FEE}"], [1, 2]),
-        (["“Café” — open!", 'Cafe\u0301 - "open"'], [1]),
+        (["“Café” — Open!", '"Cafe\u0301" - Open'], [1]),
         ([f"Pay late. {LONG}", "pay for one more night at the full price of the season."], [2]),
         ([LONG, "Guests who leave after noon pay for"], [1]),
         ([f"{LONG} Or so. {LONG}"], [2]),
@@ -85,13 +85,12 @@ def test_a_sign_makes_another_sentence(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [pair.split(" | ") for pair in (
-        "5–10 pages | 5-10 pages", "5′ by 6″ | 5' by 6\"", "“Apollo 13” | 'Apollo 13'.",
-        "**5** euros | 5 euros!", "ﬁne １２ times | fine 12 times", "H₂O | H2O", "p.5 | p. 5",
-        "in May – or so | in May, or so", "5 O’CLOCK | 5 o'clock.", "“A fee” is | the fee is",
+        "5–10 pages | 5-10 pages", "**5** euros | 5 euros!", "5 O’CLOCK | 5 o'clock.",
+        "a “fee” is | a \"fee\" is", "a _fee_ | a fee",
     )],
 )  # fmt: skip
 def test_other_typography_makes_no_other_sentence(one: str, other: str) -> None:
-    """Quotes, dashes, emphasis, case, articles, ligatures and full-width forms."""
+    """Quotes, dashes, emphasis, the case of longer words, the full stop."""
     given = segments(f"It says: {one}", f"It says: {other}")
 
     assert given[:1] == Copies()(Query("q"), given)
