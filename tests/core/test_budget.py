@@ -91,7 +91,7 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
         ("What is a double room?", TABLE, 20, ["| Double | 71 | 97 |"]),
         ("Is there milk?", GOODS, 11, ["a jug of cold milk;1"]),
         ("Is it warm now?", '{"then": {"a": [1, 2, 3, 4, 5, 6, 7, 8]}, "now": {"warm": 1}}', 9,
-         ['"now": {"warm": 1}']),
+         ['"now": {"warm": 1}}']),
         ("How do I rotate a key?", STEPS, 9, ["To rotate the key:", "1. Open the vault."]),
         ("How do I pay the fee?", BULLETS, 8, ["You need:", "- the fee in cash"]),
         ("Who turns the vault?", PROSE, 9, ["## Keys", "The vault rotates them at night."]),
@@ -104,10 +104,12 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
 def test_the_best_is_cut_by_its_parts(
     question: str, text: str, max_tokens: int, expected: list[str]
 ) -> None:
-    """With what they need, before a lesser segment that fits; the trace says so."""
+    """With what they need, before a lesser segment that fits; the trace says so of all the text."""
     texts, record = kept(question, text, max_tokens, "Keys are strings.")
+    told = " ".join(s.text for s in record.before if s.document.id == "a")
 
     assert expected == texts[: len(expected)]
+    assert "".join(text.split()) == "".join(told.split())
     assert "parts are kept" in record.notes[0]
     assert not record.warnings
     assert {s.key for s in record.before} == {

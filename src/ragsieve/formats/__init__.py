@@ -9,10 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from ragsieve.formats import json_values
-from ragsieve.formats.tree import Kept, Node, Span, between, shown
+from ragsieve.formats.tree import Kept, Node, Span, between, shown, stripped
 from ragsieve.types import USUAL, Layout, Segment
 
 _REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
@@ -57,7 +58,8 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
 
     Returns:
         What stands before the tree; the records, entries, rows or statements of the deepest node
-        that holds the rest, none where that has no parts; and the node's kind.
+        that holds the rest, with what stands before, between and behind them, none where that has
+        no parts; and the node's kind.
     """
     roots = outline(text, small=True)
     place = bisect_right(roots, start, key=lambda one: one.end)
@@ -66,11 +68,13 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
     node, head = roots[place], text[start : roots[place].start].rstrip()
     if text[node.end : end].strip():
         return [], [], ""
+    first, last = max(start, node.start), min(end, node.end)
     inside = [node]
     while len(inside) == 1:
         node = inside[0]
         inside = [child for child in node.children if child.start < end and start < child.end]
-    parts = [(max(start, one.start), min(end, one.end)) for one in inside]
+    begins = [first, *(child.start for child in inside[1:]), last]
+    parts = [stripped(text, a, b) for a, b in pairwise(begins)] if inside else []
     return [(start, start + len(head))] if head else [], parts, node.kind
 
 
