@@ -119,6 +119,9 @@ def _fields(text: str, start: int, end: int) -> Iterator[Span]:
 def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
     for form, pattern in _HEADS.items():
         heads = [m for m in pattern.finditer(text) if not _NO_SPEAKERS.match(m.group("name") or "")]
+        stamped = [m for m in heads if re.search(_TIME, m[0])]
+        if 2 * len(stamped) > len(heads):
+            heads = stamped  # the others are lines of what somebody said
         if len(heads) < _FEWEST or not _talk(text, form, heads):
             continue
         turns = []

@@ -48,6 +48,21 @@ def test_a_sentence_of_a_turn_stands_behind_its_speaker(form: str) -> None:
     assert f"{head} … It cost us".split() == shown[: len(head.split()) + 4]
 
 
+def test_a_line_of_a_message_is_no_speaker() -> None:
+    """Though it ends in a colon, where the messages of a chat have a time."""
+    said = [
+        ("Ann", "Hi."),
+        ("Bo", "What now?"),
+        ("Ann", f"Two ways.\nOne:\n{LONG}"),
+        ("Bo", "Fine."),
+    ]
+    form = FORMS["WhatsApp"]
+    text = "".join(form.format(n=n, name=name, text=x) for n, (name, x) in enumerate(said, 1))
+    start = text.index("It cost us")
+
+    assert "[3/05/2024, 10:03:11] Ann: " in joined(text, [(start, start + 60)])
+
+
 MAIL = f"""Received: from a.example.org by b.example.org; Mon, 6 May 2024 10:00:01 +0200
  with a long tale of how it came {"here and there " * 30}
 From: Anna Beck <anna@example.org>
