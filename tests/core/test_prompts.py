@@ -137,3 +137,20 @@ def test_each_document_is_a_paragraph_behind_its_title() -> None:
     document = Document("d", "Seals sang.", "t" * 1_000_000)
 
     assert f"{'t' * 500}: Seals sang." == titled(Segment.whole(document))
+
+
+@pytest.mark.parametrize(
+    ("text", "gap"),
+    [
+        ("| Boat | Fee |\n|---|---|\n| A | 9 |", "\n"),
+        ("boat,fee,berth\nAda,9,north\nBee,8,south\nCem,7,west\nDot,6,east\n", "\n"),
+        ("boat\tfee\nAda\t9\n", "\n"),
+        ("```bash\nacme label 17\n```", "\n"),
+        ('{"boat": "Ada"}', "\n"),
+        ("Fees, berths:\n\n| Boat | Fee |\n|---|---|\n| A | 9 |", " "),
+        ("Seals sang.\nThey stopped.", " "),
+    ],
+)
+def test_a_title_is_no_part_of_the_first_line_of_a_table(text: str, gap: str) -> None:
+    """Nor of code: what is structured begins a line; prose follows its title."""
+    assert f"Port:{gap}{text}" == context(spans(text, (0, len(text)), title="Port"))

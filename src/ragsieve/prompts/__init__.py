@@ -14,7 +14,7 @@ from itertools import groupby
 from string import Template
 
 from ragsieve.errors import InputError
-from ragsieve.formats import text_of
+from ragsieve.formats import outline, text_of
 from ragsieve.models.base import Message, Prompt
 from ragsieve.registry import points
 from ragsieve.types import Segment
@@ -54,19 +54,28 @@ def _turns(name: str) -> tuple[tuple[str, Template], ...]:
 
 
 _TITLE = 500
+_OPENS = re.compile(r"\s*+(?:```|~~~|[|│┃║<]|\+[-=+]{2}|[^\n\t]*+\t.*\n)")  # fences, small tables
 
 
 def context(segments: Sequence[Segment]) -> str:
     """Evidence as a reader reads it: a paragraph a document, its title before its kept spans.
 
+    Fences, tables and whatever else is structured begin a line of their own behind the title.
     See `ragsieve.formats.joined` for how spans are put together. No span is changed.
     """
     paragraphs = []
     for _, group in groupby(segments, key=lambda segment: segment.document.id):
         spans = list(group)
-        title = spans[0].document.title
-        paragraphs.append(f"{title}: {text_of(spans)}" if title else text_of(spans))
+        title, text = spans[0].document.title, text_of(spans)
+        gap = "\n" if title and (_OPENS.match(text) or _structured(spans[0])) else " "
+        paragraphs.append(f"{title}:{gap}{text}" if title else text)
     return "\n\n".join(paragraphs)
+
+
+def _structured(segment: Segment) -> bool:
+    """Whether it begins in a structured region."""
+    first = segment.end - len(segment.text.lstrip())
+    return any(r.start <= first < r.end for r in outline(segment.document.text, small=True))
 
 
 def titled(segment: Segment) -> str:
