@@ -300,9 +300,9 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
 def _tags(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
     """Elements inside their tags; of what stands between them only the white space."""
     out, last, end = text[node.start : node.head], -1, node.head
-    mark = kept.layout.of(node.mark)
+    mark, places = kept.layout.of(node.mark), {*chosen}
     for place, child in enumerate(node.children):
-        if place not in chosen:
+        if place not in places:
             if node.kind == "cells":
                 out += text[child.start : child.head] + kept.layout.mark
                 out += text[child.tail : child.end]
