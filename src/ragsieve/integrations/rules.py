@@ -42,7 +42,8 @@ class ToolRule(Schema, frozen=True, kw_only=True):
         cut: Whether they are cut at all.
         fields: Names of fields of a JSON result whose texts are cut; all else of it stays as it
             came. Where empty, the result is one text.
-        whole: Names of fields of a JSON result that stay, with their values, whatever else goes.
+        whole: Names of fields of a JSON result that stay, with their values, as far as a budget has
+            room behind what matters.
         max_tokens: Budget of each result's kept text; the filter's own where None.
         min_tokens: A result of fewer tokens passes as it is.
         min_saving: A result of which cutting saves a smaller share of tokens passes as it is.
