@@ -13,7 +13,8 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 
 from ragsieve.formats import outline
 from ragsieve.formats.elements import TAG
@@ -21,6 +22,7 @@ from ragsieve.formats.tree import Node, Span
 
 LEAST = 0.4  # share of its score that a row keeps which has none of the question's rarer words
 _FEW = 3  # rows that are compared, of which one in so many has a rare word
+_ROW = 2000  # characters of a row that is read whole with each part of it
 _GAPS = re.compile(r"[ ]{2,}|\t+")
 _AMPERSAND = re.compile(r"(?<!\\)&")
 _RULED = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]*$|\s*\\[a-z]+\b(?![^&]*&)")
@@ -35,6 +37,8 @@ when where which who whom whose why will with would you your
 """
 _STOP = frozenset(_COMMON.split())
 
+_Columns = tuple[list[str], Callable[[str], list[str]]]  # their names, and what divides a row so
+
 
 def told(text: str, spans: Sequence[Span], *, small: bool = False) -> list[str]:
     """What is read for each span: rows of a table as ``column: value; …``, others verbatim.
@@ -48,10 +52,11 @@ def told(text: str, spans: Sequence[Span], *, small: bool = False) -> list[str]:
     pages = [root for root in roots if root.kind in ("tags", "grid")]
     if not tables and not pages:
         return [text[start:end] for start, end in spans]
+    columns = [_columns(text[root.start : root.head], root.kind) for root in tables]
     return [
         _without_tags(said) if _inside(span, pages) else said
         for span in spans
-        for said in [_told(text, span, tables)]
+        for said in [_told(text, span, tables, columns)]
     ]
 
 
@@ -73,46 +78,56 @@ def _without_tags(text: str) -> str:
     return " ".join(html.unescape(TAG.sub(" ", text)).split()) or text
 
 
-def _told(text: str, span: Span, tables: Sequence[Node]) -> str:
+def _told(text: str, span: Span, tables: Sequence[Node], columns: Sequence[_Columns | None]) -> str:
     start, end = span
     place = bisect_right(tables, start, key=lambda one: one.end)
     root = tables[place] if place < len(tables) and tables[place].head < end else None
-    root = root if root and end <= root.end else None
-    header = root and _header(text[root.start : root.head], root.kind)
-    if not root or not header:
+    if not root or end > root.end or not (named := columns[place]):
         return text[start:end]
-    names = _cells(header[-1], header[-1])
-    rows = [_row(text[row.start : row.end], header[-1], names) for row in _within(root, span)]
+    rows = [
+        _row(text[row.start : row.end], *named)
+        if row.size <= _ROW or (start <= row.start and row.end <= end)
+        else text[max(start, row.start) : min(row.end, end)]
+        for row in _within(root, span)
+    ]
     return "\n".join([text[start : root.start], *rows]).strip() or text[start:end]
 
 
-def _header(head: str, kind: str) -> list[str]:
+def _columns(head: str, kind: str) -> _Columns | None:
+    """What the head of a table says of its columns; None where it names none."""
     if kind == "grid":
         place = head.lower().rfind("<tr")
-        return [head[place:]] if place >= 0 else []
-    lines = [line for line in head.split("\n") if line.strip()]
-    return [line for line in lines if not _RULED.match(line)]
+        lines = [head[place:]] if place >= 0 else []
+    else:
+        lines = [line for line in head.split("\n") if line.strip() and not _RULED.match(line)]
+    if not lines:
+        return None
+    cells = _cells(lines[-1])
+    return cells(lines[-1].strip()), cells
 
 
-def _row(row: str, header: str, names: Sequence[str]) -> str:
-    values = _cells(row, header)
+def _row(row: str, names: Sequence[str], cells: Callable[[str], list[str]]) -> str:
+    values = cells(row.strip())
     if len(values) > len(names) or len(values) < 2:
         return row
     return "; ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
 
 
-def _cells(row: str, header: str) -> list[str]:
-    """The cells of a row, divided as the header is."""
-    bare = row.strip()
+def _cells(header: str) -> Callable[[str], list[str]]:
+    """What divides a row, without white space around it, as the header is."""
     if "<t" in header.lower():
-        return [TAG.sub("", cell).strip() for cell in _CELL.findall(bare)]
+        return lambda row: [TAG.sub("", cell).strip() for cell in _CELL.findall(row)]
     if header.strip()[:1] in ("|", "│") or " | " in header:
-        return [cell.strip() for cell in re.split("[|│]", bare.strip("|│"))]
+        return lambda row: [cell.strip() for cell in re.split("[|│]", row.strip("|│"))]
     if "&" in header and "\\\\" in header:
-        return [cell.strip() for cell in _AMPERSAND.split(bare.split("\\\\")[0])]
+        return lambda row: [cell.strip() for cell in _AMPERSAND.split(row.split("\\\\")[0])]
     mark = next((one for one in "\t,;" if one in header), "")
+    return partial(_apart_by, mark) if mark else _GAPS.split
+
+
+def _apart_by(mark: str, row: str) -> list[str]:
     try:
-        return next(csv.reader([bare], delimiter=mark), []) if mark else _GAPS.split(bare)
+        return next(csv.reader([row], delimiter=mark), [])
     except csv.Error:
         return [row]
 
@@ -125,12 +140,17 @@ def shares(question: str, text: str, spans: Sequence[Span], *, small: bool = Fal
     """
     values = [1.0] * len(spans)
     asked = asked_words(question)
+
+    @cache
+    def shared(start: int, end: int) -> set[str]:
+        return asked & words(text[start:end])
+
     for root in _apart(outline(text, small=small)):
         first = bisect_right(spans, root.start, key=lambda span: span[1])
         units = range(first, bisect_left(spans, root.end, key=lambda span: span[0]))
         if (root.each and root.kind != "xml") or len(units) < _FEW:  # code, lists, tracebacks
             continue
-        found = [asked & words(" ".join(_said(text, root, spans[n]))) for n in units]
+        found = [{word for a, b in _said(root, spans[n]) for word in shared(a, b)} for n in units]
         often = Counter(word for some in found for word in some)
         weights = [math.fsum(math.log(len(units) / often[word]) for word in x) for x in found]
         best = max(weights)
@@ -151,15 +171,15 @@ def words(text: str) -> set[str]:
     return names.union(*map(_PART.findall, names))
 
 
-def _said(text: str, node: Node, span: Span) -> Iterator[str]:
+def _said(node: Node, span: Span) -> Iterator[Span]:
     """What a span has of a tree, and the heads above it."""
     start, end = span
     if not node.children or (start <= node.start and node.end <= end):
-        yield text[max(start, node.start) : min(end, node.end)]
+        yield max(start, node.start), min(end, node.end)
         return
-    yield text[node.start : node.head]
+    yield node.start, node.head
     for child in _within(node, span):
-        yield from _said(text, child, span)
+        yield from _said(child, span)
 
 
 def _within(node: Node, span: Span) -> Iterator[Node]:

@@ -485,6 +485,9 @@ LARGE: dict[str, Callable[[int], str]] = {
     "events": lambda n: "BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT\n" * 3 * n,
     "open events": lambda n: "BEGIN:VEVENT\n" * 9 * n,
     "spaces": lambda n: "x" + " " * 50 * n + "x\n12:00" + "\t" * 50 * n + "x\n",
+    "wide head": lambda n: "| a " * 10 * n + "|\n|---|---|\n" + "| b | c |\n" * 5 * n,
+    "long row": lambda n: f"<table><tr><th>a<th>b<tr>{'<td>c' * 18 * n}<tr><td>d<td>e</table>",
+    "items of XML": lambda n: "<r>\n" + "<row>7</row>\n" * 7 * n + "</r>",
     "open tables": lambda n: "\\begin{tabular}{l} a \\\\ " * 5 * n,
 }
 
@@ -510,12 +513,13 @@ REPEATED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", REPEATED)
+@pytest.mark.parametrize("kind", [*REPEATED, "wide head", "long row", "items of XML"])
 def test_a_document_takes_time_by_its_length(kind: str) -> None:
     """From the text to units, what is read and shared of them, and half of them joined."""
 
     def read(size: int) -> None:
-        text = REPEATED[kind] * (size // len(REPEATED[kind]))
+        one = REPEATED.get(kind, "")
+        text = one * (size // len(one)) if one else LARGE[kind](size // 100)
         units = [(unit.start, unit.end) for unit in spans(text)]
         told(text, units), shares("Is berth 7 deep?", text, units), joined(text, units[::2])
 
