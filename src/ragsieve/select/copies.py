@@ -27,7 +27,7 @@ _REFERS = re.compile(
     re.IGNORECASE,
 )
 
-_INK, _HEADING, _LINE = re.compile(r"\S"), re.compile(r"(?:\A|\n)#"), re.compile(r"[^\n]*")
+_INK, _HEADING, _LINE = re.compile(r"\S"), re.compile(r"(?:\A|\n)#"), re.compile(r"[^\n]{,500}")
 
 _Words = tuple[str, ...]
 Key = tuple[str, int, int]
@@ -104,14 +104,14 @@ class _Kept:
         return all(a == b or not a or not b for a, b in contexts)
 
     def _context(self, segment: Segment) -> tuple[_Words, _Words]:
-        """Title of its document, and the heading before it there."""
+        """Title of its document, and the heading before it there; the beginning of long ones."""
         document, text = segment.document, segment.document.text
         if document.id not in self._headings:
             self._headings[document.id] = [m.end() - 1 for m in _HEADING.finditer(text)]
         places = self._headings[document.id]
         at = bisect_left(places, segment.start)
         heading = _LINE.match(text, places[at - 1]) if at else None
-        return _words(document.title), _words(heading[0]) if heading else ()
+        return _words(document.title[:500]), _words(heading[0]) if heading else ()
 
 
 def _words(text: str) -> _Words:
