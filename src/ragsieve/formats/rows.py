@@ -18,7 +18,7 @@ from functools import cache, partial
 
 from ragsieve.formats import outline
 from ragsieve.formats.elements import TAG
-from ragsieve.formats.tree import Node, Span
+from ragsieve.formats.tree import Node, Span, leaf
 
 LEAST = 0.4  # share of its score that a row keeps which has none of the question's rarer words
 _FEW = 3  # rows that are compared, of which one in so many has a rare word
@@ -88,9 +88,19 @@ def _told(text: str, span: Span, tables: Sequence[Node], columns: Sequence[_Colu
         _row(text[row.start : row.end], *named)
         if row.size <= _ROW or (start <= row.start and row.end <= end)
         else text[max(start, row.start) : min(row.end, end)]
-        for row in _within(root, span)
+        for row in _rows(root, span)
     ]
     return "\n".join([text[start : root.start], *rows]).strip() or text[start:end]
+
+
+def _rows(node: Node, span: Span) -> Iterator[Node]:
+    """Rows of a table in a span, each behind those that head it."""
+    for child in _within(node, span):
+        if child.children and child.kind != "cells":
+            yield leaf(child.start, child.head)
+            yield from _rows(child, span)
+        else:
+            yield child
 
 
 def _columns(head: str, kind: str) -> _Columns | None:

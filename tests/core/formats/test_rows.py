@@ -26,8 +26,11 @@ READ = [
     (TABS, "Name: berth 7 north; Depth: 7 m deep and wide"),
     (GAPS, "Name: berth-007 north; Depth: 7 m deep-wide"),
     (HTML, "Name: berth 7; Depth: 7 m"),
+    ("| Name | Depth |\n|---|---|\n" + "".join(
+        f"| berth {n} | old: {n} m |\n| | new: {n + 1} m, {'it is wide, ' * 9} |\n" for n in NUMBERS
+    ), f"Name: berth 7; Depth: old: 7 m\nName: ; Depth: new: 8 m, {('it is wide, ' * 9).strip()}"),
     (PIPES.replace("7 m deep", "7 | x"), "| berth 7 | 7 | x |"),  # a cell too many: as it stands
-]
+]  # fmt: skip
 RECORDS = [
     {"id": f"INC-{n}", "by": "Ann" if n < 6 else "Bo", "text": "It rained."} for n in NUMBERS
 ]
