@@ -79,7 +79,7 @@ def regions(text: str, roots: Sequence[Node]) -> Iterator[Node]:
 
 
 def _mails(text: str, roots: Sequence[Node]) -> Iterator[Node]:
-    heads = [m for m in _MAIL.finditer(text) if len(_MAIN.findall(m[0])) > 0 and _sent(m[0])]
+    heads = [m for m in _MAIL.finditer(text) if _sent(m[0])]
     if not heads or text[: heads[0].start()].strip():
         return
     for head, following in pairwise([*heads, None]):
@@ -104,6 +104,8 @@ def _mails(text: str, roots: Sequence[Node]) -> Iterator[Node]:
 
 def _sent(header: str) -> bool:
     """Whether somebody sent it, and it is no record of something else."""
+    if not any(map(_MAIN.match, header.split("\n"))):
+        return False
     names = {one.lower() for one in re.findall(r"^[>*_ \t]*([A-Z][\w-]*)", header, re.MULTILINE)}
     return "from" in names and bool(names & {"subject", "to", "date", "sent"})
 

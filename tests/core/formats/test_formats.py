@@ -484,6 +484,7 @@ LARGE: dict[str, Callable[[int], str]] = {
     "quotes in tags": lambda n: "<ul><li class='a\">It is 5' long." * 5 * n,
     "events": lambda n: "BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT\n" * 3 * n,
     "open events": lambda n: "BEGIN:VEVENT\n" * 9 * n,
+    "quoted mail": lambda n: "From: a\nTo: b\n" + ">" * 100 * n + "X-A-B: c\n\nHi.\n",
     "spaces": lambda n: "x" + " " * 50 * n + "x\n12:00" + "\t" * 50 * n + "x\n",
     "wide head": lambda n: "| a " * 10 * n + "|\n|---|---|\n" + "| b | c |\n" * 5 * n,
     "long row": lambda n: f"<table><tr><th>a<th>b<tr>{'<td>c' * 18 * n}<tr><td>d<td>e</table>",
