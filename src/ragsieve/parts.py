@@ -56,5 +56,6 @@ def parts(text: str) -> Parts:
 
 def _lines(text: str) -> Iterator[Span]:
     """Lines that are not blank, without white space behind them."""
-    for match in re.finditer(r"[^\n]*\S", text):
-        yield match.span()
+    for match in re.finditer(r"[^\n]+", text):
+        if line := match[0].rstrip():
+            yield match.start(), match.start() + len(line)
