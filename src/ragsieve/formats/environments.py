@@ -21,12 +21,12 @@ def regions(text: str) -> Iterator[Node]:
     """The calendars and cards of a text, and its tables of LaTeX with three rows or more."""
     if "BEGIN:" in text and "END:" in text:
         yield from _beside(text, _blocks(text))
-    open_ended: set[str] = set()
+    stops: dict[str, int] = {}  # where the next one of each name ends; -1 where none does
     for begin in _TABULAR.finditer(text):
-        stop = -1 if begin[1] in open_ended else text.find(f"\\end{{{begin[1]}}}", begin.end())
-        if stop < 0:
-            open_ended.add(begin[1])
-        elif table := _table(text, begin, stop):
+        stop = stops.get(begin[1], 0)
+        if 0 <= stop < begin.end():
+            stop = stops[begin[1]] = text.find(f"\\end{{{begin[1]}}}", begin.end())
+        if stop >= 0 and (table := _table(text, begin, stop)):
             yield table
 
 
