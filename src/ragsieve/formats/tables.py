@@ -103,7 +103,7 @@ def _paragraph(text: str, lines: Sequence[_Line], faults: list[str]) -> Iterator
             if after - first >= _LEAST and _fits(cells, lines[first:after]):
                 begun = begun if rows else first
                 rows += after - first
-                yield from _table(text, lines[first:after], lines[:first][-1:])
+                yield from _table(text, lines[first:after], lines[max(0, first - 1) : first])
             first = max(after, first + 1)
         if isinstance(cells, _Commas) and len(lines) < 2 * rows:
             _quotes(text[lines[0].start : lines[-1].end], faults)
