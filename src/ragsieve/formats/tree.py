@@ -268,7 +268,7 @@ def _cut_leaf(text: str, node: Node, kept: Kept) -> str:
 
 
 def _indent(text: str, start: int) -> str:
-    before = text[text.rfind("\n", 0, start) + 1 : start]
+    before = text[max(text.rfind("\n", max(0, start - 500), start) + 1, start - 500, 0) : start]
     if not before.strip():
         return before
     return "" if before.strip(" -") else " " * len(before)  # below the dash of a list
