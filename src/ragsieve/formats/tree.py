@@ -161,11 +161,11 @@ def units(root: Node, text: str, max_chars: int) -> list[Span]:
     walk(root, 0)
     spans, start = [], root.start
     for _, _, closed in cores[:-1]:
-        match = _END.match(text, closed)
+        match = _END.match(text, closed, root.end)
         stop = match.end() if match else closed
         spans.append((start, max(start, stripped(text, start, stop)[1])))
         start = stop
-    return [*spans, (start, root.end)]
+    return [span for span in [*spans, (start, root.end)] if span[0] < span[1]]
 
 
 class Kept:
