@@ -83,7 +83,8 @@ class _Kept:
             stopped = segment.text.rstrip(_CLOSING)[-1] in _STOPS
             if not stopped and not _INK.search(text, segment.end):
                 candidates += self._longer("begins", words[:CUT], words)
-            if segment.text.lstrip()[0].islower() and not _INK.search(text, 0, segment.start):
+            first = segment.key not in self.before and not _INK.search(text, 0, segment.start)
+            if first and segment.text.lstrip()[0].islower():
                 candidates += self._longer("ends", words[-CUT:], words)
         return next((one for one in candidates if self._says(segment, one)), None)
 

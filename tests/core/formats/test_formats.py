@@ -420,6 +420,13 @@ def test_what_goes_on_stands_below_what_it_goes_on_from(
     assert shown.index(head) < shown.index(kept)
 
 
+def test_a_row_of_commas_alone_is_a_row() -> None:
+    """Also behind the last one that says something."""
+    text = ",b,c\n" + ",2,3\n" * 80 + ",,\n"
+
+    assert "".join(text.split()) == "".join("".join(unit.text for unit in spans(text)).split())
+
+
 def test_a_comment_goes_with_what_it_is_on() -> None:
     """Also where lines have no mark at their ends."""
     (root,) = outline(SOURCES["Go"])

@@ -8,6 +8,7 @@ from ragsieve.select import Copies
 from ragsieve.split import Blocks
 from ragsieve.trace import step
 from ragsieve.types import Document, Query, Segment
+from tests.timing import is_linear
 
 FEE = "The pier fee is 14 euros a night."
 LONG = "Guests who leave after noon pay for one more night at the full price of the season."
@@ -104,3 +105,15 @@ def test_the_best_of_the_copies_stays() -> None:
 
     assert [given[1]] == [*record.after]
     assert {f"a copy of 0:{len(FEE)} of document '1'"} == {d.reason for d in record.dropped}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", ["# word ", " " * 20])
+def test_what_stands_above_copies_is_read_once(head: str) -> None:
+    """However long a heading is, or the white space before a text."""
+
+    def read(size: int) -> None:
+        given = segments(head * (size // 10) + f"\n\n{LONG.lower()} It is so. " * (size // 200))
+        Copies()(Query("q"), given)
+
+    assert is_linear(read)
