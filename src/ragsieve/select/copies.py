@@ -19,7 +19,7 @@ _COMPARED = 16  # segments of the same words, each in another context
 _TYPOGRAPHY = str.maketrans("‐‑‒–—‘’“”„", '-----\'\'"""')
 _EMPHASIS = re.compile(r"(?<!\S)[*_`]+(?=\w)|(?<=\w)[*_`]+(?![^\s.,;:!?])")
 _LONG = 5  # letters of words whose case says nothing: of units it does
-_STOPS, _CLOSING = ".!?。！？", " \"')]}*_’”»"
+_STOPS, _CLOSING = tuple(".!?。！？"), " \"')]}*_’”»"
 _REFERS = re.compile(
     r"\W*(?:(?:it|its|this|that|these|those|they|their|them|he|she|his|her|him|here|there|then|such"
     r"|both|otherwise|instead|however|but|so|yes|no|er|sie|es|dies\w*|il|elle|ils|elles|ce|cela|él"
@@ -80,7 +80,7 @@ class _Kept:
         candidates = [*self.known.get(("all", words), ())[:_COMPARED]] if words else []
         if len(words) >= CUT and "\n" not in segment.text:
             text = segment.document.text
-            stopped = segment.text.rstrip(_CLOSING)[-1] in _STOPS
+            stopped = segment.text.rstrip(_CLOSING).endswith(_STOPS)
             if not stopped and not _INK.search(text, segment.end):
                 candidates += self._longer("begins", words[:CUT], words)
             first = segment.key not in self.before and not _INK.search(text, 0, segment.start)

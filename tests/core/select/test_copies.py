@@ -49,6 +49,7 @@ def segments(*documents: str) -> list[Segment]:
         (["Members may swim here after dark.", "No members may swim here after dark."], []),
         (["All bridges of Oslo are safe.", "All bridges of Oslo are safe on paper only."], []),
         (["…", "…"], []),
+        ([") ) ) ) ) )", ") ) ) ) ) )"], [1]),
         ([], []),
     ],
 )  # fmt: skip
