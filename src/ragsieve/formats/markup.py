@@ -236,8 +236,9 @@ def _lines(text: str, one: Element) -> Node:
         while place < len(tags) and tags[place][0] < at:
             depth += tags[place][1]
             place += 1
-        if depth == 0 and text[begun:at].strip():
-            node.children.append(leaf(*stripped(text, begun, at)))
+        if depth == 0:
+            is_blank = not text[begun:at].strip()
+            node.children += [] if is_blank else [leaf(*stripped(text, begun, at))]
             begun = at
     return node if begun >= one.tail or not text[begun : one.tail].strip() else _leaf(one)
 

@@ -490,6 +490,7 @@ LARGE: dict[str, Callable[[int], str]] = {
     "tags without an end": lambda n: "</a <p '" * 8 * n,
     "quotes in tags": lambda n: "<ul><li class='a\">It is 5' long." * 5 * n,
     "events": lambda n: "BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT\n" * 3 * n,
+    "blank lines": lambda n: "<p>It rained.</p><pre>\nx\n" + "     \n" * 15 * n + "y</pre>",
     "open events": lambda n: "BEGIN:VEVENT\n" * 9 * n,
     "quoted mail": lambda n: "From: a\nTo: b\n" + ">" * 100 * n + "X-A-B: c\n\nHi.\n",
     "spaces": lambda n: "x" + " " * 50 * n + "x\n12:00" + "\t" * 50 * n + "x\n",
