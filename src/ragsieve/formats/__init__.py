@@ -169,17 +169,11 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL) -> str:
     read: set[int] = set()
     out, last = "", -1
     for start, end, root in (part for span in spans for part in _parts(roots, *span)):
-        if root and root.start in read:
-            last = end
-            continue
-        if last >= 0:
-            out += between(text, last, start, layout.mark)
-        if root and kept:
-            read.add(root.start)
-            out += shown(text, root, kept)
-        else:
-            out += text[start:end]
-        last = end
+        if not root or root.start not in read:
+            out += between(text, last, start, layout.mark) if last >= 0 else ""
+            out += shown(text, root, kept) if root and kept else text[start:end]
+            read |= {root.start} if root else set()
+        last = root.end if root else end
     return out
 
 

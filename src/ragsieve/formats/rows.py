@@ -23,6 +23,7 @@ from ragsieve.formats.tree import Node, Span, leaf
 LEAST = 0.4  # share of its score that a row keeps which has none of the question's rarer words
 _FEW = 3  # rows that are compared, of which one in so many has a rare word
 _ROW = 2000  # characters of a row that is read whole with each part of it
+_OUTER = re.compile(r"^[|│]|[|│]$")
 _GAPS = re.compile(r"[ ]{2,}|\t+")
 _AMPERSAND = re.compile(r"(?<!\\)&")
 _RULED = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]*$|\s*\\[a-z]+\b(?![^&]*&)")
@@ -85,12 +86,18 @@ def _told(text: str, span: Span, tables: Sequence[Node], columns: Sequence[_Colu
     if not root or end > root.end or not (named := columns[place]):
         return text[start:end]
     rows = [
-        _row(text[row.start : row.end], *named)
+        _row(text[_begin(text, row) : row.end], *named)
         if row.size <= _ROW or (start <= row.start and row.end <= end)
         else text[max(start, row.start) : min(row.end, end)]
         for row in _rows(root, span)
     ]
     return "\n".join([text[start : root.start], *rows]).strip() or text[start:end]
+
+
+def _begin(text: str, row: Node) -> int:
+    """Where a row begins, with the tabs of blank cells."""
+    tabs = text[row.start - 1 : row.start] == "\t"
+    return text.rfind("\n", 0, row.start) + 1 if tabs else row.start
 
 
 def _rows(node: Node, span: Span) -> Iterator[Node]:
@@ -117,7 +124,7 @@ def _columns(head: str, kind: str) -> _Columns | None:
 
 
 def _row(row: str, names: Sequence[str], cells: Callable[[str], list[str]]) -> str:
-    values = cells(row.strip())
+    values = cells(row.strip(" \r\n"))
     if len(values) > len(names) or len(values) < 2:
         return row
     return "; ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
@@ -128,7 +135,7 @@ def _cells(header: str) -> Callable[[str], list[str]]:
     if "<t" in header.lower():
         return lambda row: [TAG.sub("", cell).strip() for cell in _CELL.findall(row)]
     if header.strip()[:1] in ("|", "│") or " | " in header:
-        return lambda row: [cell.strip() for cell in re.split("[|│]", row.strip("|│"))]
+        return lambda row: [cell.strip() for cell in re.split("[|│]", _OUTER.sub("", row))]
     if "&" in header and "\\\\" in header:
         return lambda row: [cell.strip() for cell in _AMPERSAND.split(row.split("\\\\")[0])]
     mark = next((one for one in "\t,;" if one in header), "")

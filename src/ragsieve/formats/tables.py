@@ -20,6 +20,7 @@ _NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,:/ %)-]*[€%]?$")
 _QUOTED = re.compile(r'"[^"]*+"')
 _OPENS = re.compile(r'(?:^|[,;\t])"(?!"(?:[,;\t\r]|$))')
 _CLOSES = re.compile(r'(?<!")(?:"")*+"(?=[,;\t\r]|$)')
+_MISSING = frozenset(["", "-", "?", "n/a", "N/A", "NA", "null", "NULL", "None", "nan", "NaN"])
 _LOG = re.compile(
     r"\W{0,2}\d[\d./-]{3,9}[T ]?[ ]{0,2}\d?\d:\d\d(?::\d\d)?.*[A-Za-z]{3} [A-Za-z]{2}"
 )
@@ -199,8 +200,11 @@ def _names_columns(lines: Sequence[_Line], *, surely: bool = False) -> bool:
 
 def _follows(text: str, rows: Sequence[_Line], place: int) -> bool:
     """Whether a row is the header of another table, behind a blank line."""
-    gap = text[rows[place - 1].end : rows[place].start]
-    return gap.count("\n") > 1 and _names_columns(rows[place : place + 9], surely=True)
+    if text.count("\n", rows[place - 1].end, rows[place].start) < 2:
+        return False
+    own, *below = [{*re.split(r"[|\t,;]", row.text)} for row in rows[place : place + 9]]
+    names = own.isdisjoint(_MISSING.union(*below))
+    return names and _names_columns(rows[place : place + 9], surely=True)
 
 
 def _heads(line: _Line, lines: Sequence[_Line]) -> bool:

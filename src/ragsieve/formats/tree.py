@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ragsieve.formats.headings import headings
 from ragsieve.types import USUAL, Layout
 
 Span = tuple[int, int]
@@ -28,7 +29,6 @@ _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell 
 _SECTION = re.compile(r"[|│][^|│\n]*\w[^|│\n]*(?:[|│][ ]*){2,}")
 _END = re.compile(r"[\s,;]*")
 _BREAK = re.compile(r"\s*[\r\n]\s*")
-_HEADING = re.compile(r"^(?:(```|~~~)(?s:.*?)^\1|(?P<level>#{1,6})[ \t].*)", re.MULTILINE)
 _KEY = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+:\s*+')
 
 
@@ -96,7 +96,7 @@ def over(children: list[Node], **options: Any) -> Node:
 def grouped(text: str, rows: Iterable[Node], mark: str) -> list[Node]:
     """Rows of a table, those with a blank first cell as parts of the one above that has it.
 
-    Where the first row is one of those that have nothing but a first cell, they head the others.
+    Where the first row and another have nothing but a first cell, they head the others.
     """
     groups: list[Node] = []
     for row in rows:
@@ -106,19 +106,19 @@ def grouped(text: str, rows: Iterable[Node], mark: str) -> list[Node]:
             groups[-1].tail = groups[-1].end = row.end
         else:
             groups.append(row)
-    heads = [bool(_SECTION.fullmatch(text, group.start, group.end)) for group in groups]
-    return sections(zip(groups, heads, strict=True), mark) if heads[:1] == [True] else groups
+    heads = (bool(_SECTION.fullmatch(text, group.start, group.end)) for group in groups)
+    return sections([*zip(groups, heads, strict=True)], mark)
 
 
-def sections(rows: Iterable[tuple[Node, bool]], mark: str) -> list[Node]:
-    """Rows as parts of the one above that heads them, if any does."""
+def sections(rows: Sequence[tuple[Node, bool]], mark: str) -> list[Node]:
+    """Rows as parts of the one above that heads them, if the first one and another do."""
+    if not rows or not rows[0][1] or sum(heads for _, heads in rows) < 2:
+        return [row for row, _ in rows]
     known: list[Node] = []
-    inside = False
     for row, heads in rows:
-        if heads or not inside:
+        if heads:
             known.append(row)
-            inside = inside or heads
-            row.whole, row.mark = (0, mark) if heads else (row.whole, row.mark)
+            row.whole, row.mark = 0, mark
         else:
             known[-1].children.append(row)
             known[-1].tail = known[-1].end = row.end
@@ -209,17 +209,8 @@ def between(text: str, end: int, start: int, mark: str) -> str:
         return f" {mark} "
     begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     blank = re.search(r"\n[ \t\r]*\n", gap)
-    above = _headings(gap) if end < start else []
+    above = [one.text for one in headings(text, start) if end <= one.start < start]
     return "\n\n".join(["", *above, ""]) if begins or blank or above else f" {mark} "
-
-
-def _headings(text: str) -> list[str]:
-    """The Markdown headings of what would stand behind a text, outermost first."""
-    above: dict[str, str] = {}
-    for match in _HEADING.finditer(text):
-        if level := match["level"]:
-            above = {k: v for k, v in above.items() if k < level} | {level: match[0].rstrip()}
-    return [*above.values()]
 
 
 def shown(text: str, node: Node, kept: Kept) -> str:

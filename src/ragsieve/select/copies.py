@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ragsieve.formats.headings import headings
 from ragsieve.pipeline import best_first
 from ragsieve.select.base import Selector
 from ragsieve.types import Query, Segment
@@ -27,7 +27,7 @@ _REFERS = re.compile(
     re.IGNORECASE,
 )
 
-_INK, _HEADING, _LINE = re.compile(r"\S"), re.compile(r"(?:\A|\n)#"), re.compile(r"[^\n]{,500}")
+_INK = re.compile(r"\S")
 
 _Words = tuple[str, ...]
 Key = tuple[str, int, int]
@@ -66,7 +66,6 @@ class _Kept:
             b: words[a] for a, b in pairwise(sorted(words)) if a[0] == b[0]
         }  # the words of the segment before each
         self.known: dict[tuple[str, _Words], list[Segment]] = {}
-        self._headings: dict[str, list[int]] = {}  # where those of a document begin
 
     def add(self, segment: Segment) -> None:
         """Keep it."""
@@ -105,14 +104,10 @@ class _Kept:
         return all(a == b or not a or not b for a, b in contexts)
 
     def _context(self, segment: Segment) -> tuple[_Words, _Words]:
-        """Title of its document, and the heading before it there; the beginning of long ones."""
-        document, text = segment.document, segment.document.text
-        if document.id not in self._headings:
-            self._headings[document.id] = [m.end() - 1 for m in _HEADING.finditer(text)]
-        places = self._headings[document.id]
-        at = bisect_left(places, segment.start)
-        heading = _LINE.match(text, places[at - 1]) if at else None
-        return _words(document.title[:500]), _words(heading[0]) if heading else ()
+        """Title of its document, and the headings above it there; the beginning of long ones."""
+        text, start = segment.document.text, segment.start
+        above = " ".join(one.text[:500] for one in headings(text, start) if one.start < start)
+        return _words(segment.document.title[:500]), _words(" ".join(above.split()))
 
 
 def _words(text: str) -> _Words:

@@ -420,6 +420,31 @@ def test_what_goes_on_stands_below_what_it_goes_on_from(
     assert shown.index(head) < shown.index(kept)
 
 
+QUARTERS = "".join(
+    f"<tr><td>a{n}</td><td>{n} m</td></tr>\n" + "<tr><th>sum</th><th>9</th></tr>\n" * (n % 3 == 2)
+    for n in range(20)
+)
+NO_HEADS = [
+    ("a comment of code", "Do:\n\n```sh\n" + "".join(
+        f"# step {n}\nrun --now --host berth{n} --crane type{n}\n\n" for n in range(30)
+    ) + "```\n\nIt is so. It rained.\n", ["berth3 ", "It rained."], "# step 29"),
+    ("a sum", f"<table><tr><th>A</th><th>B</th></tr>\n{QUARTERS}</table>", [">a7<"], "sum"),
+    ("a row that lacks values", "town,land,size\n" + "".join(
+        f"a{n},Chile,{n}\n" for n in range(40)
+    ) + "\nb,Peru,n/a\n" + "".join(f"c{n},Peru,{n}\n" for n in range(40)), ["c5,"], "b,Peru"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "text", "kept", "head"), NO_HEADS, ids=[k for k, *_ in NO_HEADS])
+def test_what_heads_nothing_is_shown_with_nothing(
+    kind: str, text: str, kept: list[str], head: str
+) -> None:
+    """It only looks like the head of what stands below it."""
+    units = [unit for unit in spans(text) if any(one in unit.text for one in kept)]
+
+    assert head not in joined(text, [(unit.start, unit.end) for unit in units])
+
+
 def test_a_row_of_commas_alone_is_a_row() -> None:
     """Also behind the last one that says something."""
     text = ",b,c\n" + ",2,3\n" * 80 + ",,\n"
@@ -459,6 +484,10 @@ JOINS = [
     ("|a|\n\n|1|\n|2|", [(0, 3), (9, 12)], "|a|\n\n|2|"),
     ("A.\n\n## B\n\nC. D.", [(0, 2), (13, 15)], "A.\n\n## B\n\nD."),
     ("A.\n# B\n## C\n```\n# D\n```\n## E\nF. G.", [(0, 2), (32, 34)], "A.\n\n# B\n\n## E\n\nG."),
+    ("A.\n\nB\n===\n\nC. D.", [(0, 2), (14, 16)], "A.\n\nB\n===\n\nD."),
+    ("A.\n\n## B\n\n# C\n\nD.", [(0, 2), (10, 17)], "A.\n\n# C\n\nD."),
+    ("A.\n\n````\n```\n# B\n```\n````\n\nC. D.", [(0, 2), (30, 32)], "A.\n\nD."),
+    ("A.\n\n<!--\n# B\n-->\n\nC. D.", [(0, 2), (21, 23)], "A.\n\nD."),
     ("A.\n#no\nB. C.", [(0, 2), (10, 12)], "A. … C."),
 ]
 

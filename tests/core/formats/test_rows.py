@@ -29,6 +29,10 @@ READ = [
     ("| Name | Depth |\n|---|---|\n" + "".join(
         f"| berth {n} | old: {n} m |\n| | new: {n + 1} m, {'it is wide, ' * 9} |\n" for n in NUMBERS
     ), f"Name: berth 7; Depth: old: 7 m\nName: ; Depth: new: 8 m, {('it is wide, ' * 9).strip()}"),
+    ("Name\tCrane\tDepth\n" + "".join(f"b{n}\told\t{n}\n\tnew\t1{n}\n" for n in range(40)),
+     "Name: b7; Crane: old; Depth: 7\nName: ; Crane: new; Depth: 17"),
+    ("|Name|Crane|Depth|\n|-|-|-|\n" + "".join(f"|b{n}|old|{n}|\n||new||\n" for n in range(40)),
+     "Name: b7; Crane: old; Depth: 7\nName: ; Crane: new; Depth:"),
     (PIPES.replace("7 m deep", "7 | x"), "| berth 7 | 7 | x |"),  # a cell too many: as it stands
 ]  # fmt: skip
 RECORDS = [

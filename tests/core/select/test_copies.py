@@ -42,6 +42,7 @@ def segments(*documents: str) -> list[Segment]:
         (["C is fast.", "C++ is fast."], []),
         ([f"Port Lorne||{FEE}", f"Ashby||{FEE}"], []),
         ([f"## Lorne\n\nRates. {FEE}\n\n## Ashby\n\nPrices. {FEE}"], []),
+        ([f"# Lorne\n\n## Fees\n\nA. {FEE}\n\n# Ashby\n\n## Fees\n\nB. {FEE}"], []),
         (["Basic has mail. It costs 9 euros.", "Mini has none. It costs 9 euros."], []),
         (["Ann: Is it late? Yes. Ann: Is it dear? Yes."], []),
         (["if a:\n    b()\nc()", "if a:\n    b()\n    c()"], []),
