@@ -59,14 +59,15 @@ def settings() -> dict[str, Setting]:
 
 
 def read(path: Path) -> Mapping[str, Any]:
-    """Settings of a file: fields of `SystemSpec`, those that differ from its own.
+    """Settings of a file: fields of `SystemSpec`, those that it names.
 
     Raises:
         InputError: If it cannot be read, is no TOML, or sets what there is not.
     """
+    import tomllib  # of few calls
+
     values = msgspec.structs.asdict(read_toml(SystemSpec, path))
-    usual = msgspec.structs.asdict(SystemSpec())
-    return {name: value for name, value in values.items() if value != usual[name]}
+    return {name: values[name] for name in tomllib.loads(path.read_text(encoding="utf-8-sig"))}
 
 
 def defaults(arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -75,8 +76,12 @@ def defaults(arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
     A ``--system`` among the arguments comes without the options that are set for another one.
     """
     known = {name: setting.value for name, setting in settings().items()}
-    if any(word.partition("=")[0] == "--system" for word in arguments):
+    given = {word.partition("=")[0] for word in arguments}
+    if "--system" in given:
         known = {name: value for name, value in known.items() if name not in _OF_SYSTEM}
+    for flag, other in (("--min-score", "keep_answer"), ("--keep-answer", "min_score")):
+        if flag in given:
+            known.pop(other, None)
     values = {
         name: _pairs(value) if is_table(SystemSpec, name) else value
         for name, value in known.items()

@@ -97,8 +97,12 @@ class Filter:
         Raises:
             InputError: If ``texts`` is of another type.
         """
-        single = pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)
-        if not single and not hasattr(texts.type, "value_type"):
+        kind, is_a = texts.type, pa.types
+        kind = (
+            kind.value_type if is_a.is_dictionary(kind) or is_a.is_run_end_encoded(kind) else kind
+        )
+        single = is_a.is_string(kind) or is_a.is_large_string(kind)
+        if not single and not hasattr(kind, "value_type"):
             raise InputError(f"texts must be strings or lists of strings, got {texts.type}")
         given = [[one] if single else one for one in texts.to_pylist()]
         kept = self.rows(query.to_pylist(), given)

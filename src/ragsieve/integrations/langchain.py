@@ -87,7 +87,10 @@ def _as_chat(message: BaseMessage) -> dict[str, Any]:
         return {**chat, **more, "status": message.status}
     if isinstance(message, AIMessage):
         calls = [
-            {"id": c["id"], "function": {"name": c["name"], "arguments": json.dumps(c["args"])}}
+            {
+                "id": c["id"],
+                "function": {"name": c["name"], "arguments": json.dumps(c["args"], default=str)},
+            }
             for c in message.tool_calls
         ]
         return {**chat, "role": "assistant", "tool_calls": calls}

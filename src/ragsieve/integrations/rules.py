@@ -64,6 +64,9 @@ class ToolRule(Schema, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_options(self)
+        for name, value in (("fields", self.fields), ("whole", self.whole)):
+            if isinstance(value, str):
+                raise InputError(f"{name} must be a list of names, got {value!r}")
         if self.fields and self.whole:
             raise InputError(f"name fields or whole, not both, got {self.fields!r}, {self.whole!r}")
 
@@ -82,6 +85,8 @@ def as_rules(tools: Sequence[str | ToolRule]) -> tuple[ToolRule, ...]:
     """Rules, a pattern of names being one with the usual values."""
     if isinstance(tools, str):
         raise InputError(f"tools must be a list of patterns or rules, got {tools!r}")
+    if other := [one for one in tools if not isinstance(one, str | ToolRule)]:
+        raise InputError(f"each of tools must be a pattern or a rule, got {other[0]!r:.80}")
     return tuple(one if isinstance(one, ToolRule) else ToolRule(name=one) for one in tools)
 
 

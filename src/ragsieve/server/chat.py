@@ -110,8 +110,11 @@ def chats(service: Service) -> APIRouter:
 
 async def _replied(service: Service, request: Request, path: str, field: str) -> Response:
     """The upstream's reply to a request whose conversation is in a field."""
-    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-        raise Fault(415, "invalid_request", "Content-Type must be application/json")
+    kind = request.headers.get("content-type", "")
+    if kind.partition(";")[0].strip().lower() != "application/json":
+        raise Fault(
+            415, "invalid_request", f"Content-Type must be application/json, got {kind!r:.80}"
+        )
     raw = await request.body()
     body = await parse_body(service.work, raw)
     if not isinstance(body, dict):

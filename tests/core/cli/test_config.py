@@ -74,6 +74,15 @@ def test_options_of_one_system_are_not_for_another(ragsieve: Command) -> None:
     assert 0 == ended.code, ended.err
 
 
+def test_an_option_displaces_what_is_set_beside_it(ragsieve: Command, home: Path) -> None:
+    """A cut by score the promise; and the folder's usual value the user's own."""
+    (home / "ragsieve.toml").write_text('system = "all"\n')
+    Path("ragsieve.toml").write_text('system = "finefilter"\nkeep_answer = 0.9\n')
+    run = ("filter", *QUESTION, "--json", "a.txt")
+
+    assert 4 > system_of(ragsieve(*run, "--min-score", "0.9"))[0]
+
+
 def test_a_key_is_not_shown_and_a_base_url_comes_beside_it(
     ragsieve: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,14 @@ def test_lists_of_texts_are_filtered_together() -> None:
     assert [0, 1, 0] == [len(spans) for spans in result["kept"].to_pylist()[0]]
 
 
+def test_texts_of_a_dictionary_are_texts() -> None:
+    """As of a categorical column of pandas."""
+    column = TABLE["texts"].dictionary_encode()
+    sieve = Filter(**OPTIONS)
+
+    assert sieve(TABLE)["kept"].to_pylist() == sieve.columns(TABLE["query"], column)[0].to_pylist()
+
+
 def test_what_is_dropped_says_by_which_stage() -> None:
     """With the reason of the best span, where a system may keep nothing."""
     options = {"system": "finefilter", "llm": "fake:echo", "options": {"min_keep": 0}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import pytest
@@ -116,6 +117,13 @@ def test_the_artifact_says_what_was_kept_and_why_the_rest_was_not() -> None:
     assert {"TopK(k=1)"} == {span["stage"] for span in dropped}
     assert all(span["reason"] for span in dropped)
     assert page.artifact == json.loads(json.dumps(page.artifact))
+
+
+def test_arguments_that_json_cannot_hold_cost_no_message() -> None:
+    given = conversation(PAGE)
+    given[-2].tool_calls[0]["args"] = {"on": date(2020, 1, 1)}  # type: ignore[attr-defined]
+
+    assert len(given) == len(filter_tool_messages(given, SIEVE))
 
 
 def test_a_budget_holds_for_each_result() -> None:

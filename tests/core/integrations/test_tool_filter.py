@@ -141,6 +141,10 @@ def test_the_first_rule_that_fits_counts() -> None:
             read(ToolRules, {"tools": [wrong]})
     with pytest.raises(InputError, match="tools must be a list"):
         ToolFilter(Adapter(), "web_*")
+    with pytest.raises(InputError, match="each of tools must be a pattern or a rule, got 3"):
+        ToolFilter(Adapter(), [3])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="whole must be a list of names, got 'url'"):
+        ToolRule(whole="url")  # type: ignore[arg-type]
 
 
 def test_the_same_conversation_gives_the_same_bytes() -> None:

@@ -217,7 +217,8 @@ def test_an_upstream_that_is_silent_or_away_is_an_error(
 def test_without_documents_the_bytes_pass(client: MakeClient, upstream: Asked) -> None:
     """The request to its last space, and the reply; headers but the connection's and cookies."""
     sent = b'{"model" :"m",  "messages":[{"role":"user","content":"Hi \\ud83d\\ude00"}], "x":1.0}'
-    headers = {"content-type": "application/json", "x-mine": "1", "cookie": "s=t"}
+    kind = "Application/JSON ; charset=utf-8"
+    headers = {"content-type": kind, "x-mine": "1", "cookie": "s=t"}
     reply = client(settings=settings(upstream)).post(CHATS, content=sent, headers=headers)
 
     assert (sent, REPLY) == (upstream.bodies[0], reply.content)
