@@ -19,9 +19,9 @@ from pathlib import Path
 
 CORE, MORE = "ragsieve", "ragsieve_research"
 LIMITS = {  # what is counted: the most there may be; beside it the aim, where it is not met yet
-    "core code": 15_860,  # 9,500
+    "core code": 15_870,  # 9,500
     "research code": 18_895,  # 16,500
-    "tests raw": 53_694,  # 30,000
+    "tests raw": 53_714,  # 30,000
     "cycles": 0,
     "core imports research": 0,
     "imports upwards": 0,
@@ -47,7 +47,6 @@ LAYERS = {  # a module imports from its own layer and from those above it
             "trace",
             "result",
             "records",
-            "citations",
             "retriever",
             "budget",
             "parts",
@@ -60,7 +59,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
         ["models", "prompts"],
         ["split", "score", "select", "answer", "read"],
         ["systems", "sources"],
-        ["spec"],
+        ["spec", "citations"],
         ["batch", "ray", "integrations", "inspector", "server", "cli", "testing", "__main__"],
     ],
     MORE: [

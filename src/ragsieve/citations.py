@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 from ragsieve.errors import InputError
+from ragsieve.prompts import paragraph
 from ragsieve.result import Result
 from ragsieve.types import Segment
 
@@ -90,9 +92,10 @@ def cited(result: Result, citation: Mapping[str, Any]) -> list[Segment]:
     """
     try:
         if citation["type"] == "search_result_location":
-            place = citation["search_result_index"], citation["start_block_index"]
-            blocks = _read(result)[place[0]][place[1] : citation["end_block_index"]]
-            spans = blocks if min(place) >= 0 else []
+            number, first = citation["search_result_index"], citation["start_block_index"]
+            blocks, last = _read(result)[number], citation["end_block_index"]
+            there = min(number, first) >= 0 and first < last <= len(blocks)
+            spans = blocks[first:last] if there else []
         else:
             own = citation if citation["type"] == "file_citation" else citation["extras"][_KEY]
             name = own["file_id"] if own is citation else own["document"]
@@ -118,9 +121,16 @@ def _place(span: Segment) -> dict[str, Any]:
 def _placed(result: Result) -> list[tuple[Segment, int | None, int]]:
     """Kept spans, each with its place in the text; without a start where it is not found there."""
     placed: list[tuple[Segment, int | None, int]] = []
-    end = 0
-    for span in result.kept:
-        start = result.text.find(span.text, end)
-        end = end if start < 0 else start + len(span.text)
-        placed.append((span, None if start < 0 else start, end))
+    at = 0
+    for _, group in groupby(result.kept, key=lambda span: span.document.id):
+        spans = [*group]
+        title, text = paragraph(spans)
+        begin = result.text.find(title + text, at)  # nowhere, where a reader writes it otherwise
+        end = at if begin < 0 else begin + len(title)
+        stop = len(result.text) if begin < 0 else end + len(text)
+        for span in spans:
+            start = result.text.find(span.text, end, stop)
+            end = end if start < 0 else start + len(span.text)
+            placed.append((span, None if start < 0 else start, end))
+        at = end if begin < 0 else stop
     return placed

@@ -120,7 +120,10 @@ def test_a_span_shown_otherwise_has_no_place_in_the_text() -> None:
                 "start_block_index": start,
                 "end_block_index": end,
             }
-            for number, start, end in ((9, 0, 1), (-1, 0, 1), (0, -1, 1), (0, 9, 10), (0, 1, 1))
+            for number, start, end in (
+                *((9, 0, 1), (-1, 0, 1), (0, -1, 1), (0, 9, 10), (0, 1, 1)),
+                *((0, 0, 99), (0, 0, -1), (0, 0, None)),
+            )
         ),
     ],
     ids=str,
@@ -129,3 +132,18 @@ def test_a_citation_of_nothing_kept_is_an_error(result: Result, citation: dict[s
     """Not the nearest span."""
     with pytest.raises(InputError, match="citation must name kept spans"):
         cited(result, citation)
+
+
+def test_a_place_is_in_the_documents_own_text() -> None:
+    """Neither in its title nor in another one, though the same words stand there."""
+    json = '{"rules": [{"day": "1 May", "fee": "20 cents"}], "note": "fee of May: 20 cents"}'
+    quoted = f"Write {json[json.index('note') :]} where the fee of May is asked for."
+    titled = {"title": "The fee is 9.", "text": "The fee is 9. Rome is far."}
+    system = ragsieve.load("top-sentences", "fake:echo", "fake:hashing", options={"k": 9})
+    result = system("What is the fee of May?", [json, quoted, titled])
+    places = [(c.get("start_index"), c.get("end_index")) for c in langchain(result)]
+    texts = [result.text[a:b] for a, b in places if a is not None]
+
+    assert result.text.index("Write") == places[-3][0]
+    assert [s.text for s in result.kept][-3:] == texts[-3:]
+    assert result.text.index(": The fee") + 2 == places[-2][0]

@@ -63,13 +63,15 @@ def context(segments: Sequence[Segment]) -> str:
     Fences, tables and whatever else is structured begin a line of their own behind the title.
     See `ragsieve.formats.joined` for how spans are put together. No span is changed.
     """
-    paragraphs = []
-    for _, group in groupby(segments, key=lambda segment: segment.document.id):
-        spans = list(group)
-        title, text = spans[0].document.title, text_of(spans)
-        gap = "\n" if title and (_OPENS.match(text) or _structured(spans[0])) else " "
-        paragraphs.append(f"{title}:{gap}{text}" if title else text)
-    return "\n\n".join(paragraphs)
+    groups = groupby(segments, key=lambda segment: segment.document.id)
+    return "\n\n".join("".join(paragraph([*group])) for _, group in groups)
+
+
+def paragraph(spans: Sequence[Segment]) -> tuple[str, str]:
+    """What `context` has of the kept spans of a document: what its title makes, and their text."""
+    title, text = spans[0].document.title, text_of(spans)
+    gap = "\n" if title and (_OPENS.match(text) or _structured(spans[0])) else " "
+    return f"{title}:{gap}" if title else "", text
 
 
 def _structured(segment: Segment) -> bool:
