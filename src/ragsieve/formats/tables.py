@@ -189,13 +189,12 @@ def _fits(cells: object, lines: Sequence[_Line]) -> bool:
     return True
 
 
-def _names_columns(lines: Sequence[_Line], *, surely: bool = False) -> bool:
-    """Whether the first row has no numbers, or words above numbers; ``surely``: both."""
+def _named(lines: Sequence[_Line]) -> tuple[bool, bool]:
+    """Whether the first row has no numbers, and whether it has words above numbers."""
     rows = [re.split(r"[|\t,;]", line.text) for line in lines[:9]]
     numbers = [[bool(_NUMBER.match(cell.strip())) for cell in row] for row in rows]
     columns = zip(*numbers, strict=False)
-    plain, above = not any(numbers[0]), any(not one[0] and all(one[1:]) for one in columns)
-    return plain and above and len(rows) > 1 if surely else plain or above
+    return not any(numbers[0]), any(not first and all(rest) for first, *rest in columns)
 
 
 def _follows(text: str, rows: Sequence[_Line], place: int) -> bool:
@@ -203,8 +202,8 @@ def _follows(text: str, rows: Sequence[_Line], place: int) -> bool:
     if text.count("\n", rows[place - 1].end, rows[place].start) < 2:
         return False
     own, *below = [{*re.split(r"[|\t,;]", row.text)} for row in rows[place : place + 9]]
-    names = own.isdisjoint(_MISSING.union(*below))
-    return names and _names_columns(rows[place : place + 9], surely=True)
+    names = bool(below) and own.isdisjoint(_MISSING.union(*below))
+    return names and all(_named(rows[place : place + 9]))
 
 
 def _heads(line: _Line, lines: Sequence[_Line]) -> bool:
@@ -224,7 +223,7 @@ def _begin(line: _Line) -> int:
 def _table(text: str, lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
     ruled = next((n for n, line in enumerate(lines[:6]) if n and _ruled(line)), 0)
     heads = ruled + 1 if ruled else 1
-    if not ruled and not _names_columns(lines):
+    if not ruled and not any(_named(lines)):
         heads = 0
     first = before[0] if before and _heads(before[0], lines) else lines[0]
     rows = [line for line in lines[heads:] if not _ruled(line)]
