@@ -151,14 +151,14 @@ class Batch:
 
     def sort(self) -> None:
         """Put what is written in the order of the questions; none of it is held in memory."""
+        if [*self._written] == sorted(self._written):
+            return
         path, at = self.output.resolve(), 0
         places: list[tuple[int, int]] = []  # of each line its question's number, and where it is
         with writing(f"output {self.output}"), path.open("rb") as file:
             for line in file:
                 places.append((int(json.loads(line)["line"]), at))
                 at += len(line)
-            if places == sorted(places):
-                return
             self._file.close()
             starts = (file.seek(at) for _, at in sorted(places))
             replace_lines(path, (file.readline() for _ in starts))
@@ -200,6 +200,7 @@ class Batch:
     def _append(self, done: Done) -> Done:
         if done.record:
             line = json_text(done.record).encode() + b"\n"
+            self._written[done.line] = {}
             with writing(f"output {self.output}"):
                 while line:  # a full disk takes a part of it
                     line = line[self._file.write(line) :]
@@ -222,8 +223,7 @@ class Batch:
         for number, begin in torn.items():
             if not records and begin[: len(_HEAD)] != _HEAD[: len(begin)]:
                 raise self._foreign(begin)
-            message = "line %d of output %s was torn, and is taken away: its question is asked anew"
-            logger.warning(message, number, self.output)
+            logger.warning("line %d of output %s was torn, it is asked anew", number, self.output)
         if removed := failed.union(torn):
             with path.open("rb") as file:
                 lines = enumerate(file, 1)

@@ -215,8 +215,7 @@ class Bench:
                 if fresh == bad == _HOPELESS:
                     why = one_line(done.error or "", 200)
                     raise _Ended(f"the first {bad} questions of {cell.file} failed: stopped: {why}")
-            if fresh:
-                batch.sort()
+            batch.sort()  # also what was killed between its last question and this
         if not bad:
             for path in cache.parent.glob(f"{cache.name}*"):
                 path.unlink()
