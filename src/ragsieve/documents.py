@@ -70,7 +70,7 @@ def documents_and_places(
     A document's ``rank`` is the place, among those of the caller, of the first that it is.
     """
     if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
-        raise InputError(f"documents must be a list, got one {type(documents).__name__}")
+        raise InputError(f"documents must be a list, got {documents!r:.60}")
     used: Counter[str] = Counter()
     known: dict[tuple[str, str], int] = {}
     ranked: list[Document] = []

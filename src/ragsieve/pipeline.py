@@ -29,7 +29,7 @@ from ragsieve.stages import Pipeline as Pipeline
 from ragsieve.stages import Source as Source
 from ragsieve.stages import Stage as Stage
 from ragsieve.tables import map_dataset
-from ragsieve.trace import Trace, note, step
+from ragsieve.trace import Trace, note, record_drop, step
 from ragsieve.types import USUAL, Answer, Document, Layout, Query, Segment, StageResult
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class System:
         self, query: Query, inputs: tuple[Document, ...], evidence: StageResult, trace: Trace
     ) -> tuple[Result, Answer | None]:
         """The same of evidence; ``trace`` is recording."""
-        result = StageResult.of(self.stage(query, evidence))
+        result = StageResult.of(self.stage(query, _with_text(evidence)))
         kept, answer = [*result], result.answer or evidence.answer
         documents, read = _with_found(inputs, evidence, result.found)
         before, after = self._lengths(read, kept)
@@ -360,6 +360,18 @@ class System:
 
     def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
         return self.reader.count([self.reader.context(segments) for segments in groups])
+
+
+def _with_text(evidence: StageResult) -> StageResult:
+    """The same without what has neither title nor text, and would take another's place."""
+    full = [s for s in evidence if s.document.title.strip() or s.text.strip()]
+    if len(full) == len(evidence):
+        return evidence
+    with step("System", evidence) as record:
+        record.after = tuple(full)
+        for segment in evidence:
+            record_drop(segment, "neither title nor text")
+    return StageResult(full, answer=evidence.answer, found=evidence.found)
 
 
 def _with_found(

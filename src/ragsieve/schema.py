@@ -42,6 +42,7 @@ _WORDS = {
     "array": "a list",
     "object": "an object",
     "Callable": "a function",
+    "NoneType": "null",
 }
 _AT = re.compile(r"(.*) - at `\$([\w.\[\]]+)`", re.DOTALL)
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)
@@ -246,6 +247,15 @@ def fits(value: object, hint: Any) -> bool:
     if hint is float:
         return isinstance(value, int | float) and type(value) is not bool and abs(value) < LARGE
     return type(value) is hint
+
+
+def in_words(hint: Any) -> str:
+    """A type as errors name it, such as "a whole number or null", or "one of 'a', 'b'"."""
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(map(repr, get_args(hint)))}"
+    kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    names = (getattr(kind, "__name__", str(kind)) for kind in kinds)
+    return " or ".join(_WORDS.get(name, name) for name in names)
 
 
 class Options:

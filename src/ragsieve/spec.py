@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache as cached
 from pathlib import Path
-from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
+from typing import Any, cast, get_type_hints
 
 import msgspec
 
@@ -24,7 +24,7 @@ from ragsieve.models.pruner import others
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import Cuts, OnError, Source, System
 from ragsieve.registry import points
-from ragsieve.schema import Amount, Probability, Schema, fits
+from ragsieve.schema import Amount, Probability, Schema, fits, in_words
 from ragsieve.sources import Models, named_source
 from ragsieve.systems.base import PARTS, ROLES, SYSTEMS, SystemEntry
 from ragsieve.types import LAYOUT, JsonAs, Layout
@@ -374,9 +374,7 @@ def _rule(option: str, hint: Any) -> str:
         return "must be the name of a system"
     if option in PARTS:
         return "is a model's: name one for it, as --model or models = {…} do"
-    if get_origin(hint) is Literal:
-        return f"must be one of {', '.join(map(repr, get_args(hint)))}"
-    return f"must be of type {hint.__name__ if isinstance(hint, type) else hint}"
+    return f"must be {in_words(hint)}"
 
 
 def _own(model: Any, adapt: Callable[[Any], Any], share: Share) -> Any:

@@ -154,10 +154,10 @@ def test_documents_come_as_strings_mappings_or_documents() -> None:
 @pytest.mark.parametrize(
     ("documents", "message"),
     [
-        ("one text", "documents must be a list, got one str"),
-        ({"text": "one"}, "documents must be a list, got one dict"),
-        (Document("d", "one"), "documents must be a list, got one Document"),
-        (None, "documents must be a list, got one NoneType"),
+        ("one text", "documents must be a list, got 'one text'"),
+        ({"text": "one"}, "documents must be a list, got {'text': 'one'}"),
+        (Document("d", "one"), r"documents must be a list, got Document\("),
+        (None, "documents must be a list, got None"),
         (["a", 5], "a document must have a text, got 5 at place 1"),
         ([None], "a document must have a text, got None at place 0"),
         ([{"title": "t\nu"}], r"a document must have a text, got {'title': 't\\nu'} at place 0"),
@@ -442,7 +442,7 @@ def test_without_evidence_the_reader_is_alone() -> None:
 
     system = System(Pipeline(), Characters(), source=None)
 
-    with pytest.raises(InputError, match="documents must be a list, got one NoneType"):
+    with pytest.raises(InputError, match="documents must be a list, got None"):
         system(QUERY)
     assert ((), Answer("yes", ())) == (system.ask(QUERY).kept, system.ask(QUERY).answer)
 

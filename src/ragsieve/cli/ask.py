@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
@@ -151,7 +152,10 @@ def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
     _check(call, files)
     system = system.with_llm(*filter(None, [call.compare]), answering=answering)
     if system.source and files:
-        raise InputError("name --source or FILE, not both")
+        by = click.get_current_context().get_parameter_source("source")
+        if by is ParameterSource.COMMANDLINE:
+            raise InputError("name --source or FILE, not both")
+        system = system.replaced(source=None)  # one that is set serves where no file is named
     chosen = [system]
     if call.compare:  # as the first but for options of its own
         own: dict[str, Any] = {"options": {}, "models": {}, **dict.fromkeys(CUTS)}

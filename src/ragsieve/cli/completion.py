@@ -49,8 +49,8 @@ def complete_models(*kinds: str) -> Completer:
 
 
 def _entry(ctx: click.Context) -> SystemEntry | None:
-    name = ctx.params.get("system") or "finefilter"
+    named = ctx.params.get("system") or (ctx.params.get("names") or ["finefilter"])[0]
     try:
-        return entry(name)
+        return entry(named)
     except RagsieveError:
         return None

@@ -74,11 +74,14 @@ class Filter:
         """A table or batch of pyarrow with two more columns: ``kept`` and ``reason``.
 
         Raises:
-            InputError: If it lacks a column, or has one of another type.
+            InputError: If it lacks a column, has one of another type, or has these already.
         """
+        names = batch.schema.names
         for name in (self.query, self.texts):
-            if name not in batch.schema.names:
-                raise InputError(f"a batch must have the column {name!r}, got {batch.schema.names}")
+            if name not in names:
+                raise InputError(f"a batch must have the column {name!r}, got {names}")
+        if taken := {"kept", "reason"} & {*names}:
+            raise InputError(f"a batch must not have the column {min(taken)!r}: drop it before")
         kept, reason = self.columns(batch[self.query], batch[self.texts])
         return batch.append_column("kept", kept).append_column("reason", reason)
 

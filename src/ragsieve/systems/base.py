@@ -15,11 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ragsieve.errors import InputError, nearest
 from ragsieve.pipeline import System
 from ragsieve.registry import Registry
+from ragsieve.schema import fits, in_words
 
 ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
 """Models that systems may need beside a generator, by the name of the argument: their kind."""
@@ -167,8 +168,11 @@ SYSTEMS = Registry("system", GROUP, SystemEntry, package="ragsieve.systems", ran
 find = SYSTEMS.find
 
 
+_NUMBERS = {int, float, type(None)}
+
+
 def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | None) -> None:
-    """Raise `InputError` where the system ``name`` has no such option, or it is a number's text."""
+    """Raise `InputError` where the system ``name`` has no such option, or it has another text."""
     hints = get_type_hints(entry.function) if options else {}
     for option, value in (options or {}).items():
         if option not in entry.options:
@@ -176,7 +180,6 @@ def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | No
             near = nearest(option, entry.options)
             raise InputError(f"options of {name} are {known}, got {option!r}{near}")
         hint = hints[option]
-        kinds = {*get_args(hint)} or {hint}
-        if isinstance(value, str) and kinds <= {int, float, type(None)}:
-            kind = hint.__name__ if isinstance(hint, type) else hint
-            raise InputError(f"{option} of {name} must be of type {kind}, got {value!r:.80}")
+        plain = get_origin(hint) is Literal or ({*get_args(hint)} or {hint}) <= _NUMBERS
+        if isinstance(value, str) and plain and not fits(value, hint):
+            raise InputError(f"{option} of {name} must be {in_words(hint)}, got {value!r:.80}")

@@ -297,7 +297,7 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
         ),
         (
             "filter -q x --system top-sentences --option k=two a.txt",
-            "k of top-sentences must be of type int, got 'two'",
+            "k of top-sentences must be a whole number, got 'two'",
         ),
         (
             "filter -q x --system finefilter-point --option mode=loud a.txt",

@@ -61,9 +61,11 @@ def test_the_nearest_setting_goes_first(
 
 
 def test_a_source_that_is_set_is_one_for_agents(ragsieve: Command) -> None:
+    """And for questions without a file."""
     Path("ragsieve.toml").write_text('source = "index:nowhere"\n')
 
     assert "nowhere" in ragsieve("mcp").err
+    assert 0 == ragsieve("filter", *QUESTION, "--llm", "fake:echo", "--system", "all", "a.txt").code
 
 
 def test_options_of_one_system_are_not_for_another(ragsieve: Command) -> None:
@@ -156,6 +158,7 @@ def test_verbose_says_what_is_loaded(ragsieve: Command) -> None:
         (("filter", "--llm"), "open", ["openai:"]),
         (("ask", "--embedder"), "mini", ["minilm"]),
         (("serve", "--system"), "chunkrag-lik", ["chunkrag-likelihood"]),
+        (("serve", "--system", "top-sentences", "--option"), "k", ["k="]),
         (("scorers",), "hotpotqa_f", ["hotpotqa_fullwiki"]),
     ],
 )

@@ -85,6 +85,7 @@ def test_what_is_dropped_says_by_which_stage() -> None:
         (lambda: Filter(options={"k": {1}}), "options must be JSON values"),
         (lambda: Filter(workers=0), "workers must be at least 1"),
         (lambda: Filter(**OPTIONS, query="q")(TABLE), "must have the column 'q'"),
+        (lambda: Filter(**OPTIONS)(TABLE.append_column("kept", [[1] * len(TABLE)])), "drop it"),
         (lambda: Filter(**OPTIONS, texts="n")(pa.table({"query": ["a"], "n": [1]})), "be strings"),
     ],
 )

@@ -174,7 +174,9 @@ def test_names_are_given_once_and_checked() -> None:
 
     assert before is SYSTEMS["top-documents"]
 
-    with pytest.raises(InputError, match=r"k of top-documents must be of type int . None, got 'x'"):
+    with pytest.raises(InputError, match=r"order of finefilter must be one of .document., .score"):
+        ragsieve.load("finefilter", options={"order": "x"})
+    with pytest.raises(InputError, match="k of top-documents must be a whole number or null"):
         ragsieve.load("top-documents", options={"k": "x"})
     with pytest.raises(InputError, match=r"options of top-3 are k, max_tokens, got 'n'"):
         preset("top-3", top_documents, "the first 3", n=3)

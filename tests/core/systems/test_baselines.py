@@ -21,7 +21,7 @@ def llm() -> ScriptedLLM:
 
 
 def test_whole_documents_stay_or_go() -> None:
-    """Closed book keeps nothing, all documents everything, top documents the first."""
+    """Closed book keeps nothing, all documents what has text, top documents the first of it."""
     result = top_documents(llm(), k=0).ask(QUESTION, DOCUMENTS)
 
     assert () == result.kept
@@ -30,11 +30,12 @@ def test_whole_documents_stay_or_go() -> None:
 
     result = top_documents(llm(), k=None)(QUESTION, DOCUMENTS)
 
-    assert DOCUMENTS == [s.text for s in result.kept]
-    assert result.tokens.before == result.tokens.after
+    assert [text for text in DOCUMENTS if text] == [s.text for s in result.kept]
+    assert ["neither title nor text"] == [d.reason for d in result.dropped]
 
-    assert DOCUMENTS[:2] == [s.text for s in top_documents(llm(), k=2)(QUESTION, DOCUMENTS).kept]
-    assert 4 == len(top_documents(llm())(QUESTION, DOCUMENTS).kept)
+    kept = top_documents(llm(), k=2)(QUESTION, [" ", *DOCUMENTS]).kept
+    assert DOCUMENTS[:2] == [s.text for s in kept]
+    assert 3 == len(top_documents(llm())(QUESTION, DOCUMENTS).kept)
 
 
 def test_nearest_documents_keeps_the_best_first() -> None:

@@ -54,7 +54,7 @@ def test_options_stand_in_for_what_the_folder_says(folder: Path) -> None:
     assert ["Sentences", "Extract", "Cosine", "Order"] == stages(changed)
     with pytest.raises(InputError, match="another extractor needs another truncator"):
         build(str(folder), llm, {"extractor": llm})
-    with pytest.raises(InputError, match=r"min_keep of .* must be of type int, got 'x'"):
+    with pytest.raises(InputError, match=r"min_keep of .* must be a whole number, got 'x'"):
         build(str(folder), llm, {"min_keep": "x"})
     with pytest.raises(InputError, match=r"options of .*mine are extractor, .*got 'colour'"):
         build(str(folder), llm, {"colour": "red"})
