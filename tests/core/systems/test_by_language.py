@@ -95,3 +95,23 @@ def test_a_side_that_fails_can_be_skipped() -> None:
     assert ENGLISH == stage.lenient()(ASKED, MIXED)
     with pytest.raises(ModelError, match="out of order"):
         stage(ASKED, MIXED)
+
+
+def test_scores_by_shared_characters_are_no_probabilities() -> None:
+    """They rank behind what a model kept, however much of them there is."""
+    english = Pipeline(score.BM25())
+    kept = ByLanguage(english, Pipeline(score.Ngrams()))(ASKED, [MIXED[1], *ENGLISH])
+
+    assert ["turm", "tower", "bridge"] == [s.document.id for s in kept]
+    assert 1.0 == kept[0].scores["ngrams"]
+    assert kept[0].score <= min(s.score for s in kept[1:])
+
+
+@pytest.mark.parametrize("text", ["redis-server *:6379", "Song: Despacito. Artist: Luis Fonsi."])
+def test_names_and_numbers_are_of_no_other_language(text: str) -> None:
+    """Beside an English question; a short sentence of another language is one."""
+    short = [Segment.whole(Document(str(n), t)) for n, t in enumerate((text, "Der Port ist 8080."))]
+    english, other = Noting(), Noting()
+    ByLanguage(english, other)(ASKED, short)
+
+    assert (["0"], ["1"]) == (english.seen, other.seen)
