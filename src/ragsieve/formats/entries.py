@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ragsieve.formats.lines import Line, lines_of
-from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, leaf, stick, stripped
+from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, leaf, over, stick, stripped
 
 SMALLEST = 3  # entries of a text that is configuration
 _WHOLE = 400  # characters of an entry with entries of its own that is not cut
@@ -66,6 +66,9 @@ def _read(
     if not (front or reader.pairs or any(child.children for child in root.children)):
         return None  # lines of `name: value` are a record
     root.end = max(root.end, root.start)
+    others = (n for n, one in enumerate(root.children) if n and text.startswith("---", one.start))
+    if (first := next(others, 0)) > 1:  # the first of several documents
+        root.children[:first] = [over(root.children[:first], mark=_MARK)]
     _finish(text, root, 0)
     root.whole = 0
     return root

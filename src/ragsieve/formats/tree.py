@@ -23,6 +23,7 @@ _STICKY = re.compile(
     re.IGNORECASE,
 )
 _STICKY_CHARS = 160
+_ABOUT = re.compile(r"[\"']?(?:meta(?:data)?|info)[\"']?\s*:", re.IGNORECASE)
 ELEMENTS = ("tags", "xml", "items", "grid", "cells", "inline")  # kinds of nodes with tags
 JSON = ("array", "object", "rows")
 _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell that is blank
@@ -132,9 +133,15 @@ def stripped(text: str, start: int, end: int) -> Span:
 
 
 def stick(text: str, children: Sequence[Node]) -> None:
-    """Mark what names or counts the parts beside it: identifiers, totals, cursors, errors."""
+    """Mark what names or counts the parts beside it: identifiers, totals, cursors, errors.
+
+    Of an object ``metadata``, what does so in it is shown with the parts beside it, too.
+    """
     for child in children:
-        if not child.children and child.size <= _STICKY_CHARS:
+        if child.children:
+            named = _ABOUT.match(text, child.start) and any(one.sticky for one in child.children)
+            child.sticky = bool(named)
+        elif child.size <= _STICKY_CHARS:
             child.sticky = bool(_STICKY.match(text, child.start, child.end))
 
 

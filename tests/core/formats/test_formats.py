@@ -380,6 +380,11 @@ TABLES = "".join(
 SPANNED = "| Name | Crane | Depth |\n|---|---|---|\n" + "".join(
     f"| berth {n} | old | {n} m |\n|  | new | {n + 20} m |\n" for n in range(20)
 )
+KINDS = "---\n".join(
+    f"kind: K{n}\nmetadata:\n  name: k{n}\n  labels:\n    app: x\n"
+    f"text: {'It is wide. ' * 40}\nspec:\n  depth: {n} m\n"
+    for n in range(9)
+)
 GOES_ON = [
     ("a table of a TOML array", TABLES, 'port = "berth 5"', 'name = "line 5"'),
     ("a row with a blank first cell", SPANNED, "new | 27 m", "| berth 7 | old | 7 m |"),
@@ -400,9 +405,8 @@ GOES_ON = [
         f"<tr><th colspan=2>berth {n}</th></tr>\n<tr><td>depth</td><td>{n} m</td></tr>\n"
         for n in range(20)
     ) + "</table>", ">7 m", "berth 7<"),
-    ("a YAML document", "".join(
-        f"---\nkind: K{n}\ntext: {'It is wide. ' * 40}\nspec:\n  depth: {n} m\n" for n in range(9)
-    ), "depth: 7", "kind: K7"),
+    ("a YAML document", KINDS, "depth: 7", "kind: K7"),
+    ("the first YAML document", KINDS, "depth: 0", "metadata:\n  name: k0\n  # … 1 of 2 shown"),
     ("a long fence", f"It is so:\n\n```python\n{PYTHON * 9}\n\ndef seven():\n    return 7\n```\n",
      "return 7", "```python"),
 ]  # fmt: skip
