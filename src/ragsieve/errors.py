@@ -16,10 +16,8 @@ RagsieveError
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any, get_args
 
 
@@ -108,45 +106,6 @@ class BadReply(ModelError):
 
 class Overdue(ModelError):
     """A reply was not there by the deadline that was set for it."""
-
-
-def check_range(owner: object, **ranges: tuple[float, float | None]) -> None:
-    """Check options of ``owner`` by name: the least value and the largest one.
-
-    An infinite end is not reached; None is no end, of a count, which is a whole number. Options
-    that are None are not checked.
-
-    Raises:
-        InputError: If an option is outside of its range, or no number.
-    """
-    for name, (least, most) in ranges.items():
-        value = getattr(owner, name)
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if most is None and value is not None and not whole:
-            raise InputError(f"{name} must be a whole number, got {value!r:.200}")
-        within = value is None or (
-            least <= value if most is None else least <= value <= most and value != math.inf
-        )
-        if not within:
-            rule = "not be negative" if least == 0 else f"be at least {least}"
-            if most == math.inf:
-                rule = "be finite and not negative" if least == 0 else f"be finite and {rule[3:]}"
-            elif most is not None:
-                rule = f"be from {least} to {most}"
-            raise InputError(f"{name} must {rule}, got {value!r}")
-
-
-def check_positive(owner: object, **ends: float) -> None:
-    """Check options of ``owner`` by name: over 0, and at most an end; an infinite is not reached.
-
-    Raises:
-        InputError: If an option is outside of its range, or no number.
-    """
-    for name, most in ends.items():
-        value = getattr(owner, name)
-        if not 0 < value <= most or value == math.inf:
-            rule = "be finite and over 0" if most == math.inf else f"lie in (0, {most}]"
-            raise InputError(f"{name} must {rule}, got {value!r}")
 
 
 def check_choice(choices: Any, **options: object) -> None:

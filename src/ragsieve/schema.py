@@ -24,13 +24,14 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct, inspect
 
-from ragsieve.errors import InputError, check_choice, check_positive, check_range
+from ragsieve.errors import InputError, check_choice
 
 Count = Annotated[int, Meta(ge=1, lt=2**31)]  # lt: of files and requests, which may say anything
 Amount = Annotated[int, Meta(ge=0, lt=2**31)]
 Probability = Annotated[float, Meta(ge=0, le=1, extra={"rule": "in [0, 1]"})]
 Share = Annotated[float, Meta(gt=0, le=1)]
 Distance = Annotated[float, Meta(ge=0, le=2)]
+Similarity = Annotated[float, Meta(ge=-1, le=1)]
 Weight = Annotated[float, Meta(ge=0)]
 Positive = Annotated[float, Meta(gt=0)]
 
@@ -276,19 +277,38 @@ def check_options(owner: object) -> None:
         choices = next((one for one in kinds if get_origin(one) is Literal), None)
         if choices is None and rule == Meta():
             continue  # it may be a property that loads a model
-        if getattr(owner, name) is None and types.NoneType in kinds:
+        value = getattr(owner, name)
+        if value is None and types.NoneType in kinds:
             continue
-        value, number = getattr(owner, name), Integral if kind is int else Real
         if choices is not None:
             check_choice(choices, **{name: value})
-        elif kind in (int, float) and (isinstance(value, bool) or not isinstance(value, number)):
-            whole = "whole " * (kind is int)
-            raise InputError(f"{name} must be a {whole}number, got {value!r:.200}")
-        elif rule.gt is not None:
-            check_positive(owner, **{name: math.inf if rule.le is None else rule.le})
-        elif rule.ge is not None:
-            most = math.inf if rule.le is None and kind is float else rule.le
-            check_range(owner, **{name: (rule.ge, most)})
+        elif kind in (int, float):
+            check_number(name, value, hint)
+
+
+def check_number(name: str, value: Any, hint: Any) -> None:
+    """Check that a number is finite, whole where its type is, and keeps its type's rule.
+
+    Raises:
+        InputError: If it does not.
+    """
+    kind, rule = rule_of(hint)
+    whole = kind is int
+    number: Any = Integral if whole else Real
+    if isinstance(value, bool) or not isinstance(value, number):
+        raise InputError(f"{name} must be a {'whole ' * whole}number, got {value!r:.200}")
+    above = value >= rule.ge if rule.gt is None else value > rule.gt
+    if above and value != math.inf and (rule.le is None or value <= rule.le):
+        return
+    if rule.gt is not None:
+        words = "be finite and over 0" if rule.le is None else f"lie in (0, {rule.le}]"
+    elif rule.le is not None:
+        words = f"be from {rule.ge} to {rule.le}"
+    elif rule.ge == 0:
+        words = "not be negative" if whole else "be finite and not negative"
+    else:
+        words = f"be {'' if whole else 'finite and '}at least {rule.ge}"
+    raise InputError(f"{name} must {words}, got {value!r}")
 
 
 def hints_of(kind: Any) -> Mapping[str, Any]:

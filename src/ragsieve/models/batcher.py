@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ragsieve.deadline import Ends, check_time, deadline, ends, seconds_left, start, until
-from ragsieve.errors import ModelError, check_range
+from ragsieve.errors import ModelError
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
+from ragsieve.schema import Count, Weight, check_options
 from ragsieve.trace import Usage, collect_step, note, record_usage
 
 _after_fork = threading.Lock()
@@ -63,6 +64,10 @@ class DynamicBatcher(Wrapper):
             finite.
     """
 
+    max_batch: Count
+    wait_s: Weight
+    callers: Count
+
     def __init__(
         self,
         model: Model,
@@ -75,7 +80,7 @@ class DynamicBatcher(Wrapper):
         self.max_batch = max_batch
         self.wait_s = wait_s
         self.callers = callers
-        check_range(self, max_batch=(1, None), callers=(1, None), wait_s=(0, math.inf))
+        check_options(self)
         self._open = True
         self._start()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 import os
 import sqlite3
 import threading
@@ -19,11 +18,11 @@ import msgspec
 import numpy as np
 from filelock import FileLock
 
-from ragsieve.errors import check_range
 from ragsieve.models.base import ClassifiedToken, Nats, Pruned
 from ragsieve.models.deferred import identity_of
 from ragsieve.models.lru import LRU
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
+from ragsieve.schema import Count, Weight, check_options
 from ragsieve.trace import Usage, collect_step, note, record_usage
 
 _log = logging.getLogger(__name__)
@@ -79,6 +78,9 @@ class Cached(Wrapper):
         InputError: If ``most`` is under 1, or ``timeout_s`` is negative or not finite.
     """
 
+    most: Count
+    timeout_s: Weight
+
     def __init__(
         self,
         model: Model,
@@ -90,7 +92,7 @@ class Cached(Wrapper):
         super().__init__(model)
         self.most = most
         self.timeout_s = timeout_s
-        check_range(self, most=(1, None), timeout_s=(0, math.inf))
+        check_options(self)
         self._memory: LRU[bytes, bytes] = LRU(most)
         self._file = _CacheFile(Path(path), timeout_s) if path is not None else None
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ragsieve.models import protocol
 from ragsieve.models.server import Server
+from ragsieve.schema import Count
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 
@@ -47,10 +48,9 @@ class OpenAIEmbeddings(Server):
         InputError: If an option breaks its rule.
     """
 
-    max_texts: int = field(default=64, kw_only=True)
+    max_texts: Count = field(default=64, kw_only=True)
 
     backend: ClassVar[str] = "openai_embeddings"
-    size: ClassVar[str] = "max_texts"
     own_url: ClassVar[str] = "https://api.openai.com/v1"
     url_name: ClassVar[str] = "OPENAI_BASE_URL"
     key_name: ClassVar[str] = "OPENAI_API_KEY"

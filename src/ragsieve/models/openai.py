@@ -24,6 +24,7 @@ from ragsieve.models.base import LLM, Prompt, check_fits, written_odds
 from ragsieve.models.options import Odds, first_token_odds
 from ragsieve.models.server import Server
 from ragsieve.models.tokenizer import token_counter, tokenizer_file
+from ragsieve.schema import Count, check_number
 from ragsieve.text import estimated_tokens
 from ragsieve.trace import Usage, note, record_usage
 
@@ -98,11 +99,12 @@ class OpenAI(Server, LLM):
     own_url: ClassVar[str] = "https://api.openai.com/v1"
     url_name: ClassVar[str] = "OPENAI_BASE_URL"
     key_name: ClassVar[str] = "OPENAI_API_KEY"
-    size: ClassVar[str] = "context"
     tells: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if (own := vars(self)["context"]) is not None:
+            check_number("context", own, Count)
         if self.tokenizer is not None and not tokenizer_file(self.tokenizer):
             raise InputError(
                 f"tokenizer must be a tokenizer.json, a folder with one or a hub id, "

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.server import Server
+from ragsieve.schema import Count
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 
@@ -58,11 +59,10 @@ class Rerank(Server):
         InputError: If an option breaks its rule.
     """
 
-    max_documents: int = field(default=1000, kw_only=True)
+    max_documents: Count = field(default=1000, kw_only=True)
     _wants: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     backend: ClassVar[str] = "rerank"
-    size: ClassVar[str] = "max_documents"
 
     def __post_init__(self) -> None:
         name, at, url = self.model.partition("@http")

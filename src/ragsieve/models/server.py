@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import socket
 import threading
@@ -21,12 +20,11 @@ from ragsieve.errors import (
     ModelError,
     Overdue,
     RagsieveError,
-    check_positive,
-    check_range,
     needs_extra,
 )
 from ragsieve.models import protocol
 from ragsieve.models.reopen import Reopened
+from ragsieve.schema import Amount, Count, Positive, check_options
 from ragsieve.text import safe
 
 with needs_extra("openai"):
@@ -75,15 +73,14 @@ class Server(Reopened):
     model: str
     base_url: str = field(default="", kw_only=True)
     api_key: str = field(default="", kw_only=True, repr=False)
-    timeout_s: float = field(default=60.0, kw_only=True)
-    max_retries: int = field(default=4, kw_only=True)
-    total_s: float = field(default=180.0, kw_only=True)
-    concurrency: int = field(default=8, kw_only=True)
+    timeout_s: Positive = field(default=60.0, kw_only=True)
+    max_retries: Amount = field(default=4, kw_only=True)
+    total_s: Positive = field(default=180.0, kw_only=True)
+    concurrency: Count = field(default=8, kw_only=True)
     _late: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
     _told: list[_Told] = field(default_factory=list, init=False, repr=False, compare=False)
 
     backend: ClassVar[str]
-    size: ClassVar[str]  # the option that limits a request
     tells: ClassVar[bool] = False  # whether such servers may tell their slots and context
     own_url: ClassVar[str] = ""  # where neither the option nor the environment says one
     url_name: ClassVar[str] = ""  # the environment's variable of the URL
@@ -98,10 +95,7 @@ class Server(Reopened):
             raise InputError(f"model must not be blank, got {self.model!r}")
         protocol.check_url("base_url", self.base_url)
         protocol.check_secret("api_key", self.api_key)
-        check_range(self, max_retries=(0, None), concurrency=(1, None))
-        if vars(self)[self.size] is not None:
-            check_range(self, **{self.size: (1, None)})
-        check_positive(self, timeout_s=math.inf, total_s=math.inf)
+        check_options(self)
 
     @property
     def identity(self) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import InputError
 from ragsieve.formats.logs import failed
 from ragsieve.models.base import LEADS, SentencePruner
 from ragsieve.pipeline import Cuts, best_first
+from ragsieve.schema import Amount, Probability, check_options
 from ragsieve.select.base import Selector
 from ragsieve.text import repeats
 from ragsieve.trace import Cutoff, Promises, note, record_cutoff
@@ -41,8 +42,8 @@ class Threshold(Selector):
     """
 
     min_score: float
-    min_keep: int = 0
-    relative: float = 0.0
+    min_keep: Amount = 0
+    relative: Probability = 0.0
     promises: Promises | None = None
     leads: tuple[float, float] = LEADS
     errors: bool = False
@@ -50,7 +51,7 @@ class Threshold(Selector):
     def __post_init__(self) -> None:
         if not math.isfinite(self.min_score):
             raise InputError(f"min_score must be finite, got {self.min_score!r}")
-        check_range(self, min_keep=(0, None), relative=(0, 1))
+        check_options(self)
 
     @classmethod
     def promised(cls, pruner: SentencePruner, keep_answer: float, min_keep: int = 0) -> Threshold:

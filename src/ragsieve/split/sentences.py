@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import InputError
+from ragsieve.schema import Count, check_options
 from ragsieve.text import language, sentence_spans
 from ragsieve.types import Query, Segment
 
@@ -28,10 +29,10 @@ class Sentences:
     """
 
     language: str | None = None
-    max_chars: int = 1000
+    max_chars: Count = 1000
 
     def __post_init__(self) -> None:
-        check_range(self, max_chars=(1, None))
+        check_options(self)
         if self.language == "":
             raise InputError(f"language must be an ISO 639-1 code or None, got {self.language!r}")
 

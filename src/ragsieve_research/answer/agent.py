@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ragsieve.errors import BadReply, check_range
+from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
 from ragsieve.prompts import render
-from ragsieve.schema import Count, Options
+from ragsieve.schema import Count, Options, Weight
 from ragsieve.text import normalise
 from ragsieve.types import Query, Segment
 from ragsieve_research.answer.parts import first_paragraph, parts, schema, strip_enclosing, text
@@ -40,7 +39,7 @@ class Argument:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentLimits:
+class AgentLimits(Options):
     """Limits of a question's debate; a step that may go past a limit is not begun.
 
     Args:
@@ -54,12 +53,9 @@ class AgentLimits:
         InputError: If a limit of calls or tokens is below 1, or one of seconds negative.
     """
 
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        check_range(self, max_calls=(1, None), max_tokens=(1, None), max_seconds=(0, math.inf))
+    max_calls: Count | None = None
+    max_tokens: Count | None = None
+    max_seconds: Weight | None = None
 
     def passed(self, calls: int, more: int, tokens: int, seconds: float) -> str:
         """Limit that forbids up to so many more calls, for people; empty where none does."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import ModelError, check_range, needs_extra
+from ragsieve.errors import ModelError, needs_extra
 
 with needs_extra("local"):
     import torch
@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from ragsieve.models.files import log_loading
 from ragsieve.models.once import once
+from ragsieve.schema import Options
 from ragsieve.text import safe
 from ragsieve_research.models import store
 from ragsieve_research.models.loading import LocalModel, compute, loaded, record_texts
@@ -38,7 +39,7 @@ def is_jina_bert(values: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class JinaBert(LocalModel):
+class JinaBert(Options, LocalModel):
     """A bi-encoder of jina-embeddings-v2: `ragsieve.models.base.Embedder`.
 
     The mean of a text's last states, of unit length. Each text is computed by itself, in float32.
@@ -58,9 +59,6 @@ class JinaBert(LocalModel):
 
     max_tokens: int = field(default=512, kw_only=True)
     _files = ("*.json", "model.safetensors", "*.txt")
-
-    def __post_init__(self) -> None:
-        check_range(self, max_tokens=(1, None))
 
     @once
     def identity(self) -> str:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
-from ragsieve.errors import ModelError, check_choice, check_range, needs_extra
+from ragsieve.errors import ModelError, needs_extra
 
 with needs_extra("local"):
     import torch
@@ -23,6 +23,7 @@ with needs_extra("local"):
 from ragsieve.models.files import loading, log_loading, snapshot
 from ragsieve.models.once import once
 from ragsieve.models.reopen import Reopened
+from ragsieve.schema import Count, Options
 from ragsieve.trace import Usage, record_usage
 from ragsieve_research.models import reflection, store
 
@@ -60,7 +61,7 @@ class LocalModel(Reopened):
 
 
 @dataclass(frozen=True)
-class PreciseModel(LocalModel):
+class PreciseModel(Options, LocalModel):
     """A local model with a choice of precision.
 
     Args:
@@ -70,10 +71,7 @@ class PreciseModel(LocalModel):
         InputError: If ``dtype`` is none of them.
     """
 
-    dtype: str = field(default="auto", kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_choice(Dtype, dtype=self.dtype)
+    dtype: Dtype = field(default="auto", kw_only=True)
 
     @property
     def computed_dtype(self) -> str:
@@ -92,11 +90,7 @@ class BatchedModel(PreciseModel):
         InputError: If ``batch_tokens`` is under 1.
     """
 
-    batch_tokens: int = field(default=BATCH_TOKENS, kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range(self, batch_tokens=(1, None))
+    batch_tokens: Count = field(default=BATCH_TOKENS, kw_only=True)
 
 
 def fitting(batch_tokens: int, longest: int) -> int:

@@ -20,12 +20,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ragsieve.errors import InputError, ModelError, check_range
+from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import LEADS, Passage
 from ragsieve.models.files import log_loading
 from ragsieve.models.once import once
 from ragsieve.models.window_cache import Logits, Reading, WindowPruner, probabilities
 from ragsieve.models.windows import QuestionWindows, Window
+from ragsieve.schema import Probability
 from ragsieve.text import safe
 from ragsieve_research.models import store
 from ragsieve_research.models.loading import BatchedModel, compute, loaded
@@ -66,15 +67,11 @@ class Provence(WindowPruner, BatchedModel):
         like them.
     """
 
-    vote: float | None = field(default=None, kw_only=True)
+    vote: Probability | None = field(default=None, kw_only=True)
 
     relative = 0.0  # thresholds are the same for all questions, as in the paper
     leads = LEADS
     _files = (WEIGHTS, "*.json", "*.model", "*.txt")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range(self, vote=(0, 1))
 
     @once
     def identity(self) -> str:

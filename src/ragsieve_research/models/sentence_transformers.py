@@ -25,6 +25,7 @@ from ragsieve.trace import Usage, record_usage
 from ragsieve_research.models import store
 from ragsieve_research.models.loading import (
     BatchedModel,
+    Dtype,
     adapted,
     batches,
     compute,
@@ -115,7 +116,7 @@ class SentenceTransformer(_Encoder):
 
     model: str = "minilm"
     adapter: str | None = field(default=None, kw_only=True)
-    dtype: str = field(default="float32", kw_only=True)
+    dtype: Dtype = field(default="float32", kw_only=True)
 
     @once
     def identity(self) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ragsieve.errors import InputError, ModelError, check_range, needs_extra
+from ragsieve.errors import InputError, ModelError, needs_extra
 
 with needs_extra("local"):
     import jinja2
@@ -25,6 +25,7 @@ from ragsieve.deadline import deadline
 from ragsieve.models.base import Message, Nats, Prompt, check_fits
 from ragsieve.models.once import once
 from ragsieve.models.wrap import check_columns
+from ragsieve.schema import Amount, Count
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 from ragsieve_research.models import reflection, store
@@ -80,8 +81,8 @@ class Transformers(BatchedModel):
 
     model: str = "smollm2"
     adapter: str | None = field(default=None, kw_only=True)
-    max_context: int | None = field(default=None, kw_only=True)
-    prefix_mb: int = field(default=512, kw_only=True)
+    max_context: Count | None = field(default=None, kw_only=True)
+    prefix_mb: Amount = field(default=512, kw_only=True)
 
     can = frozenset({"complete", "choose", "loglik", "surprisals"})
     _backend: ClassVar[str] = "transformers"
@@ -93,7 +94,6 @@ class Transformers(BatchedModel):
         if plus and not self.adapter and not Path(self.model).is_dir():
             object.__setattr__(self, "model", base)
             object.__setattr__(self, "adapter", adapter)
-        check_range(self, max_context=(1, None), prefix_mb=(0, None))
 
     @once
     def identity(self) -> str:

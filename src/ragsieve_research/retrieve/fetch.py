@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import math
 import re
 import socket
 import ssl
@@ -23,11 +22,10 @@ from ragsieve.errors import (
     InputError,
     NotFound,
     SourceError,
-    check_positive,
-    check_range,
     needs_extra,
 )
 from ragsieve.models import protocol
+from ragsieve.schema import Count, Positive, check_options
 from ragsieve.text import legacy_charset, safe
 
 with needs_extra("records"):
@@ -63,16 +61,15 @@ class Http:
     """
 
     base_url: str
-    timeout_s: float = field(default=10.0, kw_only=True)
-    max_bytes: int = field(default=5_000_000, kw_only=True)
+    timeout_s: Positive = field(default=10.0, kw_only=True)
+    max_bytes: Count = field(default=5_000_000, kw_only=True)
     headers: Mapping[str, str] = field(default_factory=dict, kw_only=True, repr=False, hash=False)
     allow_private: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
         protocol.check_url("base_url", self.base_url, _TOKEN)
-        check_positive(self, timeout_s=math.inf)
-        check_range(self, max_bytes=(1, None))
+        check_options(self)
         for name, value in self.headers.items():
             if not _NAME.fullmatch(name) or name.lower() in _OWN:
                 raise InputError(f"headers must not name {name!r}")

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ragsieve import models, schema
-from ragsieve.errors import InputError, check_choice, check_range
+from ragsieve.errors import InputError
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import Stage
-from ragsieve.schema import Schema
+from ragsieve.schema import Count, Schema, Similarity, check_number, check_options
 from ragsieve_research.retrieve.corpus import By, Corpus, Search
 from ragsieve_research.retrieve.index.store import FILE, LOCK, meta
 from ragsieve_research.split.semantic import Semantic
@@ -70,10 +70,12 @@ class IndexOptions(Schema, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.embedder != NO_EMBEDDER:
             models.check(self.embedder, "embedder")
-        check_choice(Chunks, chunks=self.chunks)
+        check_options(self)
         if self.chunks == "semantic" and self.embedder == NO_EMBEDDER:
             raise InputError("semantic chunks need an embedder: take windows or whole, or name one")
-        check_range(self, min_similarity=(-1, 1), max_chars=(1, None), max_tokens=(1, None))
+        check_number("min_similarity", self.min_similarity, Similarity)
+        check_number("max_chars", self.max_chars, Count)
+        check_number("max_tokens", self.max_tokens, Count)
 
     def to_dict(self) -> dict[str, Any]:
         """The options that count for this kind of chunks."""

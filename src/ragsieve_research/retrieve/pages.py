@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +10,9 @@ from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple
 
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError, check_choice, check_positive
+from ragsieve.errors import InputError
 from ragsieve.read.web import page_text
+from ragsieve.schema import Positive, check_options
 from ragsieve.text import normalise, safe, stemmed, words
 from ragsieve.trace import log_event
 from ragsieve.types import Document, Query, Segment
@@ -64,15 +64,14 @@ class Pages:
 
     pages: Sequence[Mapping[str, Any]] = field(repr=False)
     off_topic: OffTopic = field(default="drop", kw_only=True)
-    timeout_s: float = field(default=10.0, kw_only=True)
+    timeout_s: Positive = field(default=10.0, kw_only=True)
 
     def __post_init__(self) -> None:
         if isinstance(self.pages, str | Mapping):
             raise InputError(f"pages must be a list, got one {type(self.pages).__name__}")
         object.__setattr__(self, "pages", tuple(self.pages))
         list(self._all())
-        check_choice(OffTopic, off_topic=self.off_topic)
-        check_positive(self, timeout_s=math.inf)
+        check_options(self)
 
     def read(self) -> None:
         """Read the pages now, so that this takes none of a question's time."""

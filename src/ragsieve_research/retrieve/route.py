@@ -15,12 +15,12 @@ import numpy as np
 
 from ragsieve.deadline import seconds_left, start, until
 from ragsieve.documents import unused_id
-from ragsieve.errors import InputError, check_range, one_line
+from ragsieve.errors import InputError, one_line
 from ragsieve.models.base import LLM, Embedder, Prompt, readable, yes_probability
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render
 from ragsieve.retriever import SOURCE_KEY, AnySource, as_source, segments_of
-from ragsieve.schema import Options, Probability
+from ragsieve.schema import Options, Probability, check_options
 from ragsieve.trace import (
     Step,
     Trace,
@@ -180,7 +180,7 @@ class LightRouter:
     names: tuple[str, ...]
     weights: tuple[tuple[float, ...], ...] = field(repr=False)
     bias: tuple[float, ...] = field(repr=False)
-    min_probability: float = 0.5
+    min_probability: Probability = 0.5
 
     def __post_init__(self) -> None:
         if len({len(row) for row in self.weights}) > 1:
@@ -189,7 +189,7 @@ class LightRouter:
             raise InputError(f"weights and bias must be {len(self.names)}, one a source")
         if not (np.isfinite(self.weights).all() and np.isfinite(self.bias).all()):
             raise InputError("weights and bias must be finite")
-        check_range(self, min_probability=(0, 1))
+        check_options(self)
 
     def __call__(self, query: Query, sources: Sequence[Named], /) -> list[str]:
         known = self.probabilities(query)

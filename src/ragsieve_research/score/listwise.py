@@ -6,15 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from ragsieve.errors import BadReply, InputError, ModelError, check_range
+from ragsieve.errors import BadReply, InputError, ModelError
 from ragsieve.models.base import LLM, ListwiseReranker, Prompt, complete_parsed, readable
 from ragsieve.prompts import render, titled
-from ragsieve.schema import Count, Options
+from ragsieve.schema import Count, Options, check_options
 from ragsieve.score.base import Scorer
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment, rounded
@@ -47,12 +48,12 @@ class Listwise(Scorer):
     """
 
     ranker: ListwiseReranker
-    window: int = 20
-    step: int = 10
+    window: Annotated[int, Meta(ge=2)] = 20
+    step: Count = 10
     name: ClassVar[str] = "listwise"
 
     def __post_init__(self) -> None:
-        check_range(self, window=(2, None), step=(1, None))
+        check_options(self)
         if self.step > self.window:
             raise InputError(f"step must be from 1 to window={self.window}, got {self.step!r}")
 

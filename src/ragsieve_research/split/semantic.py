@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, ModelError, check_range
+from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Embedder
+from ragsieve.schema import Count, Similarity, check_options
 from ragsieve.text import sentence_spans
 from ragsieve.types import Query, Segment, rounded
 
@@ -46,12 +47,12 @@ class Semantic:
     """
 
     embedder: Embedder
-    min_similarity: float = field(default=0.7, kw_only=True)
-    max_chars: int = field(default=500, kw_only=True)
+    min_similarity: Similarity = field(default=0.7, kw_only=True)
+    max_chars: Count = field(default=500, kw_only=True)
     language: str = field(default="en", kw_only=True)
 
     def __post_init__(self) -> None:
-        check_range(self, min_similarity=(-1, 1), max_chars=(1, None))
+        check_options(self)
         if not self.language:
             raise InputError(f"language must be an ISO 639-1 code, got {self.language!r}")
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Protocol
 
-from ragsieve.errors import InputError, check_range
+from ragsieve.errors import InputError
 from ragsieve.models.wrap import unwrap
+from ragsieve.schema import Amount, Count, check_options
 from ragsieve.types import Query, Segment
 
 PIECE = 8  # characters of a piece, where what has no white space is cut
@@ -53,11 +54,11 @@ class Windows:
     """
 
     counter: Counter
-    max_tokens: int = field(default=200, kw_only=True)
-    overlap: int = field(default=0, kw_only=True)
+    max_tokens: Count = field(default=200, kw_only=True)
+    overlap: Amount = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_range(self, max_tokens=(1, None), overlap=(0, None))
+        check_options(self)
         if self.overlap >= self.max_tokens:
             raise InputError(
                 f"overlap must lie in [0, max_tokens={self.max_tokens}), got {self.overlap!r}"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
+from typing import Annotated
 
-from ragsieve.errors import check_range
+from msgspec import Meta
+
 from ragsieve.models.base import LLM, Nats
 from ragsieve.pipeline import ReaderLike, best_first, fit
+from ragsieve.schema import Count, Probability, check_options
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
 from ragsieve_research.prompts import batched_by_size
@@ -59,13 +61,13 @@ class Prune:
     reader: ReaderLike
     keep: int | float = field(default=0.5, kw_only=True)
     asks: bool = field(default=True, kw_only=True)
-    coarse: float = field(default=2.0, kw_only=True)
-    spread: float = field(default=0.3, kw_only=True)
-    window: int = field(default=200, kw_only=True)
+    coarse: Annotated[float, Meta(ge=1)] = field(default=2.0, kw_only=True)
+    spread: Probability = field(default=0.3, kw_only=True)
+    window: Count = field(default=200, kw_only=True)
 
     def __post_init__(self) -> None:
         check_keep(self.keep)
-        check_range(self, coarse=(1, math.inf), spread=(0, 1), window=(1, None))
+        check_options(self)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         for segment in segments:

@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from ragsieve import select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import check_choice, check_range
+from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, Stage, System
+from ragsieve.schema import Options
 from ragsieve.systems.base import system
 from ragsieve.types import Query, Segment, rounded
 from ragsieve_research.score.surprisal import Per, Surprisal
@@ -76,7 +78,7 @@ def _units(unit: Unit) -> Stage:
 
 
 @dataclass(frozen=True)
-class Percentile:
+class Percentile(Options):
     """Keep segments scoring at least a percentile of all scores; the order stays.
 
     Args:
@@ -86,10 +88,7 @@ class Percentile:
         InputError: If ``percent`` breaks its rule, or a segment has no score yet.
     """
 
-    percent: float
-
-    def __post_init__(self) -> None:
-        check_range(self, percent=(0, 100))
+    percent: Annotated[float, Meta(ge=0, le=100)]
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
