@@ -27,6 +27,7 @@ P = ParamSpec("P")
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 Call = Callable[[Query | str, Sequence[AnyDocument] | None], Result]
+"""A system, or its ``ask``."""
 
 
 def run_many(

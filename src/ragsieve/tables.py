@@ -6,17 +6,12 @@ and where known ``id``. A row of results is the same everywhere: see `schema`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError, needs_extra, one_line
-from ragsieve.many import in_order
-from ragsieve.result import Result
-from ragsieve.types import Query
-
-Call = Callable[[Query | str, Sequence[AnyDocument] | None], Result]
+from ragsieve.many import Call, in_order
 
 COLUMNS = (
     *("id", "question", "text", "verdicts", "tokens_before", "tokens_after"),
