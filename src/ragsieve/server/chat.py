@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 from starlette.responses import Response, StreamingResponse
 
 from ragsieve.errors import InputError
@@ -19,7 +19,7 @@ from ragsieve.integrations.dropped import PAGE, DroppedPage, DroppedRun
 from ragsieve.schema import Amount, without_secrets
 from ragsieve.server import shapes
 from ragsieve.server.documents import documents_of
-from ragsieve.server.faults import Fault, as_json, invalid
+from ragsieve.server.faults import Fault, as_json, not_json, valid
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings, Upstream
@@ -112,16 +112,14 @@ async def _replied(service: Service, request: Request, path: str, field: str) ->
     """The upstream's reply to a request whose conversation is in a field."""
     kind = request.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() != "application/json":
-        raise Fault(
-            415, "invalid_request", f"Content-Type must be application/json, got {kind!r:.80}"
-        )
+        raise not_json(request)
     raw = await request.body()
     body = await parse_body(service.work, raw)
     if not isinstance(body, dict):
         raise Fault(422, "invalid_request", f"the body must be an object, got {body!r:.80}")
     _upstream(service.settings)
     own = body.pop("ragsieve", None)
-    options = _options(own)
+    options = valid(shapes.ChatOptions, {} if own is None else own, "ragsieve")
     name = service.named(options.system)
     budgets = options.model_dump(include={*shapes.Budgets.model_fields}, exclude_none=True)
     forwarded = await _sieved(service, name, budgets, _as_chat(body, field))
@@ -166,14 +164,6 @@ def _upstream(settings: Settings) -> Upstream:
     if settings.upstream is None:
         raise Fault(404, "no_upstream", "no upstream is configured: start with --upstream URL")
     return settings.upstream
-
-
-def _options(value: Any) -> shapes.ChatOptions:
-    """The filter's part of a request."""
-    try:
-        return shapes.ChatOptions.model_validate({} if value is None else value)
-    except ValidationError as error:
-        raise invalid(error.errors(), "ragsieve") from error
 
 
 async def _forward(request: Request, settings: Settings, path: str, content: bytes) -> Response:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -25,6 +26,8 @@ from ragsieve.schema import broken_rules, without_secrets
 from ragsieve.text import json_text, safe
 
 logger = logging.getLogger(__name__)
+
+Shape = TypeVar("Shape", bound=BaseModel)
 
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
@@ -100,9 +103,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
     """The response for anything that a route raises."""
     if isinstance(error, RequestValidationError):
         if isinstance(error.body, bytes):  # it was not read as JSON
-            kind = request.headers.get("content-type", "")
-            why = f"Content-Type must be application/json, got {kind!r:.80}"
-            return Fault(415, "invalid_request", why).response
+            return not_json(request).response
         return invalid(error.errors()).response
     if isinstance(error, HTTPException) and not isinstance(error, Fault):
         code = _CODES.get(error.status_code, "invalid_request")
@@ -110,6 +111,24 @@ async def answer_error(request: Request, error: Exception) -> Response:
         fault.headers = error.headers
         return fault.response
     return fault_of(error).response
+
+
+def not_json(request: Request) -> Fault:
+    """The fault of a request whose body is not said to be JSON."""
+    kind = request.headers.get("content-type", "")
+    return Fault(415, "invalid_request", f"Content-Type must be application/json, got {kind!r:.80}")
+
+
+def valid(shape: type[Shape], value: Any, place: str) -> Shape:
+    """A value as what it must be.
+
+    Raises:
+        Fault: 422 if it breaks a rule; it says at which place.
+    """
+    try:
+        return shape.model_validate(value)
+    except ValidationError as error:
+        raise invalid(error.errors(), place) from error
 
 
 def invalid(errors: Sequence[Any], *place: str) -> Fault:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
 from ragsieve.deadline import check_time, deadline
@@ -16,14 +15,12 @@ from ragsieve.documents import documents_and_places
 from ragsieve.integrations.base import probability
 from ragsieve.result import Result
 from ragsieve.server import shapes
-from ragsieve.server.faults import Fault, invalid, json_response
+from ragsieve.server.faults import Fault, json_response, valid
 from ragsieve.server.ranking import ranked, raw, relevant_spans, shortened
 from ragsieve.server.rerank_shapes import RerankIn, TextsIn, ignored
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service, plain_documents
 from ragsieve.server.strict import StrictRoute
-
-Body = TypeVar("Body", bound=BaseModel)
 
 
 def reranks(service: Service) -> APIRouter:
@@ -62,11 +59,11 @@ def reranks(service: Service) -> APIRouter:
     @router.post("/rerank", response_model=None, include_in_schema=False)
     async def rerank_any(body: dict[str, Any]) -> Response:
         if "texts" not in body or "documents" in body:
-            return await reply(_valid(RerankIn, body), "2", whole=True)
+            return await reply(valid(RerankIn, body, "body"), "2", whole=True)
         try:
             if isinstance(body["texts"], list):
                 service.check_documents(body["texts"])
-            texts = _valid(TextsIn, body)
+            texts = valid(TextsIn, body, "body")
             return await service.work.run(lambda: _texts_reply(service, texts))
         except Fault as fault:
             return _texts_fault(fault)
@@ -77,13 +74,6 @@ def reranks(service: Service) -> APIRouter:
         return json_response(_info(service))
 
     return router
-
-
-def _valid(shape: type[Body], body: dict[str, Any]) -> Body:
-    try:
-        return shape.model_validate(body)
-    except ValidationError as error:
-        raise invalid(error.errors(), "body") from error
 
 
 def _reply(
