@@ -5,7 +5,6 @@ On Latin text words are compared as SQuAD compares them. Without a gold answer n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,7 @@ from ragsieve.errors import InputError, needs_extra
 from ragsieve.models.base import LLM, readable, yes_probability
 from ragsieve.prompts import render
 from ragsieve.text import begins, normalise, safe, word_counts
+from ragsieve_research.prompts import quoted
 from ragsieve_research.score.inclusion import word_f1
 
 CragVerdict = Literal["accurate", "missing", "hallucination"]
@@ -149,17 +149,12 @@ class AnswerJudge:
             raise InputError(f"a judge needs a gold answer, got {answers!r}")
         prompt = render(
             "judge",
-            question=_quoted(question),
-            answers="\n".join(map(_quoted, answers)),
-            output=_quoted(output[:JUDGED_CHARS]),
+            question=quoted(safe(question)),
+            answers="\n".join(quoted(safe(answer)) for answer in answers),
+            output=quoted(safe(output[:JUDGED_CHARS])),
         )
         (reply,) = yes_probability(self.llm, [prompt])
         return readable(reply, exact_match(output, answers), "exact match judges")
-
-
-def _quoted(text: str) -> str:
-    """One line that ends where its quotes do."""
-    return json.dumps(" ".join(safe(text).split()), ensure_ascii=False)
 
 
 def unsure(answer: str) -> bool:
