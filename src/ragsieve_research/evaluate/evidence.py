@@ -16,12 +16,17 @@ from ragsieve.documents import as_documents
 from ragsieve.pipeline import best_first
 from ragsieve.result import Result
 from ragsieve.schema import read
-from ragsieve.text import contains_answer, sentence_spans
+from ragsieve.text import contains_answer, normalise, sentence_spans
 from ragsieve.trace import Step
 from ragsieve.types import Document, Example, Segment
 
 Span = tuple[int, int]
 _WORD = re.compile(r"\w+")
+
+
+def answers_in_texts(example: Example) -> list[str]:
+    """Gold answers that a text may hold: all but yes and no."""
+    return [answer for answer in example.answers if normalise(answer) not in ("yes", "no")]
 
 
 def gold_sentences(document: Document) -> list[Span]:

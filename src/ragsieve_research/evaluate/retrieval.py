@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ragsieve.errors import InputError
-from ragsieve.text import contains_answer, counted, normalise
+from ragsieve.text import contains_answer, counted
 from ragsieve.types import Document, Example, Query, Segment
+from ragsieve_research.evaluate.evidence import answers_in_texts
 from ragsieve_research.evaluate.stats import MeanInterval, interval, json_figure
 from ragsieve_research.retrieve.corpus import By, Corpus
 from ragsieve_research.retrieve.index.store import digest_of
@@ -22,7 +23,6 @@ Passage = tuple[str, str]  # title and text
 Measures = dict[str, list[float]]  # values of questions by measure
 
 _DEEPER = 4  # times as many chunks are asked for where the first hold too few documents
-_YES_NO = ("yes", "no")
 _SECONDS = "seconds"  # of searches, beside their measures
 
 
@@ -105,7 +105,7 @@ def recall(
     for example in examples:
         labelled = gold_passages(example)
         gold = {p for p in labelled if digest_of(Document("", p[1], p[0])) in held}
-        answers = [a for a in example.answers if normalise(a) not in _YES_NO]
+        answers = answers_in_texts(example)
         counts["questions"] += 1
         counts["with_gold"] += bool(gold)
         counts["with_answers"] += bool(answers)

@@ -13,11 +13,11 @@ from ragsieve import split
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, needs_extra
 from ragsieve.score.base import Scorer
-from ragsieve.text import contains_answer, normalise
+from ragsieve.text import contains_answer
 from ragsieve.trace import Step, collect_step
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.evaluate.auc import auc
-from ragsieve_research.evaluate.evidence import Span, gold_sentences
+from ragsieve_research.evaluate.evidence import Span, answers_in_texts, gold_sentences
 from ragsieve_research.evaluate.stats import MeanInterval, Values, interval, json_figure
 from ragsieve_research.score.named import needed
 
@@ -28,7 +28,6 @@ with needs_extra("bench"):
 Labels = Literal["grades", "gold sentences", "positive documents", "answers"]
 
 CHANCE = "chance"
-_YES_NO = ("yes", "no")
 _OF_DOCUMENTS: tuple[Labels, ...] = ("grades", "positive documents")  # labels of documents
 
 
@@ -74,12 +73,8 @@ def _kinds(example: Example) -> Iterator[Labels]:
             yield "gold sentences"
         if document.metadata.get("is_positive") is not None:
             yield "positive documents"
-    if _answers(example):
+    if answers_in_texts(example):
         yield "answers"
-
-
-def _answers(example: Example) -> list[str]:
-    return [answer for answer in example.answers if normalise(answer) not in _YES_NO]
 
 
 def unit_of(labels: Labels) -> str:
@@ -100,7 +95,7 @@ def labelled(example: Example, labels: Labels) -> Labelled:
     if labels not in _OF_DOCUMENTS:
         segments = split.Sentences()(example.query, segments)
     gold = {d.id: gold_sentences(d) for d in documents if labels == "gold sentences"}
-    answers = _answers(example)
+    answers = answers_in_texts(example)
     grade: dict[Labels, Callable[[Segment], float]] = {
         "grades": lambda s: _human(s.document),
         "gold sentences": lambda s: float(_shares(s, gold[s.document.id])),
