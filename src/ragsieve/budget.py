@@ -294,7 +294,7 @@ def _fitted(
             break
     best = layout.ranked[0]
     left = limits.room and best in finer and best.key not in kept
-    if left and query and (bare := _bare(segments, best.document)):
+    if left and query and (bare := _bare(segments, best)):
         return _fitted(bare, limits, reader, query, rate)
     used = layout.size(kept.values())
     for segment in ranked:
@@ -307,10 +307,10 @@ def _fitted(
     return finer, [s for s in finer if s.key in kept]
 
 
-def _bare(segments: Sequence[Segment], document: Document) -> list[Segment]:
-    """Segments, those of a document without heads; none where its parts need them."""
-    layout = document.layout
-    if isinstance(layout, Headless) or not stands_alone(document.text):
+def _bare(segments: Sequence[Segment], best: Segment) -> list[Segment]:
+    """Segments, those of the best one's document without heads; none where its parts need them."""
+    document, layout = best.document, best.document.layout
+    if isinstance(layout, Headless) or not stands_alone(document.text, best.start):
         return []
     warn(f"heads of document {document.id!r:.80} are left out: the best of it does not fit below")
     bare = replace(document, layout=Headless(layout.mark, layout.json_as))

@@ -219,6 +219,7 @@ MAIL = f"From: Ann\nTo: {LONG} {LONG}\nSubject: Fee\nDate: Monday\n\nIt is 9 eur
     [
         (MAIL, "It is", "It is 9 euros."),
         (TRACED, "2024", "app.DeadlockError: tx 99120"),
+        (f"# {LONG}\n\nIt rains.\n\nIt is 9 euros.", "It is", "It is 9 euros."),
     ],
 )
 def test_what_tells_by_itself_goes_without_heads_that_do_not_fit(

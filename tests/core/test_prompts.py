@@ -146,6 +146,7 @@ def test_each_document_is_a_paragraph_behind_its_title() -> None:
         ("boat,fee,berth\nAda,9,north\nBee,8,south\nCem,7,west\nDot,6,east\n", "\n"),
         ("boat\tfee\nAda\t9\n", "\n"),
         ("```bash\nacme label 17\n```", "\n"),
+        ("## Fees\n\nNine euros.", "\n"),
         ('{"boat": "Ada"}', "\n"),
         ("Fees, berths:\n\n| Boat | Fee |\n|---|---|\n| A | 9 |", " "),
         ("Seals sang.\nThey stopped.", " "),

@@ -13,7 +13,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ragsieve.formats import json_values
-from ragsieve.formats.tree import Kept, Node, Span, between, shown, stripped
+from ragsieve.formats.headings import between, left_out
+from ragsieve.formats.tree import Kept, Node, Span, shown, stripped
 from ragsieve.types import USUAL, Layout, Segment
 
 _REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
@@ -85,10 +86,10 @@ class Headless(Layout):
     """
 
 
-def stands_alone(text: str) -> bool:
-    """Whether parts of a text mean the same without their heads: no record, row or entry."""
+def stands_alone(text: str, place: int) -> bool:
+    """Whether what leads to a place of a text may go: it has heads, of no record, row or entry."""
     roots = outline(text, small=True)
-    return bool(roots) and all(map(_alone, roots))
+    return all(map(_alone, roots)) and bool(roots or left_out(text, 0, place))
 
 
 def _alone(node: Node) -> bool:
@@ -156,21 +157,25 @@ def text_of(segments: Sequence[Segment]) -> str:
 def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL) -> str:
     """Kept spans of a text as they are read: in their order, each under the heads it needs.
 
-    Spans are joined by the white space that stood between them, by a blank line where one of them
-    ends a line, with the Markdown headings above the next one, and by `` … `` where text of the
-    same paragraph is left out. What is kept of JSON,
-    configuration, a table or code is shown inside its keys, header or signature, brackets closed,
-    with a mark that says how much is left out. ``layout`` may say otherwise.
+    The Markdown headings that lead to a span stand above it. Spans are joined by the white space
+    that stood between them, by a blank line where one of them ends a line, and by `` … `` where
+    text of the same paragraph is left out. What is kept of JSON, configuration, a table or code is
+    shown inside its keys, header or signature, brackets closed, with a mark that says how much is
+    left out. ``layout`` may say otherwise.
     """
     if layout.json_as == "closed" and [*spans] == [(0, len(text))]:
         return text
-    roots = () if isinstance(layout, Headless) else outline(text, small=True)
+    bare = isinstance(layout, Headless)
+    roots = () if bare else outline(text, small=True)
     kept = Kept(text, spans, layout) if roots else None
     read: set[int] = set()
     out, last = "", -1
     for start, end, root in (part for span in spans for part in _parts(roots, *span)):
         if not root or root.start not in read:
-            out += between(text, last, start, layout.mark) if last >= 0 else ""
+            if last >= 0:
+                out += between(text, last, start, layout.mark)
+            elif not bare:
+                out = left_out(text, 0, root.start if root else start)
             out += shown(text, root, kept) if root and kept else text[start:end]
             read |= {root.start} if root else set()
         last = root.end if root else end

@@ -1,4 +1,4 @@
-"""Markdown headings: which of them lead to a place of a text."""
+"""Markdown headings: which of them lead to a place of a text, and what joins kept spans."""
 
 from __future__ import annotations
 
@@ -32,6 +32,28 @@ def headings(text: str, place: int) -> tuple[Heading, ...]:
     starts, chains = _chains(text)
     at = bisect_right(starts, place)
     return chains[at - 1] if at else ()
+
+
+def between(text: str, end: int, start: int, mark: str) -> str:
+    """What joins a kept span to the next: the white space there, a mark, or a blank line.
+
+    Below the blank line stand the headings that are left out and lead to what follows.
+    """
+    low, high = min(end, start), max(end, start)
+    gap = text[low:high]
+    if end <= start and not gap.strip():
+        return gap
+    if "\n" not in gap:
+        return f" {mark} "
+    begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
+    blank = re.search(r"\n[ \t\r]*\n", gap)
+    above = left_out(text, end, start)
+    return f"\n\n{above}" if begins or blank or above else f" {mark} "
+
+
+def left_out(text: str, end: int, start: int) -> str:
+    """The headings between two places that lead to the second, a blank line below each."""
+    return "".join(f"{one.text}\n\n" for one in headings(text, start) if end <= one.start < start)
 
 
 @lru_cache(maxsize=8)

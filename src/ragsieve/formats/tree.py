@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragsieve.formats.headings import headings
 from ragsieve.types import USUAL, Layout
 
 Span = tuple[int, int]
@@ -201,23 +200,6 @@ class Kept:
             if self.ends[place] > start:
                 yield max(start, self.starts[place]), min(end, self.ends[place])
             place += 1
-
-
-def between(text: str, end: int, start: int, mark: str) -> str:
-    """What joins a kept span to the next: the white space there, a mark, or a blank line.
-
-    Below the blank line stand the headings that are left out and lead to what follows.
-    """
-    low, high = min(end, start), max(end, start)
-    gap = text[low:high]
-    if end <= start and not gap.strip():
-        return gap
-    if "\n" not in gap:
-        return f" {mark} "
-    begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
-    blank = re.search(r"\n[ \t\r]*\n", gap)
-    above = [one.text for one in headings(text, start) if end <= one.start < start]
-    return "\n\n".join(["", *above, ""]) if begins or blank or above else f" {mark} "
 
 
 def shown(text: str, node: Node, kept: Kept) -> str:

@@ -54,13 +54,15 @@ def _turns(name: str) -> tuple[tuple[str, Template], ...]:
 
 
 _TITLE = 500
-_OPENS = re.compile(r"\s*+(?:```|~~~|[|│┃║<]|\+[-=+]{2}|[^\n\t]*+\t.*\n)")  # fences, small tables
+_OPENS = re.compile(
+    r"\s*+(?:```|~~~|#{1,6}[ \t]|[|│┃║<]|\+[-=+]{2}|[^\n\t]*+\t.*\n)"
+)  # fences, small tables
 
 
 def context(segments: Sequence[Segment]) -> str:
     """Evidence as a reader reads it: a paragraph a document, its title before its kept spans.
 
-    Fences, tables and whatever else is structured begin a line of their own behind the title.
+    Headings, fences, tables and whatever is structured begin a line of their own behind the title.
     See `ragsieve.formats.joined` for how spans are put together. No span is changed.
     """
     groups = groupby(segments, key=lambda segment: segment.document.id)
