@@ -11,13 +11,14 @@ _HEADING = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})(?s:.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)"
     r"|<!--(?s:.*?)(?:-->|\Z)"
     r"|^(?P<signs>#{1,6})[ \t].*"
-    r"|^[^\s>|#=+*-][^\n]{0,99}\n {0,3}(?P<rule>=+|-{3,})[ \t]*$",
+    r"|^[^\s>|#=+*-][^\n]{0,99}\n {0,3}(?P<rule>=+|-{3,})[ \t]*$"
+    r"|^(?P<bold>\*\*|__)(?=\w)[^\n*_]{1,80}(?<![.!?,;])(?P=bold):?[ \t]*$",
     re.MULTILINE,
 )
 
 
 class Heading(NamedTuple):
-    """A heading: its first character, its level from 1 to 6, and its lines."""
+    """A heading: its first character, its level from 1 to 6, 7 of a bold line, and its lines."""
 
     start: int
     level: int
@@ -61,8 +62,9 @@ def _chains(text: str) -> tuple[list[int], list[tuple[Heading, ...]]]:
     chain: tuple[Heading, ...] = ()
     starts, chains = [], []
     for match in _HEADING.finditer(text):
-        if match["signs"] or match["rule"]:
-            level = len(match["signs"]) if match["signs"] else 1 + (match["rule"][0] == "-")
+        signs, rule = match["signs"], match["rule"]
+        if signs or rule or match["bold"]:
+            level = len(signs) if signs else 1 + (rule[0] == "-") if rule else 7
             own = Heading(match.start(), level, match[0].rstrip())
             chain = (*(one for one in chain if one.level < level), own)
             starts.append(own.start)
