@@ -61,7 +61,7 @@ class Noise(Options):
 
         Args:
             example: A question with its documents.
-            pool: Documents of other questions.
+            pool: Documents of other questions; their metadata, such as gold labels, is left out.
         """
         clues = _clues(example)
         if not clues:
@@ -86,7 +86,8 @@ class Noise(Options):
     ) -> list[Document]:
         if self.kind == "counterfactual":
             return _false(example)
-        others = draw.sample(pool, min(_POOL, len(pool)))
+        drawn = draw.sample(pool, min(_POOL, len(pool)))
+        others = [replace(d, metadata={}) for d in drawn]  # labels are of the other question
         if self.kind == "random":
             free = (d for d in others if not _holds(d, example))
             return list(islice(free, self.documents))

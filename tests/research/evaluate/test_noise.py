@@ -17,7 +17,7 @@ FALSE = [{"id": "f", "title": "T", "text": "Summer Breeze was sung by the Bees."
 EXAMPLE = Example(QUERY, (CLUE, OWN), ("Seals and Crofts",), {"counterfactual_documents": FALSE})
 POOL = [
     *(Document(f"p{n}", f"Paper number {n} is about wood.", rank=n) for n in range(30)),
-    Document("near", "A summer song about a breeze, sung in the north."),
+    Document("near", "A summer song about a breeze, sung in the north.", metadata=CLUE.metadata),
     Document("leak", "Seals and Crofts sang on a summer breeze."),
 ]
 
@@ -75,11 +75,13 @@ def test_without_labels_the_first_with_the_answer_is_the_clue() -> None:
 
 @pytest.mark.parametrize("kind", ["random", "same_topic", "duplicates"])
 def test_no_noise_holds_the_answer(kind: Any) -> None:
-    """Whatever its kind, over many questions and seeds."""
+    """Whatever its kind, over many seeds, and no label says so that another question gave it."""
     for seed in range(20):
-        names = old(Noise(kind, 1, documents=31, seed=seed)(EXAMPLE, POOL))
+        noisy = Noise(kind, 1, documents=31, seed=seed)(EXAMPLE, POOL)
 
-        assert "leak" not in names
+        assert "leak" not in old(noisy)
+        assert noisy is not None
+        assert not any("is_positive" in d.metadata for d in noisy.documents)
 
 
 def test_counterfactual_noise_is_what_the_data_has() -> None:
