@@ -133,9 +133,13 @@ def compare(
     Values are paired by position. The interval is that of `interval` over the pairs' differences;
     the p-value is that of a sign-flip permutation test, exact where all flips are at most
     ``draws``. The p-value is *not* corrected for several comparisons: see `holm`. The verdict is
-    "tie" where p >= 0.05 or the interval covers 0: a tie is no proof of equality. Where no pair
-    differs, the ends are what so many pairs rule out: the means of the groups' exact bounds on the
-    share of pairs that differ.
+    "tie" where p >= 0.05 or the interval covers 0: a tie is no proof of equality.
+
+    A bootstrap cannot draw what no pair shows. Where p >= 0.05 and no pair is below 0, up to a
+    share u of all questions still may be, u the exact Clopper-Pearson bound for 0 of n pairs: the
+    lower end is then ``(1 - u) low - u``, with a difference of -1 for each of them. The same holds
+    of the upper end where no pair is above 0. With several groups, n is their number times the size
+    of the smallest, as P(none of n is seen) is largest where all groups have the same share.
 
     Args:
         a_groups: Values of the first system, one array a group.
@@ -143,7 +147,8 @@ def compare(
         draws: Bootstrap samples, and random flips; at least 1.
         seed: Of the random numbers.
         lower_is_better: Whether a smaller value is "better".
-        exact: False for values that are no measurement of quality: no difference is then certain.
+        exact: False for values that are no shares from 0 to 1, or no measurement of quality: the
+            ends are then the bootstrap's.
 
     Raises:
         InputError: If the shapes differ, and as `interval` does.
@@ -155,11 +160,12 @@ def compare(
         )
     pairs = [np.asarray(a) - np.asarray(b) for a, b in zip(a_groups, b_groups, strict=True)]
     mean = interval(pairs, draws=draws, seed=seed, exact=False)
-    if exact and mean.low == mean.high == 0 and not any(map(np.any, pairs)):
-        most = float(np.mean([_clopper_pearson(pair)[1] for pair in pairs]))
-        mean = replace(mean, low=-most, high=most)
-    p = _sign_flip(pairs, draws, seed)
-    difference = Difference(mean.value, mean.low, mean.high, p, "tie", mean.n)
+    p, low, high = _sign_flip(pairs, draws, seed), mean.low, mean.high
+    if exact and p >= 1 - LEVEL:
+        _, most = _clopper_pearson(np.zeros(len(pairs) * min(map(len, pairs))))
+        low -= most * (1 + low) * all(np.all(pair >= 0) for pair in pairs)
+        high += most * (1 - high) * all(np.all(pair <= 0) for pair in pairs)
+    difference = Difference(mean.value, low, high, p, "tie", mean.n)
     return difference.judged(p, lower_is_better=lower_is_better)
 
 

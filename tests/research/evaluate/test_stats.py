@@ -175,15 +175,27 @@ def test_equal_systems_tie() -> None:
     assert (1.0, "tie") == (lone.p, lone.verdict)
 
 
-@pytest.mark.parametrize(("n", "most"), [(3, 0.7076), (100, 0.0362)])
-def test_pairs_that_never_differ_rule_out_what_so_many_can(n: int, most: float) -> None:
-    """Clopper and Pearson: of n pairs 0 differ, so at most 1 - 0.025 ** (1 / n) of all do."""
-    found = compare([np.ones(n)], [np.ones(n)])
-    cost = compare([np.ones(n)], [np.ones(n)], exact=False)
+@pytest.mark.parametrize(
+    ("sizes", "better", "bootstrap", "low"),
+    [
+        ([3], 0, 0.0, -0.7076),
+        ([100], 0, 0.0, -0.0362),
+        ([50, 50], 0, 0.0, -0.0362),  # as many questions, as many ruled out
+        ([4], 1, 0.0, -0.6024),
+        ([4], 4, 1.0, -0.2047),  # (1 - u) 1 - u
+        ([12], 12, 1.0, 1.0),  # p = 2 ** -11
+    ],
+)
+def test_an_end_on_whose_side_no_pair_lies_has_an_exact_bound(
+    sizes: list[int], better: int, bootstrap: float, low: float
+) -> None:
+    """Clopper and Pearson: 0 of n pairs are below 0, so at most u = 1 - 0.025 ** (1 / n) of all."""
+    a = [np.ones(n) for n in sizes]
+    b = [(np.arange(n) >= better).astype(float) for n in sizes]
 
-    assert 1 - 0.025 ** (1 / n) == pytest.approx(most, abs=1e-4)
-    assert (-most, most) == pytest.approx((found.low, found.high), abs=1e-4)
-    assert (0.0, 0.0) == (cost.low, cost.high)
+    assert low == pytest.approx(compare(a, b).low, abs=1e-4)
+    assert -low == pytest.approx(compare(b, a).high, abs=1e-4)
+    assert bootstrap == compare(a, b, exact=False).low
 
 
 def test_pairs_over_several_groups() -> None:
