@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from ragsieve.documents import as_documents
+from ragsieve.errors import InputError
 from ragsieve.pipeline import best_first
 from ragsieve.result import Result
 from ragsieve.schema import read
@@ -180,8 +181,13 @@ def presence(result: Result, answers: Sequence[str]) -> list[Presence]:
     Over questions whose documents hold an answer, FineFilter's Recall-1, Hit@1 and Recall-3 are the
     shares of ``present`` after Extract, ``first`` after Cosine and ``present`` after Truncate.
 
+    Raises:
+        InputError: If the result was read from JSON, which has not what each stage kept.
+
     Source: FineFilter (arXiv 2502.11811v4), table 5.
     """
+    if any(step.restored for step in result.trace.steps):
+        raise InputError("result must be a call's own, got one read from JSON, without its stages")
     steps = result.trace.steps[:-1] if result.answer is not None else result.trace.steps
     documents = tuple(Segment.whole(document) for document in result.documents)
     return [

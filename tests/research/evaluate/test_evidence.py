@@ -192,6 +192,8 @@ def test_an_answer_is_followed_through_the_stages() -> None:
         Presence("Truncate", False, False),
         Presence("Order", False, False),
     ] == presence(result, ["Seals"])
+    with pytest.raises(InputError, match="result must be a call's own, got one read from JSON"):
+        presence(Result.from_dict(result.to_dict()), ["Seals"])
 
 
 def test_the_readers_step_is_none_of_the_filters() -> None:
