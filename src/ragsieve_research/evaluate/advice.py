@@ -44,13 +44,12 @@ def advice(report: Report) -> str:
         bound = f"at most {100 * MARGIN:.0f} points worse with 95% confidence"
         return f"Take {best.label}: {_against(best, base, metric, name)}, {bound}."
     if ties := [row for row in smaller if row.differences[metric].verdict == "tie"]:
-        least = max(ties, key=lambda row: row.differences[metric].low)
+        known = [row for row in ties if math.isfinite(row.differences[metric].low)]
+        least = max(known or ties, key=lambda row: row.differences[metric].low)
         few = counted(least.differences[metric].n, "question")
         most = number(metric, -least.differences[metric].low)
-        return (
-            f"{few} cannot tell: {least.label} ties with {base.label}, but may be {most} points "
-            f"of {name} worse."
-        )
+        worse = f"but may be {most} points of {name} worse" if known else "with no interval known"
+        return f"{few} cannot tell: {least.label} ties with {base.label}, {worse}."
     return (
         f"Take {base.label}: no system beats it in {name}, or ties with it on fewer tokens, "
         f"on {counted(min(asked), 'question')}."

@@ -171,6 +171,13 @@ def judged(report: Report, value: float, low: float, verdict: str, system: str =
             "with 25% of its tokens and 0.262 s a question to filter, on 30",
         ),
         (-0.05, -0.12, "tie", "sieve", "cannot tell: sieve ties with all, but may be 12.0 points"),
+        (
+            -0.05,
+            math.nan,
+            "tie",
+            "sieve",
+            "cannot tell: sieve ties with all, with no interval known",
+        ),
         (-0.3, -0.4, "worse", "sieve", "Take all: no system beats it in accuracy"),
     ],
 )
