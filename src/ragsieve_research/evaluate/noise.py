@@ -29,7 +29,8 @@ class Noise(Options):
 
     The documents with the answer are those labelled ``is_positive``; without such labels, the first
     that holds a gold answer. With c of them and a share s, the noise documents are c·s/(1 - s),
-    rounded, and at most ``documents``; at a share of 1 there are ``documents`` of them alone.
+    rounded, and at most ``documents``; at a share of 1 there are ``documents`` of them alone. What
+    this comes to, `noise_share` says.
 
     Args:
         kind: ``"random"``: documents of other questions; ``"same_topic"``: the question's own, and
@@ -104,6 +105,11 @@ class Noise(Options):
             return draw.sample([*clues, *noise], len(clues) + len(noise))
         before = {"first": 0, "middle": len(noise) // 2, "last": len(noise)}[self.position]
         return [*noise[:before], *clues, *noise[before:]]
+
+
+def noise_share(example: Example) -> float:
+    """Share of noise documents in an example that `Noise` gives, from 0 to 1."""
+    return 1 - len(_clues(example)) / len(example.documents)
 
 
 def poison(example: Example, seed: int = 0) -> Example | None:

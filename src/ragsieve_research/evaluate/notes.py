@@ -46,12 +46,16 @@ def report_notes(cells: Sequence[RecordTable], base: str, overall: Set[str]) -> 
         yield f"Not every system was asked {', '.join(left)}: left out of the overall rows"
 
 
-def ranked_notes(headers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """One line, where runs ranked documents."""
+def documents_notes(headers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """One line where runs ranked documents, one where they have not the share of noise named."""
     about = [one for header in headers for one in (header.get("datasets") or {}).items()]
-    if names := [name for name, one in about if (one or {}).get("ranked")]:
-        named = ", ".join(dict.fromkeys(names))
-        yield f"Documents ranked by BM25 before any system reads them: {named}"
+    named = {one.get("label") or name: one for name, one in about if one}
+    if ranked := [name for name, one in named.items() if one.get("ranked")]:
+        yield f"Documents ranked by BM25 before any system reads them: {', '.join(ranked)}"
+    shares = {name: one.get("noise_share") for name, one in named.items()}
+    if reached := [f"{v:.0%} in {name}" for name, v in shares.items() if v is not None]:
+        where = "Share of noise where limits, too few documents or rounding change it"
+        yield f"{where}: {', '.join(reached)}"
 
 
 def unable_notes(headers: Iterable[Mapping[str, Any]]) -> Iterator[str]:

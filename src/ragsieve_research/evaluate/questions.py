@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from ragsieve import score
@@ -20,7 +21,8 @@ from ragsieve_research.datasets import Dataset
 from ragsieve_research.datasets.base import Lines
 from ragsieve_research.datasets.parts import part_of
 from ragsieve_research.evaluate.config import Config, Data
-from ragsieve_research.evaluate.noise import FALSE, Noise, poison
+from ragsieve_research.evaluate.noise import FALSE, Noise, noise_share, poison
+from ragsieve_research.evaluate.records import NoiseLevel
 
 
 def write(
@@ -36,20 +38,21 @@ def write(
         folder: Where data sets lie; see `ragsieve_research.datasets.load`.
 
     Returns:
-        Their number, checksum, origin and licence, and what ranked their documents.
+        Their number, checksum, origin and licence, what ranked their documents, their name in
+        tables, and the share of noise in them where it is not the one asked for.
 
     Raises:
         InputError: If the data set is not found or broken, or no question is left.
     """
     dataset = chosen(data, noise, config, folder)
     digest = hashlib.sha256()
+    shares: list[float] = []
 
     def checked() -> Iterator[bytes]:
         line = b""
         for number, line in dataset.lines():
-            dataset.parse(
-                number, line
-            )  # a mistake in the last line shows before any question is asked
+            example = dataset.parse(number, line)  # a mistake in the last line shows before a call
+            shares.append(noise_share(example) if noise else 0.0)
             line = line.strip() + b"\n"
             digest.update(line)
             yield line
@@ -58,7 +61,11 @@ def write(
             raise InputError(f"no question of {data.label} is left{left}")
 
     count = replace_lines(path, checked())
+    level = noise and NoiseLevel(noise.kind, noise.share, noise.position)
+    other = noise and f"{fmean(shares):.0%}" != f"{noise.share:.0%}"
     return {
+        "label": f"{data.label} ({level})" if level else data.label,
+        "noise_share": fmean(shares) if other else None,
         "questions": count,
         "sha256": digest.hexdigest(),
         "origin": dataset.origin,

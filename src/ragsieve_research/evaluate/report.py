@@ -18,7 +18,7 @@ import numpy as np
 from ragsieve.errors import InputError, nearest
 from ragsieve_research.evaluate.cost import derived_costs
 from ragsieve_research.evaluate.metrics import LOWER, METRICS
-from ragsieve_research.evaluate.notes import count, ranked_notes, report_notes, unable_notes
+from ragsieve_research.evaluate.notes import count, documents_notes, report_notes, unable_notes
 from ragsieve_research.evaluate.prices import Prices
 from ragsieve_research.evaluate.records import NoiseLevel, RecordedRun, RecordTable
 from ragsieve_research.evaluate.stats import (
@@ -186,7 +186,7 @@ def summarise(
         failures=tuple(failure for cell in cells for failure in _failures(cell)),
         notes=(
             *report_notes(cells, base, compared),
-            *ranked_notes(run.header for run in runs),
+            *documents_notes(run.header for run in runs),
             *unable_notes(run.header for run in runs),
         ),
         prices=prices,

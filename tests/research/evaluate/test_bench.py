@@ -479,6 +479,19 @@ def test_noise_is_written_into_the_questions(tmp_path: Path) -> None:
     assert 2 == len(bench.cells) == len([*(tmp_path / "records").glob("*.jsonl")])
 
 
+def test_notes_name_documents_as_tables_do(tmp_path: Path) -> None:
+    """Ranked ones, and a share of noise for which there are too few: 1 of 2 in place of 3 of 4."""
+    rows = [{"question": f"Is {n}?", "answers": [n], "documents": [f"{n} is."]} for n in "xy"]
+    name = str(own(tmp_path, *rows))
+    noise = NoiseGrid(kinds=["random"], shares=[0.5, 0.75])
+    run(tmp_path / "noisy", replace(ONE, data=[Data(name=name)], noise=noise))
+    run(tmp_path / "r", replace(ONE, data=[Data(name=name, rank="bm25", documents=1)]))
+    notes = [summarise([load_run(tmp_path / folder)]).notes[-1] for folder in ("noisy", "r")]
+
+    assert notes[0].endswith("rounding change it: 50% in mine (75% random, first)")
+    assert notes[1].endswith(": mine (rank bm25, first 1)")
+
+
 def test_a_judge_is_asked_where_one_is_named(tmp_path: Path) -> None:
     """Beside the rest, and not at the system's cost."""
     config = replace(ONE, judge="fake:echo")

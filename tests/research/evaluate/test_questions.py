@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ pytest.importorskip("msgspec")
 from ragsieve.errors import InputError
 from ragsieve.types import Document, Example
 from ragsieve_research.evaluate.config import BenchSystem, Config, Data
+from ragsieve_research.evaluate.noise import Noise
 from ragsieve_research.evaluate.questions import chosen, write
 
 FALSE = [{"id": "p0", "text": "Sung by the Bees."}, "Sung by the Ants."]
@@ -141,12 +143,12 @@ def test_two_starts_at_once_write_all_questions(tmp_path: Path) -> None:
     path, data = tmp_path / "asked.jsonl", Data(name=file(tmp_path, {}, {}).name)
     config = Config(systems=[BenchSystem(name="all")], data=[data])
 
-    def noise(example: Example, others: list[Document]) -> Example:
-        write(path, data, None, config, None)
-        return example
+    class Meeting(Noise):
+        def __call__(self, example: Example, pool: Sequence[Document]) -> Example:
+            write(path, data, None, config, None)
+            return example
 
-    meeting: Any = noise
-    found = write(path, data, meeting, config, None)
+    found = write(path, data, Meeting("random", 0), config, None)
 
     assert 2 == found["questions"] == len(path.read_text().splitlines())
     assert {"asked.jsonl", "own.jsonl"} == {one.name for one in tmp_path.iterdir()}
