@@ -6,7 +6,7 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
@@ -32,7 +32,7 @@ COMMANDS = {  # name: module here and its command
 }
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # files are named where they are written
-
+_SEE = " (see `ragsieve config`)"
 
 _log = logging.getLogger(__name__)
 
@@ -60,8 +60,10 @@ def main(argv: Sequence[str]) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that has no letter for it shows a ?
             stream.reconfigure(errors="replace")
+    known: dict[str, dict[str, Any]] = {}
     try:
-        sys.exit(cli(argv, standalone_mode=False, default_map=defaults(argv)) or 0)
+        known = defaults(argv)
+        sys.exit(cli(argv, standalone_mode=False, default_map=known) or 0)
     except click.exceptions.Abort:
         message = "interrupted; of --input, what is written stays: the same command goes on"
         _fail(message, 130, os._exit)  # at once: threads may wait for a model for long
@@ -78,7 +80,8 @@ def main(argv: Sequence[str]) -> None:
             _fail(f"standard output cannot be written: {error.strerror}", 2, leave)
         if os.environ.get("RAGSIEVE_DEBUG"):
             raise
-        _fail(describe(error), 2 if isinstance(error, (InputError, MissingExtra)) else 1)
+        hint = _SEE if isinstance(error, InputError) and _is_set(str(error), argv, known) else ""
+        _fail(describe(error) + hint, 2 if isinstance(error, (InputError, MissingExtra)) else 1)
 
 
 def _fail(message: str, code: int, leave: Callable[[int], object] = sys.exit) -> None:
@@ -91,8 +94,15 @@ def _origin(error: click.ClickException) -> str:
     context, param = (getattr(error, name, None) for name in ("ctx", "param"))
     name = param.name if param else None
     if context and name and context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP:
-        return " (see `ragsieve config`)"
+        return _SEE
     return ""
+
+
+def _is_set(message: str, argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether an error begins with the name of a setting of the command."""
+    name = message.partition(" ")[0]
+    values = known.get(next((word for word in argv if not word.startswith("-")), ""), {})
+    return name in values or any(one.startswith(f"{name}=") for one in values.get("options", ()))
 
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "show_default": True}

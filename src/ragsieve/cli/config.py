@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +40,8 @@ def _own() -> Path:
 
 
 def settings() -> dict[str, Setting]:
-    """Settings by name: of the user's file, then of the folder's, then of the environment.
+    """Settings in force, an item of a table as ``options.k``: of the user's file, then of the
+    folder's, then of the environment.
 
     Raises:
         InputError: If a file cannot be read, is no TOML, or sets what there is not.
@@ -47,15 +49,38 @@ def settings() -> dict[str, Setting]:
     known: dict[str, Setting] = {}
     for path in (_own(), Path(FILE)):
         if path.is_file():
-            known |= {name: Setting(value, str(path)) for name, value in read(path).items()}
-    for name in SystemSpec.__struct_fields__:
-        variable = f"RAGSIEVE_{name.upper()}"
-        if not is_table(SystemSpec, name) and (text := os.environ.get(variable)):
-            known[name] = Setting(text, variable)
-    if url := os.environ.get("RAGSIEVE_BASE_URL"):
-        before = known["llm_options"].value if "llm_options" in known else {}
-        known["llm_options"] = Setting({**before, "base_url": url}, "RAGSIEVE_BASE_URL")
-    return known
+            known = _over(known, _flat(read(path), str(path)))
+    fields = (name for name in SystemSpec.__struct_fields__ if not is_table(SystemSpec, name))
+    variables = {name: f"RAGSIEVE_{name.upper()}" for name in fields}
+    variables["llm_options.base_url"] = "RAGSIEVE_BASE_URL"
+    named = {name: Setting(os.environ.get(v), v) for name, v in variables.items()}
+    return _over(known, {name: setting for name, setting in named.items() if setting.value})
+
+
+def _flat(values: Mapping[str, Any], origin: str) -> dict[str, Setting]:
+    return {
+        f"{name}.{key}" if key else name: Setting(one, origin)
+        for name, value in values.items()
+        for key, one in (value.items() if isinstance(value, dict) else [("", value)])
+    }
+
+
+def _over(far: Mapping[str, Setting], near: Mapping[str, Setting]) -> dict[str, Setting]:
+    """Nearer settings over farther ones, of which those that a nearer one excludes are left out.
+
+    A field and an option of one name exclude each other, as do ``keep_answer`` and ``min_score``;
+    another system excludes options, models and thresholds.
+    """
+    subjects = {_subject(name) for name in near}
+    system = far.get("system", Setting(SystemSpec().system, "")).value
+    if "system" in near and near["system"].value != system:
+        far = {n: one for n, one in far.items() if n.partition(".")[0] not in _OF_SYSTEM}
+    return {**{n: one for n, one in far.items() if _subject(n) not in subjects}, **near}
+
+
+def _subject(name: str) -> str:
+    bare = name.removeprefix("options.")
+    return "keep_answer" if bare == "min_score" else bare
 
 
 def read(path: Path) -> Mapping[str, Any]:
@@ -73,33 +98,34 @@ def read(path: Path) -> Mapping[str, Any]:
 def defaults(arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Defaults of each command's options, by the option's name, where they are set.
 
-    A ``--system`` among the arguments comes without the options that are set for another one.
+    Those that the arguments take the place of are left out: a ``--system`` comes without the
+    options that are set for another one.
     """
-    known = {name: setting.value for name, setting in settings().items()}
-    given = {word.partition("=")[0] for word in arguments}
-    if "--system" in given:
-        known = {name: value for name, value in known.items() if name not in _OF_SYSTEM}
-    for flag, other in (("--min-score", "keep_answer"), ("--keep-answer", "min_score")):
-        if flag in given:
-            known.pop(other, None)
-    values = {
-        name: _pairs(value) if is_table(SystemSpec, name) else value
-        for name, value in known.items()
-    }
+    given: dict[str, Setting] = {}
+    for word, following in pairwise((*arguments, "")):
+        flag, equals, value = word.partition("=")
+        key = (value if equals else following).partition("=")[0]
+        name = f"options.{key}" if flag == "--option" else flag[2:].replace("-", "_")
+        given |= {name: Setting(None, "")} if word.startswith("--") else {}
+    values: dict[str, Any] = {}
+    for name, (value, origin) in _over(settings(), given).items():
+        table, _, key = name.partition(".")
+        if origin and key:
+            text = value if isinstance(value, str) else json.dumps(value)
+            values.setdefault(table, []).append(f"{key}={text}")
+        elif origin:
+            values[name] = value
     serve = {**values, "names": [values["system"]]} if "system" in values else values
     mcp = {**values, "sources": [values["source"]]} if "source" in values else values
     return {"filter": values, "ask": values, "mcp": mcp, "serve": serve}
-
-
-def _pairs(values: Mapping[str, Any]) -> list[str]:
-    return [f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in values.items()]
 
 
 @command("config", short_help="Show what is set, and where.")
 def config_command(*, as_json: Json = False) -> None:
     """Show settings in force: of ragsieve.toml in your configuration folder, of ragsieve.toml in
     the current folder, of the environment; each goes before those named earlier, and an option on
-    the command line before all. They are defaults of `filter`, `ask`, `serve` and `mcp`.
+    the command line before all; tables are merged by key. They are defaults of `filter`, `ask`,
+    `serve` and `mcp`.
 
     \b
       system = "finefilter"                             or RAGSIEVE_SYSTEM
@@ -114,7 +140,7 @@ def config_command(*, as_json: Json = False) -> None:
     folders that are not yours.
     """
     known = settings()
-    shown = {name: without_secrets(setting.value) for name, setting in known.items()}
+    shown = without_secrets({name: setting.value for name, setting in known.items()})
     if as_json:
         values = {n: {"value": shown[n], "from": known[n].origin} for n in shown}
         click.echo(json.dumps(values, indent=2))

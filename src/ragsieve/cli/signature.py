@@ -8,6 +8,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
+from click.core import ParameterSource
 
 from ragsieve.cli.base import pairs, values
 from ragsieve.schema import argument_texts, rule_of
@@ -61,8 +62,21 @@ def _option(
     else:
         values["metavar"] = "KEY=VALUE"
     values |= {**_changes(hint), **changes}
-    flags, option = values.pop("flags"), values.pop("cls", click.Option)
+    flags = values.pop("flags")
+    option = values.pop("cls", _TableOption if _is_table(hint) else click.Option)
     return option([name, *flags], **values)  # type: ignore[no-any-return]
+
+
+class _TableOption(click.Option):
+    """An option whose items come behind those that are set, of which they replace equal keys."""
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, Any]:
+        """See `click.Option`."""
+        value, source = super().consume_value(ctx, opts)
+        known = ctx.lookup_default(self.name or "")
+        if source is ParameterSource.COMMANDLINE and isinstance(known, list):
+            value = (*known, *value)
+        return value, source
 
 
 def _changes(hint: Any) -> Mapping[str, Any]:

@@ -9,12 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import platformdirs
 import pytest
 from click.shell_completion import ShellComplete
 
 from ragsieve.cli.ask import filter_command
 from ragsieve.cli.commands import cli
+from ragsieve.cli.config import defaults
+from ragsieve.cli.signature import from_options
+from ragsieve.spec import SystemSpec
 from tests.plugins.cli import Ended
 
 Command = Callable[..., Ended]
@@ -57,7 +61,46 @@ def test_the_nearest_setting_goes_first(
     shown = json.loads(ragsieve("config", "--json").out)
     assert {"value": "fake:echo", "from": "ragsieve.toml"} == shown["llm"]
     assert {"value": "4", "from": "RAGSIEVE_MAX_TOKENS"} == shown["max_tokens"]
-    assert {"value": {"k": 3}, "from": str(home / "ragsieve.toml")} == shown["options"]
+    assert {"value": 3, "from": str(home / "ragsieve.toml")} == shown["options.k"]
+
+
+@pytest.mark.parametrize(
+    ("user", "folder", "variables", "arguments", "left"),
+    [
+        ("", "keep_answer = 0.9", {}, "--option keep_answer=0.8", {"keep_answer": 0.8}),
+        ("", "keep_answer = 0.9", {}, "--option=min_score=0.5", {"min_score": 0.5}),
+        ("", "options = {keep_answer = 0.9}", {}, "--min-score 0.8", {"min_score": 0.8}),
+        ("", "min_score = 0.5", {"KEEP_ANSWER": "0.8"}, "", {"keep_answer": 0.8}),
+        ("keep_answer = 0.9", "options = {min_score = 0.5}", {}, "", {"min_score": 0.5}),
+        ("options = {a = 1}", "options = {b = 2}", {}, "--option c=3", {"a": 1, "b": 2, "c": 3}),
+        ("max_tokens = 9", "", {}, "--option max_tokens=4", {"max_tokens": 4}),
+        ("keep_answer = 0.9", 'system = "all"', {}, "--option k=2", {"k": 2}),
+        ('system = "all"', "options = {k = 2}", {"SYSTEM": "finefilter"}, "", {}),
+        ("keep_answer = 0.9", "", {"SYSTEM": "finefilter"}, "", {"keep_answer": 0.9}),
+    ],
+)
+def test_the_nearest_of_settings_that_exclude_each_other_is_in_force(
+    home: Path,
+    ragsieve: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    user: str,
+    folder: str,
+    variables: dict[str, str],
+    arguments: str,
+    left: dict[str, Any],
+) -> None:
+    """A field, its option, the other threshold, options of another system; other options stay."""
+    (home / "ragsieve.toml").write_text(user)
+    Path("ragsieve.toml").write_text(folder)
+    for name, value in variables.items():
+        monkeypatch.setenv(f"RAGSIEVE_{name}", value)
+    words = ["filter", *arguments.split()]
+    parent = click.Context(cli, default_map=defaults(words))
+    params = filter_command.make_context("filter", words[1:], parent).params
+    system = from_options(SystemSpec, params)
+    limits = {} if system.max_tokens is None else {"max_tokens": system.max_tokens}
+
+    assert left == {**system.own, **limits}
 
 
 def test_a_source_that_is_set_is_one_for_agents(ragsieve: Command) -> None:
@@ -90,9 +133,11 @@ def test_a_key_is_not_shown_and_a_base_url_comes_beside_it(
 ) -> None:
     Path("ragsieve.toml").write_text('llm_options = {api_key = "secret", timeout_s = 5}\n')
     monkeypatch.setenv("RAGSIEVE_BASE_URL", "http://127.0.0.1:1/v1")
-    shown = json.loads(ragsieve("config", "--json").out)["llm_options"]["value"]
+    shown = json.loads(ragsieve("config", "--json").out)
 
-    assert {"api_key": "…", "timeout_s": 5, "base_url": "http://127.0.0.1:1/v1"} == shown
+    assert {"api_key": "…", "timeout_s": 5, "base_url": "http://127.0.0.1:1/v1"} == {
+        name.removeprefix("llm_options."): one["value"] for name, one in shown.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -103,6 +148,8 @@ def test_a_key_is_not_shown_and_a_base_url_comes_beside_it(
         ("llm = true", "ragsieve.toml: llm must be a string or null, got True"),
         ("options = 1", "ragsieve.toml: options must be an object, got 1"),
         ("max_tokens = -1", "ragsieve.toml: max_tokens must be a whole number >= 0"),
+        ("keep_answer = 2", r"keep_answer must be .*, got 2.0 \(see `ragsieve config`\)"),
+        ("options = {min_keep = -1}", r"min_keep .*, got -1 \(see `ragsieve config`\)"),
     ],
 )
 def test_a_wrong_setting_is_one_line(ragsieve: Command, text: str, message: str) -> None:
