@@ -168,6 +168,8 @@ def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
         places = str(call.input), str(call.output)
         label = _label(answering, system)
         return run_on_ray(*places, system, cluster, label, answering, call.workers)
+    if cluster != Cluster():
+        raise InputError("--address, --actors, --gpus and --form go with --engine ray")
     source, output = local_file("--input", call.input), local_file("--output", call.output)
     if source is not None:
         source = Path("/dev/stdin") if source == _STDIN else source
@@ -195,6 +197,10 @@ def _check(call: AskOptions, files: Sequence[str]) -> None:
         raise InputError(f"--html must be a file in a folder that is there, got {str(call.html)!r}")
     if call.compare is not None and call.html is None:
         raise InputError("--compare goes with --html")
+    if call.limit is not None and call.input is None:
+        raise InputError("--limit goes with --input")
+    if call.explain and call.as_json:
+        raise InputError("name --explain or --json, not both")
 
 
 def _once(
