@@ -57,7 +57,10 @@ def row(call: Call, record: Mapping[str, Any]) -> dict[str, Any]:
     empty = dict.fromkeys(COLUMNS)
     try:
         if not isinstance(question, str):
-            raise InputError(f"a row must have a question, got the columns {sorted(record)!r:.200}")
+            if not {"question", "query"} & record.keys():
+                got = f"the columns {sorted(record)!r:.200}"
+                raise InputError(f"a row must have a question, got {got}")
+            raise InputError(f"the question must be a string, got {question!r:.80}")
         filtered = call(question, record.get("documents"))
     except Exception as error:  # anyone's system: it must not stop the other questions
         return {**empty, **result, "error": one_line(f"{type(error).__name__}: {error}")}
@@ -115,11 +118,31 @@ def map_frame(call: Call, frame: Any, *, workers: int = 8) -> Any:
     columns = schema()
     with needs_extra("arrow"):
         import pyarrow as pa
+    pandas = hasattr(frame, "iloc")
     try:
-        table = frame if isinstance(frame, pa.Table) else pa.table(frame)
-    except (TypeError, ValueError, pa.ArrowException) as error:
+        if pandas:  # cells of a column may be of several types, which Arrow does not take
+            if not frame.columns.is_unique:
+                raise ValueError(f"columns must differ, got {[*frame.columns]!r:.200}")
+            whole = frame.reset_index(drop=not any(frame.index.names))
+            records = [_plain(one) for one in whole.to_dict("records")]
+        else:
+            records = (frame if isinstance(frame, pa.Table) else pa.table(frame)).to_pylist()
+    except (AttributeError, TypeError, ValueError, pa.ArrowException) as error:
         raise InputError(f"a frame must be a table, got {type(frame).__name__}: {error}") from error
-    results = pa.Table.from_pylist(rows(call, table.to_pylist(), workers), schema=columns)
+    results = pa.Table.from_pylist(rows(call, records, workers), schema=columns)
     if isinstance(frame, pa.Table):
         return results
-    return results.to_pandas() if hasattr(frame, "iloc") else type(frame)(results)
+    return results.to_pandas() if pandas else type(frame)(results)
+
+
+def _plain(value: Any) -> Any:
+    """A value of pandas as one of Python, with None for what is missing."""
+    from pandas import isna
+
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return None if isna(value) else value

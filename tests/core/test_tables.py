@@ -50,6 +50,8 @@ def test_a_bad_row_says_why() -> None:
     """It stops no other; what is no frame is refused with its type."""
     assert "InputError: the question must not be blank, got ' '" == EXPECTED[-1]["error"]
     assert "a row must have a question" in row(SYSTEM, {"documents": []})["error"]
+    empty = {"query": None, "documents": []}
+    assert "the question must be a string, got None" in row(SYSTEM, empty)["error"]
     assert EXPECTED[-1]["text"] is None
 
     with pytest.raises(InputError, match="a frame must be a table, got int"):
@@ -72,6 +74,32 @@ def test_frames_come_back_as_they_are(library: str) -> None:
 
     assert isinstance(frame, frames.DataFrame)
     assert EXPECTED[:-1] == pa.table(frame).cast(schema()).to_pylist()
+
+
+def test_rows_of_pandas_may_differ_in_type() -> None:
+    """A wrong row stops no other; NaN and NaT are missing; an index with a name is a column."""
+    pandas = pytest.importorskip("pandas")
+    text = "Ada wrote programs. It rained."
+    rows = [
+        {"id": "a", "documents": [text, {"text": "b", "title": float("nan")}]},
+        {"id": 7, "documents": [{"text": text}]},
+        {"id": None, "documents": "oops"},
+        {"id": 8, "documents": [text], "question": 5},
+        {"id": 9, "documents": [text], "question": pandas.NaT},
+    ]
+    frame = pandas.DataFrame([{"question": "Who is Ada?", **one} for one in rows]).set_index("id")
+    table = pa.Table.from_pandas(map_frame(SYSTEM, frame), schema=schema())
+    results = table.select(["id", "text", "error"]).to_pylist()
+
+    assert ["a", "7", None, "8", "9"] == [one["id"] for one in results]
+    assert ["Ada wrote programs."] * 2 == [one["text"] for one in results[:2]]
+    assert [
+        "InputError: documents must be a list, got 'oops'",
+        "InputError: the question must be a string, got 5",
+        "InputError: the question must be a string, got None",
+    ] == [one["error"] for one in results[2:]]
+    with pytest.raises(InputError, match="columns must differ, got \\['question', 'question'"):
+        map_frame(SYSTEM, frame[["question", "question"]])
 
 
 @pytest.mark.parametrize("num_proc", [None, 2])
