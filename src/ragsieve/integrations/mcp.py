@@ -12,9 +12,9 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import version
+from operator import not_
 from typing import Annotated, Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from ragsieve import models
 from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
+from ragsieve.integrations.tool_filter import over_limits
 from ragsieve.many import in_thread
 from ragsieve.models.lru import LRU
 from ragsieve.models.protocol import check_secret
@@ -37,7 +38,7 @@ from ragsieve.text import safe
 with needs_extra("mcp"):
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
-    from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+    from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 _HANDLES = 256  # results that are remembered
 _WAIT_S = 30.0  # for a server's page
@@ -49,11 +50,11 @@ _INSTRUCTIONS = (
 )
 
 
-@dataclass(frozen=True)
-class FilteredDocuments:
+class FilteredDocuments(BaseModel):
     """Documents as filtered.
 
     ``answerable`` is the probability that some document answers; None where nothing tells it.
+    ``warnings`` are there where the filter has some.
     """
 
     handle: str
@@ -61,6 +62,7 @@ class FilteredDocuments:
     tokens_before: int
     tokens_after: int
     answerable: float | None
+    warnings: list[str] = Field([], exclude_if=not_)
 
 
 class PassedDocument(BaseModel):
@@ -274,10 +276,11 @@ class _Tools:
         self._results.keep({handle: result})
         return FilteredDocuments(
             handle=handle,
-            text=safe(result.text),
+            text=safe(result.text) or next(iter(over_limits(result).values()), ""),
             tokens_before=result.tokens.before,
             tokens_after=result.tokens.after,
             answerable=result.answerable,
+            warnings=[safe(warning) for warning in result.trace.warnings],
         )
 
 

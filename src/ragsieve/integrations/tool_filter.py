@@ -72,6 +72,7 @@ class Outcome:
         warnings: What the filter did without, or how it failed, a line each.
         result: What the filter made of its texts; None where it passed.
         places: Places in the content of the result's documents, by their ids.
+        calls: Model calls of the filter now; none where the outcome was remembered.
     """
 
     tool: str
@@ -85,6 +86,7 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     result: Result | None = field(default=None, repr=False)
     places: Mapping[str, int | None] = field(default_factory=dict, repr=False)
+    calls: int = field(default=0, repr=False)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -250,7 +252,9 @@ class ToolFilter:
             outcome = Outcome(one.tool, one.call, one.question, 0, 0, _FAILED, warnings=(line,))
             if isinstance(error, Overdue):
                 return outcome  # the next turn may have the time
-        self._outcomes.keep({handle: outcome})  # a failure, too: later turns read the same
+        self._outcomes.keep(
+            {handle: replace(outcome, calls=0)}
+        )  # a failure, too: later turns read the same
         return outcome
 
     def _cut(
@@ -272,7 +276,8 @@ class ToolFilter:
             last = one.texts[-1][0]
             new[last] = f"{new[last]}\n\n{_line(handle, result)}"
         after = sum(system.reader.count([new[place] for place, _ in one.texts]))
-        passed = replace(passed, warnings=tuple(result.trace.warnings))
+        calls = sum(step.to_dict()["calls"] for step in result.trace.steps)
+        passed = replace(passed, warnings=tuple(result.trace.warnings), calls=calls)
         if after > tokens * (1 - rule.min_saving):
             return replace(passed, passed=f"under {rule.min_saving:.0%} would be saved")
         places = {name: part.place for part in parts for name in part.names}
@@ -364,12 +369,7 @@ def _contents(parts: Sequence[_Part], result: Result) -> dict[int | None, str]:
     """The new texts of a result; what a model wrote from several stands at the end of the last."""
     found = kept(result, range(len(result.documents)))
     own = {one.document.id: one.text for one in found if one.place is not None}
-    limited = {
-        drop.segment.document.id: f"[what matters does not fit {drop.reason.split(' pass ')[-1]}]"
-        for one in result.trace.steps
-        if one.stage.startswith(("System(", "ToolRule("))
-        for drop in one.dropped
-    }
+    limited = over_limits(result)
     new = {part.place: part.written(own, limited) for part in parts}
     if more := [one.text for one in found if one.place is None]:
         last = parts[-1]
@@ -377,6 +377,16 @@ def _contents(parts: Sequence[_Part], result: Result) -> dict[int | None, str]:
         begins = [] if empty else [new[last.place]]
         new[last.place] = "\n\n".join([*begins, *more])
     return new
+
+
+def over_limits(result: Result) -> dict[str, str]:
+    """Text in the place of each document, by its id, of which a limit left something out."""
+    return {
+        drop.segment.document.id: f"[what matters does not fit {drop.reason.split(' pass ')[-1]}]"
+        for one in result.trace.steps
+        if one.stage.startswith(("System(", "ToolRule("))
+        for drop in one.dropped
+    }
 
 
 def _room(outcome: Outcome) -> int:

@@ -94,6 +94,22 @@ def test_documents_are_filtered_as_by_python(limits: dict[str, float]) -> None:
     assert 0 <= filtered["answerable"] <= 1
 
 
+def test_what_does_not_fit_and_warnings_are_said() -> None:
+    """So that a model reads no empty text as nothing found; without warnings there is no field."""
+    german = ["Gustave Eiffels Ingenieure haben den Eiffelturm im Jahr 1884 in Paris entworfen."]
+
+    async def calls(client: Client) -> Any:
+        return [await filters(client, **one) for one in ({}, {"max_tokens": 2}, asks)]
+
+    asks: dict[str, Any] = {"question": "Wer hat den Eiffelturm entworfen?", "documents": german}
+    plain, short, foreign = asked(create_server(ragsieve.load("finefilter")), calls)
+
+    assert "warnings" not in plain
+    assert "[what matters does not fit max_tokens=2]" == short["text"]
+    assert 0 == short["tokens_after"] and "max_tokens=2 is too little" in short["warnings"][0]
+    assert "not English (de)" in foreign["warnings"][0] and foreign["text"]
+
+
 def test_the_same_call_gets_the_same_bytes_and_says_what_it_saved() -> None:
     """In another server, too; seconds stand where no model reads them, and no cache is broken."""
 
