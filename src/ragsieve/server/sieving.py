@@ -76,6 +76,8 @@ class Forwarded:
             return named if self.errors else {}
         chance = probability(self.results[-1]) if self.results else None
         steps = [step.to_dict() for one in self.results for step in one.trace.steps]
+        calls = sum(step["calls"] for step in steps)
+        calls += sum(outcome.calls for outcome in self.cut.outcomes.values())
         kept = sum(len({s.document.id for s in one.kept}) for one in self.results)
         cut = [outcome for outcome in self.cut.outcomes.values() if outcome.texts]
         for name, value in self.saving.items():
@@ -85,7 +87,7 @@ class Forwarded:
             **({} if chance is None else {"X-Ragsieve-Answerable": str(chance)}),
             "X-Ragsieve-Documents": f"{kept}/{sum(len(one.documents) for one in self.results)}",
             "X-Ragsieve-Tool-Results": f"{len(cut)}/{len(self.cut.outcomes)}",
-            "X-Ragsieve-Model-Calls": str(sum(step["calls"] for step in steps)),
+            "X-Ragsieve-Model-Calls": str(calls),
         }
 
     @property

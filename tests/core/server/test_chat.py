@@ -15,6 +15,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
+import ragsieve
 from ragsieve.errors import ModelError
 from ragsieve.integrations.rules import ToolRule
 from ragsieve.pipeline import Pipeline, System
@@ -470,6 +471,17 @@ def test_a_later_turn_sends_the_same_bytes_of_earlier_ones(
     assert ("search", "c0", QUESTION[0]["content"]) == tuple(
         result[name] for name in ("tool", "call", "question")
     )
+
+
+def test_model_calls_for_results_of_tools_are_counted_once(
+    client: MakeClient, upstream: Asked
+) -> None:
+    """Those of the request: a later turn finds what was cut before."""
+    pruned = ragsieve.load("finefilter", "fake:echo", pruner="fake:pruner")
+    asked = client({"pruned": pruned}, settings(upstream, filter_tools=("*",)))
+    replies = [asked.post(CHATS, json={"messages": agent("search", "browse")}) for _ in "12"]
+
+    assert ["2", "0"] == [reply.headers["x-ragsieve-model-calls"] for reply in replies]
 
 
 @pytest.mark.parametrize(
