@@ -97,7 +97,7 @@ def _reply(
             results[-1]["document"] = texts[index] if bare else {"text": texts[index]}
         if document in spans:
             results[-1]["relevant_spans"] = spans[document]
-    tokens = sum(step.to_dict()["tokens_in"] for step in result.trace.steps)
+    tokens = result.tokens.before
     meta = {
         "api_version": {"version": api},
         "billed_units": {"search_units": 1},

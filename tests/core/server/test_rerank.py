@@ -83,7 +83,8 @@ def test_jinas_shape_is_spoken(client: MakeClient, body: dict[str, Any]) -> None
     assert [(n, {"text": texts[n]}) for n in (1, 0, 2)] == [
         (one["index"], one["document"]) for one in reply["results"]
     ]
-    assert reply["usage"]["total_tokens"] > 0
+    counted = asked.post("/v1/filter", json=body).json()["tokens"]["before"]
+    assert counted == reply["usage"]["total_tokens"] == reply["meta"]["tokens"]["input_tokens"] > 9
     assert [{"index": 1, "relevance_score": reply["results"][0]["relevance_score"]}] == first[
         "results"
     ]
