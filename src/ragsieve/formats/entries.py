@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ragsieve.formats.lines import Line, lines_of
 from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, leaf, over, stick, stripped
@@ -21,6 +22,7 @@ _PAIR = re.compile(rf"(?:export )?(?P<key>{_KEY})[ \t]*[=:](?![=>])[ \t]*(?P<val
 _SECTION = re.compile(r"\[(?P<each>\[)?(?P<name>[^\[\]\n]{1,120})\]\]?[ \t]*(?:[#;].*)?$")
 _COMMENT = re.compile(r"[#;!]|---[ \t]*(?:#.*)?$|\.\.\.[ \t]*$|%YAML")
 _BLOCK = re.compile(r"(?:[&!]\S+[ \t]+)*[|>][-+\d]*[ \t]*(?:#.*)?$")
+_HEADING = re.compile(r"#{1,6} ")
 _FRONT = re.compile(r"---[ \t]*\r?\n((?:[^\n]*+\n){1,200}?)---[ \t]*(?:\r?\n|\Z)")
 _BARE = re.compile(r"[\w$./@*+<>~\"'\[\]-]+$")
 
@@ -48,7 +50,7 @@ def _read(
     lines = list(_lines(text, start, end))
     sections = sum(bool(_SECTION.match(line.text)) for line in lines[:200])
     reader = _Reader(text, pairs=bool(sections) or _mostly_pairs(lines))
-    if len(lines) < least:
+    if len(lines) < least or _is_page(lines):
         return None
     stop = next((n for n, line in enumerate(lines) if not reader.add(line)), len(lines))
     if stop < len(lines) or reader.depth:
@@ -78,6 +80,19 @@ def _lines(text: str, start: int, end: int) -> Iterator[Line]:
     for line in lines_of(text, start, end):
         if line.text:
             yield line._replace(end=stripped(text, line.start, line.end)[1])
+
+
+def _is_page(lines: list[Line]) -> bool:
+    """Whether headings of Markdown lead to lists, whose items are one entry each."""
+    rules = [n for n, line in enumerate(lines) if line.text.startswith("---")]
+    page = lines[rules[-1] + 1 if any(rules) else 0 :]  # behind front matter
+    return any(
+        _HEADING.match(one.text) and following.text.startswith("- ")
+        for one, following in pairwise(page)
+    ) and all(
+        line.text.startswith(("- ", "#")) or (line.indent and not _YAML.match(line.text))
+        for line in page
+    )
 
 
 def _mostly_pairs(lines: list[Line]) -> bool:

@@ -449,6 +449,18 @@ def test_what_heads_nothing_is_shown_with_nothing(
     assert head not in joined(text, [(unit.start, unit.end) for unit in units])
 
 
+@pytest.mark.parametrize("front", ["", "---\ntitle: Rules\n---\n\n"])
+def test_lists_below_headings_are_no_configuration(front: str) -> None:
+    """No comment is put into a page; tasks below comments stay YAML."""
+    page = f"{front}## Fees\n- Refund: 2 days\n- Post: none\n\n## Books\n- Refund:\n  - Late: no\n"
+    (task,) = outline("# Do\n- name: x\n  apt: y\n\n# Run\n- name: z\n  apt: w\n")
+
+    assert "# …" not in "".join(
+        joined(page, [(u.start, u.end)]) for u in spans(page) if "- " in u.text
+    )
+    assert (task.mark, len(task.children)) == ("# … {}", 2)
+
+
 def test_a_row_of_commas_alone_is_a_row() -> None:
     """Also behind the last one that says something."""
     text = ",b,c\n" + ",2,3\n" * 80 + ",,\n"
