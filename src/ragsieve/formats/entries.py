@@ -61,6 +61,8 @@ def _read(
             faults.append(f"configuration cannot be read ({why}): split as text")
         return None
     root = reader.root
+    if len({*reader.names}) < len(reader.names):
+        return None  # records below one another
     if reader.keys < least or 5 * reader.bare < 4 * reader.keys:
         return None
     if 4 * reader.keys < reader.entries and reader.bare < reader.keys:
@@ -112,6 +114,7 @@ class _Reader:
         self.stack: list[tuple[float, Node]] = [(-2, self.root)]
         self.arrays: list[str] = []  # TOML's arrays of tables in which the last section stands
         self.comment = -1  # where a comment begins that belongs to the entry below
+        self.names: list[str] = []  # of the entries below none, but in TOML and its like
         self.entries = self.keys = self.bare = 0
         self.depth = 0  # brackets of a value that are still open
         self.quoted = ""  # what ends a value of several lines
@@ -160,6 +163,8 @@ class _Reader:
         if match or section:
             level = self._level(**section.groupdict()) if section else line.indent + len(items)
             self._push(level, leaf(start, line.end))
+            if match and not self.pairs and len(self.stack) == 2:
+                self.names.append(match["key"])
             self.keys += 1
             self.bare += bool(section or (match and _BARE.match(match["key"])))
             self._value(

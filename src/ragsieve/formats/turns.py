@@ -1,4 +1,7 @@
-"""Chats, transcripts, subtitles and mails: what is said stands below who said it, and when."""
+"""Chats, transcripts, subtitles, mails, records: what is said stands below who said it, and when.
+
+A field of a record stands below the record's first one.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from ragsieve.formats.tree import Node, Span, leaf, over, stripped
 from ragsieve.parts import parts
@@ -66,16 +70,35 @@ _MAIL = re.compile(
 _MAIN = re.compile(r"[>*_ \t]*(?:From|To|Subject|Date|Sent)\b[*_]*:")
 _TO = re.compile(r"[>*_ \t]*To\b")
 _STICKY = 200  # characters of a field that is shown with its mail, and of all but To
-_BLANK = re.compile(r"\n(?:[ \t]*\n)+")
+_BLANK = re.compile(r"\n(?:[ \t\r]*\n)+")
+_APART = re.compile(r"\n(?:[ \t]*(?:[-=*_]{3,}[ \t]*)?\r?\n)+")  # blank lines and rules
+_KEY = re.compile(
+    rf"^(?:\*\*)?(?P<name>commit(?= [0-9a-f]{{4,64}}\b)|{_NAME}(?=(?:\*\*)?[ \t]*+::?(?:\*\*)?\s))"
+    r"[*: \t]*",
+    re.MULTILINE,
+)
+_TITLE = re.compile(r"#{1,6} |[\w*][^\n]{0,80}(?<![.!?;…\s])\s*\Z")  # a paragraph
+_ENDED = re.compile(r"[.!?…。！？][\"'”’)*]*\s*$", re.MULTILINE)
+
+
+class _Paragraph(NamedTuple):
+    start: int
+    end: int
+    keys: list[re.Match[str]]
+    name: str  # of the field with which it begins, also below a line without one
+
+    @property
+    def names(self) -> set[str]:
+        return {key["name"] for key in self.keys}
 
 
 def regions(text: str, roots: Sequence[Node]) -> Iterator[Node]:
-    """The mails and chats of a text, with the other regions that lie in them."""
+    """The mails, records and chats of a text, with the other regions that lie in them."""
     mails = [*_mails(text, roots)]
     yield from mails
     covered = roots and roots[0].end - roots[0].start == len(text.strip())  # manifests, a program
     if not (mails or covered):
-        yield from _chats(text, roots)
+        yield from [*_records(text, roots)] or _chats(text, roots)
 
 
 def _mails(text: str, roots: Sequence[Node]) -> Iterator[Node]:
@@ -118,6 +141,94 @@ def _fields(text: str, start: int, end: int) -> Iterator[Span]:
         yield a, stripped(text, a, b)[1]
 
 
+def _records(text: str, roots: Sequence[Node]) -> Iterator[Node]:
+    """Records one below the other, up to a heading; none where somebody speaks."""
+    paragraphs = [*_divided(text)]
+    begins = [one.name for one in paragraphs if one.name and len(one.names) > 1]
+    first, times = Counter(begins).most_common(1)[0] if begins else ("", 0)
+    again = any(key["name"] == first for one in paragraphs for key in one.keys[1:])
+    if times < 2 or again or _NO_SPEAKERS.match(first) or _spoken(text, first, paragraphs):
+        return
+    firsts = {first, *(a for a, b in pairwise(begins) if a == b)}
+    runs: list[list[list[_Paragraph]]] = [[]]
+    record: list[_Paragraph] = []
+    names: set[str] = set()  # of its fields
+    for one, following in pairwise([*paragraphs, paragraphs[-1]]):
+        titles = len(record) < 2 and following.name in firsts
+        if one.name and (one.name in firsts or names & one.names):
+            record, names = [one], one.names
+            runs[-1].append(record)
+        elif _TITLE.match(text, one.start, one.end) and (titles or text[one.start] == "#"):
+            record, names = [], set()
+            runs.append([])
+        elif record:
+            record.append(one)
+            names |= one.names
+    for run in filter(None, runs):
+        most = max((len(record) for record in run[:-1]), default=1)
+        while len(run[-1]) > most and not text[run[-1][-1].start].isspace():
+            run[-1].pop()  # prose behind the last one
+        yield over([_record(text, one, roots) for one in run], mark="…", whole=0, each=True)
+
+
+def _divided(text: str) -> Iterator[_Paragraph]:
+    """Paragraphs with their fields, which have none in a fence."""
+    start = fences = 0
+    for match in [*_APART.finditer(text), None]:
+        end = match.start() if match else len(text)
+        found = text.count("```", start, end)
+        keys = [] if found or fences % 2 else [*_KEY.finditer(text, start, end)]
+        lead = text[start : keys[0].start()] if keys else "\n\n"
+        begins = len(lead) <= _STICKY and lead.count("\n") < 2
+        if text[start:end].strip():
+            yield _Paragraph(start, end, keys, keys[0]["name"] if begins else "")
+        fences += found
+        start = match.end() if match else end
+
+
+def _spoken(text: str, first: str, paragraphs: Sequence[_Paragraph]) -> bool:
+    """Whether most that begin with a name have no other one, or two that say sentences."""
+    begun = [one for one in paragraphs if one.name == first]
+    said = [
+        len(one.names) < 2 + (len(_ENDED.findall(text, one.start, one.end)) > 1)
+        for one in begun
+        if one.keys[0].start() == one.start
+    ]
+    return 2 * sum(said) > len(begun)
+
+
+def _record(text: str, paragraphs: Sequence[_Paragraph], roots: Sequence[Node]) -> Node:
+    """Its fields and further paragraphs, below its first field or a short first paragraph."""
+    one = paragraphs[0]
+    start, stop = stripped(text, one.start, one.end)
+    end = stripped(text, start, paragraphs[-1].end)[1]
+    if at := bisect_left(roots, end, key=lambda root: root.start):
+        end = max(end, roots[at - 1].end)
+    keys = one.keys[one.keys[0].start() == start :]
+    if len(paragraphs) > 1 and stop - start <= _STICKY:
+        keys = []
+    head = stripped(text, start, keys[0].start() if keys else stop)[1]
+    if head - start > _HEADER:
+        keys, head = one.keys, start
+    ends = [*(key.start() for key in keys[1:]), stop]
+    fields = zip(keys, ends, strict=False)
+    children = [_said(text, key.start(), key.end(), last, roots) for key, last in fields]
+    children += _filled(text, stop, end, roots)
+    return Node(start, head, end, end, mark="… {}", whole=_HEADER, children=children)
+
+
+def _said(text: str, start: int, head: int, end: int, roots: Sequence[Node]) -> Node:
+    """A turn or a field: what is said, by paragraphs where it is long, below who said it."""
+    _, end = stripped(text, start, end)
+    node = Node(start, min(head, end), end, end, mark="…", each=True)
+    if end - start > _WHOLE:
+        said = _filled(text, node.head, end, roots)
+        node.children = said[0].children if len(said) == 1 and said[0].children else said
+        node.kind = said[0].kind if said else node.kind
+        node.whole = _WHOLE
+    return node
+
+
 def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
     for form, pattern in _HEADS.items():
         heads = [m for m in pattern.finditer(text) if not _NO_SPEAKERS.match(m.group("name") or "")]
@@ -131,16 +242,10 @@ def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
             if head is None:
                 break
             end = following.start() if following else len(text)
-            _, end = stripped(text, head.start(), end)
-            node = Node(head.start(), min(head.end(), end), end, end, mark="…", each=True)
+            node = _said(text, head.start(), head.end(), end, roots)
             at = bisect_left(roots, node.start, key=lambda root: root.start)
-            if at < len(roots) and roots[at].start < node.head and roots[at].end == end:
+            if at < len(roots) and roots[at].start < node.head and roots[at].end == node.end:
                 node = roots[at]  # a traceback begins with the entry that tells of it
-            elif end - head.start() > _WHOLE:
-                said = _filled(text, node.head, end, roots)
-                node.children = said[0].children if len(said) == 1 and said[0].children else said
-                node.kind = said[0].kind if said else node.kind
-                node.whole = _WHOLE
             turns.append(node)
         merge, mark = _CUES if form == "cue" else 0, "" if form == "log" else "…"
         yield over(turns, mark=mark, whole=0, each=True, merge=merge)

@@ -540,6 +540,11 @@ LARGE: dict[str, Callable[[int], str]] = {
     "events": lambda n: "BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT\n" * 3 * n,
     "blank lines": lambda n: "<p>It rained.</p><pre>\nx\n" + "     \n" * 15 * n + "y</pre>",
     "open events": lambda n: "BEGIN:VEVENT\n" * 9 * n,
+    "records": lambda n: (
+        "a: b\nc: d\n\n" * 7 * n + "\n\n".join(f"x{m}: b\ny: d" for m in range(5 * n))
+    ),
+    "records with texts": lambda n: "a: b\nc: d\n\n" + "x: y\n\nz\n\n" * 8 * n + "a: b\nc: d\n\n",
+    "rules": lambda n: "a: b\n" + "-" * 50 * n + "x\n" + "\n---" * 12 * n,
     "quoted mail": lambda n: "From: a\nTo: b\n" + ">" * 100 * n + "X-A-B: c\n\nHi.\n",
     "spaces": lambda n: "x" + " " * 50 * n + "x\n12:00" + "\t" * 50 * n + "x\n",
     "wide head": lambda n: "| a " * 10 * n + "|\n|---|---|\n" + "| b | c |\n" * 5 * n,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ragsieve.formats import joined, outline
@@ -110,6 +112,68 @@ def test_what_is_kept_of_a_mail_has_its_header(
 
     assert all(head in shown for head in heads)
     assert not any(other in shown for other in others)
+
+
+TICKETS = "Ticket: OPS-{n}\nStatus: {word}\nOwner: {name}"
+COMMIT = (
+    "commit {n}a0f3\n{merge}Author: {name} <a@x.org>\nDate:   Mon Jun {n} 10:00\n\n    Do {word}.\n"
+)
+KINDS = {  # a record, and what stands between two
+    "tickets": (TICKETS, "\n\n"),
+    "tickets with carriage returns": (TICKETS.replace("\n", "\r\n"), "\r\n\r\n"),
+    "tickets with a field that not each has": ("Ticket: {n}\n{merge}Owner: {name}", "\n\n"),
+    "tickets between rules": (TICKETS.replace("Owner", "Whose it is"), "\n---\n"),
+    "tickets with a text": (TICKETS + "\n\nIt is {word}.\n\n{name} saw it.\n\n{name}", "\n\n"),
+    "tickets with lists": (TICKETS + "\nLabels:\n  - {word}\n  - {name}", "\n\n"),
+    "tickets in sections": (TICKETS + "\n\nSteps: none\nResult: {word}", "\n\n"),
+    "tickets of many lines": ("Ticket: {n}\nNote: it is\n{word} here\nOwner: {name}", "\n\n"),
+    "bold names": ("**Ticket:** {n}\n**Owner:** {name}", "\n\n"),
+    "columns": ("Name      : {name}\nStatus    : {word}", "\n\n"),
+    "a name above": ("{name}\nPhone: {n}\nTown: {word}", "\n\n"),
+    "answers of HTTP": ("HTTP/1.1 {n}\nDate: {word}\nServer: {name}\n\n<p>{n}</p>", "\n\n"),
+    "terms": ("Term: {name}\nDefinition: It is {word}.", "\n\n"),
+    "packages": ("Package: {name}\nVersion: {n}\nAbout: {word}\n " + LONG * 2, "\n\n"),
+    "LDIF": ("dn: cn={name}\nobjectClass: top\nobjectClass: x\nnote: {word}\n y\nb:: eA=", "\n\n"),
+    "git log": (COMMIT, "\n"),
+    "git log --stat": (COMMIT + "\n    " + LONG * 2 + "\n\n a.py | 2 +-\n 1 file {word}\n", "\n"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_field_stands_below_the_first_one_of_its_record(kind: str) -> None:
+    """And below no other record's; a short record is one unit."""
+    form, between = KINDS[kind]
+    said = [("Ann", "open", ""), ("Bo", "closed", "Merge: 1a 2b\n"), ("Cy", "late", "")]
+    records = [
+        form.format(n=n, name=name, word=word, merge=merge)
+        for n, (name, word, merge) in enumerate(said, 1)
+    ]
+    text = f"It is so:\n\n{between.join(records)}"
+    units = [unit for unit in spans(text) if "It is so" not in unit.text]
+
+    assert units[0].start == text.index(records[0])
+    assert len(records) == len(units) or len(records[0]) > 600
+    for unit in units:
+        shown = re.sub("…(?: . of . shown)?|\r", "", joined(text, [(unit.start, unit.end)]))
+        lines = shown.lstrip("\n").split("\n")
+        (whole,) = (one for one in records if one.startswith(lines[0]))
+
+        assert unit.text[-20:] in whole
+        assert all(word in whole for line in lines for word in line.split())
+
+
+TALKS = [
+    ["User: Why is it?", "Assistant: It is old. It was so.", "User: And it?", "Assistant: So."],
+    ["Ann: hi all", "Bo: hi", "Bo: who fixes it", "Ann: me", "Ann: good", "Cy: thanks"],
+]
+
+
+@pytest.mark.parametrize("turns", TALKS)
+def test_turns_in_pairs_are_no_records(turns: list[str]) -> None:
+    """Whether one has the last word, or they say whole sentences."""
+    text = "\n\n".join("\n".join(turns[n : n + 2]) for n in range(0, len(turns), 2))
+
+    assert turns == [unit.text for unit in spans(text)]
 
 
 RECORDS = [
