@@ -288,6 +288,16 @@ def probability(result: Result) -> float | None:
     return None if result.answerable is None else round(result.answerable, 4)
 
 
+def over_limits(result: Result) -> dict[str, str]:
+    """Text in the place of each document, by its id, of which a limit left something out."""
+    return {
+        drop.segment.document.id: f"[what matters does not fit {drop.reason.split(' pass ')[-1]}]"
+        for one in result.trace.steps
+        if one.stage.startswith(("System(", "ToolRule("))
+        for drop in one.dropped
+    }
+
+
 def _kept(place: int | None, spans: Sequence[Segment], answerable: float | None) -> Kept:
     document = spans[0].document
     about: dict[str, Any] = {

@@ -24,8 +24,8 @@ from msgspec.structs import replace
 
 from ragsieve import models
 from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
+from ragsieve.integrations.base import over_limits
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
-from ragsieve.integrations.tool_filter import over_limits
 from ragsieve.many import in_thread
 from ragsieve.models.lru import LRU
 from ragsieve.models.protocol import check_secret

@@ -20,7 +20,7 @@ from msgspec import structs
 from ragsieve.budget import LIMITS, fit_parts
 from ragsieve.documents import unused_id
 from ragsieve.errors import InputError, Overdue, one_line
-from ragsieve.integrations.base import Adapter, kept, probability
+from ragsieve.integrations.base import Adapter, kept, over_limits, probability
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
 from ragsieve.integrations.prefixes import Prefixes
 from ragsieve.integrations.rules import (
@@ -377,16 +377,6 @@ def _contents(parts: Sequence[_Part], result: Result) -> dict[int | None, str]:
         begins = [] if empty else [new[last.place]]
         new[last.place] = "\n\n".join([*begins, *more])
     return new
-
-
-def over_limits(result: Result) -> dict[str, str]:
-    """Text in the place of each document, by its id, of which a limit left something out."""
-    return {
-        drop.segment.document.id: f"[what matters does not fit {drop.reason.split(' pass ')[-1]}]"
-        for one in result.trace.steps
-        if one.stage.startswith(("System(", "ToolRule("))
-        for drop in one.dropped
-    }
 
 
 def _room(outcome: Outcome) -> int:
