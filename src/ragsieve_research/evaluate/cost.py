@@ -31,8 +31,9 @@ def derived_costs(
     ``p50``, ``p95``: quantiles of the seconds of questions asked alone.
     ``throughput``: questions a second that the generator answers, asked alone (FineFilter's TP).
     ``saved_seconds``: mean seconds less than the baseline; below 0 where slower.
-    ``break_even``: document tokens from which on the filter's price is below what it saves; 0
-    where always, infinite where never.
+    ``break_even``: document tokens from which on what a system spends is below what it saves; 0
+    where always, infinite where never. It spends the filter's price, and that of what the generator
+    reads beside the context (worked examples, more calls) beyond the baseline's mean.
 
     Args:
         cells: A system's records on one dataset or more.
@@ -56,7 +57,7 @@ def derived_costs(
         "p95": float(p95),
         "throughput": 1 / generating if (generating := _generating(cells)) else math.nan,
         "saved_seconds": saved,
-        "break_even": _break_even(cells, prices),
+        "break_even": _break_even(cells, baseline, prices),
     }
 
 
@@ -71,7 +72,7 @@ def break_even(before: Values, spent: Values, kept: float, price_in: float) -> f
 
     Args:
         before: Document tokens of each question.
-        spent: The filter's price of each question.
+        spent: What a system spends on each question beside its context.
         kept: Share of the tokens that the generator still reads.
         price_in: Price of a token that the generator reads.
     """
@@ -92,11 +93,23 @@ def _rising(x: Values, y: Values) -> tuple[float, float]:
     return min(lines, key=lambda line: float(((line[0] * x + line[1] - y) ** 2).sum()))
 
 
-def _break_even(cells: Sequence[RecordTable], prices: Prices) -> float:
+def _break_even(
+    cells: Sequence[RecordTable], baseline: Sequence[RecordTable], prices: Prices
+) -> float:
     before = np.concatenate([cell.column("cost", "tokens_before") for cell in cells])
     spent = np.concatenate([prices.filter(*_tokens(cell, "llm")) for cell in cells])
+    if baseline:
+        usual = group_mean([_finite(_beside(cell)) for cell in baseline])
+        more = np.concatenate([_beside(cell) for cell in cells]) - usual
+        spent += prices.price_in * np.nan_to_num(more)  # nan where no generator was asked
     known = np.isfinite(before) & np.isfinite(spent) & (before > 0)
     return break_even(before[known], spent[known], 1 / _compression(cells), prices.price_in)
+
+
+def _beside(cell: RecordTable) -> Values:
+    """Tokens that the generator reads beside the context of each question, at least 0."""
+    read, _ = _tokens(cell, "generator")
+    return np.maximum(read - cell.column("cost", "tokens_after"), 0.0)
 
 
 def _generating(cells: Sequence[RecordTable]) -> float:

@@ -128,7 +128,7 @@ def _costs(report: Report) -> list[Column]:
 
 
 def break_even_text(tokens: float) -> str:
-    """From which prompt length on a filter pays: "always", "never", or "from 1,200 tokens"."""
+    """From how many document tokens on a filter pays: "always", "never", or "from 1,200 tokens"."""
     if math.isnan(tokens):
         return "–"
     if math.isinf(tokens):

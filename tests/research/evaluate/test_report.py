@@ -455,6 +455,20 @@ def test_a_filter_as_dear_as_the_generator_never_pays(tmp_path: Path) -> None:
         Prices(-1)
 
 
+def test_worked_examples_in_the_prompt_are_spent(tmp_path: Path) -> None:
+    """400 tokens beside the context, and the baseline's 60: a filter has to save 400 to pay."""
+    folder = write_run(tmp_path / "r")
+    path = folder / "records/1.jsonl"
+    rows = read_lines(path)
+    for row in rows:
+        row["trace"]["steps"][-1]["tokens_in"] += 400
+    write_lines(path, rows)
+    free = Prices(filter_price_in=0, filter_price_out=0)
+    cost = partial(summarise([load_run(folder)], prices=free, draws=50).rows[1].figure, "cost")
+
+    assert 400 / (1 - 1 / cost("compression")) == pytest.approx(cost("break_even"))
+
+
 def test_presence_is_of_documents_that_hold_an_answer(tmp_path: Path) -> None:
     """One of two questions whose documents hold one loses it; the third had none to lose."""
     rows = [record(line, 1, np.random.default_rng(0)) for line in (1, 2, 3)]
