@@ -39,7 +39,7 @@ class Data(EvidenceOptions, frozen=True, kw_only=True):
             no noise is placed among them.
         documents: So many of the first documents are there, for every system; all where None.
         groups: Metadata of its questions by whose values the report has rows of their own; what
-            its entry of `DATASETS` says where None.
+            its entry of `DATASETS` says where None. A question with a list is in each value's row.
         questions: How many; the run's number where None.
     """
 

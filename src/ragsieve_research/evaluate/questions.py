@@ -14,6 +14,7 @@ from ragsieve import score
 from ragsieve.batch import replace_lines
 from ragsieve.errors import InputError
 from ragsieve.pipeline import best_first
+from ragsieve.schema import read
 from ragsieve.text import contains_answer
 from ragsieve.types import Example, Segment
 from ragsieve_research import datasets
@@ -23,6 +24,8 @@ from ragsieve_research.datasets.parts import part_of
 from ragsieve_research.evaluate.config import Config, Data
 from ragsieve_research.evaluate.noise import FALSE, Noise, noise_share, poison
 from ragsieve_research.evaluate.records import NoiseLevel
+
+_Values = list[str | int | float | bool]
 
 
 def write(
@@ -42,9 +45,10 @@ def write(
         tables, and the share of noise in them where it is not the one asked for.
 
     Raises:
-        InputError: If the data set is not found or broken, or no question is left.
+        InputError: If the data set is not found or broken, no question is left, or one's metadata
+            name no groups.
     """
-    dataset = chosen(data, noise, config, folder)
+    dataset, grouped = chosen(data, noise, config, folder), grouping(data, folder)
     digest = hashlib.sha256()
     shares: list[float] = []
 
@@ -52,6 +56,7 @@ def write(
         line = b""
         for number, line in dataset.lines():
             example = dataset.parse(number, line)  # a mistake in the last line shows before a call
+            grouped(example)
             shares.append(noise_share(example) if noise else 0.0)
             line = line.strip() + b"\n"
             digest.update(line)
@@ -75,14 +80,18 @@ def write(
 
 
 def grouping(data: Data, folder: Path | None) -> Callable[[Example], dict[str, Any]]:
-    """From a question to the field of its record that names its groups; empty without any."""
+    """From a question to the field of its record that names its groups; empty without any.
+
+    A list in the metadata names a group for each of its values.
+    """
     entry = datasets.load(data.name, folder=folder).entry
     names = (entry.groups if entry else ()) if data.groups is None else data.groups
 
     def grouped(example: Example) -> dict[str, Any]:
         given = {n: v for n in names if (v := example.metadata.get(n)) not in (None, "", [])}
-        values = {name: str(value) for name, value in given.items()}
-        return {"groups": values} if values else {}
+        lists = {n: v if isinstance(v, list) else [v] for n, v in given.items()}
+        named = {n: [*map(str, read(_Values, v, f"groups: {n}"))] for n, v in lists.items()}
+        return {"groups": named} if named else {}
 
     return grouped
 

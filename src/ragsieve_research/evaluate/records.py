@@ -68,7 +68,7 @@ class Record(msgspec.Struct, frozen=True):
     metrics: dict[str, float] = {}
     tokens: Tokens | None = None
     presence: list[Presence] = []
-    groups: dict[str, str] = {}
+    groups: dict[str, str | list[str]] = {}  # one of a question, or several
     trace: Steps | None = None
     seconds: float | None = None
     filter_seconds: float | None = None
@@ -112,12 +112,20 @@ class RecordTable:
     keys: tuple[str, ...]
     errors: tuple[str, ...]
     columns: Mapping[Name, Values]
-    groups: tuple[Mapping[str, str], ...] = ()
+    groups: tuple[Mapping[str, str | list[str]], ...] = ()
 
     def parts(self, named: bool = False) -> Iterator[RecordTable]:
         """The rows of each group, as of a dataset of its own; ``named`` also by its metadata."""
-        for key, value in sorted({one for row in self.groups for one in row.items()}):
-            rows = [n for n, row in enumerate(self.groups) if row.get(key) == value]
+        each = [
+            {
+                (key, one)
+                for key, own in row.items()
+                for one in ([own] if isinstance(own, str) else own)
+            }
+            for row in self.groups
+        ]
+        for key, value in sorted({one for own in each for one in own}):
+            rows = [n for n, own in enumerate(each) if (key, value) in own]
             yield replace(
                 self,
                 dataset=f"{self.dataset}: {f'{key} {value}' if named else value}",
