@@ -21,7 +21,7 @@ from ragsieve.errors import InputError, one_line
 from ragsieve.files import writing
 from ragsieve.questions import lines, parse_record
 from ragsieve.result import Result
-from ragsieve.text import begins, contains_answer, counted, json_text, normalise
+from ragsieve.text import begins, contains_answer, counted, json_text, normalise, visible_answers
 from ragsieve.types import Example
 
 Process = Callable[[Example], dict[str, Any]]
@@ -30,7 +30,6 @@ Failed = Callable[[Example, Exception], dict[str, Any] | None]
 logger = logging.getLogger(__name__)
 
 _HEAD = b'{"line": '  # how each record begins
-_YES_NO = ("yes", "no")
 _LONG = ("kept", "text", "trace")  # keys of a record that an earlier run's is not held in memory by
 
 
@@ -316,10 +315,8 @@ def accuracy(output: str, answers: Sequence[str]) -> float:
 
     Source: WinnowRAG's accuracy; the normalisation is SQuAD's with NFKC (`ragsieve.text`).
     """
-    golds = [*map(normalise, answers)]
-    others = [gold for gold in golds if gold not in _YES_NO]
-    first_word = begins(output, [gold for gold in golds if gold in _YES_NO])
-    return float(first_word or contains_answer(output, others))
+    first_word = begins(output, {"yes", "no"}.intersection(map(normalise, answers)))
+    return float(first_word or contains_answer(output, visible_answers(answers)))
 
 
 def judged(example: Example, result: Result) -> dict[str, Any]:

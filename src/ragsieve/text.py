@@ -23,7 +23,7 @@ from ragsieve.deadline import check_wanted
 T = TypeVar("T")
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_NAMED = r"(?<!\S)[^\w\s]*(?i:{0})(?:[^\w\s]+(?!\S)|\s*\Z)|(?<=[\w,] ){1}(?!\S)"
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LETTERS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"  # of scripts without spaces
@@ -252,13 +252,37 @@ def stemmed(text: str) -> str:
     return " ".join(w[:-1] if w.endswith("s") and len(w) > 3 else w for w in words(text))
 
 
+class _Punctuation(dict[int, int | str | None]):
+    """What a character becomes, found once for each.
+
+    Punctuation goes; dashes, and the full stop and comma of scripts without spaces, are spaces.
+    """
+
+    def __missing__(self, code: int) -> int | str | None:
+        kind = unicodedata.category(chr(code))
+        apart = " " if kind == "Pd" or chr(code) in "、。" else None
+        self[code] = apart if kind.startswith("P") else code
+        return self[code]
+
+
+_PUNCTUATION = _Punctuation(str.maketrans("", "", f"{string.punctuation}\u2010"))  # hyphens, too
+
+
 def normalise(text: str) -> str:
     """Text as answers are compared: NFKC, lower case, no punctuation, no articles, single spaces.
 
+    Articles stay where there is no other word. A dash that is not ASCII parts words.
+
     Source: SQuAD's evaluation, with Unicode NFKC before it (FineFilter's decided reading).
+    Differs: Punctuation is all of Unicode's, beside SQuAD's, which is ASCII's.
     """
     text = unicodedata.normalize("NFKC", text).lower().translate(_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", text).split())
+    return " ".join((_ARTICLES.sub(" ", text).strip() or text).split())
+
+
+def visible_answers(answers: Iterable[str]) -> list[str]:
+    """Those whose place in a text one can see: neither blank nor yes or no."""
+    return [answer for answer in answers if normalise(answer) not in ("", "yes", "no")]
 
 
 def word_counts(text: str) -> Counter[str]:
@@ -305,11 +329,16 @@ def estimated_tokens(text: str) -> int:
 def contains_answer(text: str, answers: Iterable[str]) -> bool:
     """Whether some normalised answer occurs in the normalised text, at word boundaries.
 
-    Scripts written without spaces (Chinese, Japanese, Thai) match as plain substrings.
+    Scripts written without spaces (Chinese, Japanese, Thai) match as plain substrings, and their
+    letters end the words of others. An answer that is an article ("A") occurs where none can stand:
+    before a mark or the text's end, or with a capital behind a word or comma.
     """
     padded = f" {normalise(text)} "
+    parted = re.sub(f"({_SPACELESS}+)", r" \1 ", padded)
     for answer in filter(None, map(normalise, answers)):
-        if (answer if re.search(_SPACELESS, answer) else f" {answer} ") in padded:
+        whole = answer in padded if re.search(_SPACELESS, answer) else f" {answer} " in parted
+        named = _NAMED.format(answer, answer.title()) if _ARTICLES.fullmatch(answer) else None
+        if whole or (named and re.search(named, text)):
             return True
     return False
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import string
+import unicodedata
 from typing import Literal, get_args
-
-from ragsieve.text import normalise
 
 SALT = "ragsieve-finefilter-1"
 RULE = (
@@ -13,6 +14,7 @@ RULE = (
     "modulo 100: 0 to 49 train, 50 to 59 validation, 60 to 99 test"
 )
 Part = Literal["train", "validation", "test"]
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ENDS: dict[Part, int] = {"train": 50, "validation": 60, "test": 100}  # of 100 places
 
 
@@ -23,6 +25,11 @@ def part_of(question: str) -> Part:
 
 
 def place_of(question: str, salt: str, places: int) -> int:
-    """One of so many places, by a salted hash of the normalised question."""
-    text = f"{salt}\n{normalise(question)}".encode("utf-8", "surrogatepass")
+    """One of so many places, by a salted hash of the question, normalised as SQuAD does it.
+
+    Not by `ragsieve.text.normalise`: a change there must not move questions to another part.
+    """
+    plain = unicodedata.normalize("NFKC", question).lower().translate(_PUNCTUATION)
+    plain = " ".join(re.sub(r"\b(a|an|the)\b", " ", plain).split())
+    text = f"{salt}\n{plain}".encode("utf-8", "surrogatepass")
     return int(hashlib.sha256(text).hexdigest()[:8], 16) % places

@@ -33,11 +33,12 @@ _UNSURE = ("i dont know", "i do not know", "im not sure", "i am not sure")  # no
 
 
 def exact_match(output: str, answers: Sequence[str]) -> float:
-    """1.0 where the normalised output is a normalised gold answer, else 0.0.
+    """1.0 where the normalised output is a normalised gold answer and not empty, else 0.0.
 
     Source: SQuAD v1.1 (arXiv 1606.05250), section 6.1.
     """
-    return float(normalise(output) in map(normalise, answers))
+    said = normalise(output)
+    return float(said != "" and said in map(normalise, answers))
 
 
 def f1(output: str, answers: Sequence[str]) -> float:

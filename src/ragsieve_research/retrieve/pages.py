@@ -19,7 +19,7 @@ from ragsieve.types import Document, Query, Segment
 
 OffTopic = Literal["drop", "last"]
 
-_SIGNS = re.compile(r"[%‰°$€£¥±]|[-+<>=](?=\d)")  # which make another figure of a number
+_SIGNS = re.compile(r"[%‰°$€£¥±]|[-–+<>=](?=\d)")  # which make another figure of a number
 
 
 class _Page(NamedTuple):

@@ -17,6 +17,7 @@ def test_a_question_is_in_one_part_however_it_is_written() -> None:
 
     assert wanted == part_of("Who sang the song?")
     assert part_of("Who sang the song?") == part_of("who  sang THE song")
+    assert ["test", "train"] == [part_of(text) for text in ("谁唱的。", "“Who?”")]  # marks count
 
 
 def test_parts_are_a_half_a_tenth_and_four_tenths() -> None:
