@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from ragsieve import split
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
-from ragsieve.text import normalise
-from ragsieve.types import Document, Example
+from ragsieve.text import contains_answer, visible_answers
+from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.datasets import Dataset
 from ragsieve_research.datasets.parts import Part, part_of, place_of
+from ragsieve_research.evaluate.evidence import gold_sentences
 from ragsieve_research.train.examples import in_turns
 
 SALT = "ragsieve-pruner-1"
@@ -64,24 +65,24 @@ def _own(source: Dataset, part: str) -> Iterator[Record]:
 
 def _record(example: Example, name: str) -> Record:
     """A question with what is known of its evidence; nothing where that is nothing."""
-    answers, visible = [*example.answers], gold_answers(example.answers)
-    known = ((d, _evidence(d, answers)) for d in as_documents(example.documents))
+    visible = visible_answers(example.answers)
+    known = ((d, _evidence(d, example.query, visible)) for d in as_documents(example.documents))
     documents = [
         {"id": d.id, "title": d.title, "text": d.text, **spans}
         for d, spans in known
         if spans is not None and d.text.strip()
     ]
-    if not any("evidence" in d or has_answer(d["text"], visible) for d in documents):
+    if not any("evidence" in d or contains_answer(d["text"], visible) for d in documents):
         return {}
     return {
         "id": f"{name}:{example.query.id}",
         "question": example.query.text,
-        "answers": answers,
+        "answers": [*example.answers],
         "documents": documents,
     }
 
 
-def _evidence(document: Document, answers: Sequence[str]) -> Mapping[str, Any] | None:
+def _evidence(document: Document, query: Query, answers: list[str]) -> Mapping[str, Any] | None:
     """``evidence`` of a document, or nothing where nobody marked any.
 
     None of a document that is needed, but in which nobody marked what for.
@@ -96,15 +97,13 @@ def _evidence(document: Document, answers: Sequence[str]) -> Mapping[str, Any] |
         return {"evidence": spans}
     if "is_positive" not in known:
         return {}
-    sentences = [str(sentence).strip() for sentence in known.get("supporting_sentences") or []]
-    places = [(text.find(sentence), len(sentence)) for sentence in sentences if sentence]
-    evidence = [[start, start + size] for start, size in places if start >= 0]
+    evidence = gold_sentences(document)
     if known["is_positive"] and not evidence:
-        visible = (answer for answer in answers if gold_answers([answer]))
-        evidence = [[*m.span()] for a in visible for m in re.finditer(re.escape(a), text)]
+        sentences = split.Blocks()(query, [Segment.whole(document)])
+        evidence = [(s.start, s.end) for s in sentences if contains_answer(s.text, answers)]
         if not evidence:
             return None
-    return {"evidence": evidence}
+    return {"evidence": [*map(list, evidence)]}
 
 
 def _is_span(value: object, size: int) -> bool:
@@ -112,14 +111,3 @@ def _is_span(value: object, size: int) -> bool:
     if not isinstance(value, list) or [type(end) for end in value] != [int, int]:
         return False
     return bool(0 <= value[0] < value[1] <= size)
-
-
-def gold_answers(answers: Iterable[str]) -> list[str]:
-    """Normalised gold answers that one can see in a text; yes and no are none."""
-    return [a for a in map(normalise, answers) if len(a) > 1 and a not in ("yes", "no")]
-
-
-def has_answer(text: str, answers: Sequence[str]) -> bool:
-    """Whether one of `gold_answers` stands in a text, as whole words."""
-    read = f" {normalise(text)} "
-    return any(f" {answer} " in read for answer in answers)

@@ -20,12 +20,13 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import SentencePruner
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
 from ragsieve.select.threshold import PROMISED, lead, shifted
+from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import rounded
 from ragsieve_research.artifacts.card import page
 from ragsieve_research.artifacts.folder import CARD, atomic_dir, check_replaceable
 from ragsieve_research.evaluate.auc import auc
 from ragsieve_research.score.calibrated import Logistic
-from ragsieve_research.train.evidence import Share, gold_answers, has_answer
+from ragsieve_research.train.evidence import Share
 from ragsieve_research.train.examples import check_enough, in_turns
 from ragsieve_research.train.pruner_samples import labelled
 from ragsieve_research.train.risk import ScoredQuestion, calibrate, least_questions
@@ -174,8 +175,8 @@ def readings(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> It
         passages = [passage for passage, _ in documents]
         units = [(n, text) for n, one in enumerate(passages) for text in one.sentences]
         labels = np.concatenate([labels for _, labels in documents])
-        answers = gold_answers(record.get("answers", []))
-        named = (labels == 1) & [has_answer(text, answers) for _, text in units]
+        answers = visible_answers(record.get("answers", []))
+        named = (labels == 1) & [contains_answer(text, answers) for _, text in units]
         (pruned,) = pruner.prune([record["question"]], [passages])
         lengths = np.array([len(text.split()) for _, text in units])
         holds = named if named.any() else labels == 1

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from ragsieve import split
 from ragsieve.models.base import Passage
 from ragsieve.models.windows import Window, WindowTokenizer
-from ragsieve.text import normalise
+from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Document, Query, Segment
-from ragsieve_research.train.evidence import gold_answers, has_answer
 
 WINDOWS = 3  # of one question that a step reads, at most; two of them may hold evidence
 IGNORED = -1.0  # label of a sentence that may answer, which nobody marked
@@ -86,8 +85,8 @@ def _some(record: Mapping[str, Any], chance: random.Random | None) -> Mapping[st
     order.sort(key=lambda n: not documents[n].get("rival"))
     good = [n for n in order if documents[n].get("evidence")]
     if not any("evidence" in document for document in documents):
-        answers = [*map(normalise, record["answers"])]
-        good = [n for n in order if any(a in normalise(documents[n]["text"]) for a in answers)]
+        answers = visible_answers(record["answers"])
+        good = [n for n in order if contains_answer(documents[n]["text"], answers)]
     good = good[: (WINDOWS + 1) // 2]
     rest = [n for n in order if n not in good][: WINDOWS - len(good)]
     return {**record, "documents": [documents[n] for n in (*good, *rest)]}
@@ -101,7 +100,7 @@ def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]
     where it is not, a sentence that holds a gold answer is evidence.
     """
     marked = any("evidence" in document for document in record["documents"])
-    answers = gold_answers(record.get("answers", []))
+    answers = visible_answers(record.get("answers", []))
     repeated = IGNORED if marked else 1.0
     for values in record["documents"]:
         document = Document(values.get("id", ""), values["text"], title=values.get("title", ""))
@@ -109,7 +108,7 @@ def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]
         labels, texts = [], []
         for sentence in split.Blocks()(Query(record["question"]), [Segment.whole(document)]):
             touched = any(a < sentence.end and sentence.start < b for a, b in spans)
-            named = not values.get("rival") and has_answer(sentence.text, answers)
+            named = not values.get("rival") and contains_answer(sentence.text, answers)
             labels.append(1.0 if touched else repeated if named else 0.0)
             texts.append(sentence.text)
         if texts:

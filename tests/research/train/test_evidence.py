@@ -36,7 +36,7 @@ def test_spans_or_sentences_are_the_evidence(tmp_path: Path) -> None:
     documents = [needed, answered, other]
     (found,) = read(tmp_path, {"answers": ["honey"], "documents": documents})
 
-    expected = [[[17, 31]], [[10, 15]], []]
+    expected = [[[17, 31]], [[0, 16]], []]
     assert expected == [document["evidence"] for document in found["documents"]]
 
     documents = [{"text": TEXT}]
@@ -45,6 +45,28 @@ def test_spans_or_sentences_are_the_evidence(tmp_path: Path) -> None:
 
     assert [["seals"]] == [record["answers"] for record in found]
     assert "evidence" not in found[0]["documents"][0]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "more", "expected"),
+    [
+        ("Education matters. The CAT’s here.", "cats", {}, [[19, 34]]),
+        ("Built in 1970. It has 7 floors.", "7", {}, [[15, 31]]),
+        ("它在北京。它由王小重设计。", "王小重", {}, [[5, 13]]),
+        ("It costs 10 pounds. It is 5 m high.", "no", {"supporting_sentences": [1]}, [[20, 35]]),
+    ],
+)
+def test_an_answer_is_found_as_everywhere(
+    tmp_path: Path, text: str, answer: str, more: dict[str, Any], expected: list[list[int]]
+) -> None:
+    """Normalised, as whole words, in any script; indexes of sentences are no digits."""
+    split = {"sentences": [text[:19], text[20:]]}
+    document = {"text": text, "is_positive": True, **split, **more}
+    marked, bare = ({"answers": [answer], "documents": [d]} for d in (document, {"text": text}))
+    found = read(tmp_path, marked, bare)
+
+    assert expected == found[0]["documents"][0]["evidence"]
+    assert (answer != "no") + 1 == len(found)
 
 
 @pytest.mark.parametrize("spans", ["a", [3], [[0]], [[4, 3]], [[-1, 2]], [[0, 99]], [[0, 1.5]]])
