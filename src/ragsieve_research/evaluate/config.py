@@ -28,7 +28,8 @@ class Data(EvidenceOptions, frozen=True, kw_only=True):
     Args:
         name: A name of `ragsieve_research.datasets.DATASETS`, or the path of one's own JSONL.
         only: ``"answerable"``: questions of which a document holds a gold answer;
-            ``"unanswerable"``: those with gold answers of which none does.
+            ``"unanswerable"``: those of which none does. A question without a gold answer other
+            than yes or no is neither.
         poisoned: Whether the false documents that the data gives for a question (its metadata
             ``poisoned_documents`` or ``counterfactual_documents``) stand among its documents, at
             places drawn by the run's seed. A question without any stays as it is.

@@ -17,17 +17,12 @@ from ragsieve.errors import InputError
 from ragsieve.pipeline import best_first
 from ragsieve.result import Result
 from ragsieve.schema import read
-from ragsieve.text import contains_answer, normalise, sentence_spans
+from ragsieve.text import contains_answer, sentence_spans, visible_answers
 from ragsieve.trace import Step
 from ragsieve.types import Document, Example, Segment
 
 Span = tuple[int, int]
 _WORD = re.compile(r"\w+")
-
-
-def answers_in_texts(example: Example) -> list[str]:
-    """Gold answers that a text may hold: all but yes and no."""
-    return [answer for answer in example.answers if normalise(answer) not in ("yes", "no")]
 
 
 def gold_sentences(document: Document) -> list[Span]:
@@ -178,6 +173,8 @@ class Presence:
 def presence(result: Result, answers: Sequence[str]) -> list[Presence]:
     """The stages that a gold answer reaches: the documents, then every stage before the reader.
 
+    Empty without a gold answer other than yes or no: one cannot see where such an answer stands.
+
     Over questions whose documents hold an answer, FineFilter's Recall-1, Hit@1 and Recall-3 are the
     shares of ``present`` after Extract, ``first`` after Cosine and ``present`` after Truncate.
 
@@ -188,6 +185,8 @@ def presence(result: Result, answers: Sequence[str]) -> list[Presence]:
     """
     if any(step.restored for step in result.trace.steps):
         raise InputError("result must be a call's own, got one read from JSON, without its stages")
+    if not (answers := visible_answers(answers)):
+        return []
     steps = result.trace.steps[:-1] if result.answer is not None else result.trace.steps
     documents = tuple(Segment.whole(document) for document in result.documents)
     return [

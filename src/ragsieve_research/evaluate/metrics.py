@@ -16,7 +16,7 @@ from msgspec import Struct
 from ragsieve.batch import accuracy
 from ragsieve.result import Result, Tokens
 from ragsieve.schema import read
-from ragsieve.text import contains_answer
+from ragsieve.text import contains_answer, visible_answers
 from ragsieve.trace import Trace
 from ragsieve.types import Answer, Example
 from ragsieve_research.evaluate import answers, evidence
@@ -193,9 +193,10 @@ def _asqa(example: Example, result: Result) -> float | None:
 
 
 def _answer_present(example: Example, result: Result) -> float | None:
-    if not example.answers:
+    """None where no gold answer is but yes or no: a text that has the word need not say so."""
+    if not (gold := visible_answers(example.answers)):
         return None
-    return float(contains_answer("\n".join(s.text for s in result.kept), example.answers))
+    return float(contains_answer("\n".join(s.text for s in result.kept), gold))
 
 
 def _documents_read(_: Example, result: Result) -> float | None:

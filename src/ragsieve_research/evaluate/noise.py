@@ -12,7 +12,7 @@ from ragsieve import score
 from ragsieve.errors import InputError
 from ragsieve.pipeline import best_first
 from ragsieve.schema import Count, Options, Probability
-from ragsieve.text import contains_answer
+from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Document, Example, Segment
 
 Kind = Literal["random", "same_topic", "counterfactual", "duplicates"]
@@ -28,9 +28,9 @@ class Noise(Options):
     """Documents with the answer, and beside them others that do not hold it.
 
     The documents with the answer are those labelled ``is_positive``; without such labels, the first
-    that holds a gold answer. With c of them and a share s, the noise documents are c·s/(1 - s),
-    rounded, and at most ``documents``; at a share of 1 there are ``documents`` of them alone. What
-    this comes to, `noise_share` says.
+    that holds a gold answer other than yes or no. With c of them and a share s, the noise documents
+    are c·s/(1 - s), rounded, and at most ``documents``; at a share of 1 there are ``documents`` of
+    them alone. What this comes to, `noise_share` says.
 
     Args:
         kind: ``"random"``: documents of other questions; ``"same_topic"``: the question's own, and
@@ -144,7 +144,7 @@ def _clues(example: Example) -> list[Document]:
 
 
 def _holds(document: Document, example: Example) -> bool:
-    return contains_answer(f"{document.title}\n{document.text}", example.answers)
+    return contains_answer(f"{document.title}\n{document.text}", visible_answers(example.answers))
 
 
 def _false(example: Example) -> list[Document]:

@@ -15,7 +15,7 @@ from ragsieve.batch import replace_lines
 from ragsieve.errors import InputError
 from ragsieve.pipeline import best_first
 from ragsieve.schema import read
-from ragsieve.text import contains_answer
+from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Example, Segment
 from ragsieve_research import datasets
 from ragsieve_research.datasets import Dataset
@@ -109,7 +109,7 @@ def chosen(data: Data, noise: Noise | None, config: Config, folder: Path | None)
         dataset = _only(dataset, lambda e: part_of(e.query.text) == data.part)
     if data.only != "all":
         wanted = data.only == "answerable"
-        dataset = _only(dataset, lambda e: bool(e.answers) and _answerable(e) == wanted)
+        dataset = _only(dataset, lambda e: _answerable(e) is wanted)
     if noise:
         dataset = noisy(dataset, noise)
     elif data.documents or by_bm25(data, dataset):
@@ -194,5 +194,8 @@ def _only(dataset: Dataset, wanted: Callable[[Example], bool]) -> Dataset:
     return replace(dataset, read=read)
 
 
-def _answerable(example: Example) -> bool:
-    return any(contains_answer(f"{d.title}\n{d.text}", example.answers) for d in example.documents)
+def _answerable(example: Example) -> bool | None:
+    """Whether a document holds a gold answer; None where one cannot see that."""
+    gold = visible_answers(example.answers)
+    held = (contains_answer(f"{d.title}\n{d.text}", gold) for d in example.documents)
+    return any(held) if gold else None

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from ragsieve.errors import InputError
-from ragsieve.text import contains_answer, counted
+from ragsieve.text import contains_answer, counted, visible_answers
 from ragsieve.types import Document, Example, Query, Segment
-from ragsieve_research.evaluate.evidence import answers_in_texts
 from ragsieve_research.evaluate.stats import MeanInterval, interval, json_figure
 from ragsieve_research.retrieve.corpus import By, Corpus
 from ragsieve_research.retrieve.index.store import digest_of
@@ -105,7 +104,7 @@ def recall(
     for example in examples:
         labelled = gold_passages(example)
         gold = {p for p in labelled if digest_of(Document("", p[1], p[0])) in held}
-        answers = answers_in_texts(example)
+        answers = visible_answers(example.answers)
         counts["questions"] += 1
         counts["with_gold"] += bool(gold)
         counts["with_answers"] += bool(answers)

@@ -13,11 +13,11 @@ from ragsieve import split
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, needs_extra
 from ragsieve.score.base import Scorer
-from ragsieve.text import contains_answer
+from ragsieve.text import contains_answer, visible_answers
 from ragsieve.trace import Step, collect_step
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.evaluate.auc import auc
-from ragsieve_research.evaluate.evidence import Span, answers_in_texts, gold_sentences
+from ragsieve_research.evaluate.evidence import Span, gold_sentences
 from ragsieve_research.evaluate.stats import MeanInterval, Values, interval, json_figure
 from ragsieve_research.score.named import needed
 
@@ -73,7 +73,7 @@ def _kinds(example: Example) -> Iterator[Labels]:
             yield "gold sentences"
         if document.metadata.get("is_positive") is not None:
             yield "positive documents"
-    if answers_in_texts(example):
+    if visible_answers(example.answers):
         yield "answers"
 
 
@@ -95,7 +95,7 @@ def labelled(example: Example, labels: Labels) -> Labelled:
     if labels not in _OF_DOCUMENTS:
         segments = split.Sentences()(example.query, segments)
     gold = {d.id: gold_sentences(d) for d in documents if labels == "gold sentences"}
-    answers = answers_in_texts(example)
+    answers = visible_answers(example.answers)
     grade: dict[Labels, Callable[[Segment], float]] = {
         "grades": lambda s: _human(s.document),
         "gold sentences": lambda s: float(_shares(s, gold[s.document.id])),

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ragsieve.batch import replace_lines
 from ragsieve.errors import InputError
 from ragsieve.models.base import Embedder
-from ragsieve.text import counted, normalise
+from ragsieve.text import counted, normalise, visible_answers
 from ragsieve.types import Example, Query, Segment
 from ragsieve_research.datasets import Dataset
 from ragsieve_research.datasets.parts import Part, part_of
@@ -127,14 +127,12 @@ class TrainingExample:
         """Places of the sentences that hold a gold answer; none of a yes or no."""
         if self.chosen is not None:
             return self.chosen
-        if self.asks_whether:
-            return ()
         return tuple(clues(self.sentences, self.answers))
 
     @property
     def asks_whether(self) -> bool:
         """Whether its answer is yes or no: one cannot see where such an answer stands."""
-        return {normalise(answer) for answer in self.answers} <= {"yes", "no"}
+        return not visible_answers(self.answers)
 
     @property
     def shows_clues(self) -> bool:

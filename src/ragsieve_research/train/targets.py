@@ -19,7 +19,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import Embedder
 from ragsieve.pipeline import ReaderLike, Stage, best_first
 from ragsieve.schema import Count, Distance, Options
-from ragsieve.text import contains_answer
+from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Example, Query, Segment
 
 
@@ -31,6 +31,8 @@ def clues(
     epsilon: float = 0.0,
 ) -> list[int]:
     """Places of the segments that hold a gold answer, and of those near to one that does.
+
+    A yes or no is in none: one cannot see where such an answer stands.
 
     Args:
         segments: The sentences of a question's documents.
@@ -46,7 +48,8 @@ def clues(
     """
     if epsilon and embedder is None:
         raise InputError(f"epsilon={epsilon!r} needs an embedder")
-    holding = [n for n, s in enumerate(segments) if contains_answer(s.text, answers)]
+    visible = visible_answers(answers)
+    holding = [n for n, s in enumerate(segments) if contains_answer(s.text, visible)]
     if not embedder or not epsilon or not holding:
         return holding
     vectors = embedder.embed([s.text for s in segments])

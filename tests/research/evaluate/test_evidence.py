@@ -216,7 +216,7 @@ def test_a_stage_that_is_a_function_keeps_its_name() -> None:
     """Only options go."""
     result = System(Pipeline(first_two), Reader(ScriptedLLM([])))(QUERY, [TEXT])
 
-    assert "first_two" in presence(result, [])[1].stage
+    assert "first_two" in presence(result, ["Seals"])[1].stage
 
 
 def test_titles_and_dropped_text_hold_no_answer() -> None:
@@ -227,6 +227,7 @@ def test_titles_and_dropped_text_hold_no_answer() -> None:
     assert [True] * 3 == [p.present for p in presence(result, ["东京"])]
     assert [False] * 3 == [p.present for p in presence(result, ["Seals"])]
     assert False is presence(result, ["Crofts"])[-1].present
+    assert [] == presence(result, ["No", "yes."])
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,15 @@ def test_metrics_may_be_chosen() -> None:
     assert {} == measure(example(()), asked("x"), [METRICS["f1"]])
 
 
+@pytest.mark.parametrize("answers", [("yes",), ("No.", "")])
+def test_a_yes_or_no_is_not_present_in_a_text(answers: tuple[str, ...]) -> None:
+    """One cannot see where it stands, so the metric does not apply; beside others these count."""
+    values = [measure(example(gold), asked("Yes")) for gold in (answers, (*answers, "Seals"))]
+
+    assert "answer_present" not in values[0]
+    assert 1.0 == values[1]["answer_present"]
+
+
 def test_an_unanswerable_question_has_no_answer_metric() -> None:
     """Nor an answer to be present."""
     values = measure(example(()), asked("Seals"))

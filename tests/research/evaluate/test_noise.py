@@ -126,5 +126,12 @@ def test_ids_do_not_tell_what_is_noise() -> None:
 
 
 def test_a_question_without_the_answer_in_a_document_is_left_out() -> None:
-    """There is nothing that noise could hide."""
+    """There is nothing that noise could hide; a yes or no is seen in no document."""
     assert None is Noise("random", 0.5)(replace(EXAMPLE, documents=(OWN,)), POOL)
+
+    said = Document("said", "There is no answer to it. Yes.")
+    for answer in ("no", "Yes"):
+        asked = replace(EXAMPLE, answers=(answer,))
+
+        assert None is Noise("random", 0.5)(replace(asked, documents=(said,)), POOL)
+        assert ["c", "said"] == old(Noise("random", 0.5)(asked, [said]))

@@ -111,6 +111,23 @@ def test_a_question_without_false_documents_stays_as_it_is(tmp_path: Path) -> No
     assert OWN == texts(plain)
 
 
+def test_a_yes_or_no_is_neither_answerable_nor_not(tmp_path: Path) -> None:
+    """One cannot see whether a document holds it, even where the word stands in one."""
+    path = tmp_path / "own.jsonl"
+    answers = [["no"], ["Yes."], ["1972"], ["1973", "no"], []]
+    rows = (
+        {"id": str(a), "question": "Who?", "documents": [*OWN, "No, no."], "answers": a}
+        for a in answers
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ids = [
+        [e.query.id for e in asked(Data(name=str(path), only=o))]
+        for o in ("answerable", "unanswerable")
+    ]
+
+    assert [["['1972']"], ["['1973', 'no']"]] == ids
+
+
 def test_they_are_added_after_questions_are_chosen_by_their_own_documents(tmp_path: Path) -> None:
     """A false document with the gold answer makes no question answerable."""
     row = {"question": "Who?", "documents": ["Nobody."], "answers": ["the Bees"]}

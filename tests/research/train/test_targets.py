@@ -37,6 +37,7 @@ def test_clues_are_the_sentences_with_an_answer() -> None:
     segments = [Segment(EXAMPLE.documents[0], start, end) for _, start, end in SPANS]
 
     assert [0, 2] == clues(segments, ["seals"])
+    assert [] == clues([Segment.whole(Document("d", "There is no lift."))], ["no"])
 
 
 class Angles:
