@@ -133,7 +133,7 @@ def test_pages_may_be_read_before_a_question() -> None:
         ),
         *(  # signs of figures are words, however short the page
             ([f"<p>Honey sells at {sign} a year" for sign in signs], QUERY.text, count)
-            for count, *signs in ((2, "10%", "10$"), (2, "-5", "5"), (2, "<10", ">10"))
+            for count, *signs in ((2, "10%", "10$"), (3, "-5", "5", "–5"), (2, "<10", ">10"))
         ),
         ([f"<p>Honey sells at {sign} a year" for sign in ("10 %.", "(10%)")], QUERY.text, 1),
     ],
