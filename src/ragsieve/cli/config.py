@@ -69,12 +69,17 @@ def _over(far: Mapping[str, Setting], near: Mapping[str, Setting]) -> dict[str, 
     """Nearer settings over farther ones, of which those that a nearer one excludes are left out.
 
     A field and an option of one name exclude each other, as do ``keep_answer`` and ``min_score``;
-    another system excludes options, models and thresholds.
+    another system excludes options, models and thresholds. A folder that names a server's address
+    gets no options, such as a key, that are set elsewhere for that server.
     """
     subjects = {_subject(name) for name in near}
     system = far.get("system", Setting(SystemSpec().system, "")).value
     if "system" in near and near["system"].value != system:
         far = {n: one for n, one in far.items() if n.partition(".")[0] not in _OF_SYSTEM}
+    servers = {
+        n.partition(".")[0] for n, (_, by) in near.items() if by == FILE and ".base_url" in n
+    }
+    far = {n: one for n, one in far.items() if n.partition(".")[0] not in servers}
     return {**{n: one for n, one in far.items() if _subject(n) not in subjects}, **near}
 
 

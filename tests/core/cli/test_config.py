@@ -64,6 +64,13 @@ def test_the_nearest_setting_goes_first(
     assert {"value": 3, "from": str(home / "ragsieve.toml")} == shown["options.k"]
 
 
+def test_a_folder_gets_no_key_for_its_own_server(ragsieve: Command, home: Path) -> None:
+    (home / "ragsieve.toml").write_text('llm_options = {api_key = "secret"}\n')
+    Path("ragsieve.toml").write_text('llm_options = {base_url = "http://127.0.0.1:1/v1"}\n')
+
+    assert {"llm_options.base_url"} == {*json.loads(ragsieve("config", "--json").out)}
+
+
 @pytest.mark.parametrize(
     ("user", "folder", "variables", "arguments", "left"),
     [

@@ -241,9 +241,9 @@ def test_hostile_documents_change_nothing_around_them(client: MakeClient) -> Non
     told = events(reply.text)
 
     assert ["kept", "delta", "done"] == [name for name, _ in told]
-    shown = [text.replace("\ud800", "\ufffd") for text in texts]
+    shown = [text.replace("\ud800", "\ufffd") for text in texts if text]
     assert shown == [one["text"] for one in told[0][1]["kept"]]
-    assert len(texts) == len({one["document"] for one in told[0][1]["kept"]})
+    assert len(shown) == len({one["document"] for one in told[0][1]["kept"]})
 
 
 def near(values: Body) -> Body:
