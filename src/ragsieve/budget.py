@@ -17,8 +17,8 @@ from typing import NamedTuple, Protocol
 
 from ragsieve.documents import site
 from ragsieve.formats import Headless, parts_of, stands_alone
-from ragsieve.parts import Span, parts
-from ragsieve.ranking import Rate, ranked_parts
+from ragsieve.parts import Span, holds, parts
+from ragsieve.ranking import Rate, ranked_parts, ranked_segments
 from ragsieve.schema import Amount, Options, Probability
 from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Answer, Document, Query, Segment, rounded
@@ -166,11 +166,8 @@ class _Layout:
     def __init__(
         self, segments: Sequence[Segment], limits: _Limits, reader: ReaderLike, question: str
     ) -> None:
-        from ragsieve.text import adds_nothing  # loads splitters of sentences
-
         self.limits, self.reader, self.question = limits, reader, question
-        ranked = {s.key: s for s in best_first(segments)}.values()
-        self.ranked = sorted(ranked, key=lambda s: adds_nothing(s.text, question))
+        self.ranked = ranked_segments(question, best_first(segments))
         self.place = {s.key: (n, 0) for n, s in enumerate(segments)}
         sizes = limits.sizes([s.text for s in segments], reader)
         self.own = {s.key: size for s, size in zip(segments, sizes, strict=True)}
@@ -178,7 +175,7 @@ class _Layout:
     def add(self, segment: Segment, parts: Sequence[Segment]) -> None:
         """Let parts of a segment stand where it stands."""
         place, _ = self.place[segment.key]
-        self.place |= {part.key: (place, n) for n, part in enumerate(parts, 1)}
+        self.place |= {part.key: (place, part.start) for part in parts}
 
     def size(self, some: Iterable[Segment]) -> Size:
         """Tokens and characters of the context of some of them."""
@@ -341,40 +338,45 @@ def _record(
 
 
 def _cut(
-    segment: Segment, layout: _Layout, kept: list[Segment], rate: Rate | None
+    segment: Segment, layout: _Layout, kept: list[Segment], rate: Rate | None, inner: bool = False
 ) -> tuple[list[Segment], list[Segment]]:
-    """All parts of a segment in order, and those that fit beside others; none where none does."""
-    head, body, kind = parts_of(segment.document.text, segment.start, segment.end)
-    order, tree = "", bool(body)
+    """All parts of a segment in order, and those that fit beside others; none where none does.
+
+    An ``inner`` segment, the first part that does not fit, is cut below its first item or row.
+    """
+    text, start, end = segment.document.text, segment.start, segment.end
+    head, body, kind = parts_of(text, start, end)
+    order, tree, table = "", bool(body), kind in ("table", "grid", "group")
+    if inner and not (tree and table) and not holds(text, start, end):
+        return [], []
     if not tree:
-        head, body, order = parts(segment.text)
-        head, body = _moved(head, segment.start), _moved(body, segment.start)
+        head, body, order = parts(text, start, end)
     heads, bodies = _inside(segment, head), _inside(segment, body)
     ranked, ordered = ranked_parts(layout.question, heads, bodies, order, rate)
     layout.add(segment, [*heads, *bodies])
     for needed in (heads, []) if tree else (heads,):
-        chosen = [*needed]
-        for one in ranked:
+        finer, chosen = [*heads, *bodies], [*needed]
+        for place, one in enumerate(ranked):
             if layout.fits([*kept, *chosen, one]):
                 chosen.append(one)
-            elif ordered:
+                continue
+            if len(chosen) == len(needed) + place:  # all better ones fit
+                some, fitting = _cut(one, layout, [*kept, *chosen], rate, inner=True)
+                finer, chosen = _exchanged(finer, [one], some or [one]), [*chosen, *fitting]
+            if ordered:
                 break
         if len(chosen) > len(needed):
-            return [*heads, *bodies], chosen
-    if kept or kind in ("table", "grid"):  # a row is not cut
+            return finer, chosen
+    if kept or inner or table or not ranked:  # a row is not cut
         return [], []
     if not heads and len(bodies) < 2:
         return _shortened(segment, layout)
-    inner, chosen = _cut(ranked[0], layout, kept, rate)  # else it is cut itself
-    return [t for s in (*heads, *bodies) for t in (inner if s is ranked[0] else [s])], chosen
+    finer, chosen = _cut(ranked[0], layout, kept, rate)  # else it is cut itself
+    return _exchanged([*heads, *bodies], [ranked[0]], finer), chosen
 
 
 def _inside(segment: Segment, spans: Iterable[Span]) -> list[Segment]:
     return [Segment(segment.document, a, b, segment.scores) for a, b in spans]
-
-
-def _moved(spans: Iterable[Span], start: int) -> list[Span]:
-    return [(start + a, start + b) for a, b in spans]
 
 
 def _shortened(segment: Segment, layout: _Layout) -> tuple[list[Segment], list[Segment]]:
@@ -382,9 +384,9 @@ def _shortened(segment: Segment, layout: _Layout) -> tuple[list[Segment], list[S
     ends = [match.end() for match in re.finditer(_WORDS, segment.text)]
 
     def begun(end: int) -> list[Segment]:
-        text = segment.text
+        text, start = segment.text, segment.start
         first, rest = len(text[:end].rstrip()), end + len(text[end:]) - len(text[end:].lstrip())
-        some = _inside(segment, _moved([(0, first), (rest, len(text))], segment.start))
+        some = _inside(segment, [(start, start + first), (start + rest, segment.end)])
         layout.add(segment, some)
         return some
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 ROW = re.compile(r"\s*\|.*\|\s*$|[^|\n]+ \| [^|\n]+ \| |[^\t\n]*\t")
@@ -13,6 +13,8 @@ _STEP = re.compile(r"[ \t]*\(?\d{1,3}[.)][ \t]")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t]")
 _HEAD = re.compile(r" {0,3}#{1,6}[ \t]|\s*(?:\*\*|__).{1,200}(?:\*\*|__):?\s*$|.{1,200}[:：]\s*$")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_LINE = re.compile(r"[^\n]+")
+_WIDEST = 200  # characters of a margin that are looked at
 
 Span = tuple[int, int]
 
@@ -21,7 +23,7 @@ class Parts(NamedTuple):
     """The parts of a text, as spans, none of them blank.
 
     Args:
-        head: What each of the others needs: headings, a lead-in.
+        head: What each of the others needs: headings, a lead-in, the item that holds them.
         body: The rest, in order.
         ordered: ``steps`` or ``code`` where one part needs those before it; else empty.
     """
@@ -31,31 +33,56 @@ class Parts(NamedTuple):
     ordered: str
 
 
-def parts(text: str) -> Parts:
-    """The parts by which a long text may be cut; at least one is in the body."""
+def parts(text: str, start: int = 0, end: int | None = None) -> Parts:
+    """The parts by which what stands there of a text may be cut; at least one is in the body."""
     from ragsieve.text import sentence_spans  # loads splitters of sentences
 
-    lines = [*_lines(text)]
+    end = len(text) if end is None else end
+    lines = [*_lines(text, start, end)]
     shown = [text[slice(*line)] for line in lines]
     heads = 0
     while heads < len(lines) - 1 and _HEAD.match(shown[heads]):
         heads += 1
-    items = [n for n, line in enumerate(shown) if _ITEM.match(line)]
+    items = _items(text, lines)
     if len(items) > 1:
-        begins = [*items, len(lines)]
-        body = [(lines[a][0], lines[b - 1][1]) for a, b in pairwise(begins)]
-        steps = all(_STEP.match(shown[n]) for n in items)
-        return Parts(lines[: items[0]], body, "steps" if steps else "")
+        while _first_holds(items):
+            items = items[1:]
+        least = accumulate((margin for _, margin in items), min)
+        outer = [n for (n, margin), low in zip(items, least, strict=True) if margin <= low + 1]
+        spans = pairwise([*outer, len(lines)])
+        steps = all(_STEP.match(shown[n]) for n, _ in items)
+        body = [(lines[a][0], lines[b - 1][1]) for a, b in spans]
+        return Parts(lines[: outer[0]], body, "steps" if steps else "")
     code = any(map(_FENCE.match, shown))
-    begin = lines[heads][0] if lines else 0
-    sentences = sentence_spans(text[begin:], max_chars=len(text) + 1)
+    begin = lines[heads][0] if lines else end
+    sentences = sentence_spans(text[begin:end], max_chars=end - begin + 1)
     if code or (len(lines) - heads > 2 and len(sentences) < (len(lines) - heads) / 2):
         return Parts(lines[:heads], lines[heads:], "code" if code else "")
     return Parts(lines[:heads], [(begin + a, begin + b) for a, b in sentences], "")
 
 
-def _lines(text: str) -> Iterator[Span]:
+def holds(text: str, start: int, end: int) -> bool:
+    """Whether what stands there is one item of a list with others inside it."""
+    return _first_holds(_items(text, [*_lines(text, start, end)]))
+
+
+def _first_holds(items: Sequence[tuple[int, int]]) -> bool:
+    return len(items) > 1 and min(margin for _, margin in items[1:]) > items[0][1] + 1
+
+
+def _items(text: str, lines: Sequence[Span]) -> list[tuple[int, int]]:
+    """The items of a list: the place of the first line of each, and its margin in spaces."""
+    items: list[tuple[int, int]] = []
+    for n, (start, end) in enumerate(lines):
+        if _ITEM.match(text, start, end):
+            begin = max(text.rfind("\n", 0, start) + 1, start - _WIDEST)
+            line = text[begin:end].expandtabs(4)
+            items.append((n, len(line) - len(line.lstrip())))
+    return items
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[Span]:
     """Lines that are not blank, without white space behind them."""
-    for match in re.finditer(r"[^\n]+", text):
+    for match in _LINE.finditer(text, start, end):
         if line := match[0].rstrip():
             yield match.start(), match.start() + len(line)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import chain, islice
 
 from ragsieve.formats import joined
-from ragsieve.types import Segment
+from ragsieve.parts import holds, parts
+from ragsieve.types import Segment, rounded
 
 _ALSO = 0.5  # share of the best part's words from which others come before other segments
 _ALSO_RATED = 0.2  # the same where parts are rated
 _FIRST = 0.1  # share of the best step's rating from which steps are read from the first
 _WORDLESS = 0.4  # share of its rating that a part keeps which has none of the question's words
+_BARE = re.compile(r"</?[A-Za-z][\w:.-]*\s*/?>")  # a tag without attributes
+_TELLS = re.compile(r"\w|[^\x00-\x7f]")
 
 Rate = Callable[[Sequence[Segment]], Sequence[float] | None]
 """Probabilities that parts of a segment, all of them in order, are evidence; None where unknown."""
@@ -27,23 +32,62 @@ def ranked_parts(
 ) -> tuple[Sequence[Segment], bool]:
     """The parts that answer best, best first: by their rating and by the question's words.
 
-    A part has the words of what is shown with it. Steps stay in order, from the first, where this
-    one answers about as well as any; and all do where nothing tells them apart.
+    A part has the words of what is shown with it, and one without words is left out. Steps stay in
+    order, from the first, where this one answers about as well as any; and all do where nothing
+    tells them apart.
     """
     if not some:  # a blank text
         return some, False
-    rated = rate([*heads, *some]) if rate else None
-    values = rated[len(heads) :] if rated else [1.0] * len(some)
+    rated = _rated(heads, some, rate) if rate else None
+    values = rated or [1.0] * len(some)
     if order == "code" or (order and values[0] >= _FIRST * max(values)):
         return some, True
     shared = _shared(question, some)
-    values = [
-        one * (_WORDLESS + (1 - _WORDLESS) * share) if rated else share
-        for one, share in zip(values, shared, strict=True)
-    ]
-    least = (_ALSO_RATED if rated else _ALSO) * max(values)
-    ranked = sorted(zip(values, some, strict=True), key=lambda one: -one[0])
-    return [one for value, one in ranked if value >= least], False
+    values = _weighed(values, shared) if rated else shared
+    pairs = zip(values, some, strict=True)
+    telling = [one for one in pairs if _TELLS.search(_BARE.sub("", one[1].text))]
+    ranked = sorted(telling, key=lambda one: -one[0])
+    least = _ALSO_RATED if rated else _ALSO
+    return [one for value, one in ranked if value >= least * ranked[0][0]], False
+
+
+def _rated(heads: Sequence[Segment], some: Sequence[Segment], rate: Rate) -> list[float] | None:
+    """The rating of each part; of an item that holds others, that any line of it is evidence."""
+    inside: list[list[Segment]] = []
+    for one in some:
+        text, start, end = one.document.text, one.start, one.end
+        head, body, _ = parts(text, start, end) if holds(text, start, end) else ([], [], "")
+        spans = [*head, *body] or [(start, end)]
+        inside.append([Segment(one.document, a, b, one.scores) for a, b in spans])
+    if not (rated := rate([*heads, *chain.from_iterable(inside)])):
+        return None
+    left = iter(rated)
+    values = [[*islice(left, len(each))] for each in [heads, *inside]]
+    return [1 - math.prod(1 - value for value in each) for each in values[1:]]
+
+
+def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
+    """Each segment once, best first as given; what adds nothing to the question comes last.
+
+    A scorer gives the items of a list nearly the same score: those with others inside them change
+    places by the question's words.
+    """
+    from ragsieve.text import adds_nothing  # loads splitters of sentences
+
+    ranked = [*{s.key: s for s in ranked}.values()]
+    scored = [s for s in ranked if s.scores and s.score >= 0]
+    items = [s for s in scored if holds(s.document.text, s.start, s.end)]
+    values = _weighed([s.score for s in items], _shared(question, items)) if items else []
+    best = iter(sorted(zip(values, items, strict=True), key=lambda one: -rounded(one[0])))
+    keys = {s.key for s in items}
+    placed = [next(best)[1] if s.key in keys else s for s in ranked]
+    return sorted(placed, key=lambda s: adds_nothing(s.text, question))
+
+
+def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:
+    """Ratings, less where a part has fewer of the question's words than another."""
+    shares = (_WORDLESS + (1 - _WORDLESS) * share for share in shared)
+    return [value * share for value, share in zip(values, shares, strict=True)]
 
 
 def _shared(question: str, some: Sequence[Segment]) -> list[float]:

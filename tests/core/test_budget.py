@@ -31,6 +31,9 @@ CODE = "Run it:\n\n```python\nfrom larder import keep\n\nkeep(1)\n```"
 PROSE = "## Keys\n\nKeys are strings of digits. The vault rotates them at night. Ask Ann about it."
 RECORD = "Name: Ann Hale\nRoom: 14\nPhone: 0555 014\nBadge: green"
 GOODS = "name;price\na pot of black tea;2\na jug of cold milk;1\na bag of brown rice;5\n"
+LYON = "- Lyon\n  - 9 seats\n  - led by Bo\n    since May"
+SITES = LYON + "\n- Oslo site\n  - 7 seats\n  - led by Al"
+BRANCHES = "Open:\n" + "".join(f"- Site{n}\n  - at {n}\n  - {'x' * 80}\n" for n in range(10))
 LONG = "The fee, which the council set in May, is due on the first day of each quarter of the year"
 
 
@@ -56,6 +59,10 @@ READER = Words(ScriptedLLM([]))
         (PROSE, ["## Keys"], ["Keys are strings of digits.", "The vault rotates them at night.",
                               "Ask Ann about it."], ""),
         (RECORD, [], RECORD.split("\n"), ""),
+        (SITES, [], [LYON, SITES[len(LYON) + 1 :]], ""),
+        (LYON, ["- Lyon"], ["  - 9 seats", "  - led by Bo\n    since May"], ""),
+        (" 9. Wait.\n10. Go.", [], [" 9. Wait.", "10. Go."], "steps"),
+        ("- a\n\t- b\n\t- c", ["- a"], ["\t- b", "\t- c"], ""),
         (LONG, [], [LONG], ""),
         ("# Title", [], ["# Title"], ""),
         ("", [], [], ""),
@@ -96,6 +103,10 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
         ("How do I pay the fee?", BULLETS, 8, ["You need:", "- the fee in cash"]),
         ("Who turns the vault?", PROSE, 9, ["## Keys", "The vault rotates them at night."]),
         ("What is her phone?", RECORD, 5, ["Phone: 0555 014"]),
+        ("Who led Lyon?", SITES, 11, [LYON]),
+        ("Who led Lyon?", SITES, 8, ["- Lyon", "  - led by Bo\n    since May"]),
+        ("When does Site3 open?", BRANCHES, 9, ["- Site3", "  - at 3"]),
+        ("Who led Oslo?", "Sites:\n" + SITES, 9, ["Sites:", "- Oslo site", "  - led by Al"]),
         ("When is the fee due?", LONG, 9, ["The fee, which the council set in May"]),
         ("When is the fee due?", LONG, 4, ["The fee, which the"]),
         ("When is the fee due?", "Please:\n- " + LONG + "\n- b", 5, ["- The fee, which the"]),
@@ -116,6 +127,21 @@ def test_the_best_is_cut_by_its_parts(
         *(s.key for s in record.after),
         *(drop.segment.key for drop in record.dropped),
     }
+
+
+def test_an_item_is_rated_by_the_lines_inside_it() -> None:
+    """A scorer of sentences knows them better than all of them as one."""
+    best = [Segment.whole(Document("a", SITES)).scored("s", 1)]
+    query, budget = Query("Who is it?"), ContextBudget(max_tokens=11)
+    _, some = fit_parts(
+        best,
+        budget,
+        READER,
+        query,
+        rate=lambda x: [0.5 * (s.text.endswith("led by Al") and len(s.text) < 15) for s in x],
+    )
+
+    assert [SITES[len(LYON) + 1 :]] == [s.text for s in some]
 
 
 @pytest.mark.parametrize(
@@ -187,9 +213,12 @@ def test_a_blank_segment_has_no_parts() -> None:
     assert blank.key not in {s.key for s in some}
 
 
-@pytest.mark.parametrize(("text", "max_tokens"), [(TABLE, 8), (TABLE, 1), (LONG, 3)])
+@pytest.mark.parametrize(
+    ("text", "max_tokens"),
+    [(TABLE, 8), (TABLE, 1), (LONG, 3), ("Name: Ann Hale\n},\nBox: 14 to 16\n</v>", 1)],
+)
 def test_where_the_best_is_left_out_a_warning_says_so(text: str, max_tokens: int) -> None:
-    """A row says nothing without its header."""
+    """A row says nothing without its header, and a bracket or a tag nothing at all."""
     texts, record = kept("What is a double room?", text, max_tokens, "Keys")
 
     assert ["Keys"] == texts
@@ -299,6 +328,15 @@ def test_what_adds_nothing_comes_last(text: str, question: str, expected: bool) 
 
     assert adds_nothing(text, question) is expected
     assert [segments[expected]] == some[:1]
+
+
+def test_items_with_others_inside_are_told_apart_by_the_words_of_the_question() -> None:
+    """Where their scores are nearly the same."""
+    document, spans = Document("a", SITES), [(0, len(LYON), 0.5), (len(LYON) + 1, len(SITES), 0.51)]
+    segments = [Segment(document, a, b).scored("s", score) for a, b, score in spans]
+    _, some = fit_parts(segments, ContextBudget(max_tokens=11), READER, Query("Who led Lyon?"))
+
+    assert segments[:1] == some
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ragsieve.formats.tree import ALWAYS, Node, leaf, line_spans
+from ragsieve.parts import holds
 
 _LONG = 1000  # characters of a list that may be cut
 _ITEMS = 4
@@ -175,9 +176,12 @@ def _list(text: str, lines: Sequence[Line], place: int) -> tuple[Node | None, in
     items = [
         _leaf([one for one in lines[a:b] if one.text]) for a, b in zip(begins, ends, strict=True)
     ]
+    for item in items:
+        item.head = item.start if holds(text, item.start, item.end) else item.end
     lead = next((one for one in reversed(lines[max(0, place - 2) : place]) if one.text), None)
     start = head = items[0].start
     if lead and lead.end - lead.start <= _LEAD and lead.text.endswith((":", "：")):
-        start, head = max(lead.start, text.rfind(". ", lead.start, lead.end) + 2), lead.end
+        head = lead.end
+        start = head - len(text[lead.start : head].rpartition(". ")[2])
     end = items[-1].end
     return Node(start, head, end, end, mark="…", merge=ALWAYS, each=True, children=items), after

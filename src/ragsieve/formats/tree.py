@@ -153,7 +153,8 @@ def units(root: Node, text: str, max_chars: int) -> list[Span]:
 
     def walk(node: Node, joins: int) -> None:
         if not node.children or node.size <= min(node.whole, max_chars):
-            small = bool(cores) and joins > 0 and node.end - cores[-1][0] <= min(joins, max_chars)
+            lead = cores[0][0] - root.start if len(cores) == 1 else 0
+            small = joins > 0 and node.end - cores[-1][0] <= min(joins, max_chars - lead)
             if small and not node.children:
                 cores[-1][1:] = [node.end, node.end]
             else:
@@ -214,15 +215,12 @@ def shown(text: str, node: Node, kept: Kept) -> str:
     chosen = _chosen(node, kept)
     if node.kind in ("lines", "table"):
         return _lines(text, node, kept, chosen)
-    if node.kind in ELEMENTS:
-        return _tags(text, node, kept, chosen)
-    return _json(text, node, kept, chosen)
+    return (_tags if node.kind in ELEMENTS else _json)(text, node, kept, chosen)
 
 
 def _chosen(node: Node, kept: Kept) -> list[int]:
     """The places of the parts that are shown: what is kept, and what is shown with it."""
-    parts = enumerate(node.children)
-    return [place for place, child in parts if child.sticky or _reached(child, kept)]
+    return [n for n, one in enumerate(node.children) if one.sticky or _reached(one, kept)]
 
 
 def _reached(node: Node, kept: Kept) -> bool:
@@ -240,7 +238,8 @@ def _cut_leaf(text: str, node: Node, kept: Kept) -> str:
     shown, last, mark = text[node.start : node.head], node.head, kept.layout.mark
     for start, end in kept.within(node.head, node.tail):
         inside = text[last:start]
-        shown += inside if not inside.strip() else " " * (last > node.head) + f"{mark} "
+        space = "\n" if inside.endswith("\n") else " "
+        shown += inside if not inside.strip() else space * (last > node.head) + mark + space
         shown += text[start:end]
         last = end
     shown += f" {mark}" if text[last : node.tail].strip() else ""

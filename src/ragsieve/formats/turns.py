@@ -71,6 +71,7 @@ _MAIN = re.compile(r"[>*_ \t]*(?:From|To|Subject|Date|Sent)\b[*_]*:")
 _TO = re.compile(r"[>*_ \t]*To\b")
 _STICKY = 200  # characters of a field that is shown with its mail, and of all but To
 _BLANK = re.compile(r"\n(?:[ \t\r]*\n)+")
+_UNQUOTED = re.compile(r"\n(?:[ \t]*>[> \t]*\n)+")
 _APART = re.compile(r"\n(?:[ \t]*(?:[-=*_]{3,}[ \t]*)?\r?\n)+")  # blank lines and rules
 _KEY = re.compile(
     rf"^(?:\*\*)?(?P<name>commit(?= [0-9a-f]{{4,64}}\b)|{_NAME}(?=(?:\*\*)?[ \t]*+::?(?:\*\*)?\s))"
@@ -296,20 +297,20 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[Node]:
 
 def _paragraph(text: str, start: int, end: int) -> Node:
     node = Node(start, start, end, end, mark="…", each=True, whole=_WHOLE)
-    head, body, _ = parts(text[start:end])
+    head, body, _ = parts(text, start, end)
     if (quoted := text.find(">", start, end)) >= 0 and text.count("\n>", start, end) > 1:
-        head, body = [(0, quoted - start)] * (quoted > start), _quoted(text[start:end])
+        head, body = [(start, quoted)] * (quoted > start), _quoted(text, start, end)
     if len(body) > 1:
-        node.head = start + head[-1][1] if head else start
-        node.children = [leaf(start + a, start + b) for a, b in body]
-        lines = "\n" in text[start + body[0][1] : start + body[1][0]]
+        node.head = head[-1][1] if head else start
+        node.children = [leaf(*span) for span in body]
+        lines = "\n" in text[body[0][1] : body[1][0]]
         node.kind, node.whole = ("lines", _WHOLE) if lines else ("inline", 0)
     return node
 
 
-def _quoted(text: str) -> list[Span]:
+def _quoted(text: str, start: int, end: int) -> list[Span]:
     """Paragraphs of what a mail quotes, each line with its mark."""
-    stops = [m.span() for m in re.finditer(r"\n(?:[ \t]*>[> \t]*\n)+", text)]
-    begins = [max(text.find(">"), 0), *(end for _, end in stops)]
-    spans = zip(begins, [*(start for start, _ in stops), len(text)], strict=True)
+    stops = [m.span() for m in _UNQUOTED.finditer(text, start, end)]
+    begins = [text.find(">", start), *(end for _, end in stops)]
+    spans = zip(begins, [*(start for start, _ in stops), end], strict=True)
     return [(a, b) for a, b in spans if text[a:b].strip("> \t\n")]

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from ragsieve.formats import joined, outline
 from ragsieve.formats.rows import shares, told
+from ragsieve.formats.tree import units
 from ragsieve.split.blocks import Blocks
 from ragsieve.types import USUAL, Document, Layout, Query, Segment
 from tests.timing import is_linear
@@ -459,6 +460,13 @@ def test_lists_below_headings_are_no_configuration(front: str) -> None:
         joined(page, [(u.start, u.end)]) for u in spans(page) if "- " in u.text
     )
     assert (task.mark, len(task.children)) == ("# … {}", 2)
+
+
+def test_the_first_items_of_a_list_leave_space_for_their_lead_in() -> None:
+    """A unit has both: ten items of 99 characters would fill it alone."""
+    text = "Open:\n" + "\n".join(["- " + "x" * 97] * 11)
+
+    assert (0, 6 + 9 * 100 - 1) == units(outline(text)[0], text, 1000)[0]
 
 
 def test_a_row_of_commas_alone_is_a_row() -> None:
