@@ -22,7 +22,7 @@ from ragsieve.formats.elements import (
     Element,
     Reader,
 )
-from ragsieve.formats.tree import ALWAYS, Node, Span, leaf, sections, stripped
+from ragsieve.formats.tree import ALWAYS, ROWSPAN, Node, Span, leaf, sections, stripped
 
 SMALLEST = 300  # characters of a text with tags that is cut
 _MARK = "<!-- … -->"
@@ -45,7 +45,7 @@ _PLAIN = re.compile(
 )
 _UNREAD = re.compile(r"(?:\s++|<!--.*?-->|<[!?][^-<>][^<>]*>)*", re.DOTALL)  # before a run
 _TOLD = re.compile(r"\b(?:alt|content|value|title)\s*=\s*[\"']?[^\s\"'>]", re.IGNORECASE)
-_SPANNED = re.compile(r"\browspan\s*=\s*[\"']?(\d{1,3})", re.IGNORECASE)
+_LEVELS = 3  # of rows that one cell reaches into
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
 
@@ -267,18 +267,28 @@ def _table(text: str, one: Element) -> Node | None:
         return None
     mark = "<!-- … {} -->"
     node = Node(one.start, head, one.tail, one.end, "grid", SMALLEST, mark)
-    spanned = 0
-    found: list[tuple[Node, bool]] = []  # with whether it heads what follows
-    for row in body:
-        if spanned:
-            found[-1] = (leaf(found[-1][0].start, row.end), False)
-        else:
-            heads = _heads(text, row)
-            found.append((leaf(row.start, row.end) if heads else _row(text, row), heads))
-        more = [int(n) for n in _SPANNED.findall(text, row.start, row.end)]
-        spanned = max([spanned, *more]) - 1 if more else max(0, spanned - 1)
-    node.children = sections(found, mark)
+    node.children = sections([*_grouped(text, body, mark)], mark)
     return node
+
+
+def _grouped(
+    text: str, rows: Sequence[Element], mark: str, levels: int = _LEVELS
+) -> Iterator[tuple[Node, bool]]:
+    """Rows, those that its cells reach into as parts of a row, and whether it heads the next."""
+    groups: list[tuple[int, list[Element]]] = []
+    left = 0
+    for row in rows:
+        span = max([1, *(int(n) for _, n in ROWSPAN.findall(text, row.start, row.end))])
+        groups += [] if left else [(span, [])]
+        groups[-1][1].append(row)
+        left = max(left, span) - 1
+    for span, (row, *below) in groups:
+        heads, end = not below and _heads(text, row), (below or [row])[-1].end
+        node = leaf(row.start, end) if below or heads else _row(text, row)
+        if 0 < len(below) < span and levels and not _TABLE.search(text, row.head, end):
+            node.head, node.kind, node.mark = row.end, "group", mark
+            node.children = [child for child, _ in _grouped(text, below, mark, levels - 1)]
+        yield node, heads
 
 
 def _heads(text: str, row: Element) -> bool:

@@ -103,7 +103,8 @@ def _begin(text: str, row: Node) -> int:
 def _rows(node: Node, span: Span) -> Iterator[Node]:
     """Rows of a table in a span, each behind those that head it."""
     for child in _within(node, span):
-        if child.children and child.kind != "cells":
+        whole = child.kind == "group" and span[0] <= child.start and child.end <= span[1]
+        if child.children and child.kind != "cells" and not whole:
             yield leaf(child.start, child.head)
             yield from _rows(child, span)
         else:
@@ -125,7 +126,8 @@ def _columns(head: str, kind: str) -> _Columns | None:
 
 def _row(row: str, names: Sequence[str], cells: Callable[[str], list[str]]) -> str:
     values = cells(row.strip(" \r\n"))
-    if len(values) > len(names) or len(values) < 2:
+    spanned = len(values) < len(names) and row.startswith("<")  # below a cell of another row
+    if spanned or len(values) > len(names) or len(values) < 2:
         return row
     return "; ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
 

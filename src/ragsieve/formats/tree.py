@@ -23,7 +23,8 @@ _STICKY = re.compile(
 )
 _STICKY_CHARS = 160
 _ABOUT = re.compile(r"[\"']?(?:meta(?:data)?|info)[\"']?\s*:", re.IGNORECASE)
-ELEMENTS = ("tags", "xml", "items", "grid", "cells", "inline")  # kinds of nodes with tags
+ELEMENTS = ("tags", "xml", "items", "grid", "group", "cells", "inline")  # nodes with tags
+ROWSPAN = re.compile(r"(\browspan\s*=\s*[\"']?)([1-9]\d{0,4})", re.IGNORECASE)
 JSON = ("array", "object", "rows")
 _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell that is blank
 _SECTION = re.compile(r"[|│][^|│\n]*\w[^|│\n]*(?:[|│][ ]*){2,}")
@@ -42,7 +43,7 @@ class Node:
         tail: First character of what closes it; ``end`` where nothing does.
         end: One past the last character that is not white space.
         kind: How parts are put together: ``lines``, ``table``; ``array``, ``object``, ``rows`` of
-            JSON; one of `ELEMENTS`.
+            JSON; one of `ELEMENTS`, of which a ``group`` is rows below one whose cells reach them.
         whole: Up to so many characters it is not cut.
         mark: What stands where parts are left out, with ``{}`` for "2 of 8".
         merge: Characters of neighbouring leaves that make one unit.
@@ -279,6 +280,9 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
 def _tags(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
     """Elements inside their tags; of what stands between them only the white space."""
     out, last, end = text[node.start : node.head], -1, node.head
+    if node.kind == "group":
+        rows = _rows(text, node, kept)
+        out = ROWSPAN.sub(lambda cell: f"{cell[1]}{sum(rows[: int(cell[2])])}", out)
     mark, places = kept.layout.of(node.mark), {*chosen}
     for place, child in enumerate(node.children):
         if place not in places:
@@ -305,6 +309,14 @@ def _tags(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
     gap = text[end : node.tail] if node.tail < node.end else ""
     out += gap if not gap.strip() else "\n" * ("\n" in gap and node.kind != "inline")
     return out + text[node.tail : node.end]
+
+
+def _rows(text: str, node: Node, kept: Kept) -> list[bool]:
+    """Whether each row of a group, the first of which heads the others, is shown."""
+    inside = node.children if node.kind == "group" else []
+    head = text[node.start : node.head if inside else node.end].lower()
+    below = (row for child in inside for row in _rows(text, child, kept))
+    return [*[_reached(node, kept)] * head.count("<tr"), *below]
 
 
 def _left(node: Node, last: int) -> bool:

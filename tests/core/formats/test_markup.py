@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ragsieve.formats import joined, outline
+from ragsieve.formats import joined, outline, parts_of
 from ragsieve.formats.rows import told
 from ragsieve.formats.tree import ELEMENTS
 from tests.core.formats.test_formats import spans
@@ -87,3 +87,21 @@ def test_cells_of_a_long_row_keep_their_columns() -> None:
     unit = next(unit for unit in spans(text) if "pier 1." in unit.text)
 
     assert "</ul></td><td>…</td><td>…</td></tr>" in joined(text, [(unit.start, unit.end)])
+
+
+def test_rows_below_a_cell_are_kept_below_it_alone() -> None:
+    """It is as high as what is shown of them, so that none moves under another header."""
+    rows = [
+        "<tr><td rowspan='4'>FR</td><td rowspan=2>N</td><td>a</td></tr>",
+        *("<tr><td>b</td></tr>", "<tr><td rowspan=2>S</td><td>c</td></tr>", "<tr><td>d</td></tr>"),
+        *("<tr><td rowspan=2>ES</td><td>N</td><td>e</td></tr>", "<tr><td>S</td><td>f</td></tr>"),
+    ]
+    text = "\n".join(["<table><tr><th>A</th><th>B</th><th>C</th></tr>", *rows, "</table>"])
+    kept = [(text.index(row), text.index(row) + len(row)) for row in (rows[3], rows[5])]
+    parts = parts_of(text, text.index(rows[0]), kept[0][1])[1]
+
+    assert ["a b", "c d"] == [" ".join(re.findall("[a-d](?=<)", text[a:b])) for a, b in parts]
+    assert joined(text, kept).split("\n")[1:-1] == [
+        rows[0].replace("4", "3").replace("2", "1"),
+        *(rows[2], rows[3], "<!-- … 1 of 2 shown -->", rows[4], rows[5]),
+    ]
