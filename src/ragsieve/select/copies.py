@@ -11,7 +11,7 @@ from itertools import pairwise
 from ragsieve.formats.headings import headings
 from ragsieve.pipeline import best_first
 from ragsieve.select.base import Selector
-from ragsieve.types import Query, Segment
+from ragsieve.types import Document, Query, Segment
 
 WITHIN = 8  # words from which what one document says twice is a copy
 CUT = 5  # words that a chunk's first or last sentence shares with the whole one, at least
@@ -40,10 +40,12 @@ class Copies(Selector):
     White space, the case of longer words, typographic quotes and dashes, emphasis and the full stop
     make no difference; every other sign does. Where titles or headings differ, the same words say
     something else, and so they do behind "it" or "this" where the sentences before differ: all of
-    those stay. So does what one document says twice in few words. The first sentence of a chunk, if
-    it begins in lower case, and the last one, if it has no full stop, are cut by the chunk: they
-    are copies of the whole one. Best is the higher score, then the earlier place. The trace names
-    each copy, and where what is kept stands.
+    those stay. So does what one document says twice in few words. Documents with the same title and
+    the same source, one of them known, are chunks of one page. Of those the first sentence, if it
+    begins in lower case, and the last one, if it has no full stop, are cut by the chunk: they are
+    copies of the whole one; and a chunk without headings may stand below those of another. Best is
+    the higher score, then the earlier place. The trace names each copy, and where what is kept
+    stands.
     """
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
@@ -65,12 +67,12 @@ class _Kept:
         self.before = {
             b: words[a] for a, b in pairwise(sorted(words)) if a[0] == b[0]
         }  # the words of the segment before each
-        self.known: dict[tuple[str, _Words], list[Segment]] = {}
+        self.known: dict[tuple[object, ...], list[Segment]] = {}
 
     def add(self, segment: Segment) -> None:
         """Keep it."""
-        words = self.words[segment.key]
-        for kind in (("all", words), ("begins", words[:CUT]), ("ends", words[-CUT:])):
+        words, page = self.words[segment.key], _page(segment.document)
+        for kind in (("all", words), ("begins", words[:CUT], page), ("ends", words[-CUT:], page)):
             self.known.setdefault(kind, []).append(segment)
 
     def original(self, segment: Segment) -> Segment | None:
@@ -81,15 +83,16 @@ class _Kept:
             text = segment.document.text
             stopped = segment.text.rstrip(_CLOSING).endswith(_STOPS)
             if not stopped and not _INK.search(text, segment.end):
-                candidates += self._longer("begins", words[:CUT], words)
+                candidates += self._longer("begins", words[:CUT], segment)
             first = segment.key not in self.before and not _INK.search(text, 0, segment.start)
             if first and segment.text.lstrip()[0].islower():
-                candidates += self._longer("ends", words[-CUT:], words)
+                candidates += self._longer("ends", words[-CUT:], segment)
         return next((one for one in candidates if self._says(segment, one)), None)
 
-    def _longer(self, kind: str, key: _Words, words: _Words) -> list[Segment]:
+    def _longer(self, kind: str, key: _Words, segment: Segment) -> list[Segment]:
+        words = self.words[segment.key]
         at = slice(len(words)) if kind == "begins" else slice(-len(words), None)
-        found = self.known.get((kind, key), ())[:_COMPARED]
+        found = self.known.get((kind, key, _page(segment.document)), ())[:_COMPARED]
         return [s for s in found if self.words[s.key][at] == words]
 
     def _says(self, one: Segment, other: Segment) -> bool:
@@ -100,14 +103,22 @@ class _Kept:
             return False
         if _REFERS.match(one.text) and self.before.get(one.key) != self.before.get(other.key):
             return False
-        contexts = zip(self._context(one), self._context(other), strict=True)
-        return all(a == b or not a or not b for a, b in contexts)
+        (title, above), (theirs, others) = self._context(one), self._context(other)
+        a, b = one.document, other.document
+        chunks = a.id != b.id and _page(a) == _page(b)
+        return title == theirs and (above == others or (chunks and not (above and others)))
 
     def _context(self, segment: Segment) -> tuple[_Words, _Words]:
         """Title of its document, and the headings above it there; the beginning of long ones."""
         text, start = segment.document.text, segment.start
         above = " ".join(one.text[:500] for one in headings(text, start) if one.start < start)
         return _words(segment.document.title[:500]), _words(" ".join(above.split()))
+
+
+def _page(document: Document) -> tuple[str, ...]:
+    """What chunks of one page share: title and source; a document with neither is its own page."""
+    title, source = document.title[:500].strip(), str(document.source or "")[:500]
+    return (title, source) if title or source else (document.id,)
 
 
 def _words(text: str) -> _Words:

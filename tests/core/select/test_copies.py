@@ -12,14 +12,16 @@ from tests.timing import is_linear
 
 FEE = "The pier fee is 14 euros a night."
 LONG = "Guests who leave after noon pay for one more night at the full price of the season."
+CUT, REST = LONG[:35], LONG[28:]
 
 
 def segments(*documents: str) -> list[Segment]:
-    """Blocks of documents, ``title: text`` where a title is given by a bar."""
+    """Blocks of documents: ``text``, ``title||text`` or ``title@source||text``."""
     whole = []
     for n, one in enumerate(documents):
-        title, bar, text = one.partition("||")
-        whole.append(Document(f"{n}", text if bar else one, title if bar else "", rank=n))
+        about, _, text = one.rpartition("||")
+        title, _, source = about.partition("@")
+        whole.append(Document(f"{n}", text, title, source, rank=n))
     return Blocks()(Query("q"), [Segment.whole(document) for document in whole])
 
 
@@ -29,10 +31,11 @@ def segments(*documents: str) -> list[Segment]:
         ([FEE, FEE, FEE], [1, 2]),
         ([FEE, "the  pier fee is 14 Euros a night"], [1]),
         ([f"Dogs are free. {FEE}", f"{FEE} The pool is closed."], [2]),
-        ([f"Pier||{FEE}", FEE, f"Pier||{FEE}"], [1, 2]),
+        ([f"Pier||{FEE}", FEE, f"Pier||{FEE}"], [2]),
         (["“Café” — Open!", '"Cafe\u0301" - Open'], [1]),
-        ([f"Pay late. {LONG}", "pay for one more night at the full price of the season."], [2]),
-        ([LONG, "Guests who leave after noon pay for"], [1]),
+        ([f"Pier||Pay late. {LONG}", f"Pier||{REST}"], [2]),
+        ([f"@a.md||{LONG}", f"@a.md||{CUT}"], [1]),
+        ([f"Pier||## Fees\n\nPay late. {LONG}", f"Pier||{LONG}"], [2]),
         ([f"{LONG} Or so. {LONG}"], [2]),
         (["Basic has mail. It costs 9 euros.", "Basic has mail. It costs 9 euros."], [2, 3]),
         (["泊位费每晚十四元。", "泊位费每晚十四元"], [1]),
@@ -46,9 +49,13 @@ def segments(*documents: str) -> list[Segment]:
         (["Basic has mail. It costs 9 euros.", "Mini has none. It costs 9 euros."], []),
         (["Ann: Is it late? Yes. Ann: Is it dear? Yes."], []),
         (["if a:\n    b()\nc()", "if a:\n    b()\n    c()"], []),
-        ([LONG, "one more night at the full price"], []),
-        (["Members may swim here after dark.", "No members may swim here after dark."], []),
-        (["All bridges of Oslo are safe.", "All bridges of Oslo are safe on paper only."], []),
+        ([LONG, CUT, REST], []),
+        ([f"Pier@a.md||{LONG}", f"Pier@b.md||{CUT}"], []),
+        ([f"## Lies\n\nOld ones. {FEE}", FEE], []),
+        ([f"Pier||Pay late. {LONG}\n\n## Lies\n\nOld ones. {LONG}"], []),
+        ([f"Pier||{LONG}", "Pier||one more night at the full price"], []),
+        (["T||Members may swim here after dark.", "T||No members may swim here after dark."], []),
+        (["T||All bridges of Oslo are safe.", "T||All bridges of Oslo are safe on paper."], []),
         (["…", "…"], []),
         ([") ) ) ) ) )", ") ) ) ) ) )"], [1]),
         ([], []),
