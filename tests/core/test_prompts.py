@@ -125,7 +125,7 @@ def test_spans_are_joined_as_they_stand_in_the_document() -> None:
 
 
 def test_each_document_is_a_paragraph_behind_its_title() -> None:
-    """Once a run of its spans, at any length; no evidence is an empty text."""
+    """On one line, once a run of its spans, at any length; no evidence is an empty text."""
     first = spans("One. Two.", (0, 4), (5, 9), title="A", id="a")
     second = spans("Three.", (0, 6), id="b")
 
@@ -133,6 +133,11 @@ def test_each_document_is_a_paragraph_behind_its_title() -> None:
     assert "A: One.\n\nThree.\n\nA: Two." == context([first[0], *second, first[1]])
 
     assert "" == context([])
+
+    broken = spans("One.", (0, 4), title=" Forum\n\nCity\u2029Library ")
+
+    assert "Forum City Library: One." == context(broken) == titled(broken[0])
+    assert "One." == context(spans("One.", (0, 4), title="\n"))
 
     document = Document("d", "Seals sang.", "t" * 1_000_000)
 

@@ -17,7 +17,7 @@ from ragsieve.errors import InputError
 from ragsieve.formats import outline, text_of
 from ragsieve.models.base import Message, Prompt
 from ragsieve.registry import points
-from ragsieve.types import Segment
+from ragsieve.types import Document, Segment
 
 GROUP = "ragsieve.prompts"
 """Group of the entry points by which other packages add templates; each names a package."""
@@ -62,8 +62,9 @@ _OPENS = re.compile(
 def context(segments: Sequence[Segment]) -> str:
     """Evidence as a reader reads it: a paragraph a document, its title before its kept spans.
 
-    Headings, fences, tables and whatever is structured begin a line of their own behind the title.
-    See `ragsieve.formats.joined` for how spans are put together. No span is changed.
+    Headings, fences, tables and whatever is structured begin a line of their own behind the title,
+    which is written on one line. See `ragsieve.formats.joined` for how spans are put together. No
+    span is changed.
     """
     groups = groupby(segments, key=lambda segment: segment.document.id)
     return "\n\n".join("".join(paragraph([*group])) for _, group in groups)
@@ -71,7 +72,7 @@ def context(segments: Sequence[Segment]) -> str:
 
 def paragraph(spans: Sequence[Segment]) -> tuple[str, str]:
     """What `context` has of the kept spans of a document: what its title makes, and their text."""
-    title, text = spans[0].document.title, text_of(spans)
+    title, text = title_of(spans[0].document), text_of(spans)
     gap = "\n" if title and (_OPENS.match(text) or _structured(spans[0])) else " "
     return f"{title}:{gap}" if title else "", text
 
@@ -82,10 +83,15 @@ def _structured(segment: Segment) -> bool:
     return any(r.start <= first < r.end for r in outline(segment.document.text, small=True))
 
 
+def title_of(document: Document, most: int | None = None) -> str:
+    """Its title on one line, so that it opens no paragraph; of the first ``most`` characters."""
+    return " ".join(document.title[:most].split())
+
+
 def titled(segment: Segment) -> str:
     """The segment behind its document's title, which says what its pronouns speak of.
 
     Of a title over 500 characters these alone, since every sentence of the document has it.
     """
-    title = segment.document.title[:_TITLE]
+    title = title_of(segment.document, _TITLE)
     return f"{title}: {segment.text}" if title else segment.text

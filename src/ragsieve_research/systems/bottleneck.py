@@ -11,6 +11,7 @@ from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
+from ragsieve.prompts import title_of
 from ragsieve.systems.base import system
 from ragsieve.trace import note
 from ragsieve.types import Document, Query, Segment
@@ -91,8 +92,8 @@ def _place(segment: Segment) -> Segment | None:
     """The first span of a parent's document that reads like a written segment."""
     for document in _read(segment.document.parents):
         text = segment.text
-        if document.title:  # a document's first sentence was read behind it
-            text = text.removeprefix(f"{document.title}:")
+        if title := title_of(document):  # a document's first sentence was read behind it
+            text = text.removeprefix(f"{title}:")
         if words := text.split():
             wanted = r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)"
             if place := re.search(wanted, document.text):

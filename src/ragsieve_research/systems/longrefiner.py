@@ -23,7 +23,7 @@ from ragsieve.models.base import (
     yes_probability,
 )
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.prompts import render, titled
+from ragsieve.prompts import render, title_of, titled
 from ragsieve.schema import Amount, Options
 from ragsieve.score.base import Scorer, by_document
 from ragsieve.systems.base import system
@@ -189,7 +189,7 @@ class Refine(Options):
         return named
 
     def _titles_prompt(self, query: Query, outline: Sequence[DocumentSection]) -> Prompt:
-        title = outline[0].paragraphs[0][0].document.title
+        title = title_of(outline[0].paragraphs[0][0].document)
         lines, sections = [f"Title: {title}"], [part for part in outline if part.title]
         for n, part in enumerate(sections, 1):
             lines.append(f"Section{n}: {part.title}")

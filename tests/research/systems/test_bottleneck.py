@@ -11,7 +11,7 @@ from tests.named import answer
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS: list[dict[str, str]] = [
-    {"id": "song", "title": "Song", "text": "It rained. Summer Breeze was sung\nby Seals. Yes."},
+    {"id": "song", "title": "Song\n", "text": "It rained. Summer Breeze was sung\nby Seals. Yes."},
     {"id": "wind", "text": "A breeze is a wind. It rained."},
 ]
 
