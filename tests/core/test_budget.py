@@ -235,6 +235,16 @@ def test_a_warning_names_the_heads_that_the_best_needs() -> None:
     assert re.search(r"of 3 tokens, \d+ with title and heads, is left out", record.warnings[0])
 
 
+def test_what_heads_a_record_is_not_kept_alone() -> None:
+    """It shows nothing, since it heads what is left out."""
+    text = "\n\n".join(f"commit {n}a1f3\nAuthor: {LONG}\n\n    It rains." for n in (1, 2))
+    best = Segment(Document("a", text), 0, text.index("\n\ncommit")).scored("s", 1)
+    (size,) = READER.count([best.text])
+    budget = ContextBudget(max_tokens=size - 1)
+
+    assert not fit_parts([best], budget, READER, Query("Who?"))[1]
+
+
 TRACED = f"""2024-05-01 ERROR job 7 failed: {LONG}
 Traceback (most recent call last):
   File "jobs.py", line 88, in run

@@ -60,7 +60,7 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
     Returns:
         What stands before the tree; the records, entries, rows or statements of the deepest node
         that holds the rest, with what stands before, between and behind them, none where that has
-        no parts; and the node's kind.
+        no parts; and the node's kind. What heads a part that is alone is no part.
     """
     roots = outline(text, small=True)
     place = bisect_right(roots, start, key=lambda one: one.end)
@@ -74,6 +74,8 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
     while len(inside) == 1:
         node = inside[0]
         inside = [child for child in node.children if child.start < end and start < child.end]
+    if first < node.start and not inside:
+        return [stripped(text, start, node.start)], [stripped(text, node.start, last)], node.kind
     begins = [first, *(child.start for child in inside[1:]), last]
     parts = [stripped(text, a, b) for a, b in pairwise(begins)] if inside else []
     return [(start, start + len(head))] if head else [], parts, node.kind
