@@ -21,7 +21,7 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 _ALONE = re.compile(  # "7 (good)", "[2] Paris", "the first 2 sentences", "two"
     rf"(?:(?:only|keep|use|the|first|top|best|about)\s+){{0,4}}({_VALUE}%?|{'|'.join(_WORDS)})"
     r"(?:\s+(?:sentence|clue|passage|point|star)s?)?[\])\"']*"
-    r"(?:(?:\s+[-–—]\s+|\s*[(:,;!]\s*|\.\s+)\D*)?",
+    r"(?:(?:\s+[-–—]\s|\s*[(:,;!]|\.\s)\D*)?",
     re.ASCII | re.IGNORECASE,
 )
 _BRACKETED = re.compile(r"\[([0-9]{1,9})\]")

@@ -15,7 +15,7 @@ from ragsieve.types import Query, Segment
 from ragsieve_research.answer.parts import first_paragraph, parts, schema, strip_enclosing, text
 from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
-_QUOTATION = re.compile(r"[\"“]([^\"”]{12,})[\"”]")
+_QUOTATION = re.compile(r"[\"“](?:([^\"”]{12,})[\"”]|[^\"”]*\Z)")
 _PIECE = re.compile(r"\.\.\.|…|\[\d+\]|(?<=[.!?;])\s")
 _SHARE = 0.8  # of a quotation's runs of three words
 _PARTS = {"Evidence": 240, "Explanation": 160, "Answer": 80}  # characters, where they can be held
@@ -148,7 +148,7 @@ def _quotes(evidence: str, group: Sequence[Segment]) -> bool:
 
     Of quotations in quotes, else of its sentences, one is enough; under three words none counts.
     """
-    pieces = _QUOTATION.findall(evidence) or _PIECE.split(evidence)
+    pieces = [*filter(None, _QUOTATION.findall(evidence))] or _PIECE.split(evidence)
     runs = [found for piece in pieces if (found := _runs(piece))]
     documents = [_runs(f"{s.document.title} {s.text}") for s in group]
     return not runs or any(len(r & d) >= _SHARE * len(r) for r in runs for d in documents)

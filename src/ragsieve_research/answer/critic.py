@@ -49,7 +49,8 @@ _SO = re.compile(
 _IS = re.compile(rf" is the {_THAT}\W*$", re.IGNORECASE)
 _CHARS = {"answer": 100, "explanation": 300}  # where a reply can be held to them
 _TOGETHER = re.compile(  # "[2] and [3]"
-    r"\[[0-9]+\](?:\s*,\s*\[[0-9]+\])*,?\s*(?:and|&|=)\s*(?:answer\s*)?\[[0-9]+\]", re.IGNORECASE
+    r"\[[0-9]+\](?:\s*,\s*\[[0-9]+\])*+(,?\s*(?:and|&|=)\s*(?:answer\s*)?\[[0-9]+\])?",
+    re.IGNORECASE,
 )
 PAIRED = 4
 """Different answers at most that are judged two by two."""
@@ -269,7 +270,9 @@ def _duplicates(reply: str, answers: Sequence[str]) -> list[list[int]]:
     lists = _of_texts(value, answers)
     if lists is None:
         if isinstance(value, str):
-            value = _TOGETHER.sub(lambda m: f"[{', '.join(re.findall('[0-9]+', m[0]))}]", value)
+            value = _TOGETHER.sub(
+                lambda m: f"[{', '.join(re.findall('[0-9]+', m[0]))}]" if m[1] else m[0], value
+            )
         lists = number_lists(value, name, reply, most)
     if lists and all(len(numbers) == 1 for numbers in lists):  # each a group, or all one group?
         raise BadReply(f"lists of at least two numbers as {name}", reply)

@@ -117,7 +117,8 @@ def _lines(body: str, names: Sequence[str]) -> list[tuple[str, str]]:
     """
     alone = r"(?(heading)[ \t*_#]*$|(?(bold)[*_]+[ \t]*$|(?!)))"
     pattern = re.compile(
-        r"^(?:[ \t>-]|(?P<heading>#)|\*[ \t])*+(?:\d+[.)][ \t]*)?(?P<bold>[*_]+)?[ \t]*"
+        r"^(?:[ \t>-]|\*[ \t])*+(?P<heading>#)?(?:[ \t>#-]|\*[ \t])*+"
+        r"(?:\d+[.)][ \t]*+)?(?P<bold>[*_]+)?[ \t]*"
         rf"(?P<name>{'|'.join(map(re.escape, names))})(?P<end>[ \t*_]*:[*_]*|{alone})",
         re.MULTILINE | re.IGNORECASE,
     )

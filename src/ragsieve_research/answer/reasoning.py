@@ -33,9 +33,9 @@ ANSWER = 200  # characters of an answer, where a reply can be held to that
 
 _REASONING, _ANSWER = "Reasoning", "Answer"
 _NAMED = re.compile(r"((the )?(final )?answer( is)?|reasoning)[ *_]*:[ *_]*", re.IGNORECASE)
-_NOTE = re.compile(r"\s+[(\[*_]*(?:note|explanation|justification)[*_]*:.*", re.IGNORECASE)
+_NOTE = re.compile(r"(?<!\s)\s+[(\[*_]*(?:note|explanation|justification)[*_]*:.*", re.IGNORECASE)
 _ITEM = re.compile(r"(?:[-*•]|\d+[.)])\s")
-_OPENED = re.compile(rf'\s*\{{\s*"({_REASONING}|{_ANSWER})"\s*:\s*"')
+_OPENED = re.compile(rf'\{{\s*"({_REASONING}|{_ANSWER})"\s*:\s*"')
 
 
 @dataclass(frozen=True)

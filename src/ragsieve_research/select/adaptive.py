@@ -18,7 +18,7 @@ from ragsieve.trace import Cutoff, log_event, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
 from ragsieve_research.prompts.replies import strip_marks
 
-_NUMBER = re.compile(r"(?:(?:the )?threshold ?(?:is|[:=])? ?)?(-?[0-9]*\.?[0-9]+)", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:(?:the )?threshold ?(?:is|[:=])? ?)?(-?(?:[0-9]*\.)?[0-9]+)", re.I)
 
 
 @dataclass(frozen=True)

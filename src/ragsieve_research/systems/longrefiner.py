@@ -36,7 +36,7 @@ _WORDS = 100  # of a paragraph at least: a shorter one goes with the next
 _OPENING = 4  # words by which a part is found in its document
 _OUTLINE, _TITLES = 1024, 256  # tokens of a reply
 _SHOWN = 4000  # characters of an abstract beside titles
-_TAG = re.compile(r'<(abstract|section|sub-section)(?:: *"?([^"<>]*)"?)?>\s*([^<]*)')
+_TAG = re.compile(r'<(abstract|section|sub-section)(?:: *+"?([^"<>]*)"?)?>\s*([^<]*)')
 
 Key = tuple[str, int, int]
 Tag = tuple[str, str, str]

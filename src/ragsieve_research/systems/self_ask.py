@@ -21,12 +21,12 @@ from ragsieve_research.systems.iterating import SHOWN, Search, iterating
 
 MAX_CHARS = 300  # of a follow-up question
 _NEEDED = re.compile(  # the paper's own line before a follow-up question or the answer
-    r"[*_ ]*are follow[ -]?up questions? needed here:?[*_ ]*(?:yes\b|no\b)?[*_.,; ]*",
+    r"(?<![*_ ])[*_ ]*are follow[ -]?up questions? needed here:?[*_ ]*(?:yes\b|no\b)?[*_.,; ]*",
     re.IGNORECASE,
 )
 _FOLLOW_UP = re.compile(r"follow[ -]?up(?: question)?[ *_]*:[ *_]*(\S.*)", re.IGNORECASE)
 _FINAL = re.compile(
-    r"(?:so,? )?(?:the )?(?:final answer(?: is)?[ *_]*:?|answer(?: is)?[ *_]*:)[ *_]*(\S.*)",
+    r"(?:so,? )?(?:the )?(?:final answer(?: is)?[ *_]*+:?|answer(?: is)?[ *_]*:)[ *_]*(\S.*)",
     re.IGNORECASE,
 )
 

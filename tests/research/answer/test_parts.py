@@ -34,6 +34,7 @@ READABLE = {
     "italics": LINES.replace("Explanation:", "_Explanation:_"),
     "headings": "\n".join(f"### {line}" for line in LINES.split("\n")),
     "bullets": "\n".join(f"- {line}" for line in LINES.split("\n")),
+    "stars below a heading": "\n".join(f"# * *{line}" for line in LINES.split("\n")),
     "stars": "\n".join(f"* **{line}**" for line in LINES.split("\n")),
     "numbers": "\n".join(f"{n}. {line}" for n, line in enumerate(LINES.split("\n"), 1)),
     "fence": f"```\n{LINES}\n```",

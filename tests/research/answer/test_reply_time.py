@@ -1,0 +1,81 @@
+"""The time to read a reply grows with its length alone, whatever a model writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import BadReply
+from ragsieve.models.base import Prompt
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.models.options import option_reader
+from ragsieve.systems import build
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.answer.agent import Argument
+from ragsieve_research.answer.critic import Critic
+from ragsieve_research.answer.parts import parts
+from ragsieve_research.select.adaptive import Adaptive
+from tests.timing import is_linear
+
+QUERY = Query("Who sang Breeze?")
+TEXT = Segment.whole(Document("a", ("Ann sang Breeze. " * 40 + "\n") * 3))
+SCORED = [TEXT.scored("s", 0.1), TEXT.scored("s", 0.9)]
+
+
+class Long(ScriptedLLM):
+    """Writes past the limit of a reply, as a server may."""
+
+    def __init__(self, reply: str) -> None:
+        super().__init__([reply], context=10**9)
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        max_tokens: int = 128,
+        schema: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """The same reply to all."""
+        return [*self.replies] * len(prompts)
+
+
+def system(name: str) -> Callable[[str], object]:
+    return lambda reply: build(name, Long(reply), HashingEmbedder(8)).ask(QUERY, [TEXT.document])
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    **{name: system(name) for name in ("pruningrag", "self-ask", "longrefiner")},
+    "evidence": lambda reply: Argument("a", reply).checked([TEXT]),
+    "duplicates": lambda reply: Critic(Long(reply)).same(QUERY, ["a", "b"]),
+    "threshold": lambda reply: Adaptive(Long(reply))(QUERY, SCORED),
+    "rating": option_reader("0123456789"),
+    "parts": lambda reply: parts(reply, ["Answer"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("reader", "begin", "unit", "end"),
+    [
+        ("pruningrag", "Reasoning: a\nAnswer: x", " ", "x"),
+        ("pruningrag", "x", " ", "x"),
+        ("self-ask", "x", "*", "y"),
+        ("self-ask", "So the final answer is", " ", "\xa0\nx"),
+        ("longrefiner", "<section:", " ", "x"),
+        ("evidence", "", "“", "x"),
+        ("duplicates", "Unique answers: []\nDuplicate answers: [1]", ", [1]", "x"),
+        ("threshold", "", "1", "x"),
+        ("rating", "1 -", " ", "9"),
+        ("parts", "1.", " ", "x"),
+    ],
+)
+def test_runs_are_read_in_linear_time(reader: str, begin: str, unit: str, end: str) -> None:
+    """Or found unreadable in it."""
+
+    def read(size: int) -> None:
+        with suppress(BadReply):
+            READERS[reader](begin + unit * size + end)
+
+    assert is_linear(read, 10_000)
