@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -182,10 +183,13 @@ async def _forward(request: Request, settings: Settings, path: str, content: byt
             if not 200 <= reply.status_code < 600:
                 await reply.aclose()
                 raise Fault(502, "upstream_broke", f"the upstream said {reply.status_code}")
-            key = upstream.api_key  # which an error may repeat: it is not the client's
-            kept_headers = _reply_headers(reply, key)
+            if reply.headers.get("content-encoding", "identity").lower() != "identity":
+                await reply.aclose()
+                raise Fault(502, "upstream_broke", "its reply is compressed, unlike what was asked")
+            hide = _hider(upstream.api_key)  # which an error may repeat: it is not the client's
+            kept_headers = _reply_headers(reply, hide)
             if reply.headers.get("content-type", "").startswith(_STREAMED):
-                parts = _relayed(reply, ends, key.encode())
+                parts = _relayed(reply, ends, hide)
                 return StreamingResponse(parts, reply.status_code, kept_headers)
             body = bytearray()
             try:
@@ -197,8 +201,16 @@ async def _forward(request: Request, settings: Settings, path: str, content: byt
                 await reply.aclose()
     except (httpx.HTTPError, TimeoutError) as error:
         raise _broken(error) from error
-    whole = bytes(body).replace(key.encode(), _KEY) if key else bytes(body)
-    return Response(whole, reply.status_code, kept_headers)
+    return Response(hide(bytes(body)), reply.status_code, kept_headers)
+
+
+def _hider(key: str) -> Callable[[bytes], bytes]:
+    """Replaces a key, as it is or as JSON, also in JSON, may escape it; nothing where empty."""
+    if not key:
+        return bytes
+    known = [(re.escape(char), f"(?i:u00{ord(char):02x})") for char in key]
+    forms = (rf"(?:{char}|\\\\{{0,2}}+(?:{char}|{code}))" for char, code in known)
+    return partial(re.compile("".join(forms).encode()).sub, _KEY)
 
 
 def _request_headers(
@@ -214,12 +226,12 @@ def _request_headers(
     return headers
 
 
-def _reply_headers(reply: httpx.Response, key: str) -> dict[str, str]:
+def _reply_headers(reply: httpx.Response, hide: Callable[[bytes], bytes]) -> dict[str, str]:
     """The upstream's headers but for those of its connection, and those that hold a key."""
     named = reply.headers.get("connection", "").lower().replace(" ", "").split(",")
     removed = _NOT_PASSED.union(named)
-    known = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in reply.headers.raw]
-    return {k: v for k, v in known if k.lower() not in removed and not (key and key in v)}
+    known = [(k.decode("latin-1"), v) for k, v in reply.headers.raw if hide(v) == v]
+    return {k: v.decode("latin-1") for k, v in known if k.lower() not in removed}
 
 
 def _ascii(headers: Mapping[str, str]) -> dict[str, str]:
@@ -231,15 +243,16 @@ def _ascii(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: line.encode("ascii", "replace").decode() for name, line in lines.items()}
 
 
-async def _relayed(reply: httpx.Response, ends: float, key: bytes) -> AsyncIterator[bytes]:
-    """The upstream's events as they come; where it breaks off, an event that says so."""
-    parts, size = _without(key, reply.aiter_raw()), 0
+async def _relayed(
+    reply: httpx.Response, ends: float, hide: Callable[[bytes], bytes]
+) -> AsyncIterator[bytes]:
+    """The upstream's events, line by line; where it breaks off, an event that says so."""
+    lines = _lines(reply.aiter_raw())
     try:
-        while size <= MAX_REPLY:
+        while True:
             async with asyncio.timeout_at(ends):
-                part = await anext(parts)
-            size += len(part)
-            yield part
+                line = await anext(lines)
+            yield hide(line)
     except StopAsyncIteration:
         return
     except (httpx.HTTPError, TimeoutError) as error:
@@ -248,18 +261,20 @@ async def _relayed(reply: httpx.Response, ends: float, key: bytes) -> AsyncItera
         await reply.aclose()
 
 
-async def _without(key: bytes, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Parts of a stream as they come; of a key in it only the beginning waits for its end."""
-    held = b""
+async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Lines as they come, each whole, so that no key is cut; up to `MAX_REPLY` bytes."""
+    held: list[bytes] = []
+    size = 0
     async for part in parts:
-        held = (held + part).replace(key, _KEY) if key else part
-        lengths = range(min(len(key) - 1, len(held)), 0, -1)
-        end = len(held) - next((n for n in lengths if held.endswith(key[:n])), 0)
+        if (size := size + len(part)) > MAX_REPLY:
+            return
+        end = max(part.rfind(b"\n"), part.rfind(b"\r")) + 1
         if end:
-            yield held[:end]
-        held = held[end:]
-    if held:
-        yield held
+            yield b"".join([*held, part[:end]])
+            held.clear()
+        held.append(part[end:])
+    if rest := b"".join(held):
+        yield rest
 
 
 def _broken(error: httpx.HTTPError | TimeoutError) -> Fault:
