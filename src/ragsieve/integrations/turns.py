@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from ragsieve.integrations.tools import USER, texts
@@ -37,25 +37,29 @@ _PLAIN = frozenset(  # words that name nothing
 )
 
 
-def turns_of(messages: Sequence[Any], most: int = 3) -> str:
+def turns_of(last_first: Iterable[Any], most: int = 3) -> str:
     """What a conversation asks: the user's last message, with turns before it where it needs them.
 
     It does where it leans on them, see `leans`: then the last turns follow one another, each behind
     its role. A change of topic reads as the message alone. Turns of tools, and those that say
     nothing, do not count.
+
+    Args:
+        last_first: The conversation's messages from the last one on; none is read in vain.
+        most: Turns at most.
     """
-    turns = [
-        (str(message["role"]), "\n".join(text for _, text in texts(message.get("content"))).strip())
-        for message in messages
-        if isinstance(message, dict) and message.get("role") in ("user", "assistant")
-    ]
-    spoken = [turn for turn in turns if turn[1]]
-    while spoken and spoken[-1][0] != "user":
-        spoken.pop()
-    text = spoken[-1][1] if spoken else ""
-    if len(spoken) < 2 or not leans(text):
-        return text
-    return "\n".join(f"{role}: {said[-USER:]}" for role, said in spoken[-most:])
+    spoken: list[tuple[str, str]] = []  # the last one first
+    for message in last_first:
+        role = str(message.get("role")) if isinstance(message, dict) else ""
+        if role != "user" and not (spoken and role == "assistant"):
+            continue
+        if said := "\n".join(text for _, text in texts(message.get("content"))).strip():
+            spoken.append((role, said))
+            if len(spoken) == most or not leans(spoken[0][1]):
+                break
+    if len(spoken) < 2:
+        return spoken[0][1] if spoken else ""
+    return "\n".join(f"{role}: {said[-USER:]}" for role, said in reversed(spoken))
 
 
 def leans(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from ragsieve.documents import as_documents, listed_in_json
@@ -77,26 +77,28 @@ class ChatDocuments:
         return self.fill({n: one["text"] for n, one in enumerate(self.documents)}, [])
 
 
-def documents_of(body: dict[str, Any]) -> ChatDocuments | None:
-    """The documents of a request: of its field ``documents``, else of its last user message.
+def documents_of(body: dict[str, Any], at: int | None = None) -> ChatDocuments | None:
+    """The documents of a request: of its field ``documents``, else of a user's message.
 
     None where there are none, or nothing that could be a question.
 
     Args:
         body: The request.
+        at: The message's place; the last one's where None, to which the field belongs.
 
     Raises:
         InputError: If documents cannot be read; the message says why.
     """
     messages = body.get("messages")
-    users = users_of(messages)
-    if not isinstance(messages, list) or not users:
+    values = None
+    if at is None:
+        at, values = max(users_of(messages), default=None), body.get("documents")
+    if not isinstance(messages, list) or at is None:
         return None
-    values = body.get("documents")
     if isinstance(values, list) and values:
-        question = _asked(messages, users[-1])
-        return _of_field(body, users[-1], question, values) if question else None
-    return _of_message(body, users[-1])
+        question = _asked(messages, at)
+        return _of_field(body, at, question, values) if question else None
+    return _of_message(body, at)
 
 
 def users_of(messages: object) -> list[int]:
@@ -107,9 +109,10 @@ def users_of(messages: object) -> list[int]:
 
 def _asked(messages: Sequence[Any], at: int) -> str:
     """The last turns up to a message, which is one of a user, without documents."""
-    turns = [*map(without_documents, messages[: at + 1])]
-    said = "".join(text for _, text in texts(turns[-1]["content"]))
-    return turns_of(turns) if said.strip() else ""
+    last = without_documents(messages[at])
+    said = "".join(text for _, text in texts(last["content"]))
+    before = (without_documents(messages[n]) for n in range(at - 1, -1, -1))
+    return turns_of(chain([last], before)) if said.strip() else ""
 
 
 def without_documents(message: Any) -> Any:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ragsieve.deadline import check_time, deadline
 from ragsieve.errors import InputError
 from ragsieve.integrations.base import probability
 from ragsieve.integrations.tool_filter import Cut
@@ -160,30 +161,48 @@ def _with_documents(
     service: Service, system: System, body: dict[str, Any], forwarded: Forwarded
 ) -> dict[str, Any]:
     """The request with less of the documents of each message of a user."""
-    changed = body
-    messages: Any = body.get("messages")
-    users = users_of(messages)
+    users = users_of(body.get("messages"))
+    chats: dict[int, ChatDocuments] = {}
     for at in users:
-        fields = body if at == users[-1] else {k: v for k, v in body.items() if k != "documents"}
-        given = {**fields, "messages": messages[: at + 1]}
-        chat: ChatDocuments | None = None
-        new = given
         try:
-            if not (chat := documents_of(given)):
-                continue
-            forwarded.unread = chat.unread
-            service.check_documents(chat.documents)
-            result = service.run(system, chat)
-            new = chat.filtered(result)
-            forwarded.results.append(result)
-            forwarded.errors += result.trace.warnings
+            if chat := documents_of(body, None if at == users[-1] else at):
+                chats[at] = chat
+                forwarded.unread = chat.unread
         except Exception as error:  # fail open, as above
-            new = chat.unfiltered if chat else given
             forwarded.errors.append(unfiltered_because(error))
-        filled = [*changed["messages"]]
-        filled[at] = new["messages"][at]
-        changed = {**(new if at == users[-1] else changed), "messages": filled}
-    return changed
+    if not chats:
+        return body
+    documents = [one for chat in chats.values() for one in chat.documents]
+    fits = True
+    try:
+        service.check_documents(documents)
+        service.check_size(system, documents)
+    except Exception as error:
+        forwarded.errors.append(unfiltered_because(error))
+        fits = False
+    messages = [*body["messages"]]
+    changed = body
+    for at, chat in chats.items():
+        new = _filtered(service, system, chat, forwarded) if fits else chat.unfiltered
+        messages[at] = new["messages"][at]
+        changed = new if at == users[-1] else body
+    return {**changed, "messages": messages}
+
+
+def _filtered(
+    service: Service, system: System, chat: ChatDocuments, forwarded: Forwarded
+) -> dict[str, Any]:
+    """The request with less of one message's documents; with all of them where that fails."""
+    try:
+        check_time(deadline())
+        result = service.run(system, chat)
+        filtered = chat.filtered(result)
+    except Exception as error:
+        forwarded.errors.append(unfiltered_because(error))
+        return chat.unfiltered
+    forwarded.results.append(result)
+    forwarded.errors += result.trace.warnings
+    return filtered
 
 
 def _cut(service: Service, name: str, budgets: Mapping[str, int], messages: list[Any]) -> Cut:

@@ -250,7 +250,7 @@ def test_a_question_that_follows_another_is_read_with_it(last: str, follows: boo
     """
     before = [("user", "Who designed the Eiffel Tower?"), ("assistant", "Stephen Sauvestre.")]
     turns = [*before, ("user", last), ("assistant", ""), ("tool", "x")]
-    question = turns_of([{"role": role, "content": text} for role, text in turns])
+    question = turns_of({"role": role, "content": text} for role, text in reversed(turns))
     whole = "\n".join(f"{role}: {text}" for role, text in turns[:3])
 
     assert question == (whole if follows else last)

@@ -16,14 +16,18 @@ import pytest
 from fastapi.testclient import TestClient
 
 import ragsieve
+from ragsieve.deadline import until
 from ragsieve.errors import ModelError
 from ragsieve.integrations.rules import ToolRule
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.server import Limits, Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
+from ragsieve.server.service import Service
+from ragsieve.server.sieving import Forwarded, sieved
 from ragsieve.trace import set_answerable
 from ragsieve.types import Query, Segment
-from tests.stalling import stalling
+from tests.stalling import sending, stalling
+from tests.timing import is_linear
 
 from .conftest import failing
 
@@ -350,6 +354,48 @@ def test_whose_key_the_upstream_gets(
     asked.post(CHATS, json={"messages": TAGGED}, headers=headers)
 
     assert forwarded == upstream.headers[0].get("authorization")
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_no_reply_tells_the_upstreams_key(client: MakeClient, kind: str) -> None:
+    """However JSON, or JSON in a text of JSON, escapes it; what is compressed is not passed on."""
+    key = "sk/the-key"
+    codes = "".join(f"\\u{ord(char):04X}" for char in key)
+    body = "\n".join([key, key.replace("/", "\\/"), codes, json.dumps(codes), '"sk\\/the-"'])
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nX-Key: {codes}\r\nConnection: close\r\n"
+    replies = []
+    for more in ("\r\n", "Content-Encoding: gzip\r\n\r\n"):
+        with sending(f"{head}{more}{body}".encode(), b"", -1) as url:
+            asked = client(settings=Settings(upstream=Upstream(base_url=url, api_key=key)))
+            replies.append(asked.post(CHATS, json={"messages": QUESTION}))
+
+    assert '(key)\n(key)\n(key)\n"(key)"\n"sk\\/the-"' == replies[0].text
+    assert "x-key" not in replies[0].headers
+    assert (502, True) == (replies[1].status_code, "compressed" in replies[1].text)
+
+
+def test_limits_are_a_requests_and_not_a_messages(client: MakeClient, upstream: Asked) -> None:
+    """Three messages with two documents each are more than five: all are forwarded whole."""
+    asked = client(settings=settings(upstream, limits=Limits(max_documents=5)))
+    reply = asked.post(CHATS, json={"messages": TAGGED * 3})
+
+    assert "max_documents must be at most 5, got 6" in reply.headers["x-ragsieve-error"]
+    assert all(text in one["content"] for one in upstream.messages for text in DOCUMENTS)
+
+
+def test_a_long_conversation_is_read_in_linear_time(system: System) -> None:
+    """Also where each question leans on those before; past the deadline nothing is filtered."""
+    content = f"<documents>{'<document>Bees make honey.</document>' * 9}</documents>And why?"
+    service = Service({"nearest": system}, Settings(limits=Limits(max_documents=1)))
+
+    def chat(size: int) -> Forwarded:
+        messages = [{"role": "user", "content": content}] * size
+        return sieved(service, "nearest", {}, {"messages": messages})
+
+    assert is_linear(chat, 400)
+    service = Service({"nearest": system}, Settings())
+    with until(time.monotonic()):
+        assert ["forwarded unfiltered: the time for a reply is over"] == chat(1).errors
 
 
 @pytest.mark.parametrize(
