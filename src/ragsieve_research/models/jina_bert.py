@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from ragsieve.models.files import log_loading
 from ragsieve.models.once import once
-from ragsieve.schema import Options
+from ragsieve.schema import Count, Options
 from ragsieve.text import safe
 from ragsieve_research.models import store
 from ragsieve_research.models.loading import LocalModel, compute, loaded, record_texts
@@ -57,7 +57,7 @@ class JinaBert(Options, LocalModel):
     Source: Jina Embeddings 2 (arXiv 2310.19923): ALiBi to both sides, GEGLU.
     """
 
-    max_tokens: int = field(default=512, kw_only=True)
+    max_tokens: Count = field(default=512, kw_only=True)
     _files = ("*.json", "model.safetensors", "*.txt")
 
     @once

@@ -31,12 +31,12 @@ RULES: list[tuple[str, dict[str, Any], str]] = [  # of words, and of two options
     ("chunkrag", {"threshold": "0.5"}, "threshold must be 'llm', 'statistics' or a s.*, got '0.5'"),
     ("chunkrag", {"threshold": None}, "threshold must be 'llm', 'statistics' or a s.*, got None"),
     ("chunkrag", {"threshold": math.nan}, "min_score must be finite, got nan"),
-    ("chunkrag", {"rating": "stars"}, "rating must be one of scale, likelihood, got 'stars'"),
+    ("chunkrag", {"rating": "stars"}, "rating of chunkrag must be one of .*, got 'stars'"),
     *(
-        ("chunkrag-ablated", {part: "x"}, f"{part} must be one of .*, got 'x'")
+        ("chunkrag-ablated", {part: "x"}, f"{part} of .* must be one of .*, got 'x'")
         for part in ("chunks", "retrieval", "without")
     ),
-    ("chunkrag", {"rating": ""}, "rating must be one of scale, likelihood, got ''"),
+    ("chunkrag", {"rating": ""}, "rating of chunkrag must be one of .*, got ''"),
     ("cpc", {"rate": 1.5}, "keep must be tokens or a share from 0 to 1, got 1.5"),
     ("crag", {"upper": 0.1, "lower": 0.2}, "lower must be at most upper=0.1, got 0.2"),
     ("crag", {"upper": math.nan}, "thresholds must be finite, got 0.3, nan"),
@@ -44,11 +44,11 @@ RULES: list[tuple[str, dict[str, Any], str]] = [  # of words, and of two options
     ("finefilter-point", {"reranker": "nonsense"}, "reranker must be .*none, got 'nonsense'"),
     ("finefilter-point", {"truncator": "nonsense"}, "truncator must be .*none, got 'nonsense'"),
     ("llmlingua", {"rate": 1.5}, "keep must be tokens or a share from 0 to 1, got 1.5"),
-    ("pruningrag", {"pages": "some"}, "pages must be one of few, many, hybrid, sp.*, got 'some'"),
-    ("selective-context", {"unit": "word"}, "unit must be one of sentence, ph.*, got 'word'"),
-    ("self-rag", {"reflection": "x"}, "reflection must be one of tokens, prompted, got 'x'"),
-    ("winnowrag-ablated", {"clustering": "x"}, "clustering must be one of query, ran.*, got 'x'"),
-    ("winnowrag-ablated", {"merging": "x"}, "merging must be one of strategic, random, got 'x'"),
+    ("pruningrag", {"pages": "some"}, "pages of pruningrag must be one of .*, got 'some'"),
+    ("selective-context", {"unit": "word"}, "unit of .* must be one of .*, got 'word'"),
+    ("self-rag", {"reflection": "x"}, "reflection of self-rag must be one of .*, got 'x'"),
+    ("winnowrag-ablated", {"clustering": "x"}, "clustering of .* must be one of .*, got 'x'"),
+    ("winnowrag-ablated", {"merging": "x"}, "merging of .* must be one of .*, got 'x'"),
 ]
 
 

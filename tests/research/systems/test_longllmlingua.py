@@ -65,7 +65,7 @@ def test_a_budget_decides_what_is_read() -> None:
     assert sorted(ids) == ids
 
     result = longllmlingua(llm(), max_tokens=5, coarse=1.0)(QUESTION, DOCUMENTS)
-    gone = result.trace.steps[3].dropped
+    gone = result.trace.steps[4].dropped
     told = {d.segment.text: (list(d.segment.scores)[-1], d.reason.split(" ", 1)[1]) for d in gone}
 
     why = "below the least document that stays"

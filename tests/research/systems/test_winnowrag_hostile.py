@@ -212,7 +212,7 @@ def test_every_document_has_its_line() -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_hostile_documents_go_where_harmless_ones_go(form: str) -> None:
     """The same clusters, merges, verdicts and ends, if only the texts differ; none gets lost."""
-    texts = list({folded(text): text for text in HOSTILE.values()}.values())
+    texts = list({folded(text): text for text in HOSTILE.values() if text.strip()}.values())
     expected = tried(form, [f"harmless {n}" for n in range(len(texts))])
     result = tried(form, texts)
 
