@@ -67,6 +67,7 @@ def objects(*bodies: bytes) -> bytes:
 _ROOT = b"<</Type /Catalog /Pages 2 0 R>>"
 _PAGES = b"<</Type /Pages /Kids [3 0 R] /Count 1>>"
 _PAGE = b"<</Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R /Resources <<%s>>>>"
+WIDE, CELL = '<w:gridSpan w:val="%d"/>', "<w:tc><w:tcPr>%s</w:tcPr><w:p/></w:tc>"
 _ENTITIES = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
 _XML = "<?xml version='1.0' encoding='UTF-8' standalone='yes'?>"
 
@@ -85,6 +86,11 @@ BOMBS: dict[str, tuple[str, bytes]] = {  # the ending of a file's name, and what
         ".docx",
         word({"<w:tcPr>": '<w:tcPr><w:gridSpan w:val="100000000"/>'}),
     ),
+    "cells as wide as 10^8 and -10^8": (
+        ".docx",
+        word({"<w:tcPr>": f"<w:tcPr>{WIDE % -1e8}", "</w:tc>": f"</w:tc>{CELL % WIDE % 1e8}"}),
+    ),
+    "90 MB of text": (".docx", word({"<w:tcPr>": f"<w:tcPr>{WIDE % 90_000}", "legs": "x" * 1000})),
     "300 MB of zeros": (".docx", word(more=300_000_000)),
     "entities in entities": (
         ".docx",

@@ -16,6 +16,9 @@ from typing import Any
 
 from ragsieve.errors import InputError, SourceError, one_line
 
+MAX_REPLY = 1 << 26
+"""Bytes of a file's text as JSON in ASCII, at most: 64 MiB."""
+
 
 def ask(script: str, request: Any, name: str, timeout_s: float) -> Any:
     """What a script, which ends in `serve`, makes of a request; its process reads one at a time.
@@ -27,7 +30,7 @@ def ask(script: str, request: Any, name: str, timeout_s: float) -> Any:
         timeout_s: Seconds until it is given up.
 
     Raises:
-        InputError: If it cannot be read in that time and 4 GiB.
+        InputError: If it cannot be read in that time and 4 GiB, or makes more than `MAX_REPLY`.
         SourceError: If no process can be started.
     """
     value, error = _process(os.getpid(), script).ask(json.dumps(request), timeout_s)
@@ -53,7 +56,10 @@ def serve(read: Callable[[Any], Any], memory: int = 4 << 30) -> None:
             reply = read(json.loads(line)) if line.strip() else None, ""
         except (ValueError, MemoryError) as error:
             reply = None, one_line(error) or "it takes too much memory"
-        sys.stdout.write(f"{json.dumps(reply)}\n")
+        line = json.dumps(reply)
+        if len(line) > MAX_REPLY:
+            line = json.dumps((None, "it holds too much text"))
+        sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
 

@@ -22,7 +22,7 @@ from ragsieve.errors import InputError
 from ragsieve.read import office
 from ragsieve.read.files import read_documents
 from ragsieve_research.retrieve.pooled import Sources
-from tests.office import BOMBS, pdf
+from tests.office import BOMBS, CELL, pdf, word
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a", "a.log"])
@@ -227,17 +227,27 @@ def test_a_pdf_is_a_document_a_page(tmp_path: Path) -> None:
 
 
 def test_a_word_file_is_read_in_order(tmp_path: Path) -> None:
-    """Headings and tables as Markdown."""
+    """Headings and tables as Markdown, where a heading has at most six levels."""
     file = docx.Document()
     file.add_heading("Insects", 2)
     file.add_paragraph("Bees are here.")
     table = file.add_table(rows=1, cols=2)
     table.rows[0].cells[0].text, table.rows[0].cells[1].text = "legs", "six"
-    file.add_paragraph("Cheese.")
+    file.add_paragraph("Cheese.", file.styles.add_style("Heading 100000000", 1))
     file.save(str(tmp_path / "a.docx"))
     (document,) = read_documents([str(tmp_path / "a.docx")])
 
-    assert "## Insects\n\nBees are here.\n\n| legs | six |\n\nCheese." == document.text
+    assert "## Insects\n\nBees are here.\n\n| legs | six |\n\n###### Cheese." == document.text
+
+
+def test_a_cell_stands_in_each_of_its_rows(tmp_path: Path) -> None:
+    """However many they are."""
+    more = f"<w:tr>{CELL % '<w:vMerge/>'}</w:tr>" * 1999
+    rows = {"<w:tcPr>": '<w:tcPr><w:vMerge w:val="restart"/>', "</w:tr>": f"</w:tr>{more}"}
+    (tmp_path / "a.docx").write_bytes(word(rows))
+    (document,) = read_documents([str(tmp_path / "a.docx")])
+
+    assert ["| legs |"] * 2000 == document.text.split("\n")
 
 
 def test_a_mail_is_its_header_and_its_texts(tmp_path: Path) -> None:
