@@ -17,12 +17,13 @@ from importlib.metadata import version
 from operator import not_
 from typing import Annotated, Any
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import msgspec
 from msgspec.structs import replace
 
 from ragsieve import models
+from ragsieve.deadline import start
 from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
 from ragsieve.integrations.base import over_limits
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
@@ -41,13 +42,16 @@ with needs_extra("mcp"):
     from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 _HANDLES = 256  # results that are remembered
-_WAIT_S = 30.0  # for a server's page
-_MOST = 1 << 22  # bytes of it
+_MOST = 1 << 22  # bytes of a server's page
 _INSTRUCTIONS = (
     "Pass long documents through filter_documents before you read them, or ask search_index. "
     "Both return verbatim sentences that matter to the question. What they left out is behind "
     "show_dropped, by the handle of the result: page by page, or what has the words of a query."
 )
+
+
+WAIT_S = 30.0
+"""Seconds for a server's page, to its last byte."""
 
 
 class FilteredDocuments(BaseModel):
@@ -284,15 +288,27 @@ class _Tools:
         )
 
 
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """None: another server is not asked."""
+
+
 def _asked(server: str, token: str, values: Mapping[str, Any]) -> DroppedPage:
-    """A page of what a server left out of a tool's result."""
+    """A page of what a server left out of a tool's result, in `WAIT_S`."""
+    try:
+        return start(partial(_fetched, server, token, values)).result(WAIT_S)
+    except TimeoutError as error:
+        raise ToolError(f"the server cannot be asked: it takes over {WAIT_S} s") from error
+
+
+def _fetched(server: str, token: str, values: Mapping[str, Any]) -> DroppedPage:
     headers = {"Content-Type": "application/json"}
     url = f"{server.rstrip('/')}/v1/dropped"
     request = Request(url, json.dumps(values).encode(), headers)
     if token:
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        with urlopen(request, timeout=_WAIT_S) as reply:
+        with build_opener(_NoRedirect).open(request, timeout=WAIT_S) as reply:
             return msgspec.json.decode(reply.read(_MOST), type=DroppedPage)
     except HTTPError as error:
         said = error.read(_MOST).decode("utf-8", "replace")

@@ -32,6 +32,7 @@ from ragsieve.types import Document
 from ragsieve_research.artifacts.places import Index
 from ragsieve_research.retrieve.indexes import IndexOptions, create_index
 from tests.serving import Handler, free_port, served
+from tests.stalling import stalling
 
 QUESTION = "Who designed the Eiffel Tower?"
 LINES = (Path(__file__).parents[3] / "examples/eiffel.jsonl").read_text(encoding="utf-8")
@@ -125,34 +126,43 @@ def test_the_same_call_gets_the_same_bytes_and_says_what_it_saved() -> None:
     assert 0 == saved["cache_broken"]
 
 
-def test_handles_of_a_server_are_asked_there() -> None:
+def test_handles_of_a_server_are_asked_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proxy has cut a result, and the agent's MCP server shows what is gone; or says why not.
 
-    It shows the proxy the token that this one asks for.
+    It shows the proxy, and no other server, the token that this one asks for, and waits for a time.
     """
     run = {"document": "c", "start": 0, "end": 2, "text": "No", "spans": 1, "reason": "score"}
 
     class Proxy(Handler):
         def do_POST(self) -> None:
-            known = self.path == "/v1/dropped" and self.asked()["handle"] == "abc"
-            status = 200 if known else 422
+            codes = {"abc": 200, "moved": 302}
+            status = codes.get(self.asked()["handle"], 422) if self.path == "/v1/dropped" else 422
             status = status if self.headers["Authorization"] == "Bearer secret-7" else 401
-            self.reply(status, {"runs": [run], "cursor": ""} if status == 200 else "no")
+            told = {"runs": [run], "cursor": ""} if status == 200 else "no"
+            self.reply(status, told, Location="/v1/dropped")
+
+        def do_GET(self) -> None:
+            self.reply(200, {"runs": [run], "cursor": ""})
 
     async def asks(client: Client) -> Any:
         tried: list[dict[str, str]] = [{"handle": "abc"}, {"handle": "x"}]
-        tried.append({"handle": "abc", "document": "1"})
+        tried += [{"handle": "abc", "document": "1"}, {"handle": "moved"}]
         return [await client.call_tool("show_dropped", one) for one in tried]
 
     with served(Proxy) as url:
         server = create_server(ragsieve.load("finefilter"), server=url, token="secret-7")
-        shown, wrong, other = asked(server, asks)
+        shown, wrong, other, moved = asked(server, asks)
         refused, *_ = asked(create_server(ragsieve.load("finefilter"), server=url), asks)
+    monkeypatch.setattr("ragsieve.integrations.mcp.WAIT_S", 0.5)
+    with stalling("trickling body") as slow:
+        late, *_ = asked(create_server(ragsieve.load("finefilter"), server=slow), asks)
     away, *_ = asked(create_server(ragsieve.load("finefilter"), server=url), asks)
 
     assert {"runs": [run], "cursor": ""} == shown.structured_content
     assert "the server said 422" in wrong.content[0].text
     assert "document goes with no handle of a proxy, got '1'" in other.content[0].text
+    assert "the server said 302" in moved.content[0].text
+    assert "it takes over 0.5 s" in late.content[0].text
     assert "the server said 401" in refused.content[0].text
     assert away.is_error and "the server cannot be asked" in away.content[0].text
 
