@@ -197,7 +197,7 @@ def _decoded(method: str, body: bytes) -> _Entry | None:
             value = np.frombuffer(value, dtype="<f4").astype(np.float32)
         elif method == "prune":
             value = Pruned(*value)
-    except (ValueError, TypeError, msgspec.MsgspecError):
+    except (ValueError, TypeError, RecursionError, msgspec.MsgspecError):
         return None
     return entry._replace(value=value)
 

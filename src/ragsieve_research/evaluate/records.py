@@ -6,7 +6,6 @@ A row is a question that a system was asked, a column a number. A column's name 
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -18,6 +17,7 @@ import msgspec
 import numpy as np
 
 from ragsieve.errors import InputError
+from ragsieve.questions import load_json
 from ragsieve.result import Tokens
 from ragsieve.schema import read
 from ragsieve_research.evaluate.evidence import Presence
@@ -163,11 +163,11 @@ def read_records(path: Path) -> Iterator[Record]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
-                value = json.loads(line)
-            except ValueError as error:
+                value = load_json(line)
+            except InputError as error:
                 if not line.endswith(b"\n"):
                     return
-                raise InputError(f"line {number} of {path} must be JSON, got {error}") from error
+                raise InputError(f"line {number} of {path} is {error}") from error
             yield read_as(Record, value, f"line {number} of {path}")
 
 
@@ -240,13 +240,13 @@ def load_run(folder: Path) -> RecordedRun:
     """
     path = folder / "run.json"
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = load_json(path.read_bytes())
     except OSError as error:
         raise InputError(f"run {folder} must be a folder with a run.json: {error.strerror}") from (
             error
         )
-    except ValueError as error:
-        raise InputError(f"{path} must be JSON, got {error}") from error
+    except InputError as error:
+        raise InputError(f"{path} is {error}") from error
     header = read_as(Header, values, str(path))
     cells = tuple(_load(folder, cell, header) for cell in header.cells)
     names = [cell.name for cell in cells]

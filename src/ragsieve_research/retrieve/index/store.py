@@ -51,7 +51,10 @@ CREATE TABLE postings(
     word BLOB, block INTEGER, data BLOB NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (word, block)
 ) WITHOUT ROWID;
 """
-_FAILURES = (OSError, sqlite3.Error, ValueError, TypeError, LookupError, OverflowError)
+_FAILURES = (
+    *(OSError, sqlite3.Error, ValueError, TypeError, LookupError),
+    *(OverflowError, RecursionError),
+)
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def storing(folder: Path, action: str = "written") -> Iterator[None]:
         raise
     except _FAILURES as error:
         reason = getattr(error, "strerror", None) or error
-        if isinstance(error, (TypeError, LookupError)):  # whose texts say little
+        if isinstance(error, (TypeError, LookupError, RecursionError)):  # whose texts say little
             reason = f"it is damaged ({type(error).__name__}: {error})"
         raise StoreError(f"the index {str(folder)!r} could not be {action}: {reason}") from error
 
