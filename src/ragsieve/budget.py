@@ -24,6 +24,7 @@ from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Answer, Document, Query, Segment, rounded
 
 _TRIED = 3  # segments that do not fit which may be cut
+_PARTS = 50  # parts of a segment that are tried from the first that does not fit
 _LEAST = 4  # words of the beginning of a sentence that is cut
 _WORDS = r"[\u0e00-\u0eff\u3040-\u9fff]+?|[^\s\u0e00-\u0eff\u3040-\u9fff]+"
 _CLAUSE = re.compile(r"[,;:–—][ \n]")
@@ -190,8 +191,12 @@ class _Layout:
     def best(self) -> int:
         """How many of the best fit together, by their own lengths and in few trials."""
         sums = accumulate((self.own[s.key] for s in self.ranked), _sum)
-        sizes = range(1, 1 + sum(self.limits.broken(total) is None for total in sums))
-        return bisect_left(sizes, True, key=lambda n: not self.fits(self.ranked[:n]))
+        return self.fitting(self.ranked[: sum(self.limits.broken(one) is None for one in sums)])
+
+    def fitting(self, some: Sequence[Segment], beside: Sequence[Segment] = ()) -> int:
+        """How many of the first of some fit together, beside others."""
+        numbers = range(1, 1 + len(some))
+        return bisect_left(numbers, True, key=lambda n: not self.fits([*beside, *some[:n]]))
 
 
 def _sum(one: Size, other: Size) -> Size:
@@ -201,8 +206,7 @@ def _sum(one: Size, other: Size) -> Size:
 def fit(segments: Sequence[Segment], max_tokens: int, reader: ReaderLike) -> list[Segment]:
     """The best segments whose context, as ``reader`` reads it, is at most ``max_tokens`` long.
 
-    Best first, each that still fits is kept; the order of ``segments`` stays. A warning in the
-    trace says where the best one of all is not among them.
+    Best first, each that still fits is kept, in order; a warning says where the best one is not.
     """
     return fit_parts(segments, ContextBudget(max_tokens=max_tokens), reader)[1]
 
@@ -216,8 +220,6 @@ def fit_parts(
     rate: Rate | None = None,
 ) -> tuple[list[Segment], list[Segment]]:
     """`fit` to all limits; with a question the best segment that does not fit is cut by its parts.
-
-    A segment that says nothing but the question (`ragsieve.text.adds_nothing`) comes last.
 
     Args:
         segments: Some of a question's documents.
@@ -355,16 +357,14 @@ def _cut(
     ranked, ordered = ranked_parts(layout.question, heads, bodies, order, rate)
     layout.add(segment, [*heads, *bodies])
     for needed in (heads, []) if tree else (heads,):
-        finer, chosen = [*heads, *bodies], [*needed]
-        for place, one in enumerate(ranked):
+        first = layout.fitting(ranked, [*kept, *needed])
+        finer, chosen = [*heads, *bodies], [*needed, *ranked[:first]]
+        for one in ranked[first : first + 1]:
+            some, fitting = _cut(one, layout, [*kept, *chosen], rate, inner=True)
+            finer, chosen = _exchanged(finer, [one], some or [one]), [*chosen, *fitting]
+        for one in () if ordered else ranked[first + 1 : first + _PARTS]:
             if layout.fits([*kept, *chosen, one]):
                 chosen.append(one)
-                continue
-            if len(chosen) == len(needed) + place:  # all better ones fit
-                some, fitting = _cut(one, layout, [*kept, *chosen], rate, inner=True)
-                finer, chosen = _exchanged(finer, [one], some or [one]), [*chosen, *fitting]
-            if ordered:
-                break
         if len(chosen) > len(needed):
             return finer, chosen
     if kept or inner or table or not ranked:  # a row is not cut

@@ -16,6 +16,7 @@ _ALSO = 0.5  # share of the best part's words from which others come before othe
 _ALSO_RATED = 0.2  # the same where parts are rated
 _FIRST = 0.1  # share of the best step's rating from which steps are read from the first
 _WORDLESS = 0.4  # share of its rating that a part keeps which has none of the question's words
+_MANY = 300  # parts from which on they are ranked without their heads
 _BARE = re.compile(r"</?[A-Za-z][\w:.-]*\s*/?>")  # a tag without attributes
 _TELLS = re.compile(r"\w|[^\x00-\x7f]")
 
@@ -91,11 +92,15 @@ def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:
 
 
 def _shared(question: str, some: Sequence[Segment]) -> list[float]:
-    """How much of the question's rarer words each has in what is shown of it; the most is 1."""
+    """How much of the question's rarer words each has in what is shown of it; the most is 1.
+
+    Of many parts their own words count, since what is shown of each takes time by the whole text.
+    """
     from ragsieve.text import stemmed, words  # loads splitters of sentences
 
     asked = {*words(stemmed(question))}
-    shown = [joined(s.document.text, [(s.start, s.end)]) for s in some]
+    many = len(some) > _MANY
+    shown = [s.text if many else joined(s.document.text, [(s.start, s.end)]) for s in some]
     found = [{*words(stemmed(text))} & asked for text in shown]
     often = Counter(word for each in found for word in each)
     values = [math.fsum(math.log(1 + len(some) / often[word]) for word in each) for each in found]

@@ -21,6 +21,7 @@ from ragsieve.pipeline import Pipeline, System
 from ragsieve.text import adds_nothing, sentence_spans
 from ragsieve.trace import Step, step
 from ragsieve.types import Document, Query, Segment
+from tests.timing import is_linear
 
 TABLE = "Rates\n\n| Room | Low | High |\n|---|---|---|\n| Single | 60 | 84 |\n| Double | 71 | 97 |"
 STEPS = (
@@ -243,6 +244,15 @@ def test_what_heads_a_record_is_not_kept_alone() -> None:
     budget = ContextBudget(max_tokens=size - 1)
 
     assert not fit_parts([best], budget, READER, Query("Who?"))[1]
+
+
+@pytest.mark.slow
+def test_a_segment_of_many_parts_is_cut_in_linear_time() -> None:
+    def cut(parts: int) -> None:
+        best = Segment.whole(Document("a", "[1] " * parts)).scored("s", 1)
+        assert fit_parts([best], ContextBudget(max_tokens=50), READER, Query("Who?"))[1]
+
+    assert is_linear(cut, 2_000)
 
 
 TRACED = f"""2024-05-01 ERROR job 7 failed: {LONG}
