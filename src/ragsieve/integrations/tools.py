@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 Texts = Mapping[int | None, str]
@@ -134,6 +135,7 @@ def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield str(call.get("id")), str(function.get("name")), str(function.get("arguments"))
 
 
+@lru_cache(maxsize=4)  # many results can name one call
 def _values(arguments: str) -> str:
     """The values of arguments in JSON, one a line; what is no object is shown as it is."""
     try:

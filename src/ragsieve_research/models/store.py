@@ -208,7 +208,7 @@ def record(folder: Path) -> dict[str, str]:
     """Contents of ``ragsieve.json``; empty where there is none."""
     try:
         return dict(json.loads((folder / _RECORD).read_text(encoding="utf-8")))
-    except (FileNotFoundError, NotADirectoryError, TypeError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, TypeError, ValueError, RecursionError):
         return {}
 
 
