@@ -144,6 +144,15 @@ def test_each_document_is_a_paragraph_behind_its_title() -> None:
     assert f"{'t' * 500}: Seals sang." == titled(Segment.whole(document))
 
 
+def test_a_heading_that_the_title_says_is_left_out() -> None:
+    """The others above the first sentence stay."""
+    text = "# Port fees\n\n## Boats\n\nIt is old. It costs 9."
+
+    shown = context(spans(text, (34, 45), title="Port fees"))
+
+    assert "Port fees:\n## Boats\n\nIt costs 9." == shown
+
+
 @pytest.mark.parametrize(
     ("text", "gap"),
     [

@@ -153,17 +153,18 @@ def _ends_early(text: str, roots: Sequence[Node]) -> str:
 def text_of(segments: Sequence[Segment]) -> str:
     """Kept spans of one document, at least one, as all readers show them: see `joined`."""
     document = segments[0].document
-    return joined(document.text, [(s.start, s.end) for s in segments], document.layout)
+    spans = [(s.start, s.end) for s in segments]
+    return joined(document.text, spans, document.layout, document.title)
 
 
-def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL) -> str:
+def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str = "") -> str:
     """Kept spans of a text as they are read: in their order, each under the heads it needs.
 
     The Markdown headings that lead to a span stand above it. Spans are joined by the white space
     that stood between them, by a blank line where one of them ends a line, and by `` … `` where
     text of the same paragraph is left out. What is kept of JSON, configuration, a table or code is
     shown inside its keys, header or signature, brackets closed, with a mark that says how much is
-    left out. ``layout`` may say otherwise.
+    left out. ``layout`` may say otherwise. The first headings are left out if ``title`` says them.
     """
     if layout.json_as == "closed" and [*spans] == [(0, len(text))]:
         return text
@@ -177,7 +178,7 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL) -> str:
             if last >= 0:
                 out += between(text, last, start, layout.mark)
             elif not bare:
-                out = left_out(text, 0, root.start if root else start)
+                out = left_out(text, 0, root.start if root else start, title)
             out += shown(text, root, kept) if root and kept else text[start:end]
             read |= {root.start} if root else set()
         last = root.end if root else end

@@ -15,6 +15,7 @@ _HEADING = re.compile(
     r"|^(?P<bold>\*\*|__)(?=\w)[^\n*_]{1,80}(?<![.!?,;])(?P=bold):?[ \t]*$",
     re.MULTILINE,
 )
+_WORD = re.compile(r"\w+")
 
 
 class Heading(NamedTuple):
@@ -52,9 +53,14 @@ def between(text: str, end: int, start: int, mark: str) -> str:
     return f"\n\n{above}" if begins or blank or above else f" {mark} "
 
 
-def left_out(text: str, end: int, start: int) -> str:
-    """The headings between two places that lead to the second, a blank line below each."""
-    return "".join(f"{one.text}\n\n" for one in headings(text, start) if end <= one.start < start)
+def left_out(text: str, end: int, start: int, title: str = "") -> str:
+    """The headings between two places that lead to the second, a blank line below each.
+
+    Those whose words are all in a title say nothing below it.
+    """
+    above = (one.text for one in headings(text, start) if end <= one.start < start)
+    told = {*_WORD.findall(title.casefold())}
+    return "".join(f"{one}\n\n" for one in above if {*_WORD.findall(one.casefold())} - told)
 
 
 @lru_cache(maxsize=8)
