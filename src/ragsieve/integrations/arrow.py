@@ -101,9 +101,8 @@ class Filter:
             InputError: If ``texts`` is of another type.
         """
         kind, is_a = texts.type, pa.types
-        kind = (
-            kind.value_type if is_a.is_dictionary(kind) or is_a.is_run_end_encoded(kind) else kind
-        )
+        if is_a.is_dictionary(kind) or is_a.is_run_end_encoded(kind):
+            kind = kind.value_type
         single = is_a.is_string(kind) or is_a.is_large_string(kind)
         if not single and not hasattr(kind, "value_type"):
             raise InputError(f"texts must be strings or lists of strings, got {texts.type}")

@@ -252,9 +252,8 @@ class ToolFilter:
             outcome = Outcome(one.tool, one.call, one.question, 0, 0, _FAILED, warnings=(line,))
             if isinstance(error, Overdue):
                 return outcome  # the next turn may have the time
-        self._outcomes.keep(
-            {handle: replace(outcome, calls=0)}
-        )  # a failure, too: later turns read the same
+        later = replace(outcome, calls=0)  # a failure, too: later turns read the same
+        self._outcomes.keep({handle: later})
         return outcome
 
     def _cut(
