@@ -64,6 +64,9 @@ def sending(first: bytes, again: bytes, pause: float) -> Iterator[str]:
             while pause >= 0 and not over.is_set():
                 connection.sendall(again)
                 time.sleep(pause)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(1 << 20):  # closed before all is read, it would be a reset
+                pass
 
     def accept() -> None:
         with suppress(OSError):
