@@ -1,4 +1,8 @@
-"""JSON in a text: one value, several in a row, a value a line, or inside prose and fences."""
+"""JSON in a text: one value, several in a row, a value a line, or inside prose and fences.
+
+What Python shows of dictionaries, lists and tuples is read so, too: many agents pass results of
+tools on as such.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +14,24 @@ from ragsieve.formats.tree import ALWAYS, DEEPEST, MERGED, Node, Span, over, sti
 SMALLEST = 200  # characters of a value that is cut, or seen inside prose
 _RECORD = 600  # characters of a record with lists of its own that is not cut
 _TOKEN = re.compile(
-    r'[ \t\r\n]*+(?:("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+")|([\[{])|([\]}])|([,:])|([^\s\[\]{},:"]++))'
+    r"""[ \t\r\n]*+(?:("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+')"""
+    r"""|([\[{(])|([\]})])|([,:])|([A-Za-z][\w.]*+\([^()\n]*+\)|[^\s\[\](){},:"']++))"""
 )
 _ALLOWED = {  # the signs that may come next; x is a literal
-    "value": '"[{x',
-    "value?": '"[{x]',
+    "value": '"[({x',
+    "value?": '"[({x])',
     "key": '"',
     "key?": '"}',
     "colon": ":",
-    "comma": ",]}",
+    "comma": ",])}",
 }
-_LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|-?Infinity")
-BEGINS = re.compile(r'(?<![\w\])])[\[{](?=\s*[\[{"\]}\-\dtfn])')
-_CUT_OFF = re.compile(r'\s*(?:"[^"\n]*+|[\w.+-]*+)\Z')
+_LITERAL = re.compile(
+    r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|-?Infinity|True|False|None|nan|-?inf"
+    r"|[A-Za-z][\w.]*\(.*\)"  # datetime.date(2024, 5, 1)
+)
+_CLOSES = {"[": "]", "{": "}", "(": ")"}
+BEGINS = re.compile(r"""(?<![\w\])])[\[{](?=\s*[\[{("'\]}\-\dtfnTFN])""")
+_CUT_OFF = re.compile(r"""\s*(?:"[^"\n]*+|'[^'\n]*+|[\w.+-]*+)\Z""")
 _NEXT = re.compile(r"[\s,]*(?=[\[{])")
 _FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[^\n`]*+\n\s*+\Z")
 _ABOVE = 300  # characters before a value in which its fence is looked for
@@ -95,20 +104,22 @@ def _read(text: str, at: int, stack: list[Node]) -> tuple[Node | None, int]:
     while match := _TOKEN.match(text, at):
         kind = match.lastindex or 0
         start, stop = match.span(kind)
-        sign = text[start] if kind < 5 else "x"
+        sign = '"' if kind == 1 else text[start] if kind < 5 else "x"
         if sign not in _ALLOWED[expects] or (kind == 5 and not _LITERAL.fullmatch(match[5])):
             return None, start
-        if kind == 3 and (sign == "]") != (stack[-1].kind == "array"):
+        if kind == 3 and sign != _CLOSES[text[stack[-1].head - 1]]:
             return None, start
         at = stop
         if kind == 4:
             expects = "value" if sign == ":" or stack[-1].kind == "array" else "key"
+            expects += "?" * (text[stack[-1].head - 1] == "(")  # a tuple of one ends in a comma
         elif expects.startswith("key") and kind == 1:
             key, expects = start, "colon"
         elif kind == 2:
-            node = Node(start if key < 0 else key, at, at, at, "array" if sign == "[" else "object")
+            kind_of = "object" if sign == "{" else "array"
+            node = Node(start if key < 0 else key, at, at, at, kind_of)
             stack.append(_below(stack, node))
-            key, expects = -1, "value?" if sign == "[" else "key?"
+            key, expects = -1, "key?" if sign == "{" else "value?"
         else:
             if kind == 3:
                 node = stack.pop()

@@ -167,7 +167,7 @@ def shares(question: str, text: str, spans: Sequence[Span], *, small: bool = Fal
     for root in _apart(outline(text, small=small)):
         first = bisect_right(spans, root.start, key=lambda span: span[1])
         units = range(first, bisect_left(spans, root.end, key=lambda span: span[0]))
-        if (root.each and root.kind != "xml") or len(units) < _FEW:  # code, lists, tracebacks
+        if (root.each and root.kind not in ("table", "xml")) or len(units) < _FEW:  # code, lists
             continue
         found = [{word for a, b in _said(root, spans[n]) for word in shared(a, b)} for n in units]
         often = Counter(word for some in found for word in some)

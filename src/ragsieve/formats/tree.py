@@ -30,7 +30,7 @@ _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell 
 _SECTION = re.compile(r"[|│][^|│\n]*\w[^|│\n]*(?:[|│][ ]*){2,}")
 _END = re.compile(r"[\s,;]*")
 _BREAK = re.compile(r"\s*[\r\n]\s*")
-_KEY = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+:\s*+')
+_KEY = re.compile(r"""(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|'([^'\\]*+(?:\\.[^'\\]*+)*+)')\s*+:\s*+""")
 
 
 @dataclass(slots=True)
@@ -340,7 +340,7 @@ def _json(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
         mark = kept.layout.of('"…": "{}"' if node.kind == "object" else '"… {}"').format(said)
         out += (comma if chosen else "") + (_space(text, children[-1].start) or " ") + mark
     if node.ends_early:
-        return out + ("]" if node.kind == "array" else "}")
+        return out + {"[": "]", "(": ")"}.get(text[node.head - 1], "}")
     return out + _space(text, node.tail) + text[node.tail : node.end]
 
 
@@ -359,7 +359,7 @@ def _paths(text: str, node: Node, kept: Kept, path: str) -> Iterator[str]:
     for place in chosen:
         child = node.children[place]
         name = _KEY.match(text, child.start) if node.kind == "object" else None
-        step = _step(name[1], path) if name else f"[{place}]"
+        step = _step(name[1] or name[2] or "", path) if name else f"[{place}]"
         yield from _paths(text, child, kept, path + step)
     if len(chosen) < len(node.children):
         said = f"{len(chosen)} of {len(node.children)} shown"

@@ -169,7 +169,8 @@ def _records(text: str, roots: Sequence[Node]) -> Iterator[Node]:
         most = max((len(record) for record in run[:-1]), default=1)
         while len(run[-1]) > most and not text[run[-1][-1].start].isspace():
             run[-1].pop()  # prose behind the last one
-        yield over([_record(text, one, roots) for one in run], mark="…", whole=0, each=True)
+        records = [_record(text, one, roots) for one in run]
+        yield over(records, kind="table", mark="…", whole=0, each=True)
 
 
 def _divided(text: str) -> Iterator[_Paragraph]:
@@ -179,12 +180,28 @@ def _divided(text: str) -> Iterator[_Paragraph]:
         end = match.start() if match else len(text)
         found = text.count("```", start, end)
         keys = [] if found or fences % 2 else [*_KEY.finditer(text, start, end)]
-        lead = text[start : keys[0].start()] if keys else "\n\n"
-        begins = len(lead) <= _STICKY and lead.count("\n") < 2
-        if text[start:end].strip():
-            yield _Paragraph(start, end, keys, keys[0]["name"] if begins else "")
+        groups = _by_record(text, keys, end)
+        stops = [start, *(group[0].start() for group in groups[1:]), end]
+        for own, (a, b) in zip(groups, pairwise(stops), strict=True):
+            lead = text[a : own[0].start()] if own else "\n\n"
+            begins = len(lead) <= _STICKY and lead.count("\n") < 2
+            if text[a:b].strip():
+                yield _Paragraph(a, b, own, own[0]["name"] if begins else "")
         fences += found
         start = match.end() if match else end
+
+
+def _by_record(text: str, keys: list[re.Match[str]], end: int) -> list[list[re.Match[str]]]:
+    """Fields of records with nothing between: three in one order, or two that say no sentences."""
+    begins = [n for n, key in enumerate(keys) if key["name"] == keys[0]["name"]]
+    if len(begins) < 2:
+        return [keys]
+    order = {key["name"]: n for n, key in enumerate(keys[: begins[1]])}
+    ranks = [order[key["name"]] for key in keys if key["name"] in order]
+    few = 1 if len(begins) > 2 and not _ENDED.search(text, keys[0].start(), end) else 2
+    if sum(a >= b for a, b in pairwise(ranks)) >= len(begins) or len(keys) <= few * len(begins):
+        return [keys]
+    return [keys[a:b] for a, b in pairwise([*begins, len(keys)])]
 
 
 def _spoken(text: str, first: str, paragraphs: Sequence[_Paragraph]) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import csv
+import datetime
 import io
 import json
 import re
 import tomllib
 from collections.abc import Callable, Sequence
 from configparser import ConfigParser
+from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
@@ -38,6 +40,11 @@ VALUES = st.recursive(
     max_leaves=40,
 )
 CHOICES = st.lists(st.booleans(), min_size=1, max_size=12)
+WRITTEN = {  # how a value is written, and read
+    "JSON": (json.dumps, json.loads),
+    "JSON in lines": (partial(json.dumps, indent=2), json.loads),
+    "Python": (repr, ast.literal_eval),
+}
 INCIDENTS = [
     {"id": f"INC-{n}", "text": "It rained " * 4, "owner": {"name": f"P{n}"}} for n in "123"
 ]
@@ -59,32 +66,33 @@ def part_of(kept: Any, source: Any) -> bool:
     if isinstance(kept, dict) and isinstance(source, dict):
         named = {key: value for key, value in kept.items() if key != "…"}
         return all(key in source and part_of(value, source[key]) for key, value in named.items())
-    if isinstance(kept, list) and isinstance(source, list):
+    if isinstance(kept, list | tuple) and isinstance(source, type(kept)):
         rest = iter(source)
         values = [v for v in kept if not (isinstance(v, str) and v.startswith("… "))]
         return all(any(part_of(value, one) for one in rest) for value in values)
     return bool(kept == source)
 
 
-@settings(max_examples=20, deadline=None, phases=PHASES)
-@given(VALUES, CHOICES, st.sampled_from([None, 2]))
+@settings(max_examples=30, deadline=None, phases=PHASES)
+@given(VALUES, CHOICES, st.sampled_from([*WRITTEN]))
 def test_kept_json_is_json_and_part_of_its_source(
-    value: Any, choices: list[bool], indent: int | None
+    value: Any, choices: list[bool], form: str
 ) -> None:
-    """Whatever units stay, in one line or many."""
-    text = json.dumps(value, indent=indent)
+    """Whatever units stay, in one line or many, and as Python writes it."""
+    write, read = WRITTEN[form]
     if not isinstance(value, dict | list) or not value:
         return
 
-    assert part_of(json.loads(kept(text, choices)), value)
+    assert part_of(read(kept(write(value), choices)), value)
 
 
-@settings(max_examples=20, deadline=None, phases=PHASES)
-@given(VALUES, CHOICES, st.sampled_from([None, 2]))
+@settings(max_examples=30, deadline=None, phases=PHASES)
+@given(VALUES, CHOICES, st.sampled_from([*WRITTEN]))
 def test_a_line_of_kept_json_names_the_place_of_its_value(
-    value: Any, choices: list[bool], indent: int | None
+    value: Any, choices: list[bool], form: str
 ) -> None:
-    text = json.dumps(value, indent=indent)
+    write, read = WRITTEN[form]
+    text = write(value)
     shown = kept(text, choices, Layout(mark="[cut]", json_as="paths"))
     if not isinstance(value, dict | list) or not value or shown == text:
         return
@@ -95,7 +103,7 @@ def test_a_line_of_kept_json_names_the_place_of_its_value(
         at = value
         for name, place in re.findall(r"([a-h]+\d+)|\[(\d+)\]", path):
             at = at[name or int(place)]
-        assert "[cut]" in line or json.loads(line.removeprefix(path)) == at
+        assert "[cut]" in line or read(line.removeprefix(path)) == at
 
 
 @settings(max_examples=20, deadline=None, phases=PHASES)
@@ -153,6 +161,11 @@ def env(text: str) -> Any:
     return dict(pairs)
 
 
+def rows(text: str) -> Any:
+    return ast.literal_eval(text.replace("datetime.date(2024, 5, 1)", "'a day'"))
+
+
+ROWS = [(n, "It rained " * 9, datetime.date(2024, 5, 1), (n,), {"a": None}) for n in range(4)]
 BOOKS = "".join(
     f'  <book id="b{n}">\n    <title>Guide {n}</title>\n    <price>4{n}</price>\n    <about>It is'
     f" deep.</about>\n    <shelves><shelf>{n}</shelf></shelves>\n  </book>\n"
@@ -161,6 +174,7 @@ BOOKS = "".join(
 PARSED: list[tuple[str, Callable[[str], Any], str]] = [
     ("XML", xml, f"<catalog to='2'>\n{BOOKS}</catalog>"),
     ("JSON Lines", lines, "\n".join(map(json.dumps, INCIDENTS))),
+    ("rows of a database", rows, repr(ROWS)),
     (
         "TOML",
         tomllib.loads,

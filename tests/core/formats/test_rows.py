@@ -66,6 +66,7 @@ def test_cells_are_read_behind_their_columns_names(text: str, row: str) -> None:
         (json.dumps(RECORDS), "What has Ann?", [*NUMBERS]),  # a word of half of them is not rare
         (PIPES, "What is the depth of berth 7?", [7]),
         (ENTRIES, "What depth has berth_4?", [4]),
+        ("\n".join(f"Ticket: {n}\nStatus: open\nBy: Bo" for n in NUMBERS), "Who has 5?", [5]),
         ("Berth 4 is deep. Berth 5 is not. It rains. It is old.", "Is berth 4 deep?", [0, 1, 2, 3]),
         (CODE, "g?", [0, 1, 2]),
     ],

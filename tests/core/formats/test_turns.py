@@ -127,6 +127,9 @@ KINDS = {  # a record, and what stands between two
     "tickets with lists": (TICKETS + "\nLabels:\n  - {word}\n  - {name}", "\n\n"),
     "tickets in sections": (TICKETS + "\n\nSteps: none\nResult: {word}", "\n\n"),
     "tickets of many lines": ("Ticket: {n}\nNote: it is\n{word} here\nOwner: {name}", "\n\n"),
+    "tickets with nothing between": (TICKETS, "\n"),
+    "tickets of many lines with nothing between": ("No: {n}\n{merge}As: a\n{word}\nBy: x", "\n"),
+    "two fields with nothing between": ("Name: {name}\nPhone: {n}", "\n"),
     "bold names": ("**Ticket:** {n}\n**Owner:** {name}", "\n\n"),
     "columns": ("Name      : {name}\nStatus    : {word}", "\n\n"),
     "a name above": ("{name}\nPhone: {n}\nTown: {word}", "\n\n"),
@@ -169,11 +172,11 @@ TALKS = [
 
 
 @pytest.mark.parametrize("turns", TALKS)
-def test_turns_in_pairs_are_no_records(turns: list[str]) -> None:
-    """Whether one has the last word, or they say whole sentences."""
-    text = "\n\n".join("\n".join(turns[n : n + 2]) for n in range(0, len(turns), 2))
-
-    assert turns == [unit.text for unit in spans(text)]
+def test_turns_are_no_records(turns: list[str]) -> None:
+    """In pairs, and with nothing between: one has the last word, or they say whole sentences."""
+    pairs = ["\n".join(turns[n : n + 2]) for n in range(0, len(turns), 2)]
+    for between in ("\n\n", "\n"):
+        assert turns == [unit.text for unit in spans(between.join(pairs))]
 
 
 RECORDS = [
