@@ -107,7 +107,9 @@ class ContextBudget(Options):
         return None
 
     def _shared(self, limit: int | None) -> int | None:
-        return None if limit is None or self.max_share is None else int(limit * self.max_share)
+        if limit is None or self.max_share is None:
+            return None
+        return int(limit * self.max_share + 1e-9)  # .29 of 100 is 29
 
 
 def _grouped(

@@ -29,7 +29,7 @@ from ragsieve.stages import Pipeline as Pipeline
 from ragsieve.stages import Source as Source
 from ragsieve.stages import Stage as Stage
 from ragsieve.tables import map_dataset
-from ragsieve.trace import Trace, note, record_drop, step
+from ragsieve.trace import Trace, note, record_drop, step, warn
 from ragsieve.types import USUAL, Answer, Document, Layout, Query, Segment, StageResult
 
 if TYPE_CHECKING:
@@ -114,10 +114,13 @@ class System:
         before, after = self._lengths(read, kept)
         limit = before if self.max_tokens is None else min(before, self.max_tokens)
         shares = self.max_share is not None
+        idle = shares and self.max_tokens is None and self.max_chars is None
         others = self.budget if shares else replace(self.budget, max_tokens=None)
         # over the budget, or in a new order that needs more joints
-        if after > limit or others.passed(kept, self.reader):
+        if idle or after > limit or others.passed(kept, self.reader):
             with step(f"System({self.budget!r})", kept) as record:
+                if idle:
+                    warn("max_share is a share of max_tokens or max_chars, of which none is given")
                 rate = self.rate(query)
                 finer, kept = fit_parts(kept, self.budget, self.reader, query, before, rate)
                 record.before, record.after = tuple(finer), tuple(kept)

@@ -244,7 +244,7 @@ def legacy_charset(label: str) -> str:
 
 def words(text: str) -> list[str]:
     """Lower-cased runs of letters and digits; Chinese and Japanese go by character."""
-    return _WORD.findall(text.lower())
+    return _WORD.findall(unicodedata.normalize("NFC", text.lower()))
 
 
 def stemmed(text: str) -> str:

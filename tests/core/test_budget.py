@@ -378,6 +378,20 @@ def test_no_site_takes_more_than_its_share(max_share: float | None, expected: st
     assert expected == "".join(site(s.document)[0] for s in result.kept)
 
 
+def test_a_share_is_of_a_budget() -> None:
+    """Of 100 words .57 are 57; where no budget is given, a warning says that it does nothing."""
+    documents = [Document(str(n), "Keys are old.", source="a.org") for n in range(20)]
+    scored = [Segment.whole(d).scored("s", -n) for n, d in enumerate(documents)]
+    system = System(lambda *_: scored, READER, max_share=0.57)
+    result = system("What is it?", documents)
+
+    assert 19 == len(system.with_budget(100)("What is it?", documents).kept)
+    assert 20 == len(result.kept)
+    assert ["max_share is a share of max_tokens or max_chars, of which none is given"] == [
+        warning for one in result.trace.steps for warning in one.warnings
+    ]
+
+
 @pytest.mark.parametrize(
     ("document", "expected"),
     [

@@ -11,6 +11,7 @@ import csv
 import html
 import math
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -186,7 +187,7 @@ def asked_words(question: str) -> set[str]:
 
 def words(text: str) -> set[str]:
     """Words in small letters, names with dots and dashes whole and in parts."""
-    names = {*_WORD.findall(text.lower())}
+    names = {*_WORD.findall(unicodedata.normalize("NFC", text.lower()))}
     return names.union(*map(_PART.findall, names))
 
 

@@ -544,6 +544,7 @@ def test_spans_are_joined_as_they_stood(
 LARGE: dict[str, Callable[[int], str]] = {
     "objects": lambda n: '{"a": [' + '{"b": "c"}, ' * 10 * n + "{}]}",
     "brackets": lambda n: "[" * 25 * n + "]" * 25 * n,
+    "open tuples": lambda n: "[('a', d(1), f(2" * 7 * n,
     "open brackets": lambda n: '{"a":' * 25 * n + "\n",
     "values in a line": lambda n: ('{"a":"' + "b" * 220 + '","c":[1,2]} x {"d":1} y ') * (n // 2),
     "quotes": lambda n: 'a,"\n' * 15 * n,
@@ -563,7 +564,9 @@ LARGE: dict[str, Callable[[int], str]] = {
     "blank lines": lambda n: "<p>It rained.</p><pre>\nx\n" + "     \n" * 15 * n + "y</pre>",
     "open events": lambda n: "BEGIN:VEVENT\n" * 9 * n,
     "records": lambda n: (
-        "a: b\nc: d\n\n" * 7 * n + "\n\n".join(f"x{m}: b\ny: d" for m in range(5 * n))
+        "a: b\nc: d\ne: f\n" * n
+        + "a: b\nc: d\n\n" * 7 * n
+        + "\n\n".join(f"x{m}: b\ny: d" for m in range(5 * n))
     ),
     "records with texts": lambda n: "a: b\nc: d\n\n" + "x: y\n\nz\n\n" * 8 * n + "a: b\nc: d\n\n",
     "rules": lambda n: "a: b\n" + "-" * 50 * n + "x\n" + "\n---" * 12 * n,

@@ -38,6 +38,7 @@ READ = [
 RECORDS = [
     {"id": f"INC-{n}", "by": "Ann" if n < 6 else "Bo", "text": "It rained."} for n in NUMBERS
 ]
+NAMES = [{"name": name, "text": "It is so. " * 20} for name in ("Zoe\u0308", "Ann", "Bo")]
 ENTRIES = "".join(f"berth_{n}:\n  crane: type {n % 3}\n  depth: {800 + n}\n" for n in NUMBERS)
 
 CODE = "".join(f"def {name}(x):\n    y = 'said {name}'\n    return y + x\n\n" for name in "fgh")
@@ -67,6 +68,7 @@ def test_cells_are_read_behind_their_columns_names(text: str, row: str) -> None:
         (PIPES, "What is the depth of berth 7?", [7]),
         (ENTRIES, "What depth has berth_4?", [4]),
         ("\n".join(f"Ticket: {n}\nStatus: open\nBy: Bo" for n in NUMBERS), "Who has 5?", [5]),
+        (json.dumps(NAMES, ensure_ascii=False), "And Zo\u00eb?", [0]),
         ("Berth 4 is deep. Berth 5 is not. It rains. It is old.", "Is berth 4 deep?", [0, 1, 2, 3]),
         (CODE, "g?", [0, 1, 2]),
     ],

@@ -38,6 +38,7 @@ def test_words_are_runs_of_letters_and_digits() -> None:
     plain = scores("summer breeze", "summer breeze 1972", "cold")
 
     assert plain == scores("SUMMER, Breeze?", "Summer-breeze (1972)!", "cold")
+    assert scores("Zo\u00eb", "Zo\u00eb", "cold") == scores("Zo\u00eb", "Zoe\u0308", "cold")
 
     assert [0, 0] == scores("who", "summer breeze", "")
     assert [0, 0] == scores("???", "...", "")
