@@ -218,17 +218,19 @@ def same_answers(answers: Sequence[str]) -> list[list[int]]:
 
 
 def _is_short_form(one: str, other: str) -> bool:
-    """Whether ``other`` is ``one`` and up to two more names, before or behind."""
+    """Whether ``other`` is ``one`` and up to two more names, before or behind a comma.
+
+    What follows without one makes another name: "Michigan State", "Paris Hilton".
+    """
     short, long = normalise(one).split(), normalise(other).split()
     size, more = len(short), len(long) - len(short)
     if not (short and 1 <= more <= 2) or {*short} <= _NO_NAMES or not "".join(short).isalpha():
         return False
-    ends, begins = long[-size:] == short, long[:size] == short
+    ends, begins = long[-size:] == short, plain(other).startswith(f"{plain(one)},")
     extra = long[:more] if ends else long[size:]
     names = {normalise(word) for word in re.findall(r"\w+", other) if word[0].isupper()}
     named = {*extra} <= names and not {*extra} & _NO_NAMES and "".join(extra).isalpha()
-    roman = any(re.fullmatch("[ivx]+", word) for word in extra)
-    return named and not roman and (begins or (ends and extra[-1] not in _REGIONS))
+    return named and (begins or (ends and extra[-1] not in _REGIONS))
 
 
 def is_answer(text: str) -> bool:

@@ -90,8 +90,7 @@ class Sources:
                 id_ = f"{question}/{document.id}"
                 if id_ in self._ids:
                     id_ = f"{name}:{number}/{document.id}"
-                source = document.source or name
-                pooled = replace(document, id=id_, rank=0, metadata=own, source=source)
+                pooled = replace(document, id=id_, rank=0, metadata={"dataset": name, **own})
                 yield self._named(pooled, name, number)
 
 

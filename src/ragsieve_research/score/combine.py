@@ -18,11 +18,12 @@ from ragsieve_research.score.base import scores_of
 
 @dataclass(frozen=True)
 class Hybrid(Scorer):
-    """Weighted reciprocal rank fusion of scorers, in (0, 1/61]; see
+    """Weighted reciprocal rank fusion of scorers, in [0, 1/61]; see
     `ragsieve_research.fusion.fuse`.
 
     Args:
-        scorers: At least one; each ranks all segments, equal scores in the order of the input.
+        scorers: At least one; each ranks the segments, equal scores in the order of the input, but
+            those that it scores 0: BM25 knows no order of what has no word of the question.
         weights: One for each, not negative and not all 0; equal ones where None.
 
     Raises:
@@ -41,12 +42,13 @@ class Hybrid(Scorer):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Fused ranks, ``(len(segments),)``."""
+        scores = [[rounded(s.score) for s in scorer(query, segments)] for scorer in self.scorers]
         rankings = [
-            np.argsort([-rounded(s.score) for s in scorer(query, segments)], kind="stable").tolist()
-            for scorer in self.scorers
+            [place for place in np.argsort(-np.array(one), kind="stable") if one[place]]
+            for one in scores
         ]
         fused = fuse(rankings, _shares(self.scorers, self.weights))
-        return np.array([fused[place] for place in range(len(segments))], np.float32)
+        return np.array([fused.get(place, 0) for place in range(len(segments))], np.float32)
 
 
 @dataclass(frozen=True)

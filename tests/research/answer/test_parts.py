@@ -307,6 +307,8 @@ def test_a_part_that_follows_twice_or_alone_is_unreadable(reply: str) -> None:
         (("Paris, France", "paris"), [[0, 1]]),
         (("Kennedy", "John Fitzgerald Kennedy", "John Kennedy"), [[0], [1], [2]]),
         (("York", "New York"), [[0], [1]]),
+        (("Michigan", "Michigan State"), [[0], [1]]),
+        (("Paris", "Paris Hilton"), [[0], [1]]),
         (("Article", "Article Two"), [[0], [1]]),
         (("Elizabeth", "Elizabeth II"), [[0], [1]]),
         (("5", "5 million"), [[0], [1]]),

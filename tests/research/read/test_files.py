@@ -18,6 +18,7 @@ import docx
 import pytest
 from pypdf import PdfWriter
 
+from ragsieve.documents import site
 from ragsieve.errors import InputError
 from ragsieve.read import office
 from ragsieve.read.files import read_documents
@@ -324,7 +325,10 @@ def question(id_: str, *documents: dict[str, object]) -> str:
 
 
 def test_documents_of_questions_are_pooled(tmp_path: Path) -> None:
-    """Equal title and text come once, under the first one's name; labels stay behind."""
+    """Equal title and text come once, under the first one's name; labels stay behind.
+
+    A file or a data set is no site: agents of different documents have a vote each.
+    """
     bees = {"id": "x", "title": "T", "text": "Bees.", "is_positive": True, "url": "u", "rank": 3}
     rows = [
         question("q1", bees, {"text": "Cheese."}),
@@ -335,7 +339,9 @@ def test_documents_of_questions_are_pooled(tmp_path: Path) -> None:
     found = list(sources)
 
     assert ["q1/x", "q1/1", "q2/1"] == [document.id for document in found]
-    assert ({"url": "u"}, "u", 0) == (dict(found[0].metadata), found[0].source, found[0].rank)
+    about = {"dataset": str(tmp_path / "a.jsonl"), "url": "u"}
+    assert (about, "u", 0) == (dict(found[0].metadata), found[0].source, found[0].rank)
+    assert 3 == len({site(document) for document in found})
     assert 1 == sources.repeated
 
 

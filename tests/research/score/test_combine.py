@@ -74,6 +74,14 @@ def test_equal_scores_rank_as_given() -> None:
     ]
 
 
+def test_what_a_scorer_gives_0_it_does_not_rank() -> None:
+    """Without a word of the question BM25 knows no order, so the other one's stands."""
+    near = Given({"a": 0.1, "b": 0.2, "c": 0.9})
+    found = Hybrid((BM25(), near))(Query("x"), segments("abc"))
+
+    assert [pytest.approx(0.5 / rank) for rank in (63, 62, 61)] == [s.score for s in found]
+
+
 def test_a_span_given_twice_is_ranked_twice() -> None:
     """Places count, not keys."""
     (twin,) = segments("a")
