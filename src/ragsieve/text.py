@@ -26,6 +26,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NAMED = r"(?<!\S)[^\w\s]*(?i:{0})(?:[^\w\s]+(?!\S)|\s*\Z)|(?<=[\w,] ){1}(?!\S)"
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_INITIAL = re.compile(r"([A-Z]\s*)[^\S\x00-\x7f](?=\.)")
 _LETTERS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"  # of scripts without spaces
 _SPACELESS = f"[{_LETTERS}]"  # this and the next are compiled where they are used, as it takes long
 _COUNTED = rf"[{_LETTERS}]|[^\s{_LETTERS}]+"
@@ -70,6 +71,7 @@ def sentence_spans(
     spans: list[tuple[int, int]] = []
     size = max(_WINDOW, 2 * max_chars)
     shown = _SURROGATE.sub("\ufffd", text)  # sentencex takes UTF-8
+    shown = _INITIAL.sub(r"\1 ", shown)  # sentencex panics at "C\u00a0."
     shown = _MARKER.sub(r"\1,", shown)  # so that a list item's number is no sentence by itself
     shown = ends.shown(shown)
     split = functools.partial(_ends, language=language)
@@ -91,8 +93,13 @@ def sentence_spans(
 
 
 def _ends(text: str, language: str) -> list[int]:
-    """Where sentencex ends the sentences of a text."""
-    return [s["end_index"] for s in sentencex.get_sentence_boundaries(language, text)]
+    """Where sentencex ends the sentences of a text; at its end alone where it panics."""
+    try:
+        return [s["end_index"] for s in sentencex.get_sentence_boundaries(language, text)]
+    except BaseException as error:  # a panic is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        return [len(text)]
 
 
 def _blocks(text: str) -> Iterable[tuple[int, int]]:

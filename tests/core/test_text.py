@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -41,6 +43,7 @@ PIECES = st.sampled_from(
         "\ud800",
         "\x00",
         "\x1f",
+        "C\u00a0.",
         "...",
         "?!",
         "x" * 50,
@@ -108,6 +111,13 @@ SPLIT: dict[str, tuple[str, dict[str, int | str], list[str]]] = {
     "within the limit": (f"{LONG_ONE} {LONG_ONE}", {"max_chars": 6004}, [LONG_ONE, LONG_ONE]),
     "lone surrogates": ("\ud800 He sang. \udfff", {}, ["\ud800 He sang.", "\udfff"]),
     **{
+        f"{blank!a} behind an initial": (
+            *(f"Take vitamin C{blank}. The fine is due.", {}),
+            [f"Take vitamin C{blank}.", "The fine is due."],
+        )
+        for blank in ["\u00a0", " \u3000", "\u2028", "\u202f\u202f", "\x85"]
+    },
+    **{
         f"white space {n}": (text, {}, [])
         for n, text in enumerate(["", " ", "\n\n\n", "\t \u3000\u2028\x1c"])
     },
@@ -120,6 +130,15 @@ def test_text_is_split_into_sentences(name: str) -> None:
     text, options, expected = SPLIT[name]
 
     assert expected == sentences(text, **options)
+
+
+def test_a_splitter_that_panics_gives_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A panic of Rust is no `Exception`; what else is none goes on."""
+    for name, expected in ("PanicException", [(0, 17)]), ("KeyboardInterrupt", None):
+        raised = type(name, (BaseException,), {})
+        monkeypatch.setattr("sentencex.get_sentence_boundaries", Mock(side_effect=raised))
+        with nullcontext() if expected else pytest.raises(raised):
+            assert expected == sentence_spans("He sang. He left.")
 
 
 @settings(max_examples=100, deadline=None)
