@@ -108,7 +108,7 @@ class System:
         self, query: Query, inputs: tuple[Document, ...], evidence: StageResult, trace: Trace
     ) -> tuple[Result, Answer | None]:
         """The same of evidence; ``trace`` is recording."""
-        result = StageResult.of(self.stage(query, _with_text(evidence)))
+        result = StageResult.of(self.stage(query, _with_text(evidence)), self.stage)
         kept, answer = [*result], result.answer or evidence.answer
         documents, read = _with_found(inputs, evidence, result.found)
         before, after = self._lengths(read, kept)
@@ -349,10 +349,10 @@ class System:
         on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"
         results = recorded(source, "source", [], lambda: self._found(source, query), on_error)
         inputs = tuple({s.document.id: s.document for s in results}.values())
-        return inputs, StageResult.of(results)
+        return inputs, StageResult.of(results, source)
 
     def _found(self, source: Source, query: Query) -> StageResult:
-        found = StageResult.of(evidence_of(source, query))
+        found = evidence_of(source, query)
         found[:] = [replace(s, document=self._laid_out(s.document)) for s in found]
         return found
 

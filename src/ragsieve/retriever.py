@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError, SourceError, one_line
 from ragsieve.schema import Count, Options
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document, Query, Segment, StageResult
 
 SCORE = "retriever"
 """Name of the score that a retriever gives its documents."""
@@ -124,25 +124,13 @@ def _takes_k(call: Callable[..., Any]) -> bool:
     return len(needed) > 1 or [p.name for p in places[1:2]] == ["k"]
 
 
-def segments_of(source: Callable[[Query], list[Segment]], query: Query) -> list[Segment]:
-    """Return the segments that ``source`` finds.
-
-    Raises:
-        InputError: If it is no list of segments.
-    """
-    results = source(query)
-    if not isinstance(results, list) or not all(isinstance(one, Segment) for one in results):
-        raise InputError(f"{source!r} must give a list of segments, got {results!r:.80}")
-    return results
-
-
-def evidence_of(source: Callable[[Query], list[Segment]], query: Query) -> list[Segment]:
+def evidence_of(source: Callable[[Query], list[Segment]], query: Query) -> StageResult:
     """Return the segments that ``source`` finds, of documents with unique ids.
 
     Raises:
         InputError: If it finds anything else.
     """
-    results = segments_of(source, query)
+    results = StageResult.of(source(query), source)
     documents: dict[str, Document] = {}
     for segment in results:
         name = segment.document.id

@@ -125,7 +125,7 @@ class Pipeline:
         for stage in self.stages:
             recorded = isinstance(stage, Pipeline)
             last = stage(query, kept) if recorded else self._run(stage, query, kept)
-            last = StageResult.of(last)
+            last = StageResult.of(last, stage)
             found = last.found if last is kept else (*kept.found, *last.found)
             kept = StageResult(last, answer=last.answer or kept.answer, found=found)
         return kept
@@ -183,13 +183,13 @@ def recorded(
     def run() -> list[Segment]:
         with step(name, before, kind) as record:
             try:
-                kept = work()
+                kept: list[Segment] = StageResult.of(work(), what)
             except Exception as error:  # "keep" promises the answer, whatever a stage raises
                 if on_error == "raise":
                     raise
                 record.error = one_line(f"{type(error).__name__}: {error}")
                 logger.warning("%s was skipped: %s", name, record.error)
-                kept = before
+                kept = [*record.before]  # which the stage cannot have changed
             record.after = tuple(kept)
         return kept
 

@@ -220,9 +220,19 @@ class StageResult(list[Segment]):
         self.found = tuple(found)
 
     @classmethod
-    def of(cls, segments: list[Segment]) -> StageResult:
-        """The same; of a plain list, without an answer and with nothing found."""
-        return segments if isinstance(segments, cls) else cls(segments)
+    def of(cls, segments: Any, giver: object) -> StageResult:
+        """The same; of another iterable of segments, without an answer and with nothing found.
+
+        Raises:
+            InputError: If it is no such iterable; ``giver``, a stage or a source, gave it.
+        """
+        wrong = segments
+        if isinstance(segments, Iterable) and not isinstance(segments, str):
+            made = segments if isinstance(segments, cls) else cls(segments)
+            wrong = [one for one in made if not isinstance(one, Segment)]
+            if not wrong:
+                return made
+        raise InputError(f"{giver!r} must give segments, got {wrong!r:.80}")
 
 
 @dataclass(frozen=True)

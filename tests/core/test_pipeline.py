@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -129,6 +130,41 @@ def test_a_failing_stage_is_skipped_where_asked(caplog: pytest.LogCaptureFixture
     assert 1 == len(result.trace.warnings)
     assert "ModelError: the server is gone" in result.trace.warnings[0]
     assert "was skipped" in caplog.text
+
+
+def gone(segments: list[Segment]) -> Iterator[Segment]:
+    yield segments[0]
+    raise ModelError("the server is gone")
+
+
+@pytest.mark.parametrize(
+    ("give", "kept", "error"),
+    [
+        (lambda segments: (s for s in segments[:1]), DOCUMENTS[:1], ""),
+        (lambda segments: {s.key: s for s in segments[1:]}.values(), DOCUMENTS[1:], ""),
+        (gone, DOCUMENTS, "ModelError: the server is gone"),
+        (list.clear, DOCUMENTS, "> must give segments, got None"),
+        (lambda _: "text", DOCUMENTS, "> must give segments, got 'text'"),
+        (lambda segments: segments[0], DOCUMENTS, "must give segments, got Segment("),
+        (lambda segments: [*segments, 1], DOCUMENTS, "must give segments, got [1]"),
+        (lambda _: (n for n in "ab"), DOCUMENTS, "must give segments, got ['a', 'b']"),
+    ],
+)
+def test_a_stage_may_give_any_iterable_of_segments(give: Any, kept: list[str], error: str) -> None:
+    """What it then raises, and what is none, are its failure: its input passes on, or it raises."""
+
+    def stage(query: Query, segments: list[Segment], /) -> Any:
+        return give(segments)
+
+    for one in stage, Pipeline(stage):
+        system = System(one, Characters())
+        result = system.lenient()(QUERY, DOCUMENTS)
+        [record] = result.trace.steps
+
+        assert kept == [s.text for s in result.kept] == [s.text for s in record.after]
+        assert error in record.error
+        with pytest.raises((InputError, ModelError)) if error else nullcontext():
+            assert kept == [s.text for s in system(QUERY, DOCUMENTS).kept]
 
 
 def test_documents_come_as_strings_mappings_or_documents() -> None:

@@ -19,7 +19,7 @@ from ragsieve.errors import InputError, one_line
 from ragsieve.models.base import LLM, Embedder, Prompt, readable, yes_probability
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render
-from ragsieve.retriever import SOURCE_KEY, AnySource, as_source, segments_of
+from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
 from ragsieve.schema import Options, Probability, check_options
 from ragsieve.trace import (
     Step,
@@ -31,7 +31,7 @@ from ragsieve.trace import (
     record_usage,
     warn,
 )
-from ragsieve.types import Document, Query, Segment, rounded
+from ragsieve.types import Document, Query, Segment, StageResult, rounded
 from ragsieve_research.prompts import shown
 
 MAX_LATE = 64
@@ -302,7 +302,7 @@ def _searched(source: Named, query: Query) -> _Outcome:
     trace, segments, reason = Trace(), list[Segment](), ""
     with trace.recording(), collect_step() as step:
         try:
-            segments = segments_of(cast(Source, source.search), query)
+            segments = StageResult.of(cast(Source, source.search)(query), source.search)
         except (Exception, SystemExit) as error:  # anyone's source: its own evidence is lost
             reason = one_line(f"{type(error).__name__}: {error}", 500)
     return _Outcome(segments, reason, trace, step)

@@ -89,7 +89,7 @@ class Iterate(Options):
             seen.update({segment.key: segment for segment in evidence})
             return evidence
 
-        chosen = StageResult.of(self.strategy(query, search))
+        chosen = StageResult.of(self.strategy(query, search), self.strategy)
         kept = list({segment.key: segment for segment in chosen}.values())
         if not segments:  # results that are not kept are dropped in a step of their own
             with step(repr(self.strategy), list(seen.values())) as record:
