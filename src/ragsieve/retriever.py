@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from numbers import Real
 from typing import Any, Protocol
 
-from ragsieve.documents import AnyDocument, as_documents
+from ragsieve.documents import AnyDocument, documents_and_places
 from ragsieve.errors import InputError, SourceError, one_line
 from ragsieve.schema import Count, Options
 from ragsieve.types import Document, Query, Segment, StageResult
@@ -69,13 +69,16 @@ class Retriever(Options):
     def __call__(self, query: Query, /) -> list[Segment]:
         try:
             results = self._search(query.text)
-            results = [*results] if isinstance(results, Iterator) else results
-            segments = [Segment.whole(document) for document in as_documents(results)][: self.k]
+            if isinstance(results, Iterable) and not isinstance(results, str | Mapping):
+                results = [*results]
+            documents, places = documents_and_places(results)
+            segments = [Segment.whole(document) for document in documents[: self.k]]
+            first = dict(zip(reversed(places), reversed(results), strict=True))
+            values = [getattr(first[n], "score", None) for n in range(len(segments))]
+            scores = [float(n) for n in values if isinstance(n, Real) and math.isfinite(n)]
         except Exception as error:  # somebody's own retriever may raise anything
             reason = one_line(f"{type(error).__name__}: {error}", 300)
             raise SourceError(f"{self._name} failed: {reason}") from error
-        values = [getattr(one, "score", None) for one in results[: self.k]]
-        scores = [float(n) for n in values if isinstance(n, Real) and math.isfinite(n)]
         if len(scores) < len(segments):
             return segments
         return [s.scored(SCORE, score) for s, score in zip(segments, scores, strict=True)]

@@ -229,6 +229,16 @@ def test_scores_count_where_all_are_numbers(scores: Sequence[float | None]) -> N
     assert [{}] * len(scores) == [segment.scores for segment in found]
 
 
+@pytest.mark.parametrize("kind", [list, iter, lambda nodes: dict.fromkeys(nodes).keys()])
+def test_a_document_found_twice_has_its_first_score(kind: Any) -> None:
+    """In whatever a retriever gives its documents that is no text and no mapping."""
+    pairs = [("a", 0.9), ("a", 0.8), ("b", 0.7)]
+    nodes = [type("Node", (), {"id": n, "content": n, "meta": {}, "score": s})() for n, s in pairs]
+    found = as_source(lambda question, k: kind(nodes))(Query(QUESTION))
+
+    assert [("a", 0.9), ("b", 0.7)] == [(s.document.id, s.score) for s in found]
+
+
 def test_k_is_told_to_functions_and_bounds_retrievers() -> None:
     """The first ones count."""
     told: list[int] = []
