@@ -19,6 +19,7 @@ from uuid import uuid4
 from ragsieve.deadline import Pool
 from ragsieve.errors import InputError, one_line
 from ragsieve.files import writing
+from ragsieve.many import until_error
 from ragsieve.questions import lines, parse_record
 from ragsieve.result import Result
 from ragsieve.text import begins, contains_answer, counted, json_text, normalise, visible_answers
@@ -132,9 +133,10 @@ class Batch:
         if limit is not None and limit < 1:
             raise InputError(f"limit must be at least 1, got {limit!r}")
         pending: set[Future[Done]] = set()
+        errors: list[Exception] = []
         pool = Pool(workers)
         try:
-            for number, line in islice(lines(self.source), limit):
+            for number, line in until_error(islice(lines(self.source), limit), errors):
                 mark = hashlib.sha256(line.strip()).hexdigest()[:16]
                 if record := self._known(number, mark):
                     yield Done(number, record, again=True)
@@ -145,6 +147,8 @@ class Batch:
                     yield from [self._append(future.result()) for future in ready]
             for future in as_completed(pending):
                 yield self._append(future.result())
+            for error in errors:
+                raise error
         finally:
             pool.close()
 
@@ -279,9 +283,13 @@ def stream(
         process: What makes a record's values of one question; called from several threads.
         workers: Questions at once; at least 1.
         limit: Only this many questions; all where None.
+
+    Raises:
+        InputError: Behind the questions before, if the source, standard input, cannot be read.
     """
     pool = Pool(workers)
     pending: Queue[Future[Done] | None] = Queue(2 * workers)
+    errors: list[Exception] = []
 
     def one(number: int, line: bytes) -> Done:
         example, values, error = _processed(line, process)
@@ -292,18 +300,18 @@ def stream(
 
     def read() -> None:
         lines = ((number, line) for number, line in enumerate(source, 1) if line.strip())
-        try:
-            for number, line in islice(lines, limit):
-                pending.put(pool.submit(one, number, line))
-        except RuntimeError:
-            return  # the caller has stopped, and nobody reads what is pending
-        finally:
-            pending.put(None)
+        futures = (pool.submit(one, *line) for line in islice(lines, limit))
+        for future in until_error(futures, errors):
+            pending.put(future)
+        pending.put(None)
 
     Thread(target=read, daemon=True).start()
     try:
         while future := pending.get():
             yield future.result()
+        for error in errors:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"standard input cannot be read: {reason}") from error
     finally:
         pool.close()
 

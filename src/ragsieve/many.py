@@ -54,16 +54,27 @@ def run_many(
 def in_order(call: Callable[[S], T], items: Iterable[S], workers: int) -> Iterator[T]:
     """``call`` of each item, so many at once, in their order; see `run_many`."""
     pending: deque[Future[T]] = deque()
+    errors: list[Exception] = []
     pool = Pool(workers)
     try:
-        for item in items:
-            pending.append(pool.submit(call, item))
+        for future in until_error((pool.submit(call, item) for item in items), errors):
+            pending.append(future)
             while pending and (pending[0].done() or len(pending) >= 2 * workers):
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+        for error in errors:
+            raise error
     finally:
         pool.close()
+
+
+def until_error(items: Iterable[S], errors: list[Exception]) -> Iterator[S]:
+    """The same items; the error that ends them is kept, to be raised behind their results."""
+    try:
+        yield from items
+    except Exception as error:
+        errors.append(error)
 
 
 def _parts(question: object, place: int) -> tuple[Query | str, Sequence[AnyDocument] | None]:

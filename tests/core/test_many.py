@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
@@ -104,6 +105,24 @@ def test_a_question_that_fails_raises_at_its_place(system: System) -> None:
     assert PAIRS[0][0] == next(results).query.text
     with pytest.raises(InputError, match="must not be blank"):
         next(results)
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_an_error_of_the_questions_comes_behind_the_results_before_it(
+    system: System, workers: int
+) -> None:
+    """Where reading them fails, or one of them is none."""
+
+    def lost() -> Iterator[Question]:
+        yield from PAIRS[:2]
+        raise OSError("the disk is gone")
+
+    for questions, message in (lost(), "disk is gone"), ([*PAIRS[:2], 5], "got 5 at place 2"):
+        results = system.map(questions, workers=workers)  # type: ignore[arg-type]
+
+        assert [pair[0] for pair in PAIRS[:2]] == [r.query.text for r in islice(results, 2)]
+        with pytest.raises((OSError, InputError), match=message):
+            next(results)
 
 
 def test_the_event_loop_goes_on(system: System) -> None:

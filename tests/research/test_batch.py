@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.batch import Batch, Done, Tally, judged, replace_lines
+from ragsieve.batch import Batch, Done, Tally, judged, replace_lines, stream
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.types import Example
@@ -186,6 +187,40 @@ def test_a_bad_record_stops_nothing(tmp_path: Path) -> None:
     assert kinds == [type(d.error) for d in done]
     assert [3] == [row["line"] for row in written(tmp_path / "o.jsonl")]
     assert 3 == sum(not d.error for d in finished(source, tmp_path / "o.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(5, "Input/output error"), "^standard input cannot be read: Input/output error$"),
+        (RuntimeError("no thread"), "^standard input cannot be read: no thread$"),
+    ],
+)
+def test_a_stream_that_breaks_off_is_answered_and_then_named(
+    error: Exception, message: str
+) -> None:
+    """It does not look as if it had ended."""
+
+    def broken() -> Iterator[bytes]:
+        yield from [b'{"question": "Who?"}\n'] * 3
+        raise error
+
+    done = stream(broken(), lambda example: {"text": ""})
+
+    assert [1, 2, 3] == [one.line for one in islice(done, 3)]
+    with pytest.raises(InputError, match=message):
+        next(done)
+
+
+def test_an_input_that_breaks_off_is_answered_and_then_named(tmp_path: Path) -> None:
+    """What was read of a broken archive has its records, and is not asked again."""
+    source, output = tmp_path / "q.jsonl.gz", tmp_path / "o.jsonl"
+    rows = questions(tmp_path / "q.jsonl", 3).read_bytes()
+    source.write_bytes(gzip.compress(rows)[:-4])
+
+    with pytest.raises(InputError, match="cannot be read: Compressed file ended"):
+        finished(source, output, workers=9)
+    assert [1, 2, 3] == [row["line"] for row in written(output)]
 
 
 def test_a_limit_takes_the_first_lines(tmp_path: Path) -> None:
