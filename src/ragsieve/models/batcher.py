@@ -49,7 +49,8 @@ class DynamicBatcher(Wrapper):
 
     Calls with the same method and options are joined, and run in the thread of the one that came
     first, or in one of their own where that one has a deadline. Each caller is charged for its own
-    items, and an error fails only the caller whose input causes it. Calls that were accepted before
+    items, and an error fails only the caller whose input causes it: each call of a batch that fails
+    runs again by itself, and the first is charged for both. Calls that were accepted before
     `close` are answered; with ``with``, the end of the block closes it.
 
     Args:

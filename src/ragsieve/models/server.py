@@ -38,7 +38,7 @@ _PROBE_S = 5.0  # in which a server tells its limits
 T = TypeVar("T")
 R = TypeVar("R")
 
-_Told = tuple[protocol.Limits, threading.BoundedSemaphore | None]  # and what holds its slots
+_Told = tuple[protocol.Limits, threading.BoundedSemaphore]  # and the requests that may begin
 
 
 class _Late(ModelError):
@@ -63,8 +63,8 @@ class Server(Reopened):
             to 8 s apart, or up to the 120 s that a server may ask for.
         total_s: Seconds of a request in all: every attempt, the pauses between, and the reply to
             its last byte. An earlier `ragsieve.deadline.until` ends it before.
-        concurrency: Requests in flight at once, for each call; over all calls no more than the
-            slots of a server that tells them.
+        concurrency: Requests in flight at once, over all calls but streams; no more than the slots
+            of a server that tells them.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -80,6 +80,7 @@ class Server(Reopened):
     _late: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
     _told: list[_Told] = field(default_factory=list, init=False, repr=False, compare=False)
 
+    is_concurrent: ClassVar[bool] = True
     backend: ClassVar[str]
     tells: ClassVar[bool] = False  # whether such servers may tell their slots and context
     own_url: ClassVar[str] = ""  # where neither the option nor the environment says one
@@ -128,8 +129,8 @@ class Server(Reopened):
     def _asked(self) -> _Told:
         if not self._told:  # who asks meanwhile does not wait: it would have no end in time
             limits = self._probed() if self.tells else protocol.Limits()
-            slots = threading.BoundedSemaphore(limits.slots) if limits.slots else None
-            self._told.append((limits, slots))
+            width = min(self.concurrency, limits.slots or self.concurrency)
+            self._told.append((limits, threading.BoundedSemaphore(width)))
         return self._told[0]
 
     def _probed(self) -> protocol.Limits:
@@ -159,11 +160,8 @@ class Server(Reopened):
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
-        """Hold one of the server's slots, where it tells them; its request has not begun before."""
+        """Hold one of the requests that may be in flight; it has not begun before."""
         slots = self._asked()[1]
-        if slots is None:
-            yield
-            return
         if not slots.acquire(timeout=seconds_left()):
             check_time(deadline())
         try:

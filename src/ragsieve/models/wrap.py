@@ -100,7 +100,7 @@ def unwrap(model: Any) -> Any:
 
 
 def is_concurrent(model: Any) -> bool:
-    """Whether calls of several threads share the processors by themselves, and need no batches."""
+    """Whether calls of several threads run beside each other, and need no batches."""
     return bool(getattr(unwrap(model), "is_concurrent", False))
 
 

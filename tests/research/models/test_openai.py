@@ -24,6 +24,7 @@ from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import LLM, Message, Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.openai import OpenAI
+from ragsieve.models.sharing import sharing
 from ragsieve.trace import Usage, step
 from ragsieve_research.split.windows import counts_by_request
 from tests.serving import free_port
@@ -107,6 +108,34 @@ def test_running_requests_end_before_the_error(serve: Serve) -> None:
 
     assert len(server.requests) < len(texts)
     assert len(current.usages) == len(server.requests) - 1
+
+
+def test_a_refused_caller_costs_the_others_nothing(serve: Serve) -> None:
+    """Each has one request and its own cost; ``concurrency`` counts over all callers."""
+    running: list[int] = []
+
+    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+        running.append(1)
+        time.sleep(0.1)
+        seen = len(running)
+        running.pop()
+        bad = body["messages"][-1]["content"] == "bad"
+        return (400, {"detail": "no"}) if bad or seen > 2 else (200, reply("ok"))
+
+    def call(text: str) -> tuple[str, int]:
+        with step(text) as current:
+            try:
+                return llm.complete([prompt(text)])[0], len(current.usages)
+            except ModelError as error:
+                return str(error)[-2:], len(current.usages)
+
+    server = serve(script)
+    with sharing(6) as share, ThreadPoolExecutor(6) as pool:
+        llm = share(model(server, concurrency=2))
+        results = [*pool.map(call, ["a", "b", "bad", "c", "d", "e"])]
+
+    assert [("ok", 1)] * 2 + [("no", 0)] + [("ok", 1)] * 3 == results
+    assert 6 == len(server.requests)
 
 
 def queueing(slots: int, seconds: float) -> tuple[Script, list[int]]:
