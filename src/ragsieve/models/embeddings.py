@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 
 import msgspec
@@ -17,6 +18,7 @@ from ragsieve.schema import Count
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 
+_Vectors = list[tuple[list[float], int]]
 _WORD = re.compile(r"\w+")
 
 
@@ -62,16 +64,18 @@ class OpenAIEmbeddings(Server):
             ModelError: If the server fails, or its reply has not one finite vector a text.
         """
         parts = [texts[n : n + self.max_texts] for n in range(0, len(texts), self.max_texts)]
-        futures = self._map(self._ask, parts)
-        rows = [row for f in futures if not f.cancelled() for row in f.result()]
-        record_usage([Usage(self.identity, tokens, embedded=True) for _, tokens in rows])
+        rows = [*chain(*self._map(self._ask, parts, self._charge))]
         vectors = np.array([vector for vector, _ in rows], float)  # squares pass what float32 holds
         if not rows:
             return np.zeros((0, 1), np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
 
-    def _ask(self, texts: Sequence[str]) -> list[tuple[list[float], int]]:
+    def _charge(self, parts: Sequence[_Vectors]) -> None:
+        tokens = [tokens for _, tokens in chain(*parts)]
+        record_usage([Usage(self.identity, some, embedded=True) for some in tokens])
+
+    def _ask(self, texts: Sequence[str]) -> _Vectors:
         """Vector and tokens of each text."""
         sent = [text if text.strip() else "." for text in map(safe, texts)]
         body = {"model": self.model, "input": sent, "encoding_format": "float"}

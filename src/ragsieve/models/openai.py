@@ -220,17 +220,13 @@ class OpenAI(Server, LLM):
         counter, estimated = self._counter
         if estimated:
             note(estimated)
-        futures = self._map(lambda text: counter(protocol.clean(text)) if text else 0, texts)
-        return [future.result() for future in futures if not future.cancelled()]
+        return self._map(lambda text: counter(protocol.clean(text)) if text else 0, texts)
 
     def _ask(
         self, prompts: Sequence[Prompt], max_tokens: int, extra: Mapping[str, Any]
     ) -> list[_ChatReply]:
         chats = self._chats(prompts, max_tokens)
-        futures = self._map(lambda chat: self._send(chat, max_tokens, extra), chats)
-        done = [f.result() for f in futures if not f.cancelled() and not f.exception()]
-        self._record(done)
-        return [future.result() for future in futures if not future.cancelled()]
+        return self._map(lambda chat: self._send(chat, max_tokens, extra), chats, self._record)
 
     def _record(self, replies: Sequence[_ChatReply]) -> None:
         """Charge for replies, and note what the server refused."""

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 
 import msgspec
@@ -18,6 +19,7 @@ from ragsieve.schema import Count
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 
+_Rows = list[tuple[int, tuple[float, int]]]  # place of a pair, its score and tokens
 _BLANK = "."  # sent for a blank text: Cohere and others refuse a request with one, spaces or not
 _LARGEST = float(np.finfo(np.float32).max)
 _WORD = re.compile(r"\w+")
@@ -82,14 +84,15 @@ class Rerank(Server):
             groups.setdefault(query, []).append(place)
         size = self.max_documents
         parts = [g[i : i + size] for g in groups.values() for i in range(0, len(g), size)]
-        futures = self._map(lambda part: self._ask([pairs[place] for place in part]), parts)
-        replies = [future.result() for future in futures if not future.cancelled()]
-        scores, tokens = np.zeros(len(pairs), np.float32), [0] * len(pairs)
-        for part, reply in zip(parts, replies, strict=True):
-            for place, (score, used) in zip(part, reply, strict=True):
-                scores[place], tokens[place] = score, used
-        record_usage([Usage(self.identity, used) for used in tokens])
-        return scores
+
+        def asked(part: Sequence[int]) -> _Rows:
+            return [*zip(part, self._ask([pairs[place] for place in part]), strict=True)]
+
+        rows = sorted(chain(*self._map(asked, parts, self._charge)))
+        return np.array([score for _, (score, _) in rows], np.float32)
+
+    def _charge(self, parts: Sequence[_Rows]) -> None:
+        record_usage([Usage(self.identity, used) for _, (_, used) in sorted(chain(*parts))])
 
     def _ask(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, int]]:
         """Score and tokens of each of some pairs that share their query."""

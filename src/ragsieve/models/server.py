@@ -46,7 +46,11 @@ class _Late(ModelError):
 
 
 def _is_late(future: Future[Any]) -> bool:
-    return future.exception() is None and isinstance(future.result(), _Late)
+    return _has_result(future) and isinstance(future.result(), _Late)
+
+
+def _has_result(future: Future[Any]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
 
 
 @dataclass(frozen=True)
@@ -169,10 +173,18 @@ class Server(Reopened):
         finally:
             slots.release()
 
-    def _map(self, function: Callable[[T], R], items: Sequence[T]) -> list[Future[R]]:
-        """Ended futures, one an item; those not begun when one failed are cancelled.
+    def _map(
+        self,
+        function: Callable[[T], R],
+        items: Sequence[T],
+        charge: Callable[[list[R]], None] = lambda _: None,
+    ) -> list[R]:
+        """Results, one an item; where one fails, no other is begun, and the first error is raised.
 
         Replies that came are kept where others are late: those are asked again, one by one.
+
+        Args:
+            charge: Called with the results that there are, in order, before an error is raised.
 
         Raises:
             Overdue: At the deadline; requests that are under way then end by themselves.
@@ -187,17 +199,22 @@ class Server(Reopened):
             except _Late as error:
                 return error
 
-        results: list[Future[Any]] = [*self._mapped(asked, items, width)]
-        failed = any(f.cancelled() or f.exception() for f in results)
-        late = [n for n, f in enumerate(results) if not f.cancelled() and _is_late(f)]
-        if late and not failed and len(late) < len(items):
+        futures: list[Future[Any]] = [*self._mapped(asked, items, width)]
+        late = [n for n, future in enumerate(futures) if _is_late(future)]
+        if 0 < len(late) < len(items) and all(map(_has_result, futures)):
             again = self._mapped(function, [items[n] for n in late], 1)
             for place, future in zip(late, again, strict=True):
-                results[place] = future
-            return results
+                futures[place] = future
+            late = []
         for place in late:
-            error, results[place] = results[place].result(), Future()
-            results[place].set_exception(error)
+            error, futures[place] = futures[place].result(), Future()
+            futures[place].set_exception(error)
+        charge([future.result() for future in futures if _has_result(future)])
+        results = [
+            future.result() for future in futures if future.done() and not future.cancelled()
+        ]
+        if len(results) < len(items):
+            check_time(deadline())
         return results
 
     def _mapped(
@@ -206,13 +223,10 @@ class Server(Reopened):
         pool = Pool(width)
         try:
             futures = [pool.submit(function, item) for item in items]
-            done, left = wait(futures, seconds_left(), return_when=FIRST_EXCEPTION)
-            if left and not any(future.exception() for future in done):
-                check_time(deadline())
+            wait(futures, seconds_left(), return_when=FIRST_EXCEPTION)
         finally:
             pool.close()
-        if wait(futures, seconds_left()).not_done:
-            check_time(deadline())
+        wait(futures, seconds_left())
         return futures
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:

@@ -57,14 +57,14 @@ class VLLM(OpenAI):
         """
         check_columns([prompts, continuations])
         chats = {prompt: protocol.messages(prompt) for prompt in prompts}
-        rows = dict(zip(chats, self._all(self._chat_ids, [*chats.values()]), strict=True))
+        rows = dict(zip(chats, self._map(self._chat_ids, [*chats.values()]), strict=True))
         encoded = self._plain.encode_batch(
             [safe(c) for c in continuations], add_special_tokens=False
         )
         pairs = [(rows[p], e.ids) for p, e in zip(prompts, encoded, strict=True)]
         sizes = [len(row) + len(ids) for row, ids in pairs]
         check_fits(sizes, REPLY, self.context, self.model)
-        scores: list[list[float]] = self._all(self._logs, pairs)
+        scores: list[list[float]] = self._map(self._logs, pairs)
         self._charge_rows(sizes)
         return scores
 
@@ -79,7 +79,7 @@ class VLLM(OpenAI):
         check_columns([prefixes, texts])
         start, context = self._framed.encode("").ids, self.context - REPLY
         read = read_surprisals(
-            self._plain, start, prefixes, texts, context, lambda pairs: self._all(self._logs, pairs)
+            self._plain, start, prefixes, texts, context, lambda pairs: self._map(self._logs, pairs)
         )
         self._charge_rows(read.sizes)
         return read.surprisals
@@ -95,11 +95,6 @@ class VLLM(OpenAI):
     @cached_property
     def _evenly(self) -> float:
         return -math.log(self._framed.get_vocab_size())
-
-    def _all(self, function: Any, items: Sequence[Any]) -> list[Any]:
-        """Results of requests, in order; the first error is raised."""
-        futures = self._map(function, items)
-        return [future.result() for future in futures if not future.cancelled()]
 
     def _charge_rows(self, sizes: Sequence[int]) -> None:
         record_usage([Usage(self.identity, size, 0) for size in sizes])

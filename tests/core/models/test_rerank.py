@@ -319,6 +319,17 @@ def test_pairs_are_charged_by_words_where_nothing_is_counted(
     assert [5, 3] == [usage.tokens_in for usage in seen.usages]
 
 
+def test_what_was_read_before_an_error_is_charged(serve: Serve) -> None:
+    """The first query's pair and the second's, where the third is refused."""
+    said = {**results(1), "usage": {"total_tokens": 5}}
+    server = serve(lambda path, body, number: (400, {}) if number == 3 else (200, said))
+    scorer = model(server, concurrency=1)
+    with step("score") as seen, pytest.raises(ModelError, match="HTTP 400"):
+        scorer.score([(query, "a") for query in "pqr"])
+
+    assert [Usage(scorer.identity, 5)] * 2 == seen.usages
+
+
 def test_threads_may_share_a_scorer(serve: Serve) -> None:
     """Sixteen calls at once get what each would get alone."""
     scorer = model(serve(by_length))

@@ -62,6 +62,22 @@ def test_a_reply_without_a_vector_a_text_is_an_error(bad: Any) -> None:
             model.embed(["a"])
 
 
+def test_vectors_before_an_error_are_charged() -> None:
+    """A request of two texts is read before one that is refused."""
+
+    class Refusing(Embeddings):
+        def do_POST(self) -> None:
+            self.bad = {"x": 1} if len(self.sizes) else None
+            super().do_POST()
+
+    with served(type("Own", (Refusing,), {"sizes": []})) as url, step("embed") as record:
+        model = OpenAIEmbeddings("m", base_url=url, max_retries=0, max_texts=2, concurrency=1)
+        with pytest.raises(ModelError):
+            model.embed(["a", "b", "c", "d"])
+
+    assert [4, 4] == [usage.tokens_in for usage in record.usages]
+
+
 @pytest.mark.parametrize("usage", [[], "x", {"prompt_tokens": -3}, {"prompt_tokens": 10**400}])
 def test_vectors_do_not_depend_on_what_is_said_beside(usage: Any) -> None:
     """Words are charged where no count can be read; large vectors are of unit length, too."""
