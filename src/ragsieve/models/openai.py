@@ -127,7 +127,6 @@ class OpenAI(Server, LLM):
         """
         extra = {} if schema is None else {"response_format": protocol.response_format(schema)}
         replies = self._ask(prompts, max_tokens, extra)
-        _note_cut(replies, max_tokens)
         if schema is None or schema.get("type") == "object":
             return [reply.text for reply in replies]
         return [protocol.unwrapped(reply.text) for reply in replies]
@@ -166,8 +165,7 @@ class OpenAI(Server, LLM):
                 note(f"{self.identity} refuses stream: {_SETTINGS['stream'][1]}")
             yield from self.complete([prompt], max_tokens=max_tokens)
             return
-        self._record([reply])
-        _note_cut([reply], max_tokens)
+        self._record([reply], max_tokens)
         if not reply.finish:
             note("the stream ended before the server said that the reply was complete")
 
@@ -226,11 +224,12 @@ class OpenAI(Server, LLM):
         self, prompts: Sequence[Prompt], max_tokens: int, extra: Mapping[str, Any]
     ) -> list[_ChatReply]:
         chats = self._chats(prompts, max_tokens)
-        return self._map(lambda chat: self._send(chat, max_tokens, extra), chats, self._record)
+        record = partial(self._record, most=0 if "logprobs" in extra else max_tokens)
+        return self._map(lambda chat: self._send(chat, max_tokens, extra), chats, record)
 
-    def _record(self, replies: Sequence[_ChatReply]) -> None:
-        """Charge for replies, and note what the server refused."""
-        self._charge(replies)
+    def _record(self, replies: Sequence[_ChatReply], most: int) -> None:
+        """Charge for replies, note each that was cut at ``most`` tokens, and what is refused."""
+        self._charge(replies, f"a reply was cut at {most} tokens" if most else "")
         for name in dict.fromkeys(name for reply in replies for name in reply.unsent):
             note(f"{self.identity} refuses {name}: {_SETTINGS[name][1]}")
 
@@ -317,7 +316,7 @@ class OpenAI(Server, LLM):
             top=protocol.top(choice.get("logprobs")),
         )
 
-    def _charge(self, replies: Sequence[_ChatReply]) -> None:
+    def _charge(self, replies: Sequence[_ChatReply], cut: str) -> None:
         uncounted = [reply for reply in replies if reply.tokens is None]
         texts = [t for r in uncounted for t in ("\n".join(m["content"] for m in r.chat), r.text)]
         try:
@@ -326,7 +325,9 @@ class OpenAI(Server, LLM):
             note(f"tokens unknown and charged as 0: {error}")
             sizes = [0] * len(texts)
         counted = iter(zip(sizes[::2], sizes[1::2], strict=True))
-        record_usage([Usage(self.identity, *(r.tokens or next(counted))) for r in replies])
+        usages = [Usage(self.identity, *(r.tokens or next(counted))) for r in replies]
+        notes = [cut if reply.finish == "length" else "" for reply in replies]
+        record_usage([u._replace(note=text) for u, text in zip(usages, notes, strict=True)])
 
     @property
     def counts_by_request(self) -> bool:
@@ -376,12 +377,6 @@ class _ChatReply(NamedTuple):
     tokens: tuple[int, int] | None = None
     top: list[tuple[str, float]] | None = None  # the first token's candidates, with probability
     unsent: tuple[str, ...] = ()
-
-
-def _note_cut(replies: Sequence[_ChatReply], max_tokens: int) -> None:
-    for place, reply in enumerate(replies):
-        if reply.finish == "length":
-            note(f"reply {place} was cut at {max_tokens} tokens")
 
 
 class _Refused(ModelError):

@@ -23,6 +23,7 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import LLM, Message, Prompt
 from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.models.cache import Cached
 from ragsieve.models.openai import OpenAI
 from ragsieve.models.sharing import sharing
 from ragsieve.trace import Usage, step
@@ -251,12 +252,23 @@ def test_text_in_parts_is_joined(serve: Serve) -> None:
 
 
 def test_cut_replies_are_noted(serve: Serve) -> None:
-    """A reply that ended at its limit leaves a note in the trace."""
-    server = serve(always(200, reply("and then", finish="length")))
-    with step("read") as current:
-        model(server).complete([prompt("hi")], max_tokens=2)
+    """Each by itself, and again where a cache gives it; the token that chooses is whole."""
 
-    assert ["reply 0 was cut at 2 tokens"] == current.notes
+    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+        cut = body["messages"][-1]["content"] == "hi"
+        top = tops(yes=0.7, no=0.3) if "logprobs" in body else None
+        return 200, reply("and then", finish="length" if cut else "stop", logprobs=top)
+
+    llm: Any = Cached(model(serve(script)))
+    with step("read") as current:
+        llm.complete([prompt("hi"), prompt("bye"), prompt("hi")], max_tokens=2)
+    with step("choose") as chosen:
+        llm.choose([prompt("hi")], [["yes", "no"]])
+
+    assert ["a reply was cut at 2 tokens", "", "a reply was cut at 2 tokens"] == [
+        usage.note for usage in current.usages
+    ]
+    assert ([], []) == (current.notes, chosen.messages)
 
 
 @pytest.mark.parametrize(
