@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 
 from ragsieve import models
-from ragsieve.cli.base import FOLDER, INFO, info
+from ragsieve.cli.base import FOLDER, INFO, info, warn
 from ragsieve.cli.signature import command
 from ragsieve.errors import InputError
 from ragsieve.systems.base import SYSTEMS
@@ -50,7 +50,8 @@ def calibrate_command(
       ragsieve calibrate finefilter mine.jsonl --output my-pruner --keep-answer 0.9 --confidence 0.9
 
     Args:
-        part: all: of your own questions, if the pruner has seen none of them.
+        part: all: of your own questions, if the pruner has seen none of them. Of named data sets it
+            has seen train, and a promise on these does not hold for others.
         keep_answer: Over 0 and below 1.
         confidence: Over 0 and below 1; stricter.
         pruner: pruner, or pruner:FOLDER.
@@ -62,7 +63,10 @@ def calibrate_command(
         raise InputError(f"what is calibrated must be finefilter, got {name!r}")
     sources = [datasets.load(one, folder=data) for one in questions]
     rule = {"keep_answer": keep_answer, "confidence": confidence}
-    records = [*evidence.records(sources, part or "")]
+    known = [source.name for source in sources if source.entry]
+    if known and part in ("train", "all"):
+        warn(f"--part {part}: what a pruner learned from {', '.join(known)} calibrates it too well")
+    records = [*evidence.records(sources, part)]
     promise = _recalibrated(pruner, output, records, **rule)
     click.echo(
         f"promised: the answer survives in {promise.promised:.1%} of questions that have one\n"

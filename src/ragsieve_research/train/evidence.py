@@ -18,19 +18,30 @@ from ragsieve_research.train.examples import in_turns
 SALT = "ragsieve-pruner-1"
 RULE = (
     "the first 8 hex digits of sha256(salt, a line feed, the normalised question) as a number, "
-    "modulo 8: 0 to 5 train, 6 calibration, 7 checking"
+    "modulo 8: 0 to 5 train, 6 calibration, 7 checking; of a named data set its part train to "
+    "train, and of its part validation even numbers to calibration, odd ones to checking"
 )
 Share = Literal["train", "calibration", "checking"]
 Record = dict[str, Any]
 
 
-def share_of(question: str) -> Share:
-    """The purpose of a question by `RULE`, however it is typed."""
-    place = place_of(question, SALT, 8)
-    return "train" if place < 6 else "calibration" if place == 6 else "checking"
+def share_of(question: str, *, named: bool = False) -> Share | None:
+    """The purpose of a question by `RULE`, however it is typed; None of a named set's test part.
+
+    Pruners learn from the part train of named sets, the bundled one too: what calibrates and checks
+    a pruner that goes on from another must be new to both.
+    """
+    place, part = place_of(question, SALT, 8), part_of(question)
+    if named and part == "test":
+        return None
+    if part == "train" if named else place < 6:
+        return "train"
+    return "checking" if place % 2 else "calibration"
 
 
-def records(sources: Sequence[Dataset], part: Part | Literal["all", ""] = "") -> Iterator[Record]:
+def records(
+    sources: Sequence[Dataset], part: Part | Literal["all"] | None = None
+) -> Iterator[Record]:
     """The questions of all sources in turns, as `ragsieve_research.train.pruner.train_pruner` reads
     them.
 
@@ -40,8 +51,8 @@ def records(sources: Sequence[Dataset], part: Part | Literal["all", ""] = "") ->
 
     Args:
         sources: Questions with documents.
-        part: Which part of each source (`ragsieve_research.datasets.parts`); where empty, all of
-            one's own file, and of a named data set all but its test part.
+        part: Which part of each source (`ragsieve_research.datasets.parts`); where None, all of
+            one's own file, and validation of a named data set.
 
     Raises:
         InputError: If a line cannot be read, or its evidence lies outside of its text.
@@ -49,11 +60,10 @@ def records(sources: Sequence[Dataset], part: Part | Literal["all", ""] = "") ->
     return in_turns(_own(source, part) for source in sources)
 
 
-def _own(source: Dataset, part: str) -> Iterator[Record]:
+def _own(source: Dataset, part: str | None) -> Iterator[Record]:
+    part = part or ("validation" if source.entry else "all")
     for number, example in source.examples():
-        own = part_of(example.query.text)
-        wanted = own == part if part in ("train", "validation", "test") else True
-        if not wanted or (not part and source.entry and own == "test"):
+        if part not in ("all", part_of(example.query.text)):
             continue
         try:
             record = _record(example, source.name)

@@ -241,7 +241,10 @@ def check_shares(parts: Mapping[Share, Sequence[Mapping[str, Any]]]) -> None:
     records = in_turns([(part, one) for one in some] for part, some in parts.items())
     shown = (part for part, one in records if unscored(one).holds.any())
     needed = dict.fromkeys(map(str, parts), 1) | {"calibration": least_questions(LEAST)}
-    rule = "six eighths of all questions to train, one each to calibration and to checking"
+    rule = (
+        "six eighths of all questions to train, one each to calibration and to checking, and to "
+        "these of a named data set half of its part validation each"
+    )
     check_enough(shown, needed, "known evidence", rule)
 
 

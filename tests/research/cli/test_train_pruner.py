@@ -73,7 +73,8 @@ def test_too_few_questions_end_before_the_training(ragsieve: Command, questions:
     assert (
         "error: calibration must have at least 4 questions with known evidence, got "
         f"{parts['calibration']} ({numbers}); a salted hash gives six eighths of all questions to "
-        "train, one each to calibration and to checking"
+        "train, one each to calibration and to checking, and to these of a named data set half of "
+        "its part validation each"
     ) == ended.err.splitlines()[-1]
     assert not Path("made").exists() and not Path("made.work").exists()
 
@@ -155,8 +156,14 @@ def test_the_bundled_pruner_is_calibrated_anew(ragsieve: Command, marked: str) -
     Path("mine/model.onnx").write_bytes(b"")
     broken = ("--pruner", "pruner:mine", "--output", "more", "--keep-answer", "0.999")
     over = ragsieve("calibrate", "finefilter", marked, *broken)
+    Path(marked).rename("nq.jsonl")
+    known = ("nq", "--data", ".", "--output", "more", "--keep-answer", "0.999")
+    learned = ragsieve("calibrate", "finefilter", *known, "--part", "all")
+    held = ragsieve("calibrate", "finefilter", *known)
 
     assert [0, 0, 2] == [made.code, used.code, over.code]
+    assert "warning: --part all: what a pruner learned from nq calibrates it" in learned.err
+    assert "got 120" in learned.err and "warning" not in held.err and "got 120" not in held.err
     assert "promised: the answer survives in 90.0% of questions that have one" in made.out
     assert "written: mine" in made.err
     assert "needs at least 999 questions" in over.err and not Path("more").exists()

@@ -11,6 +11,7 @@ import pytest
 
 from ragsieve.errors import InputError
 from ragsieve_research import datasets
+from ragsieve_research.datasets.parts import part_of
 from ragsieve_research.train.evidence import records, share_of
 
 TEXT = "Bees make honey. Seals sang it."
@@ -84,3 +85,24 @@ def test_a_hash_divides_the_questions() -> None:
         counts[share] / 4000 for share in ("train", "calibration", "checking")
     ]
     assert share_of("Who sang it?") == share_of("who  SANG it")
+
+
+def test_of_a_named_set_a_pruner_meets_what_no_pruner_learned_from(tmp_path: Path) -> None:
+    """Its part train teaches, validation calibrates and checks; of an own file all calibrates."""
+    rows = [
+        {"question": f"{n}?", "answers": ["seals"], "documents": [{"text": TEXT}]}
+        for n in range(400)
+    ]
+    parts = Counter(part_of(row["question"]) for row in rows)
+    own = read(tmp_path, *rows)
+    (tmp_path / "q.jsonl").rename(tmp_path / "nq.jsonl")
+    named = [*records([datasets.load("nq", folder=tmp_path)])]
+    shares = Counter(
+        (part_of(row["question"]), share_of(row["question"], named=True)) for row in rows
+    )
+
+    assert [400, parts["validation"]] == [len(own), len(named)]
+    assert {"validation"} == {part_of(record["question"]) for record in named}
+    assert [parts["train"], parts["test"]] == [shares["train", "train"], shares["test", None]]
+    held = [shares["validation", share] for share in ("calibration", "checking")]
+    assert parts["validation"] == sum(held) and min(held) > 10
