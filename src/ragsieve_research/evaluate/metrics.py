@@ -38,7 +38,7 @@ class Metric:
             that it could judge.
         group: ``"answer"`` reads the answer, ``"evidence"`` the kept spans, ``"cost"`` the tokens.
         better: The good direction.
-        on_error: Value of an answer metric where the system failed.
+        on_error: Value where the system failed; None where nothing is known of it then.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Metric:
     compute: Compute
     group: Literal["answer", "evidence", "cost"]
     better: Literal["higher", "lower"] = "higher"
-    on_error: float = 0.0
+    on_error: float | None = 0.0
 
 
 def measure(
@@ -70,7 +70,7 @@ def measure(
 
 
 def failed(example: Example, metrics: Sequence[Metric] | None = None) -> dict[str, float]:
-    """Values of the answer metrics where the system failed, so that every failure counts.
+    """Values where the system failed: wrong, without evidence, of a context that is not cut.
 
     Args:
         example: The question with its gold labels.
@@ -80,10 +80,10 @@ def failed(example: Example, metrics: Sequence[Metric] | None = None) -> dict[st
         InputError: If the example's metadata break a rule.
         MissingExtra: If a metric needs a package that is not installed.
     """
-    silent = Result(example.query, (), (), "", Tokens(0, 0), Trace(), Answer(""))
+    silent = Result(example.query, (), (), "", Tokens(1, 1), Trace(), Answer(""))
     chosen = METRICS.values() if metrics is None else metrics
-    judging = {metric.name: metric for metric in chosen if metric.group == "answer"}
-    return {name: judging[name].on_error for name in measure(example, silent, [*judging.values()])}
+    known = {m.name: m.on_error for m in chosen if m.on_error is not None}
+    return {n: known[n] for n in measure(example, silent, [m for m in chosen if m.name in known])}
 
 
 def judged(judge: AnswerJudge) -> Metric:
@@ -251,9 +251,10 @@ _ROWS = (
         _documents_read,
         "cost",
         "lower",
+        None,
     ),
-    Metric("tokens_kept", "share of the context's tokens kept", _tokens_kept, "cost", "lower"),
-    Metric("tokens", "tokens of the kept context", _tokens, "cost", "lower"),
+    Metric("tokens_kept", "share of the context's tokens kept", _tokens_kept, "cost", "lower", 1.0),
+    Metric("tokens", "tokens of the kept context", _tokens, "cost", "lower", None),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}
 

@@ -174,7 +174,7 @@ def test_failures_are_shown_and_counted(ragsieve: Command) -> None:
     assert 1 == ended.code
     assert 3 == ended.err.count("error: sample--all--openai-x line")
     assert "sample--all--openai-x: 5 failed; they count as wrong" in ended.err
-    assert "(4 failed)" in ended.out
+    assert "4 (4 failed)" in Path("r/report.md").read_text()
 
 
 def test_a_model_that_is_not_there_stops_the_run(ragsieve: Command) -> None:

@@ -185,16 +185,16 @@ def test_the_same_in_other_words_is_a_judges_to_say(
         ((), {"qa_pairs": PAIRS}),
     ],
 )
-def test_a_failure_counts_wherever_an_answer_would(
+def test_a_failure_counts_wherever_an_answer_or_evidence_would(
     answers: tuple[str, ...], metadata: dict[str, Any]
 ) -> None:
-    """For the same metrics, as wrong; in CRAG's terms as missing."""
+    """For the same metrics, as wrong, with nothing kept of all tokens; in CRAG's terms missing."""
     question = example(answers, **metadata)
     measured = measure(question, asked("Crofts"))
     values = failed(question)
 
-    assert {name for name in measured if METRICS[name].group == "answer"} == {*values}
-    assert {name: float(name == "missing") for name in values} == values
+    assert {*measured} - {"documents_read", "tokens"} == {*values}
+    assert {name: float(name in ("missing", "tokens_kept")) for name in values} == values
 
 
 def test_a_failure_asks_no_judge() -> None:
