@@ -235,6 +235,8 @@ def load_runs(folders: Iterable[Path]) -> list[RecordedRun]:
 def load_run(folder: Path) -> RecordedRun:
     """Read a run's folder, line by line; a question recorded twice counts as it was last.
 
+    Records of an earlier start with more questions than the header says are left out.
+
     Raises:
         InputError: If the folder is not that of a run, cannot be read, or names a cell twice.
     """
@@ -259,8 +261,8 @@ def _load(folder: Path, about: CellHeader, header: Header) -> RecordTable:
     for name in (about.file, about.latency):
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise InputError(f"files of run {folder} must lie in it, got {name!r}")
-    path = folder / about.file
-    records = {record.line: record for record in read_records(path)}
+    path, expected = folder / about.file, _expected(about, header)
+    records = {r.line: r for r in read_records(path) if r.line <= (expected or math.inf)}
     latency = read_records(folder / about.latency) if about.latency else ()
     times = {record.line: _times(record) for record in latency}
     writers = writers_of(records.values())
@@ -277,7 +279,7 @@ def _load(folder: Path, about: CellHeader, header: Header) -> RecordTable:
         system=about.system,
         generator=about.generator or "",
         noise=about.noise,
-        expected=_expected(about, header),
+        expected=expected,
         keys=tuple(
             r.key if first.setdefault(r.key, line) == line else f"{r.key} (line {line})"
             for line, r in records.items()

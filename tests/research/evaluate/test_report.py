@@ -134,7 +134,7 @@ def reported(*folders: Path, baseline: str | None = None, draws: int = 200) -> R
 
 def one_cell(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
     """A run of one system with these records."""
-    write_run(folder, ["all"], n=1)
+    write_run(folder, ["all"], n=max((row["line"] for row in rows), default=1))
     write_lines(folder / "records" / "0.jsonl", rows)
     return folder
 
@@ -266,6 +266,17 @@ def test_a_question_asked_again_counts_once(tmp_path: Path) -> None:
 
     assert (1, 0) == (report.rows[0].questions, report.rows[0].failed)
     assert () == report.failures
+
+
+def test_a_start_with_fewer_questions_reports_these_alone(tmp_path: Path) -> None:
+    """Records of the others stay in the folder; a cell's own number comes first."""
+    folder = write_run(tmp_path / "r")
+    header = json.loads((folder / "run.json").read_text())
+    header["datasets"]["nq"]["questions"], header["cells"][1]["asked"] = 10, 4
+    (folder / "run.json").write_text(json.dumps(header))
+
+    assert [10, 4] == [row.questions for row in reported(folder).rows]
+    assert 30 == len(read_lines(folder / "records/0.jsonl"))
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "records/../../outside.jsonl"])
