@@ -46,7 +46,8 @@ class Entry(Schema, frozen=True):
         licence: Its terms, as far as they are stated.
         measures: Its use for a filter.
         non_commercial: Whether the licence forbids commercial use.
-        ranked: Whether the place of a document is its rank; where not, benchmarks rank first.
+        ranked: Whether the place of a document is its rank; where not, benchmarks and trainings
+            rank by BM25 first.
         groups: Metadata of its questions by whose values reports have rows of their own.
         hub: Where the hub has it; None where no copy is known.
         file: Its own JSONL file, which may be ``.gz``; None where folder or hub have it.
@@ -92,6 +93,11 @@ class Dataset:
         """The lines of a JSONL file, which may be ``.gz``; named after it where not said."""
         stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
         return cls(name or stem, str(path), lambda: lines(path), entry=entry)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the place of a document is its rank, as `Entry` says; so in one's own file."""
+        return self.entry is None or self.entry.ranked
 
     def lines(self) -> Lines:
         """Numbered lines of JSON, as `ragsieve.questions.parse_record` reads them.

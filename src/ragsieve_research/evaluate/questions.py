@@ -98,8 +98,7 @@ def grouping(data: Data, folder: Path | None) -> Callable[[Example], dict[str, A
 
 def by_bm25(data: Data, dataset: Dataset) -> bool:
     """Whether the run ranks the documents."""
-    unranked = dataset.entry is not None and not dataset.entry.ranked
-    return data.rank == "bm25" or (data.rank is None and unranked)
+    return data.rank == "bm25" or (data.rank is None and not dataset.ranked)
 
 
 def chosen(data: Data, noise: Noise | None, config: Config, folder: Path | None) -> Dataset:
@@ -136,15 +135,19 @@ def ordered(dataset: Dataset, bm25: bool, most: int | None) -> Dataset:
     """The questions with their documents ranked by BM25, or as they stand; the first so many."""
 
     def placed(example: Example) -> Example:
-        segments = [Segment.whole(document) for document in example.documents]
-        if bm25:
-            segments = best_first(score.BM25()(example.query, segments))
-        return replace(example, documents=tuple(s.document for s in segments[:most]))
+        example = ranked(example) if bm25 else example
+        return replace(example, documents=example.documents[:most])
 
     return replace(
         dataset,
         read=lambda: ((n, to_line(placed(dataset.parse(n, line)))) for n, line in dataset.lines()),
     )
+
+
+def ranked(example: Example) -> Example:
+    """The question with its documents by BM25, the best first."""
+    segments = score.BM25()(example.query, [Segment.whole(d) for d in example.documents])
+    return replace(example, documents=tuple(s.document for s in best_first(segments)))
 
 
 def poisoned(dataset: Dataset, seed: int = 0) -> Dataset:

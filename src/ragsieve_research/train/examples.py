@@ -28,7 +28,8 @@ def gather(
     """The questions of ``part`` from all sources, in turns, so that any beginning is balanced.
 
     A question that comes twice is taken once; one without a document or a gold answer is left out.
-    Its id gets the name of its source in front.
+    Its id gets the name of its source in front. Where a source's documents have no ranks, BM25
+    ranks them, as in benchmarks: many trainings read the first ones alone.
 
     Args:
         sources: Data sets.
@@ -75,12 +76,15 @@ def in_turns(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
 
 
 def _own(source: Dataset, part: Part | None, documents: bool) -> Iterator[Example]:
+    from ragsieve_research.evaluate.questions import ranked
+
     for _, example in source.examples():
         wanted = part is None or part == part_of(example.query.text)
         known = example.documents if documents else ()
         if wanted and (known or not documents) and any(map(str.strip, example.answers)):
             query = replace(example.query, id=f"{source.name}:{example.query.id}")
-            yield replace(example, query=query, documents=known)
+            example = replace(example, query=query, documents=known)
+            yield example if source.ranked else ranked(example)
 
 
 def write(path: Path, examples: Iterable[Example]) -> int:

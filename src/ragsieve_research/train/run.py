@@ -64,7 +64,7 @@ class Run:
         Raises:
             InputError: If it is of another plan or other data, or cannot be written.
         """
-        data = [[source.origin, source.sha256()] for source in self.sources]
+        data = [[s.origin, s.sha256(), *([] if s.ranked else ["BM25"])] for s in self.sources]
         check_same_run(self.work, {**plan, "data": data})
 
     def check_questions(

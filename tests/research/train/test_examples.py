@@ -42,6 +42,20 @@ def test_sources_come_in_turns_and_a_question_once(tmp_path: Path, documents: bo
     assert [] == [*gather(sources, "test", documents=documents)]
 
 
+def test_documents_without_an_order_are_ranked_as_in_benchmarks(tmp_path: Path) -> None:
+    """By BM25, where the table says so, for what reads the first ones; of others as they are."""
+    texts = ["It rained.", "Seals sang Summer Breeze."]
+    documents = [{"id": f"{n}", "text": text} for n, text in enumerate(texts)]
+    row = {"question": "Who sang Summer Breeze?", "answers": ["Seals"], "documents": documents}
+    kept = {}
+    for name in ("hotpotqa", "nq"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+        (example,) = gather([load(name, folder=tmp_path)], None)
+        kept[name] = [document.text for document in example.documents]
+
+    assert {"hotpotqa": texts[::-1], "nq": texts} == kept
+
+
 def test_an_example_knows_its_clues_and_its_labels(tmp_path: Path) -> None:
     """Sentences 0, 1, 2; the first holds the answer; labels say that it suffices.
 
