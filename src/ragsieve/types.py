@@ -72,7 +72,9 @@ class Layout:
 
     def __post_init__(self) -> None:
         if not isinstance(self.mark, str) or not _MARK.fullmatch(self.mark):
-            rule = 'must be 1 to 20 characters of one line, none of them " \\ { } < >'
+            rule = (
+                'must be 1 to 20 characters of one line, no space at an end, none of " \\ { } < >'
+            )
             raise InputError(f"mark {rule}, got {self.mark!r:.80}")
         check_choice(JsonAs, json_as=self.json_as)
 

@@ -5,18 +5,26 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from ragsieve import spec
 from ragsieve.budget import LIMITS, ContextBudget
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError, check_choice, one_line
+from ragsieve.errors import (
+    InputError,
+    MissingExtra,
+    ModelError,
+    StoreError,
+    check_choice,
+    one_line,
+)
 from ragsieve.formats import text_of
 from ragsieve.pipeline import OnError, System
 from ragsieve.result import Result
 from ragsieve.spec import SystemSpec
-from ragsieve.types import LAYOUT, Document, Segment
+from ragsieve.types import LAYOUT, Document, Layout, Segment
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +118,7 @@ class Adapter:
 
     Args:
         system: A system, or the name of one or of a trained filter, which is then loaded when it is
-            first needed.
+            first needed; with options of its own at once, which checks them.
         llm: The generator of a system by name, as `ragsieve.models.load` takes it, which counts
             tokens also where it answers nothing; the usual one, see `ragsieve.load`, where None.
         embedder: The embedder of a system by name, likewise.
@@ -119,7 +127,7 @@ class Adapter:
         max_tokens: Budget of all that is kept, in the generator's tokens; the system's own if None.
         on_error: ``"keep"``: a stage that fails is skipped, and where that does not help, the
             documents come back as they were, over the budget too; a warning is logged.
-            ``"raise"``: what fails raises.
+            ``"raise"``: what fails raises. An argument that breaks its rule raises in both.
 
     Raises:
         InputError: If there is no such system, model or option, or one breaks its rule.
@@ -136,17 +144,26 @@ class Adapter:
 
     def __post_init__(self) -> None:
         check_choice(OnError, on_error=self.on_error)
+        if not isinstance(self.options, Mapping) or {*map(type, self.options)} - {str}:
+            raise InputError(f"options must be values by name, got {self.options!r:.80}")
         ContextBudget(**self._limits)
+        Layout(**self._layout)
         if isinstance(self.system, System):
             if self.llm or self.embedder or self._options:
                 raise InputError("llm, embedder and options go with a system by name, not a System")
             return
         if not isinstance(self.system, str):
             raise InputError(f"system must be a System or a name, got {self.system!r:.80}")
+        for role, model in (("llm", self.llm), ("embedder", self.embedder)):
+            if not isinstance(model, str | None):
+                raise InputError(f"{role} must be a model's name, got {model!r:.80}")
         named = SystemSpec(system=self.system, options=self._options, llm=self.llm)
         if self.embedder is not None:
             named = named.replaced(embedder=self.embedder)
         named.check()
+        if self._options:
+            with suppress(ModelError, StoreError, MissingExtra):  # of the place where it is made
+                _ = self.loaded
 
     def __reduce__(self) -> tuple[type[Adapter], tuple[Any, ...]]:
         return type(self), tuple(self.arguments.values())
@@ -205,7 +222,7 @@ class Adapter:
                 logger.warning("%d of %d documents have no text: they pass as they were", *counts)
             return Filtered([*written, *unread], result)
         except Exception as error:  # anyone's stage: "keep" promises the documents, whatever fails
-            if self.on_error == "raise":
+            if self.raises(error):
                 raise
             line = one_line(f"{type(error).__name__}: {error}")
             logger.warning("documents pass as they were, ragsieve failed: %s", line)
@@ -215,9 +232,14 @@ class Adapter:
         """Make the system now, where nobody waits for an answer."""
         try:
             _ = self.loaded
-        except Exception:  # as above; the call that comes tries again, and logs what fails
-            if self.on_error == "raise":
+        except Exception as error:  # as above; the next call tries again, and logs what fails
+            if self.raises(error):
                 raise
+
+    def raises(self, error: Exception) -> bool:
+        """Whether an error is raised: with ``"keep"`` only one of the arguments."""
+        wrong = isinstance(error, InputError) and not self._loaded
+        return wrong or self.on_error == "raise"
 
     def to_dict(self) -> dict[str, Any]:
         """The arguments as JSON values, for a framework that writes its pipelines down.
@@ -238,12 +260,15 @@ class Adapter:
     def _options(self) -> dict[str, Any]:
         return {k: v for k, v in self.options.items() if k not in (*LIMITS, *LAYOUT)}
 
+    @property
+    def _layout(self) -> dict[str, Any]:
+        return {k: v for k, v in self.options.items() if k in LAYOUT}
+
     def _load(self) -> System:
         system = self.system
         if isinstance(system, str):
             system = spec.load(system, self.llm, self.embedder, options=self._options)
-        shown = {k: v for k, v in self.options.items() if k in LAYOUT}
-        layout = replace(system.layout, **shown)
+        layout = replace(system.layout, **self._layout)
         system = replace(system.at(**self._limits), layout=layout)
         return system.lenient() if self.on_error == "keep" else system
 

@@ -15,7 +15,7 @@ with needs_extra("langchain"):
 
 
 class AdapterFields(BaseModel):
-    """The fields of an adapter.
+    """The fields of an adapter; those that are assigned later, or in a copy, count from then on.
 
     Args:
         on_result: Called with each question's `ragsieve.Result`: what was dropped, why, and what
@@ -23,7 +23,7 @@ class AdapterFields(BaseModel):
         system: This and the others as in `ragsieve.integrations.base.Adapter`.
 
     Raises:
-        InputError: If an option breaks its rule.
+        InputError: If an option breaks its rule; of an assigned one, where it is used.
     """
 
     system: Any = "finefilter"  # Adapter checks it: pydantic would look into a System's fields
@@ -48,3 +48,11 @@ class AdapterFields(BaseModel):
         adapter = Adapter(system, llm, embedder, options or {}, max_tokens, on_error)
         super().__init__(**{**adapter.arguments, "on_result": on_result})
         self._adapter = adapter
+
+    @property
+    def adapter(self) -> Adapter:
+        """The adapter of the fields as they are now."""
+        made = self._adapter.arguments
+        if made != (now := {name: getattr(self, name) for name in made}):
+            self._adapter = Adapter(**{**now, "options": {**now["options"]}})
+        return self._adapter

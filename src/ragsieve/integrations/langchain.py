@@ -34,7 +34,7 @@ class RagsieveCompressor(AdapterFields, BaseDocumentCompressor):
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """Filter ``documents``; return what is kept, in reading order."""
-        return self._adapter(query, documents, _read, _write, self.on_result).documents
+        return self.adapter(query, documents, _read, _write, self.on_result).documents
 
 
 def _read(document: Document) -> dict[str, Any] | None:
@@ -79,12 +79,12 @@ def filter_tool_messages(messages: Sequence[BaseMessage], results: ToolFilter) -
 
 def _as_chat(message: BaseMessage) -> dict[str, Any]:
     """A message as chat completions have it."""
-    chat = {"role": message.type, "content": message.content}
+    chat: dict[str, Any] = {"role": message.type, "content": message.content}
     if isinstance(message, HumanMessage):
         return {**chat, "role": "user"}
     if isinstance(message, ToolMessage):
         more = {"tool_call_id": message.tool_call_id, "name": message.name}
-        return {**chat, **more, "status": message.status}
+        return {**chat, "role": "tool", **more, "status": message.status}
     if isinstance(message, AIMessage):
         calls = [
             {

@@ -35,7 +35,7 @@ class RagsievePostprocessor(AdapterFields, BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         question = query_bundle.query_str if query_bundle else ""  # blank: says so, or raises
-        return self._adapter(question, nodes, _read, _write, self.on_result).documents
+        return self.adapter(question, nodes, _read, _write, self.on_result).documents
 
 
 def _read(retrieved: NodeWithScore) -> dict[str, Any] | None:

@@ -21,6 +21,8 @@ from ragsieve.errors import InputError, RagsieveError
 from ragsieve.integrations.base import KEY, Adapter
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
+from ragsieve.systems.base import SYSTEMS
+from ragsieve.systems.base import system as registered
 from ragsieve.testing import check_adapter
 from ragsieve.types import Document, Query, Segment
 
@@ -379,6 +381,14 @@ def test_each_document_says_how_probable_an_answer_is(framework: Framework, syst
         ({"on_error": "ignore"}, "on_error must be one of raise, keep, got 'ignore'"),
         ({"system": 3}, "system must be a System or a name, got 3"),
         ({"system": system(written), "llm": "fake:echo"}, "go with a system by name"),
+        ({"options": {"keep_answer": 0.3}}, "keep_answer must be from 0.5 to 0.99, got 0.3"),
+        ({"options": {"min_keep": -1}}, "min_keep must not be negative, got -1"),
+        ({"options": {"mark": "<cut>"}}, "mark must be 1 to 20 characters .*, got '<cut>'"),
+        ({"options": {"json_as": "xml"}}, "json_as must be one of closed, paths, got 'xml'"),
+        ({"options": "keep_answer=0.9"}, "options must be values by name, got 'keep_answer=0.9'"),
+        ({"options": {3: 4}}, "options must be values by name, got {3: 4}"),
+        ({"llm": ScriptedLLM([])}, "llm must be a model's name, got ScriptedLLM"),
+        ({"embedder": 3}, "embedder must be a model's name, got 3"),
     ],
 )
 def test_an_option_that_breaks_its_rule_raises_at_once(
@@ -387,6 +397,39 @@ def test_an_option_that_breaks_its_rule_raises_at_once(
     """A mistake of who writes the pipeline is not kept for the first question."""
     with pytest.raises(InputError, match=message):
         framework.adapter(**options)
+
+
+def test_an_argument_that_only_loading_finds_wrong_raises(framework: Framework) -> None:
+    """With on_error="keep", too: a filter that can never run is a mistake."""
+
+    def picky(_: Any) -> System:
+        raise InputError("x must be set")
+
+    with SYSTEMS.isolated():
+        registered("picky", needs="nothing")(picky)
+        with pytest.raises(InputError, match="x must be set"):
+            through(framework, system="picky", llm="fake:echo")
+
+
+@pytest.mark.parametrize("kind", [LangChain, LlamaIndex])
+def test_a_field_that_is_assigned_counts(kind: type[Any]) -> None:
+    """Or that a copy has: what an adapter shows is what it holds."""
+    framework, options = kind(), FAKE | {"options": {}}
+    fixed = framework.adapter(**options, max_tokens=12)
+    assigned, changed = framework.adapter(**options), framework.adapter(**options)
+    assigned.max_tokens = 12
+    changed.options["max_chars"] = 40
+    copied = framework.adapter(**options).model_copy(update={"max_tokens": 12})
+
+    def kept(adapter: Any) -> list[str]:
+        found = framework.run(adapter, QUESTION, documents(framework))
+        return [framework.see(document).text for document in found]
+
+    assert kept(fixed) == kept(assigned) == kept(copied)
+    assert len("".join(kept(changed))) <= 40
+    assigned.options = {"k": -1}
+    with pytest.raises(InputError, match="k must"):
+        kept(assigned)
 
 
 @pytest.mark.parametrize(
@@ -415,7 +458,7 @@ class Slow(dict[str, Any]):
 
 def test_threads_share_one_system() -> None:
     """However many ask first at once, models are made once."""
-    adapter = Adapter(**FAKE | {"options": Slow(k=2)})
+    adapter = Adapter(**FAKE | {"options": Slow(max_chars=99)})
     barrier = threading.Barrier(8)
 
     def sieve(_: int) -> System:
