@@ -64,9 +64,11 @@ class ToolRule(Schema, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_options(self)
+        if not isinstance(self.name, str):
+            raise InputError(f"name must be a pattern of names, got {self.name!r:.80}")
         for name, value in (("fields", self.fields), ("whole", self.whole)):
-            if isinstance(value, str):
-                raise InputError(f"{name} must be a list of names, got {value!r}")
+            if not isinstance(value, list | tuple) or {*map(type, value)} - {str}:
+                raise InputError(f"{name} must be a list of names, got {value!r:.80}")
         if self.fields and self.whole:
             raise InputError(f"name fields or whole, not both, got {self.fields!r}, {self.whole!r}")
 
@@ -83,8 +85,8 @@ class ToolRules(Schema, frozen=True):
 
 def as_rules(tools: Sequence[str | ToolRule]) -> tuple[ToolRule, ...]:
     """Rules, a pattern of names being one with the usual values."""
-    if isinstance(tools, str):
-        raise InputError(f"tools must be a list of patterns or rules, got {tools!r}")
+    if isinstance(tools, str) or not isinstance(tools, Sequence):
+        raise InputError(f"tools must be a list of patterns or rules, got {tools!r:.80}")
     if other := [one for one in tools if not isinstance(one, str | ToolRule)]:
         raise InputError(f"each of tools must be a pattern or a rule, got {other[0]!r:.80}")
     return tuple(one if isinstance(one, ToolRule) else ToolRule(name=one) for one in tools)

@@ -156,7 +156,7 @@ class ToolFilter:
         label: What the filter is, where the same handle is not to stand for results of another one.
 
     Raises:
-        InputError: If ``tools`` is a string.
+        InputError: If ``sieve`` is no adapter, or ``tools`` no list of patterns and rules.
     """
 
     def __init__(
@@ -169,6 +169,8 @@ class ToolFilter:
         tell: bool = True,
         label: str = "",
     ) -> None:
+        if not isinstance(sieve, Adapter | None):
+            raise InputError(f"sieve must be an Adapter, got {sieve!r:.80}")
         self.sieve, self.rules, self.tell = sieve or Adapter(), as_rules(tools), tell
         self.label = label or (self.sieve.system if isinstance(self.sieve.system, str) else "")
         self._on_result, self._on_cut = on_result, on_cut
@@ -186,8 +188,13 @@ class ToolFilter:
             count = self.sieve.loaded.reader.count
             broken = self._prefixes.broken(messages, cut.messages, count)
             cut = replace(cut, cache_broken=broken)
-        if self._on_cut:
-            self._on_cut(cut)
+        try:
+            if self._on_cut:
+                self._on_cut(cut)
+        except Exception as error:  # anyone's callback, as of ``on_result``
+            if self.sieve.on_error == "raise":
+                raise
+            logger.warning("on_cut failed: %s", one_line(f"{type(error).__name__}: {error}"))
         return cut
 
     def cut(self, messages: Sequence[Any], budgets: Mapping[str, int] = NONE) -> Cut:
@@ -245,7 +252,7 @@ class ToolFilter:
         try:
             outcome = outcome or self._cut(one, rule, handle, budgets)
         except Exception as error:  # anyone's stage: "keep" promises the result, whatever fails
-            if self.sieve.on_error == "raise":
+            if self.sieve.raises(error):
                 raise
             line = one_line(f"{type(error).__name__}: {error}")
             logger.warning("a tool's result passes as it was, ragsieve failed: %s", line)
@@ -310,9 +317,10 @@ class _Part:
 
     def written(self, kept: Mapping[str, str], limited: Mapping[str, str]) -> str:
         """The text with what was kept of its documents, or why nothing was, by their ids."""
+        if not self.names:
+            return self.text
         if not self.fields:
-            name = self.names[0] if self.names else ""
-            return kept.get(name, limited.get(name, NOTHING)) if name else self.text
+            return kept.get(self.names[0], limited.get(self.names[0], NOTHING))
         names = iter(self.names)
         new = [
             (s, kept.get(next(names), LEFT_OUT) if own.strip() else own) for s, own in self.fields

@@ -1,7 +1,7 @@
 """Results of tools in a conversation, and the question that each of them answers.
 
 Messages are mappings as chat completions have them (``role: tool``), or items of OpenAI's Responses
-(``type: function_call_output``).
+(``type: function_call_output``); objects of its client, which dump as these, are read as such.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ def tool_results(messages: Sequence[Any]) -> Iterator[ToolResult]:
     """
     calls: dict[str, _Call] = {}
     user = said = ""
-    for place, message in enumerate(messages):
+    for place, message in enumerate(map(plain, messages)):
         if not isinstance(message, dict):
             continue
         if field := content_field(message):
-            name = message.get("call_id" if field == "output" else "tool_call_id")
-            call = calls.get(str(name), _Call("", "", ""))
+            name = _name(message.get("call_id" if field == "output" else "tool_call_id"))
+            call = calls.get(name, _Call("", "", ""))
             tool = str(message.get("name") or call.tool)
             content = tuple(one for one in texts(message.get(field)) if one[1].strip())
             question = question_of(user, call.said, call.arguments)
             bad = message.get("is_error") is True or message.get("status") == "error"
-            yield ToolResult(place, str(name), tool, question, content, bad)
+            yield ToolResult(place, name, tool, question, content, bad)
             continue
         spoken = "\n".join(text for _, text in texts(message.get("content")))
         if message.get("role") == "user":
@@ -88,12 +88,22 @@ def question_of(user: str, said: str, arguments: str) -> str:
 
 
 def with_contents(messages: Sequence[Any], contents: Mapping[int, Texts]) -> list[Any]:
-    """The messages with other texts in results of tools, by the messages' places."""
-    changed = [*messages]
+    """The messages with other texts in results of tools, by the messages' places; a text as it is.
+
+    A result that is changed is a mapping, all other messages are the same objects.
+    """
+    changed: Any = messages if isinstance(messages, str) else [*messages]
     for n, own in contents.items():
-        field = content_field(messages[n])
-        changed[n] = {**messages[n], field: with_texts(messages[n][field], own)}
-    return changed
+        message = plain(messages[n])
+        field = content_field(message)
+        changed[n] = {**message, field: with_texts(message[field], own)}
+    return changed  # type: ignore[no-any-return]
+
+
+def plain(value: Any) -> Any:
+    """A mapping of what an object of a client says, as of ``openai``; others as they are."""
+    dump = getattr(value, "model_dump", None)
+    return dump(exclude_none=True, warnings=False) if callable(dump) else value
 
 
 def content_field(message: object) -> str:
@@ -127,12 +137,18 @@ def with_texts(content: Any, texts: Texts) -> Any:
 
 def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Ids of a message's calls, each with the name of its tool and its arguments."""
-    if message.get("type") == "function_call":
-        yield str(message.get("call_id")), str(message.get("name")), str(message.get("arguments"))
     calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
-            yield str(call.get("id")), str(function.get("name")), str(function.get("arguments"))
+    some = map(plain, calls if isinstance(calls, list) else ())
+    found = [(call.get("id"), call.get("function")) for call in some if isinstance(call, dict)]
+    if message.get("type") == "function_call":
+        found.append((message.get("call_id"), message))
+    for name, function in found:
+        if isinstance(function, dict):
+            yield _name(name), _name(function.get("name")), _name(function.get("arguments"))
+
+
+def _name(value: object) -> str:
+    return "" if value is None else str(value)
 
 
 @lru_cache(maxsize=4)  # many results can name one call
@@ -141,7 +157,7 @@ def _values(arguments: str) -> str:
     try:
         left = [json.loads(arguments)]
     except (ValueError, RecursionError):
-        return arguments if arguments != "None" else ""
+        return arguments
     values: list[str] = []
     while left:
         value = left.pop()
@@ -154,12 +170,12 @@ def _values(arguments: str) -> str:
 
 def _replaced(part: Any, text: str) -> Any:
     """A part with another text."""
-    return text if isinstance(part, str) else {**part, "text": text}
+    return text if isinstance(part, str) else {**plain(part), "text": text}
 
 
 def _text(part: object) -> object:
     """The text of a part; None of one without."""
-    if isinstance(part, dict):
+    if isinstance(part := plain(part), dict):
         kinds = ("text", "input_text", "output_text")
         return part.get("text") if part.get("type") in kinds else None
     return part

@@ -13,7 +13,14 @@ import pytest
 pytest.importorskip("langchain_core")
 
 from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    ToolMessageChunk,
+)
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 
@@ -65,7 +72,8 @@ def contents(messages: Sequence[BaseMessage]) -> list[Any]:
 
 def test_results_are_cut_to_what_matters() -> None:
     """Calls keep their results, in order; everything else of the conversation is as it was."""
-    given = conversation(PAGE, FRUIT, "The tower has four feet.")
+    streamed = ToolMessageChunk(FRUIT, tool_call_id="c1", id="m1")
+    given = conversation(PAGE, streamed, "The tower has four feet.")
     before = [message.model_copy(deep=True) for message in given]
     filtered = filter_tool_messages(given, SIEVE)
 

@@ -143,8 +143,13 @@ def test_the_first_rule_that_fits_counts() -> None:
         ToolFilter(Adapter(), "web_*")
     with pytest.raises(InputError, match="each of tools must be a pattern or a rule, got 3"):
         ToolFilter(Adapter(), [3])  # type: ignore[list-item]
-    with pytest.raises(InputError, match="whole must be a list of names, got 'url'"):
-        ToolRule(whole="url")  # type: ignore[arg-type]
+    wrong_rules: list[Any] = [{"whole": "url"}, {"whole": 3}, {"fields": [3]}, {"name": None}]
+    for wrong in wrong_rules:
+        (name,) = wrong
+        with pytest.raises(InputError, match=f"{name} must be a (list|pattern) of names, got"):
+            ToolRule(**wrong)
+    with pytest.raises(InputError, match="sieve must be an Adapter, got 'finefilter'"):
+        ToolFilter("finefilter")  # type: ignore[arg-type]
 
 
 def test_the_same_conversation_gives_the_same_bytes() -> None:
@@ -221,6 +226,73 @@ def test_a_question_is_of_the_call() -> None:
         ("look", "not JSON\nThanks!"),
         ("lost", "Thanks!"),
     ] == [(one.tool, one.question) for one in found]
+
+
+class Said:
+    """A message of an SDK."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def model_dump(self, *, exclude_none: bool, warnings: bool) -> Any:
+        return {key: value for key, value in self.values.items() if value is not None}
+
+
+@pytest.mark.parametrize("name", ["read", "other"])
+def test_messages_that_are_objects_are_read(name: str) -> None:
+    """As an SDK gives them: their calls count, and they stay the same objects."""
+    call, result = turn(TEXT, said="Which cable?", arguments='{"of": "pump 7"}')
+    parts = {**result, "content": [Said({"type": "text", "text": TEXT})]}
+    item = {"type": "function_call", "call_id": "c", "name": "read", "arguments": "{}", "id": None}
+    output = {"type": "function_call_output", "call_id": "c", "output": TEXT}
+    own_calls = {**call, "tool_calls": [Said(one) for one in call["tool_calls"]]}
+    user = {"role": "user", "content": QUESTION}
+    pairs = [
+        (call, result),
+        (own_calls, result),
+        (call, Said(result)),
+        (call, parts),
+        (item, output),
+    ]
+    adapter = Adapter(load("finefilter", "fake:echo", pruner="fake:pruner"), on_error="raise")
+    for call, result in pairs:
+        given = [user, Said(call), result]
+        one, alike = (ToolFilter(adapter, [name])([user, c, result]) for c in (given[1], call))
+
+        assert given[:2] == one.messages[:2] and one.messages[2:] == alike.messages[2:]
+        assert ["read"] * (name == "read") == [o.tool for o in one.outcomes.values() if o.texts]
+        assert [o.question for o in alike.outcomes.values()] == [
+            o.question for o in one.outcomes.values()
+        ]
+    assert "hello" == ToolFilter(adapter)("hello").messages
+
+
+def test_a_result_without_an_id_is_cut() -> None:
+    """Its outcome has none."""
+    given = [{"role": "user", "content": QUESTION}, {"role": "tool", "content": TEXT}]
+    (outcome,) = ToolFilter(Adapter("top-sentences", "fake:echo", "fake:hashing"))(
+        given
+    ).outcomes.values()
+
+    assert "" == outcome.call and outcome.texts
+
+
+def test_a_callback_that_fails_stops_no_turn(caplog: pytest.LogCaptureFixture) -> None:
+    """The conversation is cut, and a warning says why; with on_error="raise" it raises."""
+
+    def fail(_: Cut) -> None:
+        raise OSError("metrics\nare down")
+
+    given = [{"role": "user", "content": QUESTION}, *turn(TEXT)]
+    named = ("top-sentences", "fake:echo", "fake:hashing")
+
+    assert (
+        ToolFilter(Adapter(*named))(given).messages
+        == ToolFilter(Adapter(*named), on_cut=fail)(given).messages
+    )
+    assert ["on_cut failed: OSError: metrics are down"] == caplog.messages
+    with pytest.raises(OSError, match="down"):
+        ToolFilter(Adapter(*named, on_error="raise"), on_cut=fail)(given)
 
 
 LEANING = [
