@@ -57,7 +57,8 @@ def in_order(call: Callable[[S], T], items: Iterable[S], workers: int) -> Iterat
     errors: list[Exception] = []
     pool = Pool(workers)
     try:
-        for future in until_error((pool.submit(call, item) for item in items), errors):
+        calls = (pool.submit(copy_context().run, call, item) for item in items)
+        for future in until_error(calls, errors):
             pending.append(future)
             while pending and (pending[0].done() or len(pending) >= 2 * workers):
                 yield pending.popleft().result()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -30,7 +30,7 @@ def instrument(tracer: trace.Tracer | None = None, *, content: bool = False) -> 
             their reasons: documents may be confidential.
 
     Returns:
-        A function that ends it.
+        A function that ends it; it may be called again.
     """
     spans = tracer or trace.get_tracer("ragsieve", version("ragsieve"))
 
@@ -38,15 +38,23 @@ def instrument(tracer: trace.Tracer | None = None, *, content: bool = False) -> 
     def around(step: Step) -> Iterator[None]:
         kind = SpanKind.CLIENT if step.kind == "reader" else SpanKind.INTERNAL
         with spans.start_as_current_span(_stage(step), kind=kind) as span:
-            yield
-            span.update_name(_name(step))
-            span.set_attributes(_attributes(step))
-            if content:
-                span.set_attributes(_texts(step))
-            if step.error:
-                span.set_status(StatusCode.ERROR, step.error)
+            try:
+                yield
+            finally:
+                span.update_name(_name(step))
+                span.set_attributes(_attributes(step))
+                if content:
+                    span.set_attributes(_texts(step))
+                if step.error:
+                    span.set_status(StatusCode.ERROR, step.error)
 
-    return observe(around)
+    end = observe(around)
+
+    def ended() -> None:
+        with suppress(ValueError):  # it ended before
+            end()
+
+    return ended
 
 
 def _stage(step: Step) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -67,6 +68,23 @@ def test_each_step_is_a_span(system: System, spans: Spans) -> None:
     assert all(step.parent and step.parent.span_id == caller.context.span_id for step in steps)
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_spans_of_many_questions_are_the_callers(
+    system: System, spans: Spans, asynchronous: bool
+) -> None:
+    """Those of threads, too."""
+    questions = ["Who wrote programs?", "Who was it?"]
+    batch = (
+        (lambda: asyncio.run(system.abatch(questions)))
+        if asynchronous
+        else (lambda: system.batch(questions))
+    )
+    *steps, caller = spans(batch)
+
+    assert 8 == len(steps)
+    assert {caller.context.span_id} == {step.parent and step.parent.span_id for step in steps}
+
+
 def test_spans_say_what_was_spent(system: System, spans: Spans) -> None:
     """Tokens and model by the conventions; segments in and out."""
     chat = spans(lambda: system.ask("Who wrote programs?"))[4].attributes
@@ -94,21 +112,28 @@ def test_a_failure_is_a_status(spans: Spans) -> None:
         raise ValueError("broken")
 
     system = System(Pipeline(fails), Reader(ScriptedLLM(["x"])))
-    failed = spans(lambda: system.lenient()("Who?", [TEXT]))[0]
 
-    assert ("ERROR", "ValueError: broken") == (
-        failed.status.status_code.name,
-        failed.status.description,
-    )
+    def call() -> None:
+        system.lenient()("Who?", [TEXT])
+        with pytest.raises(ValueError, match="broken"):
+            system("Who?", [TEXT])
+
+    failed = spans(call)[:2]
+
+    assert [("ERROR", "ValueError: broken")] * 2 == [
+        (one.status.status_code.name, one.status.description) for one in failed
+    ]
+    assert 1 == len({(one.name, *one.attributes) for one in failed})
 
 
 def test_it_ends(system: System) -> None:
-    """After the end no step is a span."""
+    """After the end no step is a span; it may be ended twice."""
     provider, exporter = TracerProvider(), InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     end = instrument(provider.get_tracer("test"))
     system("Who wrote programs?")
     during = len(exporter.get_finished_spans())
+    end()
     end()
     system("Who wrote programs?")
 
