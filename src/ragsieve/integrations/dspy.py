@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ragsieve.errors import needs_extra
+from ragsieve.errors import InputError, needs_extra
 from ragsieve.integrations.base import Adapter, Kept, read_document
 from ragsieve.pipeline import OnError, System
 
@@ -18,8 +19,9 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
 
     Args:
         retriever: Any callable from a question to passages: `dspy.Retrieve`, one of
-            `dspy.retrievers`, or a function. It gives a `dspy.Prediction` with ``passages``, or the
-            passages: strings, or mappings with ``long_text``.
+            `dspy.retrievers`, or a function, which may be ``async`` where the program is awaited.
+            It gives a `dspy.Prediction` with ``passages``, or the passages: strings, or mappings
+            with ``long_text``.
         system: This and the others as in `ragsieve.integrations.base.Adapter`.
 
     Raises:
@@ -49,12 +51,18 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
         `ragsieve.integrations.base.Kept` says of it, and its ``place`` among the retrieved ones,
         from 0; ``report`` has the tokens, ``answerable``, the trace and what failed.
         """
-        return self._filtered(query, self.retriever(query))
+        hits = self.retriever(query)
+        if inspect.iscoroutine(hits):
+            hits.close()
+            raise InputError(f"an async retriever needs acall, not a plain call: got {hits!r:.80}")
+        return self._filtered(query, hits)
 
     async def aforward(self, query: str) -> dspy.Prediction:
         """The same; what cannot be awaited runs in a thread."""
         ask = getattr(self.retriever, "acall", None) or dspy.asyncify(self.retriever)
-        return await dspy.asyncify(self._filtered)(query, await ask(query))
+        hits = await ask(query)
+        hits = await hits if inspect.isawaitable(hits) else hits  # of an ``async def``
+        return await dspy.asyncify(self._filtered)(query, hits)
 
     def _filtered(self, query: str, hits: Any) -> dspy.Prediction:
         known = dict(hits.items()) if isinstance(hits, dspy.Prediction) else {"passages": hits}

@@ -10,6 +10,7 @@ import pytest
 dspy = pytest.importorskip("dspy")
 
 from ragsieve import load  # noqa: E402
+from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.integrations.dspy import RagsieveRetriever  # noqa: E402
 
 from .conftest import FAKE, QUESTION  # noqa: E402
@@ -63,11 +64,18 @@ def test_asynchronous_calls_give_the_same() -> None:
         async def aforward(self, _: str) -> Any:
             return dspy.Prediction(passages=PASSAGES)
 
+    async def search(_: str) -> list[str]:
+        return PASSAGES
+
     alone = RagsieveRetriever(lambda _: PASSAGES, "top-sentences", **FAKE)
+    function = RagsieveRetriever(search, "top-sentences", **FAKE)
     awaited = RagsieveRetriever(Search(), "top-sentences", **FAKE)
 
     assert [KEPT] == asyncio.run(alone.acall(QUESTION)).passages
     assert [KEPT] == asyncio.run(awaited.acall(QUESTION)).passages
+    assert [KEPT] == asyncio.run(function.acall(QUESTION)).passages
+    with pytest.raises(InputError, match="an async retriever needs acall"):
+        function(QUESTION)
 
 
 def test_a_copy_of_a_program_shares_the_models() -> None:
