@@ -22,6 +22,7 @@ from ragsieve.errors import InputError, ModelError, needs_extra
 from ragsieve.pipeline import System
 from ragsieve.questions import load_json
 from ragsieve.result import Result
+from ragsieve.schema import Count, check_number
 from ragsieve.tables import BATCH, rows, schema
 from ragsieve.trace import Step
 from ragsieve.types import Query
@@ -191,8 +192,8 @@ def parts_of(source: str, part_bytes: int = PART_BYTES) -> Iterator[FileRange]:
 def _mapped(
     dataset: Any, actor: Callable[..., Any], arguments: Any, actors: int, options: Any
 ) -> Any:
-    if actors < 1 or arguments[2] < 1:
-        raise InputError(f"actors and workers must be at least 1, got {actors!r}, {arguments[2]!r}")
+    for name, number in (("actors", actors), ("workers", arguments[2])):
+        check_number(name, number, Count)
     ray.data.DataContext.get_current().enable_progress_bars = False
     pool = ray.data.ActorPoolStrategy(size=actors)
     return dataset.map_batches(actor, fn_constructor_args=arguments, compute=pool, **options)

@@ -6,18 +6,21 @@ and where known ``id``. A row of results is the same everywhere: see `schema`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ragsieve.errors import InputError, needs_extra, one_line
 from ragsieve.many import Call, in_order
+from ragsieve.schema import Count, check_number
 
 COLUMNS = (
     *("id", "question", "text", "verdicts", "tokens_before", "tokens_after"),
     *("answerable", "answer", "error"),
 )
 BATCH = 64  # questions that are read, filtered and written together
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def schema() -> Any:
@@ -77,8 +80,22 @@ def row(call: Call, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rows(call: Call, records: Iterable[Mapping[str, Any]], workers: int) -> list[dict[str, Any]]:
-    """`row` of each record, so many at once, in their order."""
-    return [*in_order(partial(row, call), records, workers)]
+    """`row` of each record, so many at once, in their order; lone surrogates are U+FFFD.
+
+    Raises:
+        InputError: If ``workers`` is under 1.
+    """
+    check_number("workers", workers, Count)
+    return [*map(_encodable, in_order(partial(row, call), records, workers))]
+
+
+def _encodable(value: Any) -> Any:
+    """A value with strings that Arrow can hold."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {key: _encodable(one) for key, one in value.items()}
+    return [*map(_encodable, value)] if isinstance(value, list) else value
 
 
 def map_dataset(call: Call, dataset: Any, *, workers: int = 8, num_proc: int | None = None) -> Any:
@@ -108,30 +125,35 @@ def map_frame(call: Call, frame: Any, *, workers: int = 8) -> Any:
 
     Args:
         call: A system, or its ``ask``; called from several threads.
-        frame: A data frame of pandas or Polars, or a table of pyarrow.
+        frame: A data frame of pandas or Polars, or a table or record batch of pyarrow.
         workers: Questions at once; at least 1.
 
     Raises:
-        InputError: If ``frame`` is none of these.
+        InputError: If ``frame`` is none of these, two of its columns have one name, or ``workers``
+            is under 1.
         MissingExtra: If pyarrow is not installed.
     """
     columns = schema()
     with needs_extra("arrow"):
         import pyarrow as pa
-    pandas = hasattr(frame, "iloc")
+    pandas, arrow = hasattr(frame, "iloc"), isinstance(frame, pa.Table | pa.RecordBatch)
     try:
+        table = frame if pandas or arrow else pa.table(frame)
+        names = [*(table.columns if pandas else table.schema.names)]
+        if len({*names}) < len(names):
+            raise ValueError(f"columns must differ, got {names!r:.200}")
         if pandas:  # cells of a column may be of several types, which Arrow does not take
-            if not frame.columns.is_unique:
-                raise ValueError(f"columns must differ, got {[*frame.columns]!r:.200}")
-            whole = frame.reset_index(drop=not any(frame.index.names))
-            records = [_plain(one) for one in whole.to_dict("records")]
+            named = [one for one in frame.index.names if one is not None and one not in names]
+            records = [_plain(one) for one in frame.reset_index(level=named).to_dict("records")]
         else:
-            records = (frame if isinstance(frame, pa.Table) else pa.table(frame)).to_pylist()
+            _ = arrow or type(frame)(columns.empty_table())  # what takes no results is no frame
+            records = table.to_pylist()
     except (AttributeError, TypeError, ValueError, pa.ArrowException) as error:
         raise InputError(f"a frame must be a table, got {type(frame).__name__}: {error}") from error
-    results = pa.Table.from_pylist(rows(call, records, workers), schema=columns)
-    if isinstance(frame, pa.Table):
-        return results
+    made = rows(call, records, workers)
+    if arrow:
+        return type(frame).from_pylist(made, schema=columns)
+    results = pa.Table.from_pylist(made, schema=columns)
     return results.to_pandas() if pandas else type(frame)(results)
 
 

@@ -139,8 +139,10 @@ def test_a_data_set_of_ray_is_filtered() -> None:
     by_id = sorted(results, key=lambda one: int(one["id"]))
 
     assert [row(system(), one) for one in RECORDS] == by_id
-    with pytest.raises(InputError, match="actors and workers must be at least 1"):
-        cluster_filter.filter(ray.data.from_items(RECORDS), system(), actors=0)
+    wrong: list[Any] = [{"actors": 0}, {"workers": 0}, {"workers": "2"}]
+    for options in wrong:
+        with pytest.raises(InputError, match=f"{min(options)} must be a"):
+            cluster_filter.filter(ray.data.from_items(RECORDS), system(), **options)
 
 
 def test_every_line_is_in_one_part(tmp_path: Path) -> None:

@@ -54,8 +54,15 @@ def test_a_bad_row_says_why() -> None:
     assert "the question must be a string, got None" in row(SYSTEM, empty)["error"]
     assert EXPECTED[-1]["text"] is None
 
-    with pytest.raises(InputError, match="a frame must be a table, got int"):
-        map_frame(SYSTEM, 3)
+    twice = pa.table([["Who?"], [["a"]], [["b"]]], ["question", "documents", "documents"])
+    for frame, workers, message in (
+        (3, 1, "a frame must be a table, got int"),
+        ({"question": ["Who?"]}, 1, "a frame must be a table, got dict"),
+        (twice, 1, "columns must differ, got \\['question', 'documents', 'documents'\\]"),
+        (pa.Table.from_pylist(ROWS), 0, "workers must be at least 1, got 0"),
+    ):
+        with pytest.raises(InputError, match=message):
+            map_frame(SYSTEM, frame, workers=workers)
 
 
 def test_arrow_tables_have_the_schema() -> None:
@@ -64,6 +71,7 @@ def test_arrow_tables_have_the_schema() -> None:
 
     assert schema() == table.schema
     assert EXPECTED == table.to_pylist()
+    assert table.to_batches() == [map_frame(SYSTEM, pa.RecordBatch.from_pylist([*ROWS, BAD]))]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -77,7 +85,10 @@ def test_frames_come_back_as_they_are(library: str) -> None:
 
 
 def test_rows_of_pandas_may_differ_in_type() -> None:
-    """A wrong row stops no other; NaN and NaT are missing; an index with a name is a column."""
+    """A wrong row stops no other; NaN and NaT are missing; an index with a name is a column.
+
+    Half of a pair of UTF-16, which no Arrow column holds, is U+FFFD.
+    """
     pandas = pytest.importorskip("pandas")
     text = "Ada wrote programs. It rained."
     rows = [
@@ -86,18 +97,22 @@ def test_rows_of_pandas_may_differ_in_type() -> None:
         {"id": None, "documents": "oops"},
         {"id": 8, "documents": [text], "question": 5},
         {"id": 9, "documents": [text], "question": pandas.NaT},
+        {"id": "\ud800", "documents": ["Who is Ada? \udc00"]},
     ]
     frame = pandas.DataFrame([{"question": "Who is Ada?", **one} for one in rows]).set_index("id")
     table = pa.Table.from_pandas(map_frame(SYSTEM, frame), schema=schema())
     results = table.select(["id", "text", "error"]).to_pylist()
 
-    assert ["a", "7", None, "8", "9"] == [one["id"] for one in results]
+    assert ["a", "7", None, "8", "9", "\ufffd"] == [one["id"] for one in results]
     assert ["Ada wrote programs."] * 2 == [one["text"] for one in results[:2]]
+    assert map_frame(SYSTEM, frame).equals(
+        map_frame(SYSTEM, frame.reset_index().set_index("id", drop=False))
+    )
     assert [
         "InputError: documents must be a list, got 'oops'",
         "InputError: the question must be a string, got 5",
         "InputError: the question must be a string, got None",
-    ] == [one["error"] for one in results[2:]]
+    ] == [one["error"] for one in results[2:5]]
     with pytest.raises(InputError, match="columns must differ, got \\['question', 'question'"):
         map_frame(SYSTEM, frame[["question", "question"]])
 

@@ -74,8 +74,11 @@ class Filter:
         """A table or batch of pyarrow with two more columns: ``kept`` and ``reason``.
 
         Raises:
-            InputError: If it lacks a column, has one of another type, or has these already.
+            InputError: If it is no such one, lacks a column, has one of another type, or has these.
         """
+        if not isinstance(batch, pa.Table | pa.RecordBatch):
+            rule = "must be a table or batch of pyarrow, as Ray's batch_format='pyarrow' gives it"
+            raise InputError(f"a batch {rule}, got {type(batch).__name__}")
         names = batch.schema.names
         for name in (self.query, self.texts):
             if name not in names:
@@ -95,7 +98,8 @@ class Filter:
         Args:
             query: An array of strings.
             texts: An array of strings, whose spans are of type `SPANS`, or of lists of strings,
-                whose spans are a list of these, one for each text.
+                whose spans are a list of these, one for each text; or of nulls alone, whose lists
+                are empty and of nulls.
 
         Raises:
             InputError: If ``texts`` is of another type.
@@ -103,13 +107,14 @@ class Filter:
         kind, is_a = texts.type, pa.types
         if is_a.is_dictionary(kind) or is_a.is_run_end_encoded(kind):
             kind = kind.value_type
-        single = is_a.is_string(kind) or is_a.is_large_string(kind)
-        if not single and not hasattr(kind, "value_type"):
+        empty = is_a.is_null(kind)  # of a batch in which no row has a text
+        single = str(kind) in ("string", "large_string", "string_view")
+        if not (empty or single or hasattr(kind, "value_type")):
             raise InputError(f"texts must be strings or lists of strings, got {texts.type}")
         given = [[one] if single else one for one in texts.to_pylist()]
         kept = self.rows(query.to_pylist(), given)
         spans = [(one.spans[0] if one.spans else []) if single else one.spans for one in kept]
-        kind = SPANS if single else pa.list_(SPANS)
+        kind = SPANS if single else pa.list_(pa.null() if empty else SPANS)
         return pa.array(spans, kind), pa.array([one.reason for one in kept], pa.string())
 
     def rows(self, queries: Iterable[Any], texts: Iterable[Sequence[Any] | None]) -> list[Kept]:
@@ -134,11 +139,13 @@ class Filter:
     @property
     def adapter(self) -> Adapter:
         """The adapter with these arguments, one for a process."""
-        arguments = (self.system, self.llm, self.embedder, dict(self.options), self.max_tokens)
+        options = {**self.options} if isinstance(self.options, Mapping) else self.options
+        arguments = (self.system, self.llm, self.embedder, options, self.max_tokens)
         try:
             return _opened(json.dumps(arguments, sort_keys=True))
         except TypeError as error:
-            raise InputError(f"options must be JSON values, got {self.options!r:.80}") from error
+            rule = "llm, embedder and options must be JSON values"
+            raise InputError(f"{rule}, got {arguments[1:4]!r:.120}") from error
 
 
 def _kept(documents: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> Kept:

@@ -62,12 +62,29 @@ def test_lists_of_texts_are_filtered_together() -> None:
     assert [0, 1, 0] == [len(spans) for spans in result["kept"].to_pylist()[0]]
 
 
-def test_texts_of_a_dictionary_are_texts() -> None:
-    """As of a categorical column of pandas."""
-    column = TABLE["texts"].dictionary_encode()
+def test_texts_of_any_type_of_string_are_texts() -> None:
+    """As of a categorical column of pandas, and of Polars."""
     sieve = Filter(**OPTIONS)
+    for column in (
+        TABLE["texts"].dictionary_encode(),
+        pa.array(TABLE["texts"].to_pylist(), pa.string_view()),
+    ):
+        kept, _ = sieve.columns(TABLE["query"], column)
 
-    assert sieve(TABLE)["kept"].to_pylist() == sieve.columns(TABLE["query"], column)[0].to_pylist()
+        assert sieve(TABLE)["kept"].to_pylist() == kept.to_pylist()
+
+
+@pytest.mark.parametrize("texts", ["a", ["a"]])
+def test_a_batch_without_any_text_stops_no_other(texts: Any) -> None:
+    """Arrow gives its column a type of its own, which goes with the others'."""
+    sieve = Filter(**OPTIONS)
+    columns = [{"query": ["Who?"], "texts": [one]} for one in (None, texts)]
+    empty, other = [sieve(pa.table(one)) for one in columns]
+
+    assert [{"query": "Who?", "texts": None, "kept": [], "reason": "there is no text"}] == (
+        empty.to_pylist()
+    )
+    assert 2 == len(pa.concat_tables([empty, other], promote_options="permissive"))
 
 
 def test_what_is_dropped_says_by_which_stage() -> None:
@@ -83,6 +100,10 @@ def test_what_is_dropped_says_by_which_stage() -> None:
     [
         (lambda: Filter("no-such-system"), "system"),
         (lambda: Filter(options={"k": {1}}), "options must be JSON values"),
+        (lambda: Filter(llm=object()), "llm, embedder and options must be JSON values, got .<obj"),  # type: ignore[arg-type]
+        (lambda: Filter(options=None), "options must be values by name, got None"),  # type: ignore[arg-type]
+        (lambda: Filter(options={"keep_answer": 1.0}), "keep_answer must be from 0.5 to 0.99"),
+        (lambda: Filter(**OPTIONS)(TABLE.to_pydict()), "batch_format='pyarrow' gives it, got dict"),
         (lambda: Filter(workers=0), "workers must be at least 1"),
         (lambda: Filter(**OPTIONS, query="q")(TABLE), "must have the column 'q'"),
         (lambda: Filter(**OPTIONS)(TABLE.append_column("kept", [[1] * len(TABLE)])), "drop it"),
