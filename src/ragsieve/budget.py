@@ -107,9 +107,8 @@ class ContextBudget(Options):
         return None
 
     def _shared(self, limit: int | None) -> int | None:
-        if limit is None or self.max_share is None:
-            return None
-        return int(limit * self.max_share + 1e-9)  # .29 of 100 is 29
+        share = self.max_share  # .29 of 100 is 29, though their product is less
+        return None if limit is None or share is None else int(limit * share + 1e-9)
 
 
 def _grouped(
