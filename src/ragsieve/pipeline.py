@@ -29,7 +29,7 @@ from ragsieve.stages import Pipeline as Pipeline
 from ragsieve.stages import Source as Source
 from ragsieve.stages import Stage as Stage
 from ragsieve.tables import map_dataset
-from ragsieve.trace import Trace, note, record_drop, step, warn
+from ragsieve.trace import Step, Trace, note, record_drop, step, warn
 from ragsieve.types import USUAL, Answer, Document, Layout, Query, Segment, StageResult
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ class System:
     def _cut(
         self, query: Query, inputs: tuple[Document, ...], evidence: StageResult, trace: Trace
     ) -> tuple[Result, Answer | None]:
-        """The same of evidence; ``trace`` is recording."""
+        """The same of evidence; ``trace`` is recording, and has the steps of its source."""
+        found = [*trace.steps]
         result = StageResult.of(self.stage(query, _with_text(evidence)), self.stage)
         kept, answer = [*result], result.answer or evidence.answer
         documents, read = _with_found(inputs, evidence, result.found)
@@ -125,7 +126,7 @@ class System:
                 finer, kept = fit_parts(kept, self.budget, self.reader, query, before, rate)
                 record.before, record.after = tuple(finer), tuple(kept)
             before, after = self._lengths(read, kept)
-        again = partial(self._cut_again, query, inputs, evidence, trace)
+        again = partial(self._cut_again, query, inputs, evidence, trace, found)
         text, tokens = self.reader.context(kept), Tokens(before, after)
         return Result(query, documents, tuple(kept), text, tokens, trace, again=again), answer
 
@@ -135,11 +136,12 @@ class System:
         inputs: tuple[Document, ...],
         evidence: StageResult,
         earlier: Trace,
+        found: Sequence[Step],
         /,
         **numbers: Any,
     ) -> Result:
         """See `Result.at`."""
-        trace = Trace(earlier)
+        trace = Trace(earlier, found)
         with trace.recording():
             return self.at(**numbers)._cut(query, inputs, evidence, trace)[0]
 

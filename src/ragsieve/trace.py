@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -195,10 +195,11 @@ class Trace:
     Args:
         earlier: The trace of the same question before, of whose calls those that would come again
             are not made: their steps are repeated, what they cost as cached.
+        steps: Steps of it that are repeated whatever comes again.
     """
 
-    def __init__(self, earlier: Trace | None = None) -> None:
-        self.steps: list[Step] = []
+    def __init__(self, earlier: Trace | None = None, steps: Iterable[Step] = ()) -> None:
+        self.steps = [*map(_repeated, steps)]
         self.notes: list[str] = [*earlier.notes] if earlier else []
         self.calls: list[Call] = []
         self._earlier = tuple(earlier.calls) if earlier else ()

@@ -518,9 +518,16 @@ def test_the_trace_has_a_step_for_the_source() -> None:
         HashingEmbedder().embed([query.text], query=True)
         return []
 
-    (found,) = System(Pipeline(), Characters(), source=source)(QUERY).trace.steps
+    result = System(Pipeline(), Characters(), source=source)(QUERY)
+    for cut, cached in (result, False), (result.at(max_chars=9), True), (result.at().at(), True):
+        (found,) = cut.trace.steps
 
-    assert [4] == [usage.tokens_in for usage in found.usages]
+        assert "source" == found.kind
+        assert [(4, cached)] == [(usage.tokens_in, usage.cached) for usage in found.usages]
+
+    failed = System(Pipeline(), Characters(), source=loses).lenient()(QUERY)
+
+    assert failed.trace.warnings == failed.at(max_chars=9).trace.warnings != []
 
 
 @pytest.mark.parametrize("max_tokens", [0, 10, 32, 60])
