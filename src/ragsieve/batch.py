@@ -56,8 +56,9 @@ class Batch:
     """Questions of one JSONL file and the results in another, which belongs to it inside ``with``.
 
     A line of the output has ``line``, ``id``, ``system``, and the question's values. Records
-    that an earlier run of the same ``label`` wrote stay as they are; a line that a kill, a full
-    disk or a power cut has torn is taken away with a warning, and its question is asked again.
+    that an earlier run of the same ``label`` wrote stay as they are, also those of lines behind the
+    ``limit`` or the input's end; a line that a kill, a full disk or a power cut has torn is taken
+    away with a warning, and its question is asked again.
     ``.NAME.lock`` beside the output keeps a second run out.
 
     Args:

@@ -118,7 +118,10 @@ class Result:
             for drop in record.dropped
         }
         verdicts.update({s.key: Verdict(s, "", "") for s in self.kept})
-        return sorted(verdicts.values(), key=lambda v: (v.segment.document.rank, v.segment.start))
+        places = {document.id: n for n, document in enumerate(self.documents)}
+        spans = sorted(verdicts.values(), key=lambda v: v.segment.start)
+        spans.sort(key=lambda v: places.get(v.segment.document.id, 0))
+        return sorted(spans, key=lambda v: v.segment.document.rank)
 
     @property
     def dropped(self) -> list[Verdict]:

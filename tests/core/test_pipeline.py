@@ -378,15 +378,16 @@ def test_verdicts_cover_every_span_once(
 
 def test_verdicts_stand_in_the_order_of_the_documents() -> None:
     """A person reads them beside the text."""
+    unranked = [Segment.whole(Document(f"d{n}", text)) for n, text in enumerate(DOCUMENTS)]
     result = sentences(1)(QUERY, DOCUMENTS)
-    texts = [v.segment.text for v in result.verdicts]
+    for one in result, sentences(1, source=Finds(unranked))(QUERY):
+        assert [
+            "Summer Breeze is a song.",
+            "Seals and Crofts sang it.",
+            "It rained.",
+            "A breeze is a light wind in summer.",
+        ] == [v.segment.text for v in one.verdicts]
 
-    assert [
-        "Summer Breeze is a song.",
-        "Seals and Crofts sang it.",
-        "It rained.",
-        "A breeze is a light wind in summer.",
-    ] == texts
     assert Verdict(result.kept[0], "", "") in result.verdicts
     assert {"", "TopK(k=1)"} == {v.stage for v in result.verdicts}
 

@@ -18,9 +18,9 @@ class Order(Options):
     """Put segments in the order in which the reader shall read them; keeps all.
 
     Args:
-        by: ``"document"``: documents as they were retrieved, spans as they stand in them;
-            ``"score"``: best first; ``"ends"``: best at both ends, worst in the middle, where
-            models read least (lost in the middle, arXiv 2307.03172).
+        by: ``"document"``: documents as they were retrieved, those of equal rank as given, spans
+            as they stand in them; ``"score"``: best first; ``"ends"``: best at both ends, worst in
+            the middle, where models read least (lost in the middle, arXiv 2307.03172).
 
     Raises:
         InputError: If ``by`` is none of these.
@@ -30,6 +30,8 @@ class Order(Options):
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if self.by == "document":
-            return sorted(segments, key=lambda s: (s.document.rank, s.document.id, s.start, s.end))
+            first = reversed([*enumerate(segments)])
+            places = {s.document.id: (s.document.rank, n) for n, s in first}
+            return sorted(segments, key=lambda s: (places[s.document.id], s.start, s.end))
         ranked = best_first(segments)
         return ranked if self.by == "score" else [*ranked[::2], *ranked[1::2][::-1]]

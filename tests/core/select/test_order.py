@@ -40,3 +40,11 @@ def test_the_best_stand_at_both_ends() -> None:
     spans = [Segment.whole(SECOND), Segment.whole(FIRST)]
 
     assert [FIRST, SECOND] == [s.document for s in Order()(QUERY, spans)]
+
+
+def test_documents_of_equal_rank_stay_in_their_order() -> None:
+    """Not by their ids, "10" before "2"; spans of one stand together."""
+    names = [str(n) for n in (*range(12), 0)]
+    spans = [Segment(Document(name, "One. Two."), 5 * (n < 12), 9) for n, name in enumerate(names)]
+
+    assert [names[0], *names[:12]] == [s.document.id for s in Order()(QUERY, spans)]
