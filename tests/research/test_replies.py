@@ -147,6 +147,7 @@ COUNTS = [
     "2/5",
     "The first 2 sentences.",
     "Keep 2.",
+    "Answer: 2. They cover 4/5 of it.",
 ]
 PICKS = [
     "[2] Paris",
@@ -182,6 +183,14 @@ RATINGS |= {
     "The rating is 0.": 0.0,
     "10": 1.0,
     "nine": 1.0,
+    "Score: 9. It covers 4/5 of what is asked.": 1.0,
+    "Score: 9 (the 7/10 date)": 1.0,
+    "Score: 9\n\nSupport is open 24/7.": 1.0,
+    "9\nSupport is open 24/7.": 1.0,
+    "Rating: 0\n\nOnly 1 out of 3 passages is relevant.": 0.0,
+    "The score is 9: 4/5 of it.": 1.0,
+    '{"reason": "4/5 of it, see [2]", "score": 9}': 1.0,
+    "A score of 0 would mean nothing. I'd give it 8/10.": 0.8,
 }
 
 Case = tuple[Callable[[OpenAI], Any], list[str], Any, str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ragsieve.errors import BadReply
@@ -17,17 +17,28 @@ Odds = list[float]
 _AMBIGUOUS = 0.01  # largest share of probability on tokens that begin several options
 _VALUE = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _SCALED = re.compile(rf"(?<![\w.,/-])({_VALUE})\s*(?:/|out of)\s*([0-9]{{1,9}})(?![\w/]|[.,][0-9])")
+_OUT_OF = r"(?:(?<=[0-9])\s*(?:/|out of)\s*([0-9]{1,9}))?"
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_ALONE = re.compile(  # "7 (good)", "[2] Paris", "the first 2 sentences", "two"
+_ALONE = re.compile(  # "7 (good)", "8/10", "[2] Paris", "the first 2 sentences", "two"
     rf"(?:(?:only|keep|use|the|first|top|best|about)\s+){{0,4}}({_VALUE}%?|{'|'.join(_WORDS)})"
-    r"(?:\s+(?:sentence|clue|passage|point|star)s?)?[\])\"']*"
+    rf"{_OUT_OF}(?:\s+(?:sentence|clue|passage|point|star)s?)?[\])\"']*"
     r"(?:(?:\s+[-–—]\s|\s*[(:,;!]|\.\s)\D*)?",
     re.ASCII | re.IGNORECASE,
 )
 _BRACKETED = re.compile(r"\[([0-9]{1,9})\]")
+_PAREN, _MARKS = r"(?:\s*\([^()]*\))?", "[\\s*_\"'`]{0,4}"
+_LABELLED = [  # "Score: 7", "**Rating (0-9):** 8/10", "The relevance is 80%"; no "Score: 7 or 8"
+    re.compile(
+        rf"(?:\b(?:{words}){_PAREN}{_MARKS}[:=]"
+        rf"|^\W{{0,4}}(?:(?:the|my|its|final|overall|relevance) ){{0,3}}(?:{words}){_PAREN} is\b)"
+        rf"{_MARKS}({_VALUE}%?){_OUT_OF}(?![\w/]|[.,–-][0-9]|\s{{0,3}}(?:or|and|to|out of) ?[0-9])",
+        re.IGNORECASE | re.MULTILINE,
+    )
+    for words in ("score|rating|relevance|digit", "answer|response|number|choice|k")
+]
 _NAMED = re.compile(
     r"\b(?:score|rating|rate|relevance|digit|answer|response|number|choice|k)\b"
-    r"(?:\s*\([^()]*\))?\W{0,4}(?:(?:it|is|as|of|be|the|number)\W{1,3}){0,3}"
+    rf"{_PAREN}\W{{0,4}}(?:(?:it|is|as|of|be|the|number)\W{{1,3}}){{0,3}}"
     rf"(?<![\w.,/-])({_VALUE}%?)(?![\w/]|[.,–-][0-9])",
     re.IGNORECASE,
 )
@@ -64,7 +75,8 @@ def option_reader(options: Sequence[str]) -> Callable[[str], Odds]:
 
     Case, markup, JSON, a label (``Score: 7``, ``The answer is no``) and what follows behind a stop
     may be there. Where options are numbers, so may a unit (``2 sentences``) and a scale: the digits
-    0 to 9 are one, on which ``8/10`` is 7.2 and lies between two of them. A reply that names
+    0 to 9 are one, on which ``8/10`` is 7.2 and lies between two of them. A number that is alone or
+    has a label goes before a share in the text (``Score: 8. It covers 4/5``). A reply that names
     several is unreadable.
     """
     numbers = _numbers(options)
@@ -121,13 +133,21 @@ def _odds_of_number(reply: str, numbers: range) -> Odds | None:
     first, *rest = text.splitlines() or [""]
     if not any(_ALONE.fullmatch(line.strip()) for line in rest):
         text = first.strip(" \t*_`\"'.()[]#>") if _ALONE.fullmatch(first.strip()) else text
-    alone = None if re.match(r"\W*-", reply) else _ALONE.fullmatch(text)
-    values = (
-        {_on_scale(value, int(top), numbers, is_scale) for value, top in _SCALED.findall(reply)}
-        or {_by_itself(value, is_scale) for value in ([alone[1]] if alone else ())}
-        or {_by_itself(value, is_scale) for value in _BRACKETED.findall(reply)}
-        or {_by_itself(value, is_scale) for value in _NAMED.findall(reply)}
+    if re.match(r"\W*-", reply):
+        text = ""
+    alone, lead = (_ALONE.fullmatch(part) for part in (text, _SCALED.sub("", text)))
+    scaled, bracketed = _SCALED.findall(reply), _BRACKETED.findall(reply)
+    levels: Iterable[list[tuple[str, str]]] = (
+        [alone.groups("")] if alone else [],
+        *(p.findall(reply) for p in _LABELLED if is_scale or not bracketed),
+        [*scaled, *([lead.groups("")] if scaled and lead else [])],
+        [(value, "") for value in bracketed],
+        [(value, "") for value in _NAMED.findall(reply)],
     )
+    values = {
+        _on_scale(value, int(top), numbers, is_scale) if top else _by_itself(value, is_scale)
+        for value, top in next(filter(None, levels), [])
+    }
     (value,) = values if len(values) == 1 else (None,)
     if value is None or not numbers[0] <= value <= numbers[-1]:
         return None

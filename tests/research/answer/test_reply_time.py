@@ -68,6 +68,10 @@ READERS: dict[str, Callable[[str], object]] = {
         ("duplicates", "Unique answers: []\nDuplicate answers: [1]", ", [1]", "x"),
         ("threshold", "", "1", "x"),
         ("rating", "1 -", " ", "9"),
+        ("rating", "score (", "score ", "8"),
+        ("rating", "score", " ", ": x"),
+        ("rating", "", "\n the score is 8 or 9", ""),
+        ("rating", "1", "/10 8", "x"),
         ("parts", "1.", " ", "x"),
     ],
 )
