@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import tee
 
-from ragsieve.models.base import LLM, Prompt, streamed
+from ragsieve.models.base import LLM, Prompt, streamed, strip_thinking
 from ragsieve.models.deferred import opened
 from ragsieve.pipeline import fit
 from ragsieve.prompts import FRAME, context, render
 from ragsieve.schema import Count, Options
-from ragsieve.trace import note
+from ragsieve.trace import note, warn
 from ragsieve.types import Answer, Query, Segment
 
 
@@ -49,20 +50,24 @@ class Reader(Options):
         prompts = [self.messages(query, group) for group in read]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
         return [
-            Answer(self.answer_of(reply), tuple(group), reply)
+            Answer(self.answer_of(self._said(reply)), tuple(group), reply)
             for group, reply in zip(read, replies, strict=True)
         ]
 
     def stream(self, query: Query, segments: Sequence[Segment], /) -> Generator[str, None, Answer]:
         """See `ragsieve.many.Streaming`."""
-        read, reply, shown = self.fitting(query, segments), "", ""
+        read, said, shown = self.fitting(query, segments), "", ""
         prompt = self.messages(query, read)
-        for piece in streamed(self.llm, prompt, max_tokens=self.max_tokens):
-            reply += piece
-            if more := reply.strip()[len(shown) :]:
+        pieces, heard = tee(streamed(self.llm, prompt, max_tokens=self.max_tokens))
+        for piece in _without_thoughts(pieces):
+            said += piece
+            if more := said.strip()[len(shown) :]:
                 shown += more
                 yield more
-        return Answer(shown, tuple(read), reply)
+        reply = "".join(heard)
+        if (text := self._said(reply).strip()) != shown:
+            warn("thoughts that the model's template opens were among the pieces, not in the text")
+        return Answer(text, tuple(read), reply)
 
     def messages(self, query: Query, segments: Sequence[Segment], /) -> Prompt:
         """The prompt with all of ``segments``; the closed-book prompt if there are none."""
@@ -82,8 +87,16 @@ class Reader(Options):
         return render(template, question=question, documents=documents)
 
     def answer_of(self, reply: str) -> str:
-        """The answer in a reply."""
+        """The answer in a reply, which has no thoughts."""
         return reply.strip()
+
+    def _said(self, reply: str) -> str:
+        """A reply without thoughts; a warning where nothing is left."""
+        said = strip_thinking(reply)
+        if reply.strip() and not said.strip():
+            limit = f"max_tokens={self.max_tokens}"
+            warn(f"the answer is empty: the reply is thoughts alone, which {limit} may have cut")
+        return said
 
     def budget(self, query: Query, /) -> int:
         """Tokens that evidence may have, so that it fits the model's context."""
@@ -101,3 +114,24 @@ class Reader(Options):
         if len(kept) < len(segments):
             note(f"{len(segments) - len(kept)} segments do not fit the context of {budget} tokens")
         return kept
+
+
+def _without_thoughts(pieces: Iterator[str]) -> Iterator[str]:
+    """Pieces of a reply behind its thoughts and white space, as soon as they can be no thought.
+
+    A closing tag that nothing opened counts in the first of them alone: later it comes too late.
+    """
+    held, inside = "", False
+    for piece in pieces:
+        held = held + piece if inside else (held + piece).lstrip()
+        while inside or held.startswith("<think>"):
+            _, end, rest = held.partition("</think>")
+            held, inside = (rest.lstrip(), False) if end else (held[-7:], True)
+            if inside:
+                break
+        if not inside and not "<think>".startswith(held):
+            yield strip_thinking(held)
+            yield from pieces
+            return
+    if not inside:
+        yield held

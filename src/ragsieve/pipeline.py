@@ -176,7 +176,8 @@ class System:
     ) -> Iterator[str | Result]:
         """`ask`, as it goes: pieces of the answer's text as the model writes them, then the result.
 
-        Joined, the pieces are the text of the result's answer. Where the model or the reader cannot
+        Joined, the pieces are the text of the result's answer; a warning says where a model's
+        thoughts, which its template opens, were among them. Where the model or the reader cannot
         stream, or a stage has answered, there is one piece. Work begins, and errors come, with the
         first piece. ``on_kept`` is called with what was kept before the reader is asked.
         """

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from ragsieve.answer import Reader
 from ragsieve.errors import ContextOverflow
-from ragsieve.models.base import Message
+from ragsieve.models.base import Message, Prompt
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.pipeline import Pipeline, System
 from ragsieve.prompts import render
+from ragsieve.result import Result
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
 
 QUERY = Query("Who sang it?")
+
+
+class Pieces(ScriptedLLM):
+    """Streams its one reply in pieces of a size."""
+
+    def __init__(self, replies: list[str], size: int) -> None:
+        super().__init__(replies * 2)
+        self.size = size
+
+    def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
+        (reply,) = self.complete([prompt], max_tokens=max_tokens)
+        return (reply[n : n + self.size] for n in range(0, len(reply), self.size))
 
 
 def scored(*values: float) -> list[Segment]:
@@ -52,6 +68,45 @@ def test_the_answer_is_the_reply_trimmed() -> None:
     assert "" == Reader(ScriptedLLM([" \n"]))(QUERY, []).text
 
     assert [] == Reader(ScriptedLLM([])).answers(QUERY, [])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 99])
+@pytest.mark.parametrize(
+    ("reply", "text", "warnings"),
+    [
+        ("<think>\nAbba?\n</think>\n\nSeals and Crofts ", "Seals and Crofts", 0),
+        (" <think>a</think> <think></think>Seals", "Seals", 0),
+        ("<think>a <think> b</ think></think>Seals </think>", "Seals </think>", 0),
+        ("<thinking>Seals", "<thinking>Seals", 0),
+        ("<thin", "<thin", 0),
+        ("Seals <think>", "Seals <think>", 0),
+        ("<think>Abba? Or", "", 1),
+        ("<think>Abba?</think>\n", "", 1),
+        (" ", "", 0),
+    ],
+)
+def test_thoughts_are_no_answer(reply: str, text: str, warnings: int, size: int) -> None:
+    """Nor a piece of it, whatever the pieces; the reply has them; a warning where nothing else."""
+
+    system = System(Pipeline(), Reader(Pieces([reply], size)))
+    *pieces, streamed = system.ask_stream(QUERY, [])
+
+    assert text == "".join(map(str, pieces))
+    for result in (system.ask(QUERY, []), streamed):
+        assert isinstance(result, Result) and result.answer
+        assert (text, reply) == (result.answer.text, result.answer.reply)
+        assert warnings == len(result.trace.warnings)
+
+
+@pytest.mark.parametrize("size", [3, 99])
+def test_thoughts_that_a_template_opens_are_no_answer(size: int) -> None:
+    """Where pieces came before their end did, a warning says so."""
+    reply = "Abba?\n</think>\n\nSeals"
+    *pieces, result = System(Pipeline(), Reader(Pieces([reply], size))).ask_stream(QUERY, [])
+
+    assert isinstance(result, Result) and result.answer
+    assert ("Seals", reply) == (result.answer.text, result.answer.reply)
+    assert (["Seals"] == pieces) == (not result.trace.warnings) == (size == 99)
 
 
 def test_what_was_read_is_told_in_its_order() -> None:

@@ -95,7 +95,13 @@ YES = [
     "**Answer:** Yes",
     "`yes`",
 ]
-YES += ['{"reply": "yes"}', "yes\n\nIt names Paris.", "<think>Hm.</think>Yes", "The answer is yes."]
+YES += [
+    '{"reply": "yes"}',
+    "yes\n\nIt names Paris.",
+    "<think>Hm.</think>Yes",
+    "I doubt it. </think>\n\nyes",
+    "The answer is yes.",
+]
 NO = [
     "no",
     "No.",

@@ -260,6 +260,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 _THOUGHTS = re.compile(r"\A(?:\s*<think>.*?</think>)+", re.DOTALL)
+_UNOPENED = re.compile(r"(?:\A|\n)[ \t]*</think>|</think>[ \t\r]*\n(?=\s*\S)")  # not in prose
 
 
 def complete_parsed(
@@ -372,9 +373,16 @@ def yes_probability(
 
 
 def strip_thinking(reply: str) -> str:
-    """A reply without what a model thinks first; empty where it was cut off thinking."""
+    """A reply without what a model thinks first; empty where it was cut off thinking.
+
+    Where a server's template opens the thoughts, a reply has their closing tag alone: it counts
+    where it begins or ends a line.
+    """
     text = _THOUGHTS.sub("", reply)
-    return "" if text.lstrip().startswith("<think>") else text
+    if text.lstrip().startswith("<think>"):
+        return ""
+    end = _UNOPENED.search(text)
+    return text[end.end() :] if end and "<think>" not in text[: end.start()] else text
 
 
 def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:

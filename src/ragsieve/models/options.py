@@ -137,7 +137,7 @@ def _odds_of_number(reply: str, numbers: range) -> Odds | None:
         text = ""
     alone, lead = (_ALONE.fullmatch(part) for part in (text, _SCALED.sub("", text)))
     scaled, bracketed = _SCALED.findall(reply), _BRACKETED.findall(reply)
-    levels: Iterable[list[tuple[str, str]]] = (
+    levels: Iterable[list[tuple[str, ...]]] = (
         [alone.groups("")] if alone else [],
         *(p.findall(reply) for p in _LABELLED if is_scale or not bracketed),
         [*scaled, *([lead.groups("")] if scaled and lead else [])],

@@ -47,6 +47,12 @@ def parsed(llm: LLM, prompts: int = 1, **options: Any) -> tuple[list[int | BadRe
         ("  <think>It is Rome", ""),
         ("Rome <think>or Paris</think>", "Rome <think>or Paris</think>"),
         ("Rome</think>", "Rome</think>"),
+        ("Paris?\n</think>\n\nRome", "\n\nRome"),  # a template opens the thoughts
+        ("It is Rome. </think>\n\nRome", "\nRome"),
+        ("</think>Rome", "Rome"),
+        ("Paris?\n </think>", ""),
+        ("The tag </think> ends it.\nRome", "The tag </think> ends it.\nRome"),
+        ("Rome\n<think>Paris\n</think>\nMilan", "Rome\n<think>Paris\n</think>\nMilan"),
         ("<thinking>Hm.</thinking>Rome", "<thinking>Hm.</thinking>Rome"),
     ],
 )
@@ -63,6 +69,8 @@ def test_a_long_thought_is_taken_away_at_once() -> None:
     assert "" == strip_thinking(long)
     assert " " * 10**6 == strip_thinking(" " * 10**6)
     assert "Rome" == strip_thinking("<think></think>\n" * 100_000 + "Rome").strip()
+    for run in ("\n" * 10**6, "\n " * 10**6, "</think> " * 10**5, "</think>\n" + "\n" * 10**6):
+        assert run.endswith(strip_thinking(run))
 
 
 def test_replies_are_read_without_thoughts() -> None:
