@@ -80,7 +80,7 @@ def scorers_command(
     DATA is a JSONL file of questions, or a name of `ragsieve datasets`. What helps is said by human
     grades (`relevance` of a document), else gold sentences (`supporting_sentences`), else documents
     labelled `is_positive`, else by who holds a gold answer: the first kind that DATA has, which the
-    output names.
+    output names. Questions without labels of that kind are left out.
 
     AUC is the probability that a segment that helps scores above one of the same question that does
     not; 0.5 is chance. rho is Spearman's. hit@1 is how often the best helps. Means over questions
@@ -152,10 +152,11 @@ class _Set:
     examples: Mapping[str, Sequence[Example]]
     questions: dict[str, list[ScoredSegments]] = field(default_factory=lambda: defaultdict(list))
     failed: int = 0
+    unlabelled: int = 0
 
     @classmethod
     def read(cls, name: str, data: datasets.Dataset, parts: Sequence[str]) -> _Set:
-        from ragsieve_research.evaluate.scorers import labels_of
+        from ragsieve_research.evaluate.scorers import is_labelled, labels_of
 
         examples: dict[str, list[Example]] = defaultdict(list)
         for one in data:
@@ -164,7 +165,11 @@ class _Set:
             labels = labels_of(chain.from_iterable(examples.values()))
         except InputError as error:
             raise InputError(f"{name}: {error}") from error
-        return cls(name, labels, {part: examples[part] for part in parts})
+        known = {part: [e for e in examples[part] if is_labelled(e, labels)] for part in parts}
+        unlabelled = sum(len(examples[part]) - len(known[part]) for part in parts)
+        if unlabelled:
+            info(f"{name}: {counted(unlabelled, 'question')} without {labels} left out", "dim")
+        return cls(name, labels, known, unlabelled=unlabelled)
 
     def score(self, scorers: Mapping[str, Scorer]) -> None:
         """Score all, with a bar; those that fail are printed, and the error is raised if all do."""
@@ -197,6 +202,7 @@ class _Set:
             "segments": sum(map(len, grades)),
             "helpful": sum(int((some > 0).sum()) for some in grades),
             "failed": self.failed,
+            "unlabelled": self.unlabelled,
         }
 
 

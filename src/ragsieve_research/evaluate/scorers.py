@@ -77,6 +77,15 @@ def _kinds(example: Example) -> Iterator[Labels]:
         yield "answers"
 
 
+def is_labelled(example: Example, labels: Labels) -> bool:
+    """Whether a question has labels of a kind; where all documents are negative, no sentence helps.
+
+    Of others nothing is known: what no label is on is not what does not help.
+    """
+    negative = all(d.metadata.get("is_positive") is False for d in example.documents)
+    return labels in _kinds(example) or (labels == "gold sentences" and negative)
+
+
 def unit_of(labels: Labels) -> str:
     """The units to score: the ``"documents"`` that the labels are of, else ``"sentences"``."""
     return "documents" if labels in _OF_DOCUMENTS else "sentences"

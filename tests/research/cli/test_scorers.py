@@ -47,6 +47,27 @@ def test_scorers_are_compared_with_chance(ragsieve: Command) -> None:
     assert "2 questions, 2 with both kinds; 4 sentences, 2 help by answers" in ended.err
 
 
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_questions_without_such_labels_are_left_out(ragsieve: Command, calibrated: bool) -> None:
+    """Nothing says that their sentences do not help, unless no document is positive."""
+    asked = [f"Which honey do bees make in hive {n}?" for n in range(60)]
+    gold = [row(question, supporting_sentences=["Bees make honey"]) for question in asked]
+    none = {**row("Which?"), "documents": [{"text": "Goats give milk.", "is_positive": False}]}
+    rows = [*gold, none, *({**row(f"Why {question}"), "answers": ["honey"]} for question in asked)]
+    Path("m.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    options = ("--scorer", "bm25", *(("--calibrate", "c.json") if calibrated else ()))
+    ended = ragsieve("scorers", "m.jsonl", *options, "--json")
+    found = json.loads(ended.out)
+    sets = [found[part]["m.jsonl"] for part in ("fitted_to", "measured_on") if calibrated] or [
+        found["m.jsonl"]
+    ]
+    kept = [q for q in (*asked, "Which?") if not calibrated or part_of(q) != "train"]
+
+    assert len(kept) == sum(one["questions"] for one in sets)
+    assert sum(q != "Which?" for q in kept) == sum(one["helpful"] for one in sets)
+    assert f"m.jsonl: {sets[0]['unlabelled']} questions without gold sentences" in ended.err
+
+
 def test_every_scorer_runs_and_says_so_in_json(ragsieve: Command) -> None:
     """All at once; ratings of a model that understands nothing are at chance."""
     names = [part for name in SCORERS for part in ("--scorer", name)]
