@@ -30,22 +30,23 @@ def derived_costs(
     ``filter_price``, ``generator_price``: of 1,000 questions.
     ``p50``, ``p95``: quantiles of the seconds of questions asked alone.
     ``throughput``: questions a second that the generator answers, asked alone (FineFilter's TP).
-    ``saved_seconds``: mean seconds less than the baseline; below 0 where slower.
+    ``saved_seconds``: mean seconds less than the baseline, of questions that both were timed on;
+    below 0 where slower.
     ``break_even``: document tokens from which on what a system spends is below what it saves; 0
     where always, infinite where never. It spends the filter's price, and that of what the generator
     reads beside the context (worked examples, more calls) beyond the baseline's mean.
 
     Args:
         cells: A system's records on one dataset or more.
-        baseline: The same of the baseline; may be empty.
+        baseline: The same of the baseline, in the same order; may be empty.
         prices: Prices of tokens.
     """
     seconds = np.concatenate([cell.known("cost", "seconds") for cell in cells])
     p50, p95 = np.quantile(seconds, (0.5, 0.95)) if len(seconds) else (math.nan, math.nan)
     saved = math.nan
     if baseline and cells is not baseline:
-        own, other = ([c.known("cost", "seconds") for c in group] for group in (cells, baseline))
-        saved = group_mean(other) - group_mean(own)
+        pairs = [paired(*both, "cost", "seconds") for both in zip(cells, baseline, strict=True)]
+        saved = group_mean([other - own for own, other in pairs])
     prices_of = {"filter": (prices.filter, "llm"), "generator": (prices.generator, "generator")}
     return {
         "compression": _compression(cells),
@@ -59,6 +60,16 @@ def derived_costs(
         "saved_seconds": saved,
         "break_even": _break_even(cells, baseline, prices),
     }
+
+
+def paired(a: RecordTable, b: RecordTable, part: str, name: str) -> tuple[Values, Values]:
+    """Values of a column in the questions that both have, in the same order."""
+    place = {key: index for index, key in enumerate(b.keys)}
+    both = [(i, place[key]) for i, key in enumerate(a.keys) if key in place]
+    rows = np.array(both, dtype=int).reshape(-1, 2)
+    own, other = a.column(part, name)[rows[:, 0]], b.column(part, name)[rows[:, 1]]
+    known = np.isfinite(own) & np.isfinite(other)
+    return own[known], other[known]
 
 
 def break_even(before: Values, spent: Values, kept: float, price_in: float) -> float:

@@ -13,10 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-
 from ragsieve.errors import InputError, nearest
-from ragsieve_research.evaluate.cost import derived_costs
+from ragsieve_research.evaluate.cost import derived_costs, paired
 from ragsieve_research.evaluate.metrics import LOWER, METRICS
 from ragsieve_research.evaluate.notes import count, documents_notes, report_notes, unable_notes
 from ragsieve_research.evaluate.prices import Prices
@@ -24,7 +22,6 @@ from ragsieve_research.evaluate.records import NoiseLevel, RecordedRun, RecordTa
 from ragsieve_research.evaluate.stats import (
     Difference,
     MeanInterval,
-    Values,
     compare,
     group_mean,
     holm,
@@ -285,7 +282,7 @@ def _row(
         exact = name not in METRICS or METRICS[name].group != "cost"
         metrics[name] = interval(values, draws=draws, seed=seed, exact=exact)
         others = [] if base is cells or not base else zip(cells, base, strict=True)
-        pairs = [_paired(own, other, name) for own, other in others]
+        pairs = [paired(own, other, "metrics", name) for own, other in others]
         if pairs and all(len(own) for own, _ in pairs):
             differences[name] = compare(
                 [own for own, _ in pairs],
@@ -320,16 +317,6 @@ def _figures(cells: Sequence[RecordTable]) -> dict[str, dict[str, MeanInterval]]
             mean = MeanInterval(group_mean(groups), math.nan, math.nan, sum(map(len, groups)))
             figures.setdefault(part, {})[name] = mean
     return figures
-
-
-def _paired(a: RecordTable, b: RecordTable, metric: str) -> tuple[Values, Values]:
-    """Values of the questions that both have, in the same order."""
-    place = {key: index for index, key in enumerate(b.keys)}
-    both = [(i, place[key]) for i, key in enumerate(a.keys) if key in place]
-    rows = np.array(both, dtype=int).reshape(-1, 2)
-    own, other = a.column("metrics", metric)[rows[:, 0]], b.column("metrics", metric)[rows[:, 1]]
-    known = np.isfinite(own) & np.isfinite(other)
-    return own[known], other[known]
 
 
 def _adjusted(rows: Sequence[Row]) -> list[Row]:

@@ -426,7 +426,11 @@ def test_latency_is_of_the_questions_asked_alone(tmp_path: Path) -> None:
     """Without any times there are none, and a note says so."""
     timed = reported(write_run(tmp_path / "t"))
     untimed = reported(write_run(tmp_path / "u", timed=0))
+    fewer = write_run(tmp_path / "f")
+    write_lines(fewer / "latency/1.jsonl", read_lines(fewer / "latency/0.jsonl")[-5:])
+    same = reported(fewer).rows[1]
 
+    assert 0.0 == same.figure("cost", "saved_seconds")  # of the questions that both were timed on
     assert 20 == timed.rows[0].figures["cost"]["seconds"].n
     assert 0 < timed.rows[0].figure("cost", "p50") < timed.rows[0].figure("cost", "p95") < 10
     assert math.isnan(untimed.rows[0].figure("cost", "p50"))
