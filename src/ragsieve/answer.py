@@ -112,7 +112,9 @@ class Reader(Options):
         budget = own.budget(query)
         kept = fit(segments, max(0, budget), own)
         if len(kept) < len(segments):
-            note(f"{len(segments) - len(kept)} segments do not fit the context of {budget} tokens")
+            room = f"the {max(0, budget)} tokens that question and reply leave"
+            tell = note if kept else warn  # the model answers by itself
+            tell(f"{len(segments) - len(kept)} of {len(segments)} segments do not fit {room}")
         return kept
 
 

@@ -133,11 +133,11 @@ def test_evidence_is_cut_to_the_best_that_fits(room: int, read: list[str]) -> No
         answer = Reader(llm)(QUERY, scored(1, 3, 2))
 
     assert read == [s.document.id for s in answer.segments]
-    assert (
-        [f"{3 - len(read)} segments do not fit the context of {room} tokens"]
-        if len(read) < 3
-        else []
-    ) == record.notes
+    said = (
+        f"{3 - len(read)} of 3 segments do not fit the {room} tokens that question and reply leave"
+    )
+    told = record.notes if read else record.warnings[-1:]  # nothing is read, which is no detail
+    assert [said] * (len(read) < 3) == told
 
 
 def test_where_nothing_fits_the_book_is_closed() -> None:

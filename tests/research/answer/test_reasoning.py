@@ -249,7 +249,7 @@ def test_what_leaves_no_room_is_left_out() -> None:
         answer = Reasoning(llm, examples=0, max_tokens=100)(QUERY, long)
 
     assert ["1"] == [segment.document.id for segment in answer.segments]
-    assert any(line.startswith("1 segments do not fit the context") for line in record.messages)
+    assert any(line.startswith("1 of 2 segments do not fit the") for line in record.messages)
 
 
 @pytest.mark.parametrize("evidence", [EVIDENCE, []])
