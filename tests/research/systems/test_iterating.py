@@ -167,7 +167,7 @@ def test_a_filter_prunes_what_each_search_finds() -> None:
     cut = made("red", every=True, source=finds, prune=first).ask(QUESTION)
 
     assert ["red0"] == ids(result.kept)
-    assert ["rank 3 is past k=2", "rank 2 is past k=1"] == [
+    assert ["rank 2 is past k=1", "rank 3 is past k=2"] == [
         v.reason for v in result.verdicts if v.stage
     ]
     assert ["red ", "red "] == [s.text for s in cut.kept]
