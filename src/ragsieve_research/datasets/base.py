@@ -144,9 +144,9 @@ class Dataset:
         return digest.hexdigest()
 
     def take(self, limit: int | None, *, seed: int | None = None) -> Dataset:
-        """The first lines, or a sample of them; in order and with their numbers either way.
+        """The first lines, or a sample in the order of its draw; with their numbers either way.
 
-        A larger sample of the same seed holds the smaller one, so that a run can be extended.
+        A larger sample of the same seed begins with the smaller one, so that a run can be extended.
 
         Args:
             limit: How many at most, at least 1; all where None.
@@ -165,6 +165,4 @@ class Dataset:
         def draw(numbered: tuple[int, bytes]) -> bytes:
             return hashlib.sha256(f"{seed}:{numbered[0]}".encode()).digest()
 
-        return replace(
-            self, read=lambda: iter(sorted(heapq.nsmallest(limit, self.lines(), key=draw)))
-        )
+        return replace(self, read=lambda: iter(heapq.nsmallest(limit, self.lines(), key=draw)))

@@ -10,12 +10,12 @@ RUN/cache/CELL.sqlite       replies of models until the cell is done
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property, partial
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ from ragsieve_research import datasets
 from ragsieve_research.evaluate import evidence, questions
 from ragsieve_research.evaluate.answers import AnswerJudge, contained
 from ragsieve_research.evaluate.config import Cell, Config, cells, check_folder
-from ragsieve_research.evaluate.cost import costed_trace
+from ragsieve_research.evaluate.cost import costed_trace, timed
 from ragsieve_research.evaluate.expected import TRIED, built, expected, failure
 from ragsieve_research.evaluate.header import header, names
 from ragsieve_research.evaluate.metrics import (
@@ -77,8 +77,9 @@ class Bench:
         retry: Ask again the questions that failed in an earlier start.
 
     Raises:
-        InputError: In `run`, if an option breaks its rule, questions or a system have changed since
-            an earlier start, or the folder cannot be written.
+        InputError: In `prepare` or `run`, if an option breaks its rule, questions or a system have
+            changed since an earlier start, of which all stays as it is, or the folder cannot be
+            written.
     """
 
     config: Config
@@ -158,15 +159,30 @@ class Bench:
         del self.cells
         self.check()
         about = {}
-        for cell in self.cells:
-            if cell.questions_file not in about:
-                path = self._questions(cell)
-                about[cell.questions_file] = questions.write(
-                    path, cell.data, cell.noise, self.config, self.data
-                )
+        with TemporaryDirectory(dir=self.folder) as fresh:
+            for cell in self.cells:
+                if (name := cell.questions_file) not in about:
+                    path = Path(fresh, self._questions(cell).name)
+                    about[name] = questions.write(
+                        path, cell.data, cell.noise, self.config, self.data
+                    )
+            for cell, part in product(self.cells, ("records", "latency")):
+                self._check_earlier(cell, part, Path(fresh))
+            for path in Path(fresh).iterdir():
+                path.replace(self.folder / "questions" / path.name)
         self._about = about
         self._write_header()
         return {name: counts["questions"] for name, counts in about.items()}
+
+    def _check_earlier(self, cell: Cell, part: str, fresh: Path) -> None:
+        """Check that what an earlier start wrote is of the same system and questions."""
+        output, asked = self.folder / part / f"{cell.file}.jsonl", self._questions(cell)
+        if output.is_file():
+            try:
+                with Batch(fresh / asked.name, output, label=self._label(cell)) as batch:
+                    [*batch.run(_DONE[0], limit=cell.system.questions)]
+            except InputError as error:
+                raise InputError(str(error).replace(str(fresh), str(asked.parent))) from error
 
     def _write_header(self) -> None:
         used = {name: mark for cell in self.cells for name, mark in self.used_models(cell).items()}
@@ -242,7 +258,7 @@ class Bench:
 
         def times(example: Example) -> dict[str, Any]:
             system = warm()
-            return _times(lambda: self._ask(system, example))
+            return timed(lambda: self._ask(system, example))
 
         with self._batch(cell, "latency") as batch:
             for done in batch.run(times, workers=1, limit=limit):
@@ -350,20 +366,6 @@ def _reopened(model: Any) -> Any:
     """The same model with nothing in memory of the questions whose records were made."""
     make, arguments = model.__reduce__() if isinstance(model, Reopened) else (lambda: model, ())
     return make(*arguments)
-
-
-def _times(ask: Callable[[], Result]) -> dict[str, Any]:
-    """Seconds of a question asked alone, in all and by stage."""
-    began = time.perf_counter()
-    result = ask()
-    seconds, steps = time.perf_counter() - began, result.trace.steps
-    generator = steps[-1].seconds if result.answer is not None else None
-    return {
-        "seconds": round(seconds, 4),
-        "filter_seconds": round(seconds - (generator or 0), 4),
-        "generator_seconds": generator and round(generator, 4),
-        "trace": {"steps": [{"stage": s.stage, "seconds": round(s.seconds, 4)} for s in steps]},
-    }
 
 
 class _Ended(Exception):

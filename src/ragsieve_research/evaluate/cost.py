@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,20 @@ def _compression(cells: Sequence[RecordTable]) -> float:
 
 def _finite(values: Values) -> Values:
     return values[np.isfinite(values)]
+
+
+def timed(ask: Callable[[], Result]) -> dict[str, Any]:
+    """Seconds of a question asked alone, in all and by stage."""
+    began = time.perf_counter()
+    result = ask()
+    seconds, steps = time.perf_counter() - began, result.trace.steps
+    generator = steps[-1].seconds if result.answer is not None else None
+    return {
+        "seconds": round(seconds, 4),
+        "filter_seconds": round(seconds - (generator or 0), 4),
+        "generator_seconds": generator and round(generator, 4),
+        "trace": {"steps": [{"stage": s.stage, "seconds": round(s.seconds, 4)} for s in steps]},
+    }
 
 
 def costed_trace(result: Result) -> dict[str, Any]:

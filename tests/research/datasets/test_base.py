@@ -71,20 +71,19 @@ def test_the_checksum_is_that_of_the_unpacked_file(tmp_path: Path) -> None:
 
 
 def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
-    """In order, evenly, the same between releases; a larger one holds the smaller."""
+    """In the order of the draw, evenly, the same between releases; a larger one begins with it."""
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 200))
     some = dataset.take(20, seed=1)
     numbers = [number for number, _ in some.lines()]
 
     assert [f"q{n}" for n in numbers] == ids(some) == ids(some)
-    assert sorted({*numbers}) == numbers
-    assert 20 == len(numbers)
+    assert 20 == len({*numbers})
     assert numbers != [number for number, _ in dataset.take(20, seed=2).lines()]
-    assert ids(dataset) == ids(dataset.take(500, seed=1))
+    assert {*ids(dataset)} == {*ids(dataset.take(500, seed=1))}
 
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 100))
 
-    assert {*ids(dataset.take(10, seed=3))} < {*ids(dataset.take(30, seed=3))}
+    assert ids(dataset.take(10, seed=3)) == ids(dataset.take(30, seed=3))[:10]
 
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 99))
     drawn = [n for seed in range(100) for n, _ in dataset.take(10, seed=seed).lines()]
@@ -93,7 +92,7 @@ def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
 
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 50))
 
-    assert [4, 7, 12, 26, 33] == [number for number, _ in dataset.take(5, seed=7).lines()]
+    assert [4, 7, 12, 26, 33] == sorted(number for number, _ in dataset.take(5, seed=7).lines())
 
 
 @pytest.mark.parametrize("limit", [0, -1])

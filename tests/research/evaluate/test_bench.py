@@ -522,6 +522,21 @@ def test_seeds_draw_questions(tmp_path: Path) -> None:
     assert 6 == len(drawn(1).splitlines())
 
 
+def test_a_sample_is_extended_and_a_refused_start_leaves_all_as_it_was(tmp_path: Path) -> None:
+    """A larger sample goes on from the records of the smaller; another seed's is refused first."""
+    run(tmp_path, replace(ONE, questions=3, sample=True))
+    first = files(tmp_path)["records/sample--all--fake-echo.jsonl"]
+    run(tmp_path, replace(ONE, questions=6, sample=True))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match=r"line \d of .*/questions/sample\.jsonl is not the one"):
+        run(tmp_path, replace(ONE, questions=6, sample=True, seed=1))
+    with pytest.raises(InputError, match="was made by"):
+        run(tmp_path, replace(ONE, questions=4), ScriptedLLM([], identity="other"))
+
+    assert files(tmp_path)["records/sample--all--fake-echo.jsonl"].startswith(first)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
 def test_systems_with_models_of_their_own_are_run(tmp_path: Path) -> None:
     """By the run's pruner, or with one for a part; all models are in the header."""
     own = BenchSystem(
