@@ -23,14 +23,17 @@ from ragsieve.types import Document, Example, Segment
 
 Span = tuple[int, int]
 _WORD = re.compile(r"\w+")
+_LETTER = r"[^\W\u0e00-\u0eff\u3040-\u9fff\uf900-\ufaff]"  # of a script with spaces between words
+_INSIDE = re.compile(f"(?<={_LETTER}){_LETTER}")  # of a word
 
 
 def gold_sentences(document: Document) -> list[Span]:
     """Spans of a document's gold sentences, in order, each once.
 
     ``metadata["supporting_sentences"]`` holds them as strings, or as indexes into
-    ``metadata["sentences"]``. A sentence is looked for as it is, then word by word, whatever stands
-    between its words; one that is not found, or an index that there is not, is left out.
+    ``metadata["sentences"]``, which are looked for one behind the other, as they may be repeated. A
+    sentence is looked for as it is, then word by word, whatever stands between its words, never
+    within a word; one that is not found, or an index that there is not, is left out.
 
     Raises:
         InputError: If the metadata hold anything else.
@@ -40,19 +43,26 @@ def gold_sentences(document: Document) -> list[Span]:
         list[int | str], metadata.get("supporting_sentences") or [], "supporting_sentences"
     )
     split = read(list[str], metadata.get("sentences") or [], "sentences")
-    texts = [one for one in named if isinstance(one, str)]
-    texts += [split[one] for one in named if isinstance(one, int) and 0 <= one < len(split)]
-    return sorted({span for text in texts if (span := _located(text, document.text))})
+    text, behind = document.text, 0
+    spans = {_located(one, text) for one in named if isinstance(one, str)}
+    places = {one for one in named if isinstance(one, int)}
+    for place, sentence in enumerate(split[: max(places, default=-1) + 1]):
+        if span := _located(sentence, text, behind) or _located(sentence, text):
+            behind = span[1]
+            spans |= {span} if place in places else set()
+    return sorted(filter(None, spans))
 
 
-def _located(sentence: str, text: str) -> Span | None:
-    sentence = sentence.strip()
-    start = text.find(sentence)
-    if sentence and start >= 0:
-        return start, start + len(sentence)
+def _located(sentence: str, text: str, start: int = 0) -> Span | None:
+    """The first span of a sentence from a place on; None where there is none."""
+    sentence, end = sentence.strip(), start
+    while sentence and (first := text.find(sentence, end)) >= 0:
+        end = first + len(sentence)
+        if not _INSIDE.match(text, first) and not _INSIDE.match(text, end):
+            return first, end
     words = map(re.escape, _WORD.findall(sentence))
     pattern = r"\W+".join(words)
-    match = re.search(rf"(?<!\w){pattern}(?!\w)", text) if pattern else None
+    match = re.compile(rf"(?<!\w){pattern}(?!\w)").search(text, start) if pattern else None
     return match.span() if match else None
 
 

@@ -67,6 +67,33 @@ def test_gold_sentences_may_be_named_by_index() -> None:
     assert [RAINED] == gold_sentences(gold)
 
 
+@pytest.mark.parametrize(
+    ("text", "sentences", "named", "expected"),
+    [
+        ("He won. Ann lost. He won.", ["He won.", "Ann lost.", "He won."], [2], [(18, 25)]),
+        (
+            "He won. Ann lost. He won.",
+            ["He won.", "Ann lost.", "He won."],
+            [0, 1],
+            [(0, 7), (8, 17)],
+        ),
+        ("He won. Ann lost.", ["Ann lost.", "He won."], [1], [(0, 7)]),  # of another order
+        ("He won. So [1] he won.", ["He won.", "Nobody.", "so 1 he won"], [2], []),
+        ("He won. So [1] he won.", ["He won.", "Nobody.", "So 1 he won."], [2], [(8, 21)]),
+        ("Anna saw Ann.", [], ["Ann"], [(9, 12)]),
+        ("It was late.Ann lost.[2]", [], ["Ann lost.", "It was late."], [(0, 12), (12, 21)]),
+        ("她在北京写了这首歌。", [], ["北京写了"], [(2, 6)]),
+    ],
+)
+def test_a_gold_sentence_is_the_one_that_is_meant(
+    text: str, sentences: list[str], named: list[str | int], expected: list[tuple[int, int]]
+) -> None:
+    """A repeated one by its place among the others; never a part of a word."""
+    gold = document(text=text, sentences=sentences, supporting_sentences=named)
+
+    assert expected == gold_sentences(gold)
+
+
 def test_a_gold_sentence_is_found_by_its_words_only_whole() -> None:
     """Punctuation between words may differ; a word may not be part of a longer one."""
     text = "They resang it twice. He (sang it, twice)."
