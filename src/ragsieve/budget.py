@@ -158,8 +158,7 @@ class _Limits(NamedTuple):
     def named(self, place: int | None) -> tuple[int, str]:
         """The limit at a place, the first one where None: its place, and in words."""
         unit = place if place is not None else int(self.tokens is None)
-        name = ("tokens", "chars")[unit]
-        return unit, f"max_{name}{self.suffix}={self[unit]}"
+        return unit, f"max_{('tokens', 'chars')[unit]}{self.suffix}={self[unit]}"
 
 
 class _Layout:

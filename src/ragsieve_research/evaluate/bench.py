@@ -162,10 +162,8 @@ class Bench:
         with TemporaryDirectory(dir=self.folder) as fresh:
             for cell in self.cells:
                 if (name := cell.questions_file) not in about:
-                    path = Path(fresh, self._questions(cell).name)
-                    about[name] = questions.write(
-                        path, cell.data, cell.noise, self.config, self.data
-                    )
+                    to = Path(fresh, self._questions(cell).name)
+                    about[name] = questions.write(to, cell.data, cell.noise, self.config, self.data)
             for cell, part in product(self.cells, ("records", "latency")):
                 self._check_earlier(cell, part, Path(fresh))
             for path in Path(fresh).iterdir():
