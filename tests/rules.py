@@ -13,7 +13,7 @@ HUGE = 10**9
 
 
 def check_rule(name: str, value: Any, make: Callable[[Any], object]) -> None:
-    """Hold a number among options to its rule; a count is not negative, and no number is NaN.
+    """Hold a number among options to its rule: no count is negative, no time endless, none is NaN.
 
     Args:
         name: The option's, for the message of this check.
@@ -27,7 +27,7 @@ def check_rule(name: str, value: Any, make: Callable[[Any], object]) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     lines = {wrong: refusal(make, wrong) for wrong in (math.nan, -1, -HUGE, HUGE)}
-    must: list[float] = [math.nan]
+    must: list[float] = [math.nan, *([HUGE] if name.endswith("_s") else [])]  # seconds end
     if isinstance(value, int):
         must += [-1, value + 0.5]
         lines[value + 0.5] = refusal(make, value + 0.5)

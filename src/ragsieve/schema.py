@@ -34,6 +34,8 @@ Distance = Annotated[float, Meta(ge=0, le=2)]
 Similarity = Annotated[float, Meta(ge=-1, le=1)]
 Weight = Annotated[float, Meta(ge=0)]
 Positive = Annotated[float, Meta(gt=0)]
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]  # locks and sockets wait for no more than days
+Wait = Annotated[float, Meta(ge=0, le=86_400)]
 
 _WORDS = {
     "int": "a whole number",

@@ -17,7 +17,7 @@ import numpy as np
 from ragsieve.deadline import Ends, check_time, deadline, ends, seconds_left, start, until
 from ragsieve.errors import ModelError
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
-from ragsieve.schema import Count, Weight, check_options
+from ragsieve.schema import Count, Wait, check_options
 from ragsieve.trace import Usage, collect_step, note, record_usage
 
 _after_fork = threading.Lock()
@@ -61,12 +61,11 @@ class DynamicBatcher(Wrapper):
         callers: Threads that are known to call; while fewer are inside, others may come.
 
     Raises:
-        InputError: If ``max_batch`` or ``callers`` is under 1, or ``wait_s`` is negative or not
-            finite.
+        InputError: If an option breaks its rule.
     """
 
     max_batch: Count
-    wait_s: Weight
+    wait_s: Wait
     callers: Count
 
     def __init__(

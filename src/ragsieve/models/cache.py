@@ -22,7 +22,7 @@ from ragsieve.models.base import ClassifiedToken, Nats, Pruned
 from ragsieve.models.deferred import identity_of
 from ragsieve.models.lru import LRU
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
-from ragsieve.schema import Count, Weight, check_options
+from ragsieve.schema import Count, Wait, check_options
 from ragsieve.trace import Usage, collect_step, note, record_usage
 
 _log = logging.getLogger(__name__)
@@ -75,11 +75,11 @@ class Cached(Wrapper):
         timeout_s: Seconds to wait for other processes' writing before going on without.
 
     Raises:
-        InputError: If ``most`` is under 1, or ``timeout_s`` is negative or not finite.
+        InputError: If an option breaks its rule.
     """
 
     most: Count
-    timeout_s: Weight
+    timeout_s: Wait
 
     def __init__(
         self,

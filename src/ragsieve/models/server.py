@@ -24,7 +24,7 @@ from ragsieve.errors import (
 )
 from ragsieve.models import protocol
 from ragsieve.models.reopen import Reopened
-from ragsieve.schema import Amount, Count, Positive, check_options
+from ragsieve.schema import Amount, Count, Seconds, check_options
 from ragsieve.text import safe
 
 with needs_extra("openai"):
@@ -77,9 +77,9 @@ class Server(Reopened):
     model: str
     base_url: str = field(default="", kw_only=True)
     api_key: str = field(default="", kw_only=True, repr=False)
-    timeout_s: Positive = field(default=60.0, kw_only=True)
+    timeout_s: Seconds = field(default=60.0, kw_only=True)
     max_retries: Amount = field(default=4, kw_only=True)
-    total_s: Positive = field(default=180.0, kw_only=True)
+    total_s: Seconds = field(default=180.0, kw_only=True)
     concurrency: Count = field(default=8, kw_only=True)
     _late: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
     _told: list[_Told] = field(default_factory=list, init=False, repr=False, compare=False)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import codecs
-import math
 import re
 
-from ragsieve.errors import InputError
 from ragsieve.read.apart import ask
+from ragsieve.schema import Seconds, check_number
 from ragsieve.text import legacy_charset, safe
 
 _DECLARED = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
@@ -33,7 +32,7 @@ def page_text(html: str, *, name: str = "page", timeout_s: float = 10.0) -> tupl
     Args:
         html: The page.
         name: What an error calls it.
-        timeout_s: Seconds until it is given up, finite and over 0.
+        timeout_s: Seconds until it is given up, over 0 and at most 86,400.
 
     Raises:
         InputError: If the page cannot be read in that time and 4 GiB, or nests so deep that text of
@@ -43,8 +42,7 @@ def page_text(html: str, *, name: str = "page", timeout_s: float = 10.0) -> tupl
     """
     from ragsieve.read import markdown  # of the extra
 
-    if not 0 < timeout_s < math.inf:
-        raise InputError(f"timeout_s must be finite and over 0, got {timeout_s!r}")
+    check_number("timeout_s", timeout_s, Seconds)
     named = f"{name} must be an HTML page that can be read whole"
     title, text = ask(markdown.__file__, safe(html), named, timeout_s)
     return safe(title), safe(text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ragsieve.errors import InputError
 from ragsieve.integrations.rules import ToolRule
 from ragsieve.models.protocol import check_secret, check_url
-from ragsieve.schema import Amount, Count, Options, Positive, check_options
+from ragsieve.schema import Amount, Count, Options, Positive, Seconds, check_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Limits(Options):
     max_documents: Count = 1000
     max_tokens: Count = 1_000_000
     max_values: Count = 250_000
-    timeout_s: Positive = 60.0
+    timeout_s: Seconds = 60.0
     workers: Count = 16
     queue: Amount = 128
     per_client: Count = 64
@@ -60,8 +60,8 @@ class Upstream:
 
     base_url: str
     api_key: str = field(default="", repr=False)
-    timeout_s: Positive = 120.0
-    total_s: Positive = 900.0
+    timeout_s: Seconds = 120.0
+    total_s: Seconds = 900.0
 
     def __post_init__(self) -> None:
         check_url("upstream", self.base_url)

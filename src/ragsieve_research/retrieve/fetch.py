@@ -25,7 +25,7 @@ from ragsieve.errors import (
     needs_extra,
 )
 from ragsieve.models import protocol
-from ragsieve.schema import Count, Positive, check_options
+from ragsieve.schema import Count, Seconds, check_options
 from ragsieve.text import legacy_charset, safe
 
 with needs_extra("records"):
@@ -61,7 +61,7 @@ class Http:
     """
 
     base_url: str
-    timeout_s: Positive = field(default=10.0, kw_only=True)
+    timeout_s: Seconds = field(default=10.0, kw_only=True)
     max_bytes: Count = field(default=5_000_000, kw_only=True)
     headers: Mapping[str, str] = field(default_factory=dict, kw_only=True, repr=False, hash=False)
     allow_private: bool = field(default=False, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
 from ragsieve.read.web import page_text
-from ragsieve.schema import Positive, check_options
+from ragsieve.schema import Seconds, check_options
 from ragsieve.text import normalise, safe, stemmed, words
 from ragsieve.trace import log_event
 from ragsieve.types import Document, Query, Segment
@@ -64,7 +64,7 @@ class Pages:
 
     pages: Sequence[Mapping[str, Any]] = field(repr=False)
     off_topic: OffTopic = field(default="drop", kw_only=True)
-    timeout_s: Positive = field(default=10.0, kw_only=True)
+    timeout_s: Seconds = field(default=10.0, kw_only=True)
 
     def __post_init__(self) -> None:
         if isinstance(self.pages, str | Mapping):

@@ -404,8 +404,8 @@ def test_the_base_must_be_a_plain_url(url: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"timeout_s": 0}, "timeout_s must be finite and over 0, got 0"),
-        ({"timeout_s": float("nan")}, "timeout_s must be finite and over 0, got nan"),
+        ({"timeout_s": 0}, "timeout_s must lie in .0, 86400., got 0"),
+        ({"timeout_s": float("nan")}, "timeout_s must lie in .0, 86400., got nan"),
         ({"max_bytes": 0}, "max_bytes must be at least 1, got 0"),
         ({"headers": {"X-Key": f"{KEY}\r\nX: y"}}, r"'X-Key' must be printable ASCII \(value not"),
         ({"headers": {"X Key": KEY}}, "headers must not name 'X Key'"),

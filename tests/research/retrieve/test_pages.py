@@ -177,7 +177,7 @@ def test_hostile_pages_are_only_text() -> None:
         ({"html": ""}, {}, "pages must be a list, got one dict"),
         ([{"html": ""}, {"url": "u"}], {}, "a page must have html, got {'url': 'u'} at place 1"),
         ([], {"off_topic": "first"}, "off_topic must be one of drop, last, got 'first'"),
-        ([], {"timeout_s": 0}, "timeout_s must be finite and over 0, got 0"),
+        ([], {"timeout_s": 0}, "timeout_s must lie in (0, 86400], got 0"),
     ],
 )
 def test_pages_and_options_are_checked(pages: Any, options: dict[str, Any], message: str) -> None:
