@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from inspect import isclass, ismodule, isroutine
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ def as_llm(model: Any, *, name: str = "", context: int = 8192) -> LLM:
         model: A name of `ragsieve.models.load`; an LLM of ours; a function from a list of prompts
             to a list of replies, where a prompt is one string; a ``transformers`` pipeline of the
             task text-generation; an OpenAI client, or the module ``litellm``, with ``name``.
-        name: The client's model.
+        name: The client's model; else what caches know the model by, of which a function has its
+            module and name: one that has none (a lambda, a local one) is not cached in a file.
         context: Tokens that prompt and reply may have together, where the model does not tell;
             they are counted by the bundled pruner's tokenizer.
 
@@ -40,23 +42,25 @@ def as_llm(model: Any, *, name: str = "", context: int = 8192) -> LLM:
     if hasattr(model, "complete") and hasattr(model, "count"):
         return model  # type: ignore[no-any-return]
     if getattr(model, "task", "") == "text-generation":
-        return Function(partial(_by_pipeline, model), identity=_name(model.model), context=context)
+        identity = _name(model.model, name)
+        return Function(partial(_by_pipeline, model), identity=identity, context=context)
     completions = getattr(getattr(model, "chat", None), "completions", None)
     create = getattr(completions, "create", None) or getattr(model, "completion", None)
     if callable(create):
         if not name:
             raise InputError(f"name must say which model {_name(model)} asks, got {name!r}")
-        return Function(partial(_by_client, create, name), identity=name, context=context)
+        ask = partial(_by_client, create, name)
+        return Function(ask, identity=name, context=context, is_concurrent=True)
     if callable(model):
-        return Function(partial(_by_strings, model), identity=_name(model), context=context)
+        return Function(partial(_by_strings, model), identity=_name(model, name), context=context)
     forms = "a model's name, a function of prompts, a client or a pipeline"
     raise InputError(f"an LLM must be {forms}, or have complete() and count(), got {model!r:.80}")
 
 
-def as_embedder(model: Any) -> Embedder:
+def as_embedder(model: Any, *, name: str = "") -> Embedder:
     """A bi-encoder from a name, a SentenceTransformer, or a function from texts to vectors.
 
-    Vectors are brought to unit length.
+    Vectors are brought to unit length; ``name`` as of `as_llm`.
 
     Raises:
         InputError: If it is none of these.
@@ -69,15 +73,17 @@ def as_embedder(model: Any) -> Embedder:
         ask, read = (
             getattr(model, f"encode_{kind}", model.encode) for kind in ("query", "document")
         )
-        return Vectors(read, ask, identity=_name(model))
+        return Vectors(read, ask, identity=_name(model, name))
     if callable(model):
-        return Vectors(model, model, identity=_name(model))
+        return Vectors(model, model, identity=_name(model, name))
     forms = "a model's name, a function of texts, or have embed() or encode()"
     raise InputError(f"an embedder must be {forms}, got {model!r:.80}")
 
 
-def as_cross_encoder(model: Any) -> CrossEncoder:
+def as_cross_encoder(model: Any, *, name: str = "") -> CrossEncoder:
     """A cross-encoder from a name, a CrossEncoder, or a function from pairs to scores.
+
+    ``name`` as of `as_llm`.
 
     Raises:
         InputError: If it is none of these.
@@ -88,7 +94,7 @@ def as_cross_encoder(model: Any) -> CrossEncoder:
         return model  # type: ignore[no-any-return]
     score = getattr(model, "predict", model)
     if callable(score):
-        return Scores(score, identity=_name(model))
+        return Scores(score, identity=_name(model, name))
     forms = "a model's name, a function of pairs, or have score() or predict()"
     raise InputError(f"a cross-encoder must be {forms}, got {model!r:.80}")
 
@@ -101,11 +107,13 @@ class Function(Options, Reopened):
         reply: From chats and the most tokens that a reply may have to the replies.
         identity: What caches know it by.
         context: Tokens that prompt and reply may have together.
+        is_concurrent: Whether threads may call ``reply`` beside each other, each for itself.
     """
 
     reply: Callable[[list[Chat], int], Sequence[Any]]
     identity: str = field(kw_only=True)
     context: Count = field(default=8192, kw_only=True)
+    is_concurrent: bool = field(default=False, kw_only=True)
 
     can = frozenset({"complete"})
 
@@ -121,8 +129,14 @@ class Function(Options, Reopened):
         check_fits(sizes, max_tokens, self.context, self.identity)
         chats = [[message._asdict() for message in prompt] for prompt in prompts]
         replies = _called(self.identity, self.reply, chats, max_tokens) if chats else []
-        if len(replies) != len(prompts) or not all(isinstance(text, str) for text in replies):
-            raise ModelError(f"{self.identity} must give a string a prompt, got {replies!r:.80}")
+        listed = hasattr(replies, "__len__") and not isinstance(replies, str | Mapping)
+        if (
+            not listed
+            or len(replies) != len(prompts)
+            or not all(isinstance(r, str) for r in replies)
+        ):
+            rule = "a list with a string for each prompt"
+            raise ModelError(f"{self.identity} must give {rule}, got {replies!r:.80}")
         written = self.count(replies)
         record_usage([Usage(self.identity, a, b) for a, b in zip(sizes, written, strict=True)])
         return [*replies]
@@ -214,7 +228,13 @@ def _by_pipeline(pipeline: Any, chats: list[Chat], max_tokens: int) -> list[str]
     return [replies[0]["generated_text"] for replies in pipeline(chats, **options)]
 
 
-def _name(model: Any) -> str:
-    kind = type(model)
-    name = getattr(model, "name_or_path", "") or getattr(model, "__qualname__", "")
-    return str(name or f"{kind.__module__}.{kind.__qualname__}")
+def _name(model: Any, name: str = "") -> str:
+    """What caches know a model by; with ``<`` in it where another one may have the same."""
+    if name := name or getattr(model, "name_or_path", ""):
+        return str(name)
+    kind, bound = type(model), getattr(model, "__self__", None)
+    if (isroutine(model) and (bound is None or isclass(bound) or ismodule(bound))) or isclass(
+        model
+    ):
+        return f"{model.__module__}.{model.__qualname__}"
+    return f"<{kind.__module__}.{getattr(model, '__qualname__', kind.__qualname__)}>"

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from filelock import FileLock
 
+from ragsieve.errors import InputError
 from ragsieve.models.base import ClassifiedToken, Nats, Pruned
 from ragsieve.models.deferred import identity_of
 from ragsieve.models.lru import LRU
@@ -75,7 +76,8 @@ class Cached(Wrapper):
         timeout_s: Seconds to wait for other processes' writing before going on without.
 
     Raises:
-        InputError: If an option breaks its rule.
+        InputError: If an option breaks its rule, or there is a file for a function without a name
+            of its own (`ragsieve.models.adapt`).
     """
 
     most: Count
@@ -93,6 +95,11 @@ class Cached(Wrapper):
         self.most = most
         self.timeout_s = timeout_s
         check_options(self)
+        if path is not None and "<" in self.identity:
+            raise InputError(
+                f"a model in a cache file must have a name of its own, got {self.identity!r}: "
+                "name it by as_llm, as_embedder or as_cross_encoder(model, name=...)"
+            )
         self._memory: LRU[bytes, bytes] = LRU(most)
         self._file = _CacheFile(Path(path), timeout_s) if path is not None else None
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +17,8 @@ from ragsieve.answer import Reader
 from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models.adapt import as_cross_encoder, as_embedder, as_llm
 from ragsieve.models.base import Message
+from ragsieve.models.cache import Cached
+from ragsieve.models.sharing import sharing
 from ragsieve.pipeline import Pipeline, System
 
 PROMPT = (Message("system", "Answer."), Message("user", "Who sang it?"))
@@ -64,10 +68,30 @@ def test_clients_are_asked_with_messages() -> None:
     replies += as_llm(litellm, name="n").complete([PROMPT], max_tokens=5)
     messages = [{"role": role, "content": content} for role, content in PROMPT]
 
+    with sharing(3) as share:  # each question by itself, so that one that fails is no other's
+        assert (llm := as_llm(openai, name="m")) is share(llm)
+
     assert ["reply 1", "reply 2", "reply 3"] == replies
     assert ["m", "m", "n"] == [call["model"] for call in calls]
     assert all(call["messages"] == messages for call in calls)
     assert all((0, 5) == (call["temperature"], call["max_tokens"]) for call in calls)
+
+
+@pytest.mark.parametrize("adapt", [as_llm, as_embedder, as_cross_encoder])
+def test_a_cache_file_tells_functions_apart(adapt: Any, tmp_path: Path) -> None:
+    """By module and name; one without a name of its own is refused, or named by its user."""
+    assert f"{__name__}.last_words" == adapt(last_words).identity
+
+    for function in (
+        lambda texts: texts,
+        partial(last_words),
+        PROMPT[0]._replace,
+        client([]).chat.__eq__,
+    ):
+        Cached(adapt(function))
+        Cached(adapt(function, name="mine"), tmp_path / "c")
+        with pytest.raises(InputError, match=r"must have a name of its own, got .*<.*name=\.\.\."):
+            Cached(adapt(function), tmp_path / "c")
 
 
 def test_a_pipeline_of_transformers_is_an_llm() -> None:
@@ -146,7 +170,13 @@ def test_what_is_no_model_is_named(adapt: Any, model: Any, message: str) -> None
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: as_llm(lambda prompts: [1]).complete([PROMPT]), "must give a string a prompt"),
+        (lambda: as_llm(lambda prompts: [1]).complete([PROMPT]), "a string for each prompt, got"),
+        (
+            lambda: as_llm(lambda prompts: None).complete([PROMPT]),
+            "adapt.*lambda.* must give a list",
+        ),
+        (lambda: as_llm(lambda prompts: "x").complete([PROMPT]), "must give a list .* got 'x'"),
+        (lambda: as_llm(lambda p: {"a": 1}).complete([PROMPT]), "must give a list .* got {'a': 1}"),
         (lambda: as_llm(lambda prompts: 1 / 0).complete([PROMPT]), "failed: ZeroDivisionError"),
         (lambda: as_embedder(lambda texts: [1]).embed(["a"]), r"shape \(n, dim\) for n=1, got"),
         (lambda: as_embedder(lambda texts: ["x"]).embed(["a"]), "must give numbers"),
@@ -161,5 +191,5 @@ def test_what_a_function_gets_wrong_is_one_line(call: Any, message: str) -> None
 
 def test_a_prompt_that_does_not_fit_is_refused() -> None:
     """Nothing is cut in silence."""
-    with pytest.raises(ContextOverflow, match="the context of last_words holds 4"):
+    with pytest.raises(ContextOverflow, match=r"the context of .*last_words holds 4"):
         as_llm(last_words, context=4).complete([PROMPT], max_tokens=2)
