@@ -30,7 +30,7 @@ from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.files import writing
 from ragsieve.schema import Count
 from ragsieve_research.cli.base import Data
-from ragsieve_research.evaluate.config import Override
+from ragsieve_research.evaluate.override import Override
 from ragsieve_research.evaluate.prices import Prices
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -16,7 +16,7 @@ from ragsieve import models, schema
 from ragsieve.errors import InputError, check_choice
 from ragsieve.schema import Amount, Count, Probability, Schema
 from ragsieve.spec import check, entry
-from ragsieve.systems.base import PARTS, ROLES, SYSTEMS
+from ragsieve.systems.base import ROLES, SYSTEMS
 from ragsieve_research.evaluate.metrics import METRICS
 from ragsieve_research.evaluate.noise import Kind, Noise, Position
 from ragsieve_research.evaluate.opening import EvidenceOptions
@@ -176,59 +176,14 @@ class Config(Schema, frozen=True, kw_only=True):
     latency: Amount = 20
 
 
-@dataclass(frozen=True)
-class Override:
-    """Models in place of a recipe's.
-
-    Args:
-        llm: The generator, and every LLM that a system's part has, but those in a folder named
-            ``./…``, which are trained. Systems that are then the same run once.
-        judge: Says whether answers mean the same.
-        embedder: Of the run, and of systems that name their own.
-        reranker: The cross-encoder, or sentence pruner, of systems that name a cross-encoder.
-    """
-
-    llm: str | None = None
-    judge: str | None = None
-    embedder: str | None = None
-    reranker: str | None = None
-
-    def applied(self, config: Config) -> Config:
-        """The run with these models.
-
-        Raises:
-            InputError: If one is not of the kind that it stands for.
-        """
-        kinds = {"LLM": self.llm, "embedder": self.embedder, "cross-encoder": self.reranker}
-        for kind, name in (*kinds.items(), ("LLM", self.judge)):
-            if name:
-                models.check(name, *PARTS["reranker"] if kind == "cross-encoder" else [kind])
-
-        def other(name: str) -> str:
-            own = "" if _is_folder(name) else kinds.get(models.kind_of(name))
-            return own or name
-
-        systems = [
-            msgspec.structs.replace(s, models={p: other(n) for p, n in s.models.items()})
-            for s in config.systems
-        ]
-        twice = {later for _, later in _same(systems)} - {config.baseline}
-        systems = [s for s in systems if label(s) not in twice]
-        changes: dict[str, Any] = {"systems": systems}
-        changes |= {"generators": (Generator(llm=self.llm),)} if self.llm else {}
-        changes |= {"judge": self.judge} if self.judge is not None else {}
-        changes |= {"embedder": self.embedder} if self.embedder else {}
-        return msgspec.structs.replace(config, **changes)
-
-
-def _is_folder(name: str) -> bool:
+def is_folder(name: str) -> bool:
     """Whether a model is in a folder of the place where the run starts."""
     return name.rpartition(":")[2].startswith("./")
 
 
 def check_folder(model: str) -> None:
     """Raise `InputError` where the folder of a model named ``./…`` is not there."""
-    if _is_folder(model) and not Path(model.rpartition(":")[2]).is_dir():
+    if is_folder(model) and not Path(model.rpartition(":")[2]).is_dir():
         raise InputError(f"{model} must be a folder, there is none")
 
 
@@ -339,8 +294,8 @@ def _check(config: Config) -> None:
         raise InputError(f"baseline must be the label of a system ({known}): {config.baseline!r}")
     for name in config.metrics:
         check_choice(Literal[(*METRICS, "judge", "semantic_accuracy")], metrics=name)
-    if same := _same(config.systems):
-        raise InputError("systems {!r} and {!r} must differ, are the same".format(*same[0]))
+    if twice := same(config.systems):
+        raise InputError("systems {!r} and {!r} must differ, are the same".format(*twice[0]))
     for data in config.data:
         _check_documents(data, config.noise)
     for system in config.systems:
@@ -364,15 +319,26 @@ def _check_distinct(kind: str, labels: list[str]) -> None:
             raise InputError(f"{rule}, {one!r} and {other!r} are both {_slug(one)!r}")
 
 
-def _same(systems: list[BenchSystem]) -> list[tuple[str, str]]:
-    """Labels of systems that are the same as an earlier one, behind that one's."""
+def same(
+    systems: list[BenchSystem], usual: Mapping[str, str | None] = MappingProxyType({})
+) -> list[tuple[str, str]]:
+    """Labels of systems that are the same as an earlier one, behind that one's.
+
+    A model of a system's own counts as none where it is the one that ``usual`` has for its role, or
+    its ``"llm"``, the generator.
+    """
     seen: dict[str, str] = {}
     found = []
     for one in systems:
         known = SYSTEMS.get(one.name)  # a trained filter's folder has defaults of its own
         what = known.function.__qualname__ if known else one.name
         options = (known.options if known else {}) | one.options
-        mark = repr((what, sorted(options.items()), one.models, one.router))
+        own = {
+            part: model
+            for part, model in one.models.items()
+            if not known or model not in (usual.get("llm"), usual.get(part))
+        }
+        mark = repr((what, sorted(options.items()), sorted(own.items()), one.router))
         if seen.setdefault(mark, label(one)) != label(one):
             found.append((seen[mark], label(one)))
     return found

@@ -9,6 +9,7 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.systems.base import SYSTEMS
 from ragsieve_research.evaluate.config import Config, cells, label, read
+from ragsieve_research.evaluate.override import Override
 from ragsieve_research.evaluate.report import OVERALL
 
 PLAIN = """
@@ -21,6 +22,7 @@ name = "finefilter-point"
 label = "no cut"
 options = { truncator = "none" }
 """
+ECHO = "(with fake:echo)"
 RUNS = Path(__file__).parents[3] / "experiments"
 
 
@@ -47,6 +49,35 @@ def test_the_small_variant_stands_in_for_what_it_names(tmp_path: Path) -> None:
 
     assert (5, 3, "run-small") == (config.questions, config.seed, config.name)
     assert (500, "run") == ((large := parsed(tmp_path, text)).questions, large.name)
+
+
+@pytest.mark.parametrize(
+    ("override", "baseline", "labels"),
+    [
+        (Override(), "weak", ["filco", "weak", "strong", "own", "tuned"]),
+        (Override(llm="fake:echo"), "filco", ["filco", "own", f"tuned {ECHO}"]),
+        (
+            Override(llm="fake:echo"),
+            "weak",
+            [f"weak {ECHO}", "own", f"tuned {ECHO}"],
+        ),
+        (Override(embedder="fake:hashing"), "", ["filco", "weak", "strong", "own", "tuned"]),
+    ],
+)
+def test_rows_say_what_took_the_place_of_their_models(
+    tmp_path: Path, override: Override, baseline: str, labels: list[str]
+) -> None:
+    """What runs the same runs once, as the baseline where that is one; trained folders stay."""
+    own = {"weak": "openai:a", "strong": "openai:b", "own": "transformers:./made"}
+    rows = ['name = "filco"', *(f'name = "filco"\nlabel = "{name}"\nmodels.extractor = "{model}"'
+            for name, model in own.items())]  # fmt: skip
+    rows.append('name = "me/filters"\nlabel = "tuned"\nmodels.extractor = "openai:a"')
+    text = f'baseline = "{baseline}"\n' + "".join(f"[[systems]]\n{row}\n" for row in rows)
+    Path(tmp_path, "run.toml").write_text(text + '[[data]]\nname = "sample"\n')
+    config = override.applied(read(tmp_path / "run.toml"))
+
+    assert labels == [label(system) for system in config.systems]
+    assert not baseline or config.baseline in labels
 
 
 def test_a_run_can_give_every_system_one_budget(tmp_path: Path) -> None:
