@@ -77,9 +77,8 @@ class Bench:
         retry: Ask again the questions that failed in an earlier start.
 
     Raises:
-        InputError: In `prepare` or `run`, if an option breaks its rule, questions or a system have
-            changed since an earlier start, of which all stays as it is, or the folder cannot be
-            written.
+        InputError: In `prepare` or `run`, if an option breaks its rule, the folder cannot be written,
+            or questions or a system have changed since an earlier start, which stays as it is.
     """
 
     config: Config
