@@ -77,7 +77,7 @@ class Bench:
         retry: Ask again the questions that failed in an earlier start.
 
     Raises:
-        InputError: In `prepare` or `run`, if an option breaks its rule, the folder cannot be written,
+        InputError: In `prepare` or `run`, if an option breaks a rule, the folder cannot be written,
             or questions or a system have changed since an earlier start, which stays as it is.
     """
 
@@ -157,29 +157,29 @@ class Bench:
                 self.unable[cell.file] = why
         del self.cells
         self.check()
-        about = {}
         with TemporaryDirectory(dir=self.folder) as fresh:
-            for cell in self.cells:
-                if (name := cell.questions_file) not in about:
-                    to = Path(fresh, self._questions(cell).name)
-                    about[name] = questions.write(to, cell.data, cell.noise, self.config, self.data)
-            for cell, part in product(self.cells, ("records", "latency")):
-                self._check_earlier(cell, part, Path(fresh))
+            try:
+                self._about = self._asked(Path(fresh))
+            except InputError as error:
+                raise InputError(str(error).replace(fresh, f"{self.folder}/questions")) from error
             for path in Path(fresh).iterdir():
                 path.replace(self.folder / "questions" / path.name)
-        self._about = about
         self._write_header()
-        return {name: counts["questions"] for name, counts in about.items()}
+        return {name: counts["questions"] for name, counts in self._about.items()}
 
-    def _check_earlier(self, cell: Cell, part: str, fresh: Path) -> None:
-        """Check that what an earlier start wrote is of the same system and questions."""
-        output, asked = self.folder / part / f"{cell.file}.jsonl", self._questions(cell)
-        if output.is_file():
-            try:
-                with Batch(fresh / asked.name, output, label=self._label(cell)) as batch:
+    def _asked(self, folder: Path) -> dict[str, Any]:
+        """Write the questions; what an earlier start wrote must be of these and of the systems."""
+        about = {}
+        for cell in self.cells:
+            if (name := cell.questions_file) not in about:
+                path = folder / self._questions(cell).name
+                about[name] = questions.write(path, cell.data, cell.noise, self.config, self.data)
+        for cell, part in product(self.cells, ("records", "latency")):
+            output, asked = self.folder / part / f"{cell.file}.jsonl", self._questions(cell).name
+            if output.is_file():
+                with Batch(folder / asked, output, label=self._label(cell)) as batch:
                     [*batch.run(_DONE[0], limit=cell.system.questions)]
-            except InputError as error:
-                raise InputError(str(error).replace(str(fresh), str(asked.parent))) from error
+        return about
 
     def _write_header(self) -> None:
         used = {name: mark for cell in self.cells for name, mark in self.used_models(cell).items()}
