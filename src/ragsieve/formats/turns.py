@@ -181,7 +181,7 @@ def _divided(text: str) -> Iterator[_Paragraph]:
         found = text.count("```", start, end)
         keys = [] if found or fences % 2 else [*_KEY.finditer(text, start, end)]
         groups = _by_record(text, keys, end)
-        stops = [start, *(group[0].start() for group in groups[1:]), end]
+        stops = [start, *_begins(text, groups)[1:], end]
         for own, (a, b) in zip(groups, pairwise(stops), strict=True):
             lead = text[a : own[0].start()] if own else "\n\n"
             begins = len(lead) <= _STICKY and lead.count("\n") < 2
@@ -202,6 +202,18 @@ def _by_record(text: str, keys: list[re.Match[str]], end: int) -> list[list[re.M
     if sum(a >= b for a, b in pairwise(ranks)) >= len(begins) or len(keys) <= few * len(begins):
         return [keys]
     return [keys[a:b] for a, b in pairwise([*begins, len(keys)])]
+
+
+def _begins(text: str, groups: Sequence[list[re.Match[str]]]) -> list[int]:
+    """Where records begin: at their first fields, or at the lines above where all have one."""
+    fields = {key.start() for group in groups for key in group}
+    firsts = [group[0].start() for group in groups if group]
+    above = [text.rfind("\n", 0, max(0, first - 1)) + 1 for first in firsts]
+    named = all(
+        a < b and a not in fields and not text[a].isspace()
+        for a, b in zip(above, firsts, strict=True)
+    )
+    return above if named else firsts
 
 
 def _spoken(text: str, first: str, paragraphs: Sequence[_Paragraph]) -> bool:

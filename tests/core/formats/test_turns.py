@@ -132,6 +132,7 @@ KINDS = {  # a record, and what stands between two
     "two fields with nothing between": ("Name: {name}\nPhone: {n}", "\n"),
     "bold names": ("**Ticket:** {n}\n**Owner:** {name}", "\n\n"),
     "columns": ("Name      : {name}\nStatus    : {word}", "\n\n"),
+    "a name above with nothing between": ("{name} & Co\nPhone: {n}\nTown: {word}", "\n"),
     "a name above": ("{name}\nPhone: {n}\nTown: {word}", "\n\n"),
     "answers of HTTP": ("HTTP/1.1 {n}\nDate: {word}\nServer: {name}\n\n<p>{n}</p>", "\n\n"),
     "terms": ("Term: {name}\nDefinition: It is {word}.", "\n\n"),
