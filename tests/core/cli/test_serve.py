@@ -38,7 +38,7 @@ UPSTREAM = ("--upstream", "http://127.0.0.1:1/v1")
         (("--token-env", "NO_SUCH_NAME"), "--token-env must name a variable that is set"),
         (("--token-file", "short"), "a token must be 8 or more printable ASCII characters"),
         (("--token-file", "empty"), "--token-file must hold a token, got none in 'empty'"),
-        (("--limit-timeout-s", "0"), "--limit-timeout-s': 0.0 is not in the range x>0"),
+        (("--limit-timeout-s", "0"), "--limit-timeout-s': 0.0 is not in the range 0<x<=86400"),
         (("--limit-max-documents", "0"), "--limit-max-documents': 0 is not in the range x>=1"),
         (("--host", "192.0.2.1"), "--host and --port must be free to listen at"),
         (("--source-option", "k=1"), "source_options go with a source"),
