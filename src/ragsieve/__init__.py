@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # Threads that wait for each other sleep; awake they would keep the processor from those they wait
 # for. OpenMP reads this once, when torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# onnxruntime reports processes and machines to its makers; it reads this once, when it is imported
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 __all__ = [
     "Answer",

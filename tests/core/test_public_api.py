@@ -162,6 +162,21 @@ def test_threads_wait_asleep_by_default(own: dict[str, str], policy: str) -> Non
     assert f"OMP_WAIT_POLICY = '{policy}'" in done.stderr
 
 
+FILTERED = "import ragsieve; ragsieve.load('finefilter')('Who?', ['Ann drew it.'])"
+
+
+@pytest.mark.parametrize("code", [FILTERED, "import ragsieve_research.train.export"])
+def test_nothing_is_reported_to_makers_of_libraries(code: str, tmp_path: Path) -> None:
+    """onnxruntime would note a device's identity and each process in the home, and send it."""
+    if "research" in code:
+        pytest.importorskip("onnxscript")
+    inherited = {key: value for key, value in os.environ.items() if key[:4] not in ("ORT_", "XDG_")}
+    own = {**inherited, "HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=own, check=True, timeout=300)
+
+    assert [] == [*tmp_path.rglob("*onnxruntime*")]
+
+
 CORE_ALONE = """
 import json, sys
 from pathlib import Path
