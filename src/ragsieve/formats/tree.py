@@ -30,7 +30,7 @@ _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell 
 _SECTION = re.compile(r"[|│][^|│\n]*\w[^|│\n]*(?:[|│][ ]*){2,}")
 _END = re.compile(r"[\s,;]*")
 _BREAK = re.compile(r"\s*[\r\n]\s*")
-_KEY = re.compile(r"""(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|'([^'\\]*+(?:\\.[^'\\]*+)*+)')\s*+:\s*+""")
+KEY = re.compile(r"""(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|'([^'\\]*+(?:\\.[^'\\]*+)*+)')\s*+:\s*+""")
 
 
 @dataclass(slots=True)
@@ -346,7 +346,7 @@ def _json(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
 
 def _paths(text: str, node: Node, kept: Kept, path: str) -> Iterator[str]:
     """A line ``path: value`` for each value that is shown of JSON."""
-    key = _KEY.match(text, node.start) if path and node.start < node.head else None
+    key = KEY.match(text, node.start) if path and node.start < node.head else None
     nested = any(child.kind in JSON for child in node.children)
     chosen = _chosen(node, kept)
     if not node.children or (node.kind == "array" and not nested):
@@ -358,7 +358,7 @@ def _paths(text: str, node: Node, kept: Kept, path: str) -> Iterator[str]:
         return
     for place in chosen:
         child = node.children[place]
-        name = _KEY.match(text, child.start) if node.kind == "object" else None
+        name = KEY.match(text, child.start) if node.kind == "object" else None
         step = _step(name[1] or name[2] or "", path) if name else f"[{place}]"
         yield from _paths(text, child, kept, path + step)
     if len(chosen) < len(node.children):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
 
 from ragsieve.errors import InputError
 from ragsieve.formats import json_values
-from ragsieve.formats.tree import Node, Span
+from ragsieve.formats.tree import KEY, Node, Span
 from ragsieve.schema import Amount, Probability, Schema, check_options
 from ragsieve.split.structure import blocks
 from ragsieve.text import safe
@@ -21,7 +23,6 @@ LEFT_OUT = "[left out]"
 _LOG_EDGES = 3  # first and last lines of a log that stay, where a rule does not say
 _LINES = 10  # of a log, at least
 _MOST = 1 << 20  # characters of a JSON result whose fields are looked at
-_KEY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:')
 _FAILED = re.compile(
     r"\s*(?:Traceback \(most recent call last\)|An error occurred|(?:[\w.]*(?:Error|Exception)"
     r"|error|fatal|panic|FATAL|ERROR)\b[:(! ]|(?:HTTP\S* )?[45]\d\d (?:Bad Request|Unauthorized"
@@ -145,9 +146,17 @@ def field_texts(text: str, rule: ToolRule) -> list[tuple[Span, str]]:
     found = []
     for key, node in _members(text) if rule.fields else ():
         literal = text[node.head - 1 : node.end]
-        if key in rule.fields and literal[:1] == '"' and not node.children:
-            found.append(((node.head - 1, node.end), str(json.loads(literal, strict=False))))
+        if key in rule.fields and literal[:1] in ('"', "'") and not node.children:
+            with suppress(ValueError, SyntaxError):  # escapes that neither JSON nor Python has
+                found.append(((node.head - 1, node.end), _said(literal)))
     return found
+
+
+def _said(literal: str) -> str:
+    """What a string of JSON, or as Python shows it, says."""
+    with suppress(ValueError):
+        return str(json.loads(literal, strict=False))
+    return str(ast.literal_eval(literal))
 
 
 def spliced(text: str, fields: Sequence[tuple[Span, str]]) -> str:
@@ -168,7 +177,7 @@ def _members(text: str) -> Iterator[tuple[str, Node]]:
     left = [("", root)]
     while left:
         key, node = left.pop()
-        match = _KEY.match(text, node.start, node.head)
-        key = match[1] if match else key
+        match = KEY.match(text, node.start, node.head)
+        key = match[1] or match[2] or "" if match else key
         yield key, node
         left += [(key, child) for child in reversed(node.children)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -103,6 +104,13 @@ def test_a_result_says_whether_its_tool_failed(text: str, is_error: bool) -> Non
             ["Cable W7", "https://x/0", "https://x/8"],
             ["Lamp"],
         ),
+        (str(ROWS), {"whole": ["url"]}, ["Cable W7", "https://x/0", "https://x/8"], ["Lamp"]),
+        (
+            str(json.loads(DATA)),
+            {"fields": ["body"]},
+            ["'https://x/0', 'body': \"Cable"],
+            ["Lamp 3 "],
+        ),
         (
             json.dumps(ROWS),
             {"whole": ["url"], "max_tokens": 120},
@@ -124,7 +132,9 @@ def test_a_rule_says_where_a_result_is_cut(text: str, rule: Any, stays: Any, goe
     assert [] == [text for text in goes if text in shown]
     assert "tokens kept" in line and "show_dropped(handle=" in line
     if "fields" in rule:
-        assert [item["url"] for item in ITEMS] == [i["url"] for i in json.loads(shown)["items"]]
+        assert [item["url"] for item in ITEMS] == [
+            i["url"] for i in ast.literal_eval(shown)["items"]
+        ]
 
 
 def test_the_first_rule_that_fits_counts() -> None:
