@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragsieve.formats.tree import line_spans, stripped
 
@@ -64,6 +64,7 @@ _TOKENS = {
     "/": re.compile(r'''/\*|//.*|`|"(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'|[()\[\]{}"']'''),
     "-": re.compile(r"/\*|--.*|'(?:''|[^'])*+'|[()\[\]{}]"),
 }  # fmt: skip
+_COMMENT = re.compile(r"(?:^|[;,{] *)/\*|(?<!/)\*/(?!\w)")  # where one begins or ends
 CLOSES = {'"""': '"""', "'''": "'''", "/*": "*/", "`": "`"}
 _QUOTES = {"'": re.compile("[^']*+'"), '"': re.compile(r'(?:[^"\\]|\\.)*+"')}  # of the shell
 _BEGUN = re.compile(r"(?:^|[;&|(]\s*|\b(?:then|else|do|!)\s+)(?:if|case|while|until|for|select)\b")
@@ -136,12 +137,16 @@ def family_of(lines: Sequence[Line]) -> str:
 
 
 def _unquoted(lines: Sequence[Line]) -> Iterator[Line]:
-    """Lines but for those inside a text between three quotes."""
+    """Lines but for those inside a text between three quotes; items of a list begin with ``-``."""
     inside = False
+    comment = next((found[0] for one in lines if (found := _COMMENT.findall(one.text))), "") == "*/"
     for line in lines:
         marks = line.text.count('"""') + line.text.count("'''")
         if not inside:
-            yield line
+            item = line.text.startswith("* ") and not comment
+            yield replace(line, text=f"-{line.text[1:]}") if item else line
+        for mark in _COMMENT.findall(line.text):
+            comment = mark != "*/"
         inside ^= marks % 2 == 1
 
 

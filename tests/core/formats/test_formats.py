@@ -476,6 +476,20 @@ def test_lists_below_headings_are_no_configuration(front: str) -> None:
     assert (task.mark, len(task.children)) == ("# … {}", 2)
 
 
+@pytest.mark.parametrize(("before", "after", "code"), [
+    ("Version 2\n", "\nVersion 1\n\n * Types:\n * Fix type(a):\n * Use (a, b):\n", False),
+    ("/**\n", " */\nint first(void);\nint second(int a);\n", True),
+    ("", " */\nint first(void);\nint second(int a);\n", True),
+])  # fmt: skip
+def test_items_of_a_list_are_no_comments(before: str, after: str, code: bool) -> None:
+    """A line that begins with a star is code only in a comment, which may begin before the text."""
+    items = "".join(f" * Part {n}: accept an empty name (#{n})\n" for n in range(8))
+
+    shown = outline(f"{before}{items}{after}", small=True)
+
+    assert code == any(node.mark.startswith("//") for node in shown)
+
+
 def test_the_first_items_of_a_list_leave_space_for_their_lead_in() -> None:
     """A unit has both: ten items of 99 characters would fill it alone."""
     text = "Open:\n" + "\n".join(["- " + "x" * 97] * 11)
