@@ -266,9 +266,9 @@ class _MarkdownReader:
             return place + 1 if _margin(line) > 1 else self._next_step(place, item)
         if line.kind == "heading":
             return place
-        new = (
-            ENDS.search(before.text) and not line.text[:1].isspace() and not line.text[:1].islower()
-        )
+        leads = line.text.rstrip().endswith((":", "："))
+        first = line.text[:1]
+        new = (leads or ENDS.search(before.text)) and not first.isspace() and not first.islower()
         return self._next_step(place, item) if new else place + 1
 
     def _next_step(self, place: int, item: int) -> int:
@@ -278,9 +278,10 @@ class _MarkdownReader:
             return place
         for further in range(place, min(place + _BETWEEN, len(self.lines))):
             line = self.lines[further]
-            if line.kind == "heading":
+            number = _label(line) if line.kind == "item" else ""
+            if line.kind == "heading" or (number.isdecimal() and int(number) <= int(label)):
                 break
-            if line.kind == "item" and _label(line) == str(int(label) + 1):
+            if number == str(int(label) + 1):
                 return further
         return place
 

@@ -73,6 +73,11 @@ CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between
         ["You need:\n\n- water\n- soap", "1. Fill it.\n2. Run it."],
         "\n\n",
     ),
+    "steps that begin again are another list": (
+        ["If hot:\n1. Stop.\n2. Wait.", "If cold:\n1. Start.\n2. Fill.\n3. Shut.", "Cool:\n- Go."],
+        "\n\n",
+    ),
+    "also behind a step without a full stop": (["Hot:\n1. Stop\n2. Wait", "Cold:\n1. Go"], "\n"),
     "headings by signs": (["# Pump\n\n## Parts\n\nIt has three.", "All are metal."], " "),
     "a heading by a line under it": (["Parts\n=====\nIt has three."], ""),
     "a heading that stands alone": (["Spare parts\n\nIt has three."], ""),
