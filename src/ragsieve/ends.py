@@ -1,7 +1,7 @@
 """Sentence ends that sentencex finds, and one small table of rules that repairs them.
 
 `shown` hides apostrophes that are no quotes from it, `JOINS` takes back ends inside a sentence, and
-`repaired` adds those behind a closing bracket and inside a long quotation.
+`repaired` those in bold, and adds those behind a closing bracket and inside a long quotation.
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ _APOSTROPHE = re.compile(
     r"|(?<=s)['’](?=\s+[a-z])"  # the fans' club
     r"|''(?=\S)|(?<=\S)''"
 )
+_BOLD = re.compile(r"(?<![^\s(])\*\*(?=[^\s*])[^*]{0,200}$")
+_CLOSES = re.compile(r"[^*]{0,200}(?<!\s)\*\*")
+_REFERENCE = re.compile(r"(?<=[.!?\]])\[(?:\^[^\s\[\]]{1,30}|\d[\d,;–— -]{0,20}|[a-z])\]")
 _BRACKET = re.compile(r"(?<=[^\W\d_]{2}[.!?][)\]])\s+(?=[A-ZÀ-ÞА-ЯΑ-Ω“\"(\[])")
 _QUOTED = re.compile(r"“[^“”]{60,}”|„[^„“]{60,}“|«[^«»]{60,}»|\"[^\"]{60,}\"")
 _GOES_ON = re.compile(r"\s*[,;:/([–—\"”»“-]")  # “Why? – she asked. – It is
@@ -73,7 +76,11 @@ Split = Callable[[str], list[int]]
 
 
 def shown(text: str) -> str:
-    """The same length, with apostrophes that open or close no quotation as letters."""
+    """The same length, with apostrophes that open or close no quotation as letters.
+
+    References behind an end, such as ``[^a]``, are digits in brackets.
+    """
+    text = _REFERENCE.sub(lambda match: f"[{'0' * (len(match[0]) - 2)}]", text)
     return _APOSTROPHE.sub(lambda match: "ʼ" * len(match[0]), text)
 
 
@@ -88,8 +95,10 @@ def repaired(text: str, ends: Sequence[int], split: Split) -> list[int]:
     cased = 3 * sum(map(bool, (_CASED.match(text, end) for end in ends))) >= len(ends) - 1
     kept, start = [], 0
     for end in ends[:-1]:
-        alone = end - start < _SHORT and _ALONE.fullmatch(text[start:end].strip())
-        if not alone and not _inside(text, end, cased):
+        said = text[start:end]
+        alone = len(said) < _SHORT and _ALONE.fullmatch(said.strip())
+        bold = _CLOSES.match(text, end) and _BOLD.search(said)
+        if not alone and not bold and not _inside(text, end, cased):
             kept.append(end)
             start = end
     return [*sorted({*kept, *_more(text, split)} - {ends[-1]}), ends[-1]]

@@ -44,6 +44,8 @@ CASES = [
     ("en", "It voted at 5 p.m. Monday.|Cf. App. B there.|Fort Ray is near Ft. Vancouver."),
     ("en", "1. Open the door.|2. Go in.|Add 2 tbsp. of oil.|Wham! was a band.|It ended."),
     ("en", "it rained.|we left.|nobody saw it."),
+    ("en", "It costs 5.[^1]|Rent is 9.[^a-b][^2]|Go![12, 13]|Is it so?[a]|It [1] ends."),
+    ("en", "**Boys.** eat two.|**No. Never.** Go.|It is 2**3.|** a **.|Go."),
     ("de", "Das 19. Jahrhundert endete.|Er wurde 3.|Der 1. FC siegte.|Vgl. Abs. 2.|Es gilt."),
     ("fr", "M. Dupont est là.|Il est né av. J.-C. ou apr. J.-C.|L'art. 5 du C. civ. le dit."),
     ("es", "La Sra. Pérez vive.|Véase pág. 4.|Abre a las 5 p. m. en punto."),

@@ -28,9 +28,9 @@ class Blocks(Sentences):
 
     One segment is a list with the line that introduces it, numbered steps, a code block, a table
     with header and caption, a question with its short answer, the fields of a record or a mail's
-    header; and each entry of a log, each turn of a chat, if it has at most 300 characters. A
-    heading goes with what follows it, also in one line. Markdown and plain text alike, also as
-    converted from HTML or PDF: a line break inside a sentence ends none.
+    header; and each entry of a log, each turn of a chat, each footnote, if it has at most 300
+    characters. A heading goes with what follows it, also in one line. Markdown and plain text
+    alike, also as converted from HTML or PDF: a line break inside a sentence ends none.
 
     JSON, configuration, longer tables, HTML, XML, and code without a fence are cut by records,
     entries, rows, elements and statements; see `ragsieve.formats`. What of these cannot be read is
@@ -170,16 +170,12 @@ class _Units:
         joined: list[Span] = []
         for first, last in sentence_spans(shown, language=self.code, max_chars=self.max_chars):
             before, stop = joined[-1] if joined else (0, 0)
-            if joined and start + last - before <= self.max_chars and self._runs_on(before, stop):
+            numbered = joined and _NUMBERED.fullmatch(self.text, before, stop)
+            if numbered and start + last - before <= self.max_chars:
                 joined[-1] = (before, start + last)
             else:
                 joined.append((start + first, start + last))
         return joined
-
-    def _runs_on(self, start: int, end: int) -> bool:
-        """Whether it is the title of what follows it: bold up to a mark inside, or a numbered §."""
-        text = self.text[start:end]
-        return text.count("**") % 2 == 1 or bool(_NUMBERED.fullmatch(text))
 
 
 def _without_false_marks(text: str) -> str:

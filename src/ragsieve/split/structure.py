@@ -14,12 +14,13 @@ _BETWEEN = 12  # lines that may stand between two numbered steps
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([^`]*)$")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]|[ \t]*(?:[-=*_]{3,}|(?:[-*_][ \t]+){2,}[-*_])[ \t]*$")
 _NUMBER = r"(?:\d{1,3}|[A-Za-z]|[ivx]{2,4})"
-_ITEM = re.compile(rf"[ \t]*(?:[-*+•‣◦▪●·–]|\(?({_NUMBER})[.)]|:(?=[ \t]{{2}}))[ \t]+\S")
+_ITEM = re.compile(rf"[ \t]*(?:[-*+•‣◦▪●·–]|\(?({_NUMBER})[.)]|:)[ \t]+\S")
 _LOG = re.compile(
     r"(?:[\w.@-]{1,30}:? )?\[?(?:\d{4}-\d\d-\d\d"
     r"|\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2} [ \d]\d)?[T ,]{0,2}\d\d:\d\d:\d\d"
     r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?[ :]"
     r"|\[ *\d+\.\d{3,6}s?\]|\d+ (?:silly|verbose|timing|info|http|notice|warn|error)(?: |$)"
+    r"|\[\^[^\s\]]{1,30}\]:[ \t]"  # a footnote goes like an entry
 )
 _NAME = r"[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&-]{1,30}){0,3}"
 _TIME = r"\[?\d{1,2}[:.]\d\d(?:[ ]?[AaPp][Mm])?\]?[ ,-]{0,3}"
@@ -266,7 +267,8 @@ class _MarkdownReader:
             return place + 1 if _margin(line) > 1 else self._next_step(place, item)
         if line.kind == "heading":
             return place
-        leads = line.text.rstrip().endswith((":", "："))
+        defined = self._text(place + 1).lstrip().startswith((": ", ":\t"))
+        leads = defined or line.text.rstrip().endswith((":", "："))
         first = line.text[:1]
         new = (leads or ENDS.search(before.text)) and not first.isspace() and not first.islower()
         return self._next_step(place, item) if new else place + 1

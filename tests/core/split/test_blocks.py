@@ -78,6 +78,8 @@ CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between
         "\n\n",
     ),
     "also behind a step without a full stop": (["Hot:\n1. Stop\n2. Wait", "Cold:\n1. Go"], "\n"),
+    "a definition stays with its term": (["Pro\n: It is 5", "Max\n: It is 9. A lot."], "\n"),
+    "each footnote is one": (["It is 5.[^1]", "So.", "[^1]: Free. Or not.", "[^b]: 9. A."], "\n"),
     "headings by signs": (["# Pump\n\n## Parts\n\nIt has three.", "All are metal."], " "),
     "a heading by a line under it": (["Parts\n=====\nIt has three."], ""),
     "a heading that stands alone": (["Spare parts\n\nIt has three."], ""),
