@@ -12,6 +12,10 @@ RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*$")
 _STEP = re.compile(r"[ \t]*\(?\d{1,3}[.)][ \t]")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t]")
 _HEAD = re.compile(r" {0,3}#{1,6}[ \t]|\s*(?:\*\*|__).{1,200}(?:\*\*|__):?\s*$|.{1,200}[:：]\s*$")
+_LABEL = re.compile(
+    r"[ \t]*(?:\[\^[^\s\]]{1,30}\]:|\*\*[^*\n]{1,80}(?:[.:?!]\*\*|\*\*:))(?=[ \t]+\S)"
+)  # of a footnote, of a paragraph
+_DEFINES = re.compile(r"[ \t]*:[ \t]")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _LINE = re.compile(r"[^\n]+")
 _WIDEST = 200  # characters of a margin that are looked at
@@ -23,7 +27,8 @@ class Parts(NamedTuple):
     """The parts of a text, as spans, none of them blank.
 
     Args:
-        head: What each of the others needs: headings, a lead-in, the item that holds them.
+        head: What each of the others needs: headings, a lead-in, a label, the item or line that
+            holds them.
         body: The rest, in order.
         ordered: ``steps`` or ``code`` where one part needs those before it; else empty.
     """
@@ -41,24 +46,44 @@ def parts(text: str, start: int = 0, end: int | None = None) -> Parts:
     lines = [*_lines(text, start, end)]
     shown = [text[slice(*line)] for line in lines]
     heads = 0
-    while heads < len(lines) - 1 and _HEAD.match(shown[heads]):
+    while heads < len(lines) - 1 and (
+        _HEAD.match(shown[heads]) or _DEFINES.match(shown[heads + 1])
+    ):
         heads += 1
     items = _items(text, lines)
-    if len(items) > 1:
-        while _first_holds(items):
-            items = items[1:]
-        least = accumulate((margin for _, margin in items), min)
-        outer = [n for (n, margin), low in zip(items, least, strict=True) if margin <= low + 1]
-        spans = pairwise([*outer, len(lines)])
-        steps = all(_STEP.match(shown[n]) for n, _ in items)
-        body = [(lines[a][0], lines[b - 1][1]) for a, b in spans]
-        return Parts(lines[: outer[0]], body, "steps" if steps else "")
-    code = any(map(_FENCE.match, shown))
-    begin = lines[heads][0] if lines else end
-    sentences = sentence_spans(text[begin:end], max_chars=end - begin + 1)
-    if code or (len(lines) - heads > 2 and len(sentences) < (len(lines) - heads) / 2):
-        return Parts(lines[:heads], lines[heads:], "code" if code else "")
-    return Parts(lines[:heads], [(begin + a, begin + b) for a, b in sentences], "")
+    if len(items) < 2:
+        begin = lines[heads][0] if lines else end
+        label = _LABEL.match(text, begin, end)
+        begin = label.end() if label else begin
+        sentences = sentence_spans(text[begin:end], max_chars=end - begin + 1)
+        if any(map(_FENCE.match, shown)):
+            return Parts(lines[:heads], lines[heads:], "code")
+        if len(lines) - heads <= 2 or 2 * len(sentences) >= len(lines) - heads:
+            head = [*lines[:heads], *([label.span()] if label else [])]
+            return Parts(head, [(begin + a, begin + b) for a, b in sentences], "")
+        items = _levels(text, lines, heads)
+    while _first_holds(items):
+        items = items[1:]
+    least = accumulate((margin for _, margin in items), min)
+    outer = [n for (n, margin), low in zip(items, least, strict=True) if margin <= low + 1]
+    spans = pairwise([*outer, len(lines)])
+    steps = all(_STEP.match(shown[n]) for n, _ in items)
+    body = [(lines[a][0], lines[b - 1][1]) for a, b in spans]
+    return Parts(lines[: outer[0]], body, "steps" if steps else "")
+
+
+def _levels(text: str, lines: Sequence[Span], heads: int) -> list[tuple[int, int]]:
+    """Lines that are no sentences as items: deeper ones, and those below a head, lie inside it.
+
+    A line like the last of the first ``heads`` is one of its own.
+    """
+    first = max(heads - 1, 0)
+    mark = text[lines[first][0]]
+    levels: list[tuple[int, int]] = []
+    for n, (start, end) in enumerate(lines[first:], first):
+        alike = (text[start] in "#*_") == (mark in "#*_") and _HEAD.match(text[start:end])
+        levels.append((n, _margin(text, start, end) + (0 if n < heads or alike else 2)))
+    return levels
 
 
 def holds(text: str, start: int, end: int) -> bool:
@@ -72,13 +97,15 @@ def _first_holds(items: Sequence[tuple[int, int]]) -> bool:
 
 def _items(text: str, lines: Sequence[Span]) -> list[tuple[int, int]]:
     """The items of a list: the place of the first line of each, and its margin in spaces."""
-    items: list[tuple[int, int]] = []
-    for n, (start, end) in enumerate(lines):
-        if _ITEM.match(text, start, end):
-            begin = max(text.rfind("\n", 0, start) + 1, start - _WIDEST)
-            line = text[begin:end].expandtabs(4)
-            items.append((n, len(line) - len(line.lstrip())))
-    return items
+    found = ((n, line) for n, line in enumerate(lines) if _ITEM.match(text, *line))
+    return [(n, _margin(text, *line)) for n, line in found]
+
+
+def _margin(text: str, start: int, end: int) -> int:
+    """Columns before the first character of a line."""
+    begin = max(text.rfind("\n", 0, start) + 1, start - _WIDEST)
+    line = text[begin:end].expandtabs(4)
+    return len(line) - len(line.lstrip())
 
 
 def _lines(text: str, start: int, end: int) -> Iterator[Span]:

@@ -34,6 +34,10 @@ RECORD = "Name: Ann Hale\nRoom: 14\nPhone: 0555 014\nBadge: green"
 GOODS = "name;price\na pot of black tea;2\na jug of cold milk;1\na bag of brown rice;5\n"
 LYON = "- Lyon\n  - 9 seats\n  - led by Bo\n    since May"
 SITES = LYON + "\n- Oslo site\n  - 7 seats\n  - led by Al"
+ENTRY = "Failed\n  at a\n  job: x"
+INDEX = "butter, 12\n  sour, 14\ncream, 20\n  sour, 22\n  thick, 25"
+PANICS = "main at a.rs:1:\nno stock\ndb at b.rs:9:\ndeadlock"
+NOTE = "[^1]: Free for us. Guests pay."
 BRANCHES = "Open:\n" + "".join(f"- Site{n}\n  - at {n}\n  - {'x' * 80}\n" for n in range(10))
 LONG = "The fee, which the council set in May, is due on the first day of each quarter of the year"
 
@@ -64,6 +68,14 @@ READER = Words(ScriptedLLM([]))
         (LYON, ["- Lyon"], ["  - 9 seats", "  - led by Bo\n    since May"], ""),
         (" 9. Wait.\n10. Go.", [], [" 9. Wait.", "10. Go."], "steps"),
         ("- a\n\t- b\n\t- c", ["- a"], ["\t- b", "\t- c"], ""),
+        (ENTRY + "\n    at b", [ENTRY[:6]], ["  at a", "  job: x\n    at b"], ""),
+        (INDEX, [], ["butter, 12\n  sour, 14", "cream, 20\n  sour, 22\n  thick, 25"], ""),
+        (PANICS, [], ["main at a.rs:1:\nno stock", "db at b.rs:9:\ndeadlock"], ""),
+        ("A:\nx\ny\nw\nv\n**T**\nz", ["A:"], ["x", "y", "w", "v", "**T**", "z"], ""),
+        (NOTE, ["[^1]:"], ["Free for us.", "Guests pay."], ""),
+        ("**Boys.** Two a day. No more.", ["**Boys.**"], ["Two a day.", "No more."], ""),
+        ("**Boys** eat. **Girls.** run.", [], ["**Boys** eat.", "**Girls.** run."], ""),
+        ("Pro\n: Costs 5. Has 9 GB.", ["Pro"], [": Costs 5.", "Has 9 GB."], ""),
         (LONG, [], [LONG], ""),
         ("# Title", [], ["# Title"], ""),
         ("", [], [], ""),
@@ -108,6 +120,10 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
         ("Who led Lyon?", SITES, 8, ["- Lyon", "  - led by Bo\n    since May"]),
         ("When does Site3 open?", BRANCHES, 9, ["- Site3", "  - at 3"]),
         ("Who led Oslo?", "Sites:\n" + SITES, 9, ["Sites:", "- Oslo site", "  - led by Al"]),
+        ("Which job?", ENTRY, 3, ["Failed", "  job: x"]),
+        ("Is there thick cream?", INDEX, 4, ["cream, 20", "  thick, 25"]),
+        ("Where was the deadlock?", PANICS, 4, ["db at b.rs:9:\ndeadlock"]),
+        ("Do guests pay?", NOTE, 4, ["[^1]:", "Guests pay."]),
         ("When is the fee due?", LONG, 9, ["The fee, which the council set in May"]),
         ("When is the fee due?", LONG, 4, ["The fee, which the"]),
         ("When is the fee due?", "Please:\n- " + LONG + "\n- b", 5, ["- The fee, which the"]),
