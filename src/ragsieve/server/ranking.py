@@ -17,28 +17,28 @@ _DIGITS = 6
 def ranked(result: Result, places: Sequence[int]) -> list[tuple[int, float]]:
     """Documents of a request as places from 0 with relevance in [0, 1], best first.
 
-    A document is worth what its best span is. Those of which something was kept come first, then
-    by score, then by the place given. No relevance is over the one before it, so that sorting by
-    it keeps the order. Scores in [-1, 1] stand as they are, negative ones as 0; where a system's
-    scores leave that range, all go through the logistic function. Where nothing scored a document
-    it is worth 1 if it was kept, else 0.
+    A document is worth what its best span is, kept or dropped; of two with one score that of which
+    something was kept comes first. Where no span of it was scored by what last scored the kept
+    ones, it comes behind those of which one was, with no relevance over theirs. Scores in [-1, 1]
+    stand as they are, negative ones as 0; where a system's scores leave that range, all go through
+    the logistic function. Where nothing scored a document it is worth 1 if it was kept, else 0.
 
     Args:
         result: The run.
         places: Of each document of the request, its place among those of the result.
     """
     own = {result.documents[place].id: place for place in places}
-    kept = _best(result.kept, own)
-    dropped = _best([v.segment for v in result.verdicts if v.stage], own)
-    scale = _scale([*kept.values(), *dropped.values()])
-
-    def worth(place: int) -> float:
-        value = kept[place] if place in kept else dropped.get(place)
-        return scale(value, place in kept)
-
-    found = [(place not in kept, -worth(place), n) for n, place in enumerate(places)]
+    dropped = [v.segment for v in result.verdicts if v.stage]
+    last = {_scorer(s) for s in result.kept}
+    kept, every = _best(result.kept, own), _best([*result.kept, *dropped], own)
+    near = _best([*result.kept, *(s for s in dropped if _scorer(s) in last)], own)
+    scale = _scale(every.values())
+    found = []
+    for n, place in enumerate(places):
+        worth = scale(near.get(place, every.get(place)), place in kept)
+        found.append((place not in near, -worth, place not in kept, n))
     ranking: list[tuple[int, float]] = []
-    for _, value, n in sorted(found):
+    for _, value, _, n in sorted(found):
         ranking.append((n, min(-value, ranking[-1][1] if ranking else 1.0)))
     return ranking
 
@@ -105,6 +105,11 @@ def _scale(scores: Iterable[float | None]) -> Callable[[float | None, bool], flo
         return max(0.0, score) if plain else 1 / (1 + math.exp(-max(score, -700.0)))
 
     return relevance
+
+
+def _scorer(segment: Segment) -> str:
+    """The name of the score given last; empty where there is none."""
+    return next(reversed(segment.scores), "")
 
 
 def _best(segments: Sequence[Segment], places: dict[str, int]) -> dict[int, float | None]:

@@ -43,7 +43,8 @@ def keeping(system: System, scores: Sequence[float | None], kept: set[int]) -> S
     ("scores", "kept", "expected"),
     [
         ([0.2, 0.9, 0.5], {0, 1, 2}, [(1, 0.9), (2, 0.5), (0, 0.2)]),
-        ([0.2, 0.1, 0.5], {0}, [(0, 0.2), (2, 0.2), (1, 0.1)]),  # none over the one before it
+        ([0.2, 0.1, 0.5], {0}, [(2, 0.5), (0, 0.2), (1, 0.1)]),  # a copy, say, or over the budget
+        ([0.5, 0.5, 0.1], {1}, [(1, 0.5), (0, 0.5), (2, 0.1)]),
         ([None, None, None], {1}, [(1, 1.0), (0, 0.0), (2, 0.0)]),
         ([-0.5, 0.5, -1.0], {1}, [(1, 0.5), (0, 0.0), (2, 0.0)]),
         ([0.0, 1000.0, -1000.0], {0, 1, 2}, [(1, 1.0), (0, 0.5), (2, pytest.approx(0))]),
@@ -52,10 +53,22 @@ def keeping(system: System, scores: Sequence[float | None], kept: set[int]) -> S
 def test_documents_are_ranked_by_their_best_span(
     system: System, scores: list[float | None], kept: set[int], expected: list[tuple[int, float]]
 ) -> None:
-    """Kept ones first, scores in [0, 1], falling."""
+    """Scores in [0, 1], falling; of equal ones the kept first."""
     result = keeping(system, scores, kept)("q", ["a b", "c d", "e f"])
 
     assert expected == ranked(result, [0, 1, 2])
+
+
+def test_what_no_later_scorer_read_comes_last(system: System) -> None:
+    """An earlier score, which may be of another scale, is cut to the least of the later ones."""
+
+    def again(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+        return [segments[0].scored("later", 0.3)]
+
+    first = keeping(system, [0.4, 0.9, 0.2], {0})
+    result = replace(system, stage=ragsieve.Pipeline(first.stage, again))("q", ["a", "b", "c"])
+
+    assert [(0, 0.3), (1, 0.3), (2, 0.2)] == ranked(result, [0, 1, 2])
 
 
 def test_a_written_text_speaks_for_what_it_was_written_from(system: System) -> None:
