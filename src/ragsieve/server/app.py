@@ -28,6 +28,7 @@ from ragsieve.server.settings import Settings
 
 _ABOUT = """Sieves the noise out of retrieved documents before a language model reads them."""
 _CONNECT_S = 10.0
+_POOL = httpx.Limits(max_connections=None, max_keepalive_connections=100)  # Guard limits requests
 _RAISED = (HTTPException, RequestValidationError, RagsieveError, Exception)
 
 
@@ -76,7 +77,9 @@ def _lifespan(service: Service) -> Callable[[FastAPI], AbstractAsyncContextManag
         service.work.open()
         upstream = service.settings.upstream
         silent = httpx.Timeout(upstream.timeout_s if upstream else None, connect=_CONNECT_S)
-        async with httpx.AsyncClient(timeout=silent, follow_redirects=False) as app.state.client:
+        async with httpx.AsyncClient(
+            timeout=silent, limits=_POOL, follow_redirects=False
+        ) as app.state.client:
             if service.settings.warm:
                 start(service.warm_up)
             yield

@@ -20,7 +20,7 @@ from ragsieve.integrations.dropped import PAGE, DroppedPage, DroppedRun
 from ragsieve.schema import Amount, without_secrets
 from ragsieve.server import shapes
 from ragsieve.server.documents import documents_of
-from ragsieve.server.faults import Fault, as_json, not_json, valid
+from ragsieve.server.faults import ENDING, Fault, as_json, not_json, valid
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings, Upstream
@@ -196,7 +196,7 @@ async def _forward(request: Request, settings: Settings, path: str, content: byt
                 async for part in reply.aiter_raw():
                     body += part
                     if len(body) > MAX_REPLY:
-                        raise Fault(502, "upstream_broke", f"its reply is over {MAX_REPLY} bytes")
+                        raise _too_long()
             finally:
                 await reply.aclose()
     except (httpx.HTTPError, TimeoutError) as error:
@@ -255,19 +255,21 @@ async def _relayed(
             yield hide(line)
     except StopAsyncIteration:
         return
-    except (httpx.HTTPError, TimeoutError) as error:
+    except (httpx.HTTPError, TimeoutError, Fault) as error:
         yield f"\n\ndata: {json.dumps(_broken(error).values)}\n\n".encode()
+    except asyncio.CancelledError:  # the server ends
+        yield f"\n\ndata: {json.dumps(ENDING.values)}\n\n".encode()
     finally:
         await reply.aclose()
 
 
 async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Lines as they come, each whole, so that no key is cut; up to `MAX_REPLY` bytes."""
+    """Lines as they come, each whole, so that no key is cut; a fault over `MAX_REPLY` bytes."""
     held: list[bytes] = []
     size = 0
     async for part in parts:
         if (size := size + len(part)) > MAX_REPLY:
-            return
+            raise _too_long()
         end = max(part.rfind(b"\n"), part.rfind(b"\r")) + 1
         if end:
             yield b"".join([*held, part[:end]])
@@ -277,13 +279,17 @@ async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield rest
 
 
-def _broken(error: httpx.HTTPError | TimeoutError) -> Fault:
+def _too_long() -> Fault:
+    return Fault(502, "upstream_broke", f"its reply is over {MAX_REPLY} bytes")
+
+
+def _broken(error: httpx.HTTPError | TimeoutError | Fault) -> Fault:
     """The fault of an upstream's failure; its address stays private."""
+    if isinstance(error, Fault):
+        return error
     kind = type(error).__name__
     if isinstance(error, TimeoutError):
         return Fault(504, "upstream_timeout", "the upstream's reply does not end")
-    if isinstance(error, httpx.PoolTimeout):
-        return Fault(503, "upstream_busy", "too many chats are at the upstream", retry_s=5)
     if isinstance(error, httpx.TimeoutException):
         return Fault(504, "upstream_timeout", f"the upstream is silent: {kind}")
     if isinstance(error, httpx.ConnectError):

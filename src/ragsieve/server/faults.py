@@ -64,6 +64,9 @@ class Fault(HTTPException):
         return json_response(self.values, self.status_code, self.headers)
 
 
+ENDING = Fault(503, "ending", "the server ends before the reply does", retry_s=5)
+
+
 def json_response(
     values: Any, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:

@@ -14,7 +14,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ragsieve.server.faults import Fault
+from ragsieve.server.faults import ENDING, Fault
 from ragsieve.server.metrics import Metrics
 from ragsieve.server.settings import Settings
 from ragsieve.server.strict import PARSED_BYTES
@@ -70,6 +70,9 @@ class Guard:
 
         try:
             await self._guarded(scope, receive, counted)
+        except asyncio.CancelledError:  # the server ends
+            if status == _LEFT:
+                await ENDING.response(scope, receive, counted)
         except Exception:  # the middleware above answers and logs it
             status = 500
             raise
@@ -189,10 +192,9 @@ async def _while_there(answering: Awaitable[None], receive: Receive) -> None:
             await asyncio.wait({task}, timeout=_LAST_S)  # its last bytes may be on their way
     finally:
         watch.cancel()
-        if not task.done():
-            task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task  # also where this is cancelled: a stream has an event to send
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -80,6 +80,8 @@ class HeadLimited(H11Protocol):
 
 def config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     """Configuration of uvicorn: quiet, with limits for heads, and time to finish."""
+    upstream = settings.upstream
+    longest = max(settings.limits.timeout_s, upstream.total_s if upstream else 0)
     return uvicorn.Config(
         app,
         http=HeadLimited,
@@ -89,7 +91,7 @@ def config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         access_log=False,
         ws="none",
         server_header=False,
-        timeout_graceful_shutdown=int(settings.limits.timeout_s) + 1,
+        timeout_graceful_shutdown=int(longest) + 1,
     )
 
 
@@ -102,7 +104,8 @@ def run(
         app: Of `create_app`.
         host: The address to listen at.
         port: Its port; 0 for a free one.
-        settings: Requests that run at the signal have ``limits.timeout_s`` to end.
+        settings: Requests that run at the signal have ``limits.timeout_s`` to end, or
+            ``upstream.total_s`` where that is more.
         on_start: Called with the address, in a line, once the server listens there.
 
     Raises:

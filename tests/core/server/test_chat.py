@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -22,6 +23,7 @@ from ragsieve.integrations.rules import ToolRule
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.server import Limits, Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
+from ragsieve.server.running import config
 from ragsieve.server.service import Service
 from ragsieve.server.sieving import Forwarded, sieved
 from ragsieve.trace import set_answerable
@@ -122,6 +124,8 @@ def chats() -> Iterator[Asked]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    server.socket.listen(128)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client has gone
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     asked.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     yield asked
@@ -641,6 +645,66 @@ def test_streams_of_responses_pass(client: MakeClient, upstream: Asked) -> None:
     assert reply.headers["content-type"].startswith("text/event-stream")
 
 
+async def cut_short(url: str, system: System, count: int, arrived: Callable[[], bool]) -> list[Any]:
+    """What so many chats at once are sent, which their server ends once they have arrived."""
+    limits = Limits(per_client=count)
+    app = create_app(
+        {"nearest": system}, settings=Settings(upstream=Upstream(base_url=url), limits=limits)
+    )
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": CHATS,
+        "query_string": b"",
+        "headers": headers,
+    }
+    sent: list[list[Any]] = [[] for _ in range(count)]
+
+    def chat(messages: list[Any]) -> Any:
+        body = [{"type": "http.request", "body": b'{"messages": []}'}]
+
+        async def receive() -> Any:
+            return body.pop() if body else await asyncio.sleep(60)
+
+        async def send(message: Any) -> None:
+            messages.append(message)
+
+        return app({**scope, "app": app}, receive, send)
+
+    async with app.router.lifespan_context(app), asyncio.timeout(20):
+        chats = [asyncio.create_task(chat(messages)) for messages in sent]
+        while not (arrived() or any(len(messages) > 1 for messages in sent)):
+            await asyncio.sleep(0.05)
+        for one in chats:
+            one.cancel()
+        await asyncio.wait(chats)
+    return sent
+
+
+def test_a_server_that_ends_says_so_to_its_chats(system: System, upstream: Asked) -> None:
+    """503, or an event behind those that came; however many are at the upstream at once."""
+    upstream.hold.clear()
+    whole = asyncio.run(cut_short(upstream.url, system, 110, lambda: len(upstream.bodies) == 110))
+    with stalling("one event, then silent") as url:
+        ((head, event, *last),) = asyncio.run(cut_short(url, system, 1, lambda: False))
+
+    assert {503} == {messages[0]["status"] for messages in whole}
+    assert all(b'"code":"ending"' in messages[1]["body"].replace(b" ", b"") for messages in whole)
+    assert (200, True) == (head["status"], event["body"].startswith(b"data: "))
+    assert b'"code": "ending"' in last[0]["body"]
+    assert not last[-1]["more_body"]
+
+
+def test_a_server_waits_as_long_as_its_chats_may_take(system: System) -> None:
+    """At its end: for the longer of a request's time and the upstream's."""
+    given = [Settings(), Settings(upstream=Upstream(base_url="http://h/v1", total_s=90.5))]
+
+    assert [61, 91] == [
+        config(create_app({"s": system}), one).timeout_graceful_shutdown for one in given
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "code"),
@@ -650,6 +714,7 @@ def test_streams_of_responses_pass(client: MakeClient, upstream: Asked) -> None:
         "trickling body": "upstream_timeout",
         "trickling events": "upstream_timeout",
         "endless body": "upstream_broke",
+        "endless event": "upstream_broke",
         "closes at half": "upstream_broke",
     }.items(),
 )
