@@ -1,4 +1,4 @@
-"""Markdown headings: which of them lead to a place of a text, and what joins kept spans."""
+"""Headings, marked or plain: which of them lead to a place of a text, and what joins kept spans."""
 
 from __future__ import annotations
 
@@ -12,14 +12,29 @@ _HEADING = re.compile(
     r"|<!--(?s:.*?)(?:-->|\Z)"
     r"|^(?P<signs>#{1,6})[ \t].*"
     r"|^[^\s>|#=+*-][^\n]{0,99}\n {0,3}(?P<rule>=+|-{3,})[ \t]*$"
-    r"|^(?P<bold>\*\*|__)(?=\w)[^\n*_]{1,80}(?<![.!?,;])(?P=bold):?[ \t]*$",
+    r"|^(?P<bold>\*\*|__)(?=\w)[^\n*_]{1,80}(?<![.!?,;])(?P=bold):?[ \t]*$"
+    r"|^(?P<equals>={2,6})(?![=>])[^\n=]{2,99}(?P<closed>(?P=equals))?[ \t\r]*$"
+    r"|^[ \t]*\\(?P<subs>(?:sub)*)section\*?\{(?:[^{}\n]|\{[^{}\n]{0,99}\}){1,200}\}"
+    r"|^(?:(?P<number>\d{1,2}(?:(?:\.\d{1,2})+\.?)?)[ \t]+)?"
+    r"(?P<plain>[^\W\d_][^\n|<>{}=;:_\"\t]{2,59}(?<![\s.!?,…]))[ \t\r]*$"
+    r"(?=\s*\n[ \t]*(?P<below>\S[^\n]{0,99}))",
     re.MULTILINE,
 )
+_PLAIN = 7  # the level of lines in bold or capitals; those with a number have higher ones
+_CAPITALS = re.compile(
+    r"(?!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION|DANGER|NB)\b)(?=.*[^\W\d_]{3})(?!.*,\S)"
+)
+_FIRST = re.compile(r"(?:\d+\.)*1\.?\s")
+_PROSE = re.compile(r"[-*•(]|.{50}|.*[.!?。！？][\"'”’)]*\s*$")
+_BLANK = re.compile(r"\n[ \t\r]*\n")
 _WORD = re.compile(r"\w+")
 
 
 class Heading(NamedTuple):
-    """A heading: its first character, its level from 1 to 6, 7 of a bold line, and its lines."""
+    """A heading: its first character, its level, and its lines.
+
+    The level is 1 to 6 of a marked one, 7 of a line in bold or capitals, higher of a numbered one.
+    """
 
     start: int
     level: int
@@ -48,9 +63,12 @@ def between(text: str, end: int, start: int, mark: str) -> str:
     if "\n" not in gap:
         return f" {mark} "
     begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
-    blank = re.search(r"\n[ \t\r]*\n", gap)
     above = left_out(text, end, start)
-    return f"\n\n{above}" if begins or blank or above else f" {mark} "
+    *blank, led = _BLANK.split(gap)
+    if not (begins or blank or above):
+        return f" {mark} "
+    left = blank and not above and re.match(r"[ \t]*\w.*\n", led)  # the line that leads to it
+    return f"\n\n{above}" + (mark + "\n "[not begins]) * bool(left)
 
 
 def left_out(text: str, end: int, start: int, title: str = "") -> str:
@@ -67,12 +85,56 @@ def left_out(text: str, end: int, start: int, title: str = "") -> str:
 def _chains(text: str) -> tuple[list[int], list[tuple[Heading, ...]]]:
     chain: tuple[Heading, ...] = ()
     starts, chains = [], []
+    below, run = (-1, 0), 0  # the line below the last one that may be a heading, and its level
     for match in _HEADING.finditer(text):
-        signs, rule = match["signs"], match["rule"]
-        if signs or rule or match["bold"]:
-            level = len(signs) if signs else 1 + (rule[0] == "-") if rule else 7
+        if level := _level(text, match):
+            run = run + 1 if below == (match.start(), level) else 0
+            below = (match.start("below"), level)
             own = Heading(match.start(), level, match[0].rstrip())
-            chain = (*(one for one in chain if one.level < level), own)
+            chain = _above(chain, own)
+            chain += (own,) if _heads(match, run) else ()
             starts.append(own.start)
             chains.append(chain)
     return starts, chains
+
+
+def _level(text: str, match: re.Match[str]) -> int:
+    """The level of what may be a heading, else 0; a plain one begins a paragraph."""
+    if match["signs"] or match["rule"]:
+        return len(match["signs"] or "") or 1 + (match["rule"][0] == "-")
+    if match["bold"] or match["closed"] or match["subs"] is not None:
+        marked = len(match["equals"] or "") or 1 + len(match["subs"] or "") // 3
+        return _PLAIN if match["bold"] else marked
+    start = match.start()
+    before = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : start]
+    if before.strip() or "  " in match[0].strip():
+        return 0
+    if match["number"] and match["plain"][0].isupper():
+        return _PLAIN + 1 + match["number"].rstrip(".").count(".")
+    named = match["plain"] and match["plain"].isupper() and _CAPITALS.match(match["plain"])
+    return _PLAIN if named and not match["number"] else len(match["equals"] or "")
+
+
+def _heads(match: re.Match[str], run: int) -> bool:
+    """Whether a plain line has text below and is none of a list, a table or an address."""
+    if not match["plain"]:
+        return True
+    below, number = match["below"], match["number"]
+    apart = match.string.count("\n", match.end(), match.start("below")) > 1
+    listed = below[0].isdecimal() and not (number and below.startswith(f"{number.rstrip('.')}."))
+    if number:
+        prose = _PROSE.match(below) and not below[0].islower()
+        return run == 0 and bool((apart and not listed) or prose)
+    return run < 2 and not below.isupper() and bool(apart or not listed or _PROSE.match(below))
+
+
+def _above(chain: tuple[Heading, ...], own: Heading) -> tuple[Heading, ...]:
+    """The headings of a chain that lead to another; plain ones of a kind stand side by side.
+
+    A number behind 1 without one before it begins a section outside of lines in capitals.
+    """
+    inside = any(one.level > _PLAIN for one in chain) or _FIRST.match(own.text)
+    least = own.level if inside else min(own.level, _PLAIN)
+    most = _PLAIN if own.level == _PLAIN else max(one.level for one in (*chain, own))
+    beside = (n for n, one in enumerate(chain) if least <= one.level <= most)
+    return chain[: next(beside, len(chain))]

@@ -544,7 +544,40 @@ JOINS = [
     ("# A\n\n## B\n\nC.\n\n## D\n\nE. F.", [(24, 26)], "# A\n\n## D\n\nF."),
     ("# A\n\n**B**\n\nC. D.\n\n**E!**\n\nF.", [(15, 17)], "# A\n\n**B**\n\nD."),
     ("# A\n\n**B**\n\nC.\n\n**E**:\n\nF. G.", [(27, 29)], "# A\n\n**E**:\n\nG."),
+    ("A.\n\nLabel:\nC. D.", [(0, 2), (14, 16)], "A.\n\n… D."),
 ]
+
+
+HEADED = [
+    ("FULL TIME\nA. B.\n\nPART TIME\nIt is. D.", ["PART TIME"]),
+    ("FULL TIME\r\nA.\r\n\r\nPART TIME\r\nIt is. D.", ["PART TIME"]),
+    ("1 Leave\nA.\n\n2 Pay\n\n2.1 Low pay\nIt is. D.", ["2 Pay", "2.1 Low pay"]),
+    ("STAFF\n\n1 Pay\nA.\n\nTRAINEES\n\n1 Pay\nIt is. D.", ["TRAINEES", "1 Pay"]),
+    ("1 Pay\n\nSTAFF\nA.\n\nTRAINEES\nIt is. D.", ["1 Pay", "TRAINEES"]),
+    ("== Beta ==\nA.\n=== Gamma ===\nIt is. D.", ["== Beta ==", "=== Gamma ==="]),
+    ("== Beta\n\nA.\n\n== Gamma\n\nIt is. D.", ["== Gamma"]),
+    (
+        r"\section{A \emph{b}}\label{x}" "\nA.\n" r"\subsection*{B}" "\nIt is. D.",
+        [r"\section{A \emph{b}}", r"\subsection*{B}"],
+    ),
+    ("1. Open it\n2. Wait\n\nIt is. D.", []),
+    ("1 Open it\n\n2 Wait\n\nIt is. D.", []),
+    ("1 Use\n1.1 Scope\n2 Waste\n\nIt is. D.", []),
+    ("2.1 The Seller shall deliver the goods\nnamed by the Buyer.\n\nIt is. D.", []),
+    ("JOHN SMITH\n12 High Street\nLondon\n\nIt is. D.", []),
+    ("NASA\n\nESA\n\nJAXA\n\nIt is. D.", []),
+    ("NAME,AGE\nAnna,3\n\nIt is. D.", []),
+    ("NAME     AGE\nAnna     3\n\nIt is. D.", []),
+    ("WARNING\nIt is hot.\n\nIt is. D.", []),
+    ("DO NOT OPEN!\nIt is hot.\n\nIt is. D.", []),
+    ("=== RUN   TestA\n--- PASS: TestA\n\nIt is. D.", []),
+]
+
+
+@pytest.mark.parametrize(("text", "above"), HEADED)
+def test_a_sentence_stands_below_its_headings(text: str, above: list[str]) -> None:
+    """Those that have no mark, too; steps, clauses, tables and addresses are none."""
+    assert "\n\n".join([*above, "D."]) == joined(text, [(len(text) - 2, len(text))])
 
 
 @pytest.mark.parametrize(("text", "bounds", "shown"), JOINS)
