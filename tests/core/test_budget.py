@@ -15,6 +15,7 @@ from ragsieve.answer import Reader
 from ragsieve.budget import LIMITS, ContextBudget, fit, fit_parts
 from ragsieve.documents import site
 from ragsieve.errors import ModelError
+from ragsieve.formats import stands_alone
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.parts import parts
 from ragsieve.pipeline import Pipeline, System
@@ -276,13 +277,13 @@ Traceback (most recent call last):
   File "jobs.py", line 88, in run
     self.commit()
 app.DeadlockError: tx 99120"""
-MAIL = f"From: Ann\nTo: {LONG} {LONG}\nSubject: Fee\nDate: Monday\n\nIt is 9 euros.\n\nBye."
+MAIL = f"From: Ann\nTo: Ben\nSubject: {LONG}\nDate: Monday\n\nIt is 9 euros.\n\nBye."
+CHAT = f"Ann: {LONG}\nBen: It is 9 euros.\nAnn: {LONG}\nBen: So.\n"
 
 
 @pytest.mark.parametrize(
     ("text", "first", "shown"),
     [
-        (MAIL, "It is", "It is 9 euros."),
         (TRACED, "2024", "app.DeadlockError: tx 99120"),
         (f"# {LONG}\n\nIt rains.\n\nIt is 9 euros.", "It is", "It is 9 euros."),
     ],
@@ -290,7 +291,7 @@ MAIL = f"From: Ann\nTo: {LONG} {LONG}\nSubject: Fee\nDate: Monday\n\nIt is 9 eur
 def test_what_tells_by_itself_goes_without_heads_that_do_not_fit(
     text: str, first: str, shown: str
 ) -> None:
-    """A mail's header or the entry above a traceback loses nobody the answer; a warning says so."""
+    """Headings or the entry above a traceback lose nobody the answer; a warning says so."""
     start = text.index(first)
     best = Segment(Document("a", text), start, text.index(shown) + len(shown)).scored("s", 1)
     with step("s", [best]) as record:
@@ -300,6 +301,11 @@ def test_what_tells_by_itself_goes_without_heads_that_do_not_fit(
     assert ["heads of document 'a' are left out: the best of it does not fit below"] == (
         record.warnings
     )
+
+
+@pytest.mark.parametrize("text", [MAIL, CHAT])
+def test_who_speaks_does_not_go(text: str) -> None:
+    assert not stands_alone(text, text.index("It is"))
 
 
 def test_a_stage_cuts_nothing() -> None:

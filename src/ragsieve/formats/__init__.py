@@ -89,14 +89,18 @@ class Headless(Layout):
 
 
 def stands_alone(text: str, place: int) -> bool:
-    """Whether what leads to a place of a text may go: it has heads, of no record, row or entry."""
+    """Whether what leads to a place of a text may go: it has heads, of no record, row or entry.
+
+    Nor may it where it is who says something.
+    """
     roots = outline(text, small=True)
     return all(map(_alone, roots)) and bool(roots or left_out(text, 0, place))
 
 
 def _alone(node: Node) -> bool:
     marked = node.kind in ("lines", "tags", "items", "inline") and (node.each or node.sticky)
-    return not node.children or (marked and all(map(_alone, node.children)))
+    said = node.kind == "lines" and node.mark == "…" and not node.whole  # in a mail or a chat
+    return not node.children or (marked and not said and all(map(_alone, node.children)))
 
 
 def _read(text: str) -> Outline:

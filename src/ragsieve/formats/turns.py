@@ -10,9 +10,9 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ragsieve.formats.tree import Node, Span, leaf, over, stripped
+from ragsieve.formats.tree import Node, Span, leaf, line_spans, over, stripped
 from ragsieve.parts import parts
 
 _WHOLE = 300  # characters of a turn or a paragraph that is not cut
@@ -71,7 +71,9 @@ _MAIN = re.compile(r"[>*_ \t]*(?:From|To|Subject|Date|Sent)\b[*_]*:")
 _TO = re.compile(r"[>*_ \t]*To\b")
 _STICKY = 200  # characters of a field that is shown with its mail, and of all but To
 _BLANK = re.compile(r"\n(?:[ \t\r]*\n)+")
-_UNQUOTED = re.compile(r"\n(?:[ \t]*>[> \t]*\n)+")
+_QUOTED = re.compile(r"^[ \t]*>", re.MULTILINE)
+_QUOTES = re.compile(r"[ \t]*>[> \t]*")
+_DEEPEST = 8  # quotes in each other that are told apart
 _APART = re.compile(r"\n(?:[ \t]*(?:[-=*_]{3,}[ \t]*)?\r?\n)+")  # blank lines and rules
 _KEY = re.compile(
     rf"^(?:\*\*)?(?P<name>commit(?= [0-9a-f]{{4,64}}\b)|{_NAME}(?=(?:\*\*)?[ \t]*+::?(?:\*\*)?\s))"
@@ -325,10 +327,11 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[Node]:
 
 
 def _paragraph(text: str, start: int, end: int) -> Node:
-    node = Node(start, start, end, end, mark="…", each=True, whole=_WHOLE)
+    options: dict[str, Any] = {"mark": "…", "each": True, "whole": _WHOLE}
+    if _QUOTED.search(text, start, end) and (said := _quoted(text, start, end, options)):
+        return said[0] if len(said) == 1 else over(said, **options)
+    node = Node(start, start, end, end, **options)
     head, body, _ = parts(text, start, end)
-    if (quoted := text.find(">", start, end)) >= 0 and text.count("\n>", start, end) > 1:
-        head, body = [(start, quoted)] * (quoted > start), _quoted(text, start, end)
     if len(body) > 1:
         node.head = head[-1][1] if head else start
         node.children = [leaf(*span) for span in body]
@@ -337,9 +340,38 @@ def _paragraph(text: str, start: int, end: int) -> Node:
     return node
 
 
-def _quoted(text: str, start: int, end: int) -> list[Span]:
-    """Paragraphs of what a mail quotes, each line with its mark."""
-    stops = [m.span() for m in _UNQUOTED.finditer(text, start, end)]
-    begins = [text.find(">", start), *(end for _, end in stops)]
-    spans = zip(begins, [*(start for start, _ in stops), end], strict=True)
-    return [(a, b) for a, b in spans if text[a:b].strip("> \t\n")]
+def _quoted(text: str, start: int, end: int, options: dict[str, Any]) -> list[Node]:
+    """Paragraphs of one depth of quotes, each with its mark, the deeper ones below who wrote them.
+
+    Who did stands directly above them, on a line, with those that begin it, that ends with a colon.
+    """
+    found: list[Node] = []
+    heads: list[tuple[int, Node]] = []  # of the line at hand, with their depths
+    last, line, joins = 0, start, False
+    for a, b in line_spans(text, start, end):
+        quotes = _QUOTES.match(text, a, b)
+        first = quotes.end() if quotes else a
+        if not text[first:b].strip():
+            joins = False
+            continue
+        depth = min(text.count(">", a, first), _DEEPEST)
+        beside = heads[-1][1].children if heads else found
+        if beside and depth > last and text[line : beside[-1].end].endswith((":", "：")):
+            said = Node(line, beside[-1].end, b, b, **options)
+            whole = beside.pop()
+            if whole.start < line:
+                end = stripped(text, whole.start, line)[1]
+                beside.append(Node(whole.start, whole.head, end, end))
+            beside.append(said)
+            heads.append((last, said))
+        while heads and heads[-1][0] >= depth:
+            heads.pop()
+        beside = heads[-1][1].children if heads else found
+        goes_on = joins and depth == last and beside
+        if not goes_on:
+            beside.append(Node(a, first, b, b, **options))
+        for one in (beside[-1], *(head for _, head in heads)):
+            one.tail = one.end = b
+        line = line if goes_on and text[first].islower() else a
+        last, joins = depth, True
+    return found

@@ -114,6 +114,45 @@ def test_what_is_kept_of_a_mail_has_its_header(
     assert not any(other in shown for other in others)
 
 
+QUOTED = """\
+From: Cy
+To: Ann
+Subject: Dose
+
+On Monday, Ann <ann@example.org>
+wrote:
+> No.
+> Ben wrote:
+>
+>> Di wrote:
+>>> Give 9.
+>> It is true. Give 20.
+> It is too much. Give 5.
+
+>
+>
+
+I agree."""
+HEAD = "On Monday, Ann <ann@example.org>\nwrote:\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("> No.", HEAD + "> No."),
+        ("Give 9.", HEAD + "…\n> Ben wrote:\n>\n>> Di wrote:\n>>> Give 9."),
+        ("Give 20.", HEAD + "…\n> Ben wrote:\n…\n>> … Give 20."),
+        ("Give 5.", HEAD + "…\n> … Give 5."),
+        ("I agree.", "…\nI agree."),
+    ],
+)
+def test_a_quote_stands_below_who_wrote_it(said: str, shown: str) -> None:
+    """With its marks, and below nobody else."""
+    start = QUOTED.index(said)
+
+    assert shown in joined(QUOTED, [(start, start + len(said))])
+
+
 TICKETS = "Ticket: OPS-{n}\nStatus: {word}\nOwner: {name}"
 COMMIT = (
     "commit {n}a0f3\n{merge}Author: {name} <a@x.org>\nDate:   Mon Jun {n} 10:00\n\n    Do {word}.\n"
