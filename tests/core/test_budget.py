@@ -279,6 +279,7 @@ Traceback (most recent call last):
 app.DeadlockError: tx 99120"""
 MAIL = f"From: Ann\nTo: Ben\nSubject: {LONG}\nDate: Monday\n\nIt is 9 euros.\n\nBye."
 CHAT = f"Ann: {LONG}\nBen: It is 9 euros.\nAnn: {LONG}\nBen: So.\n"
+TERMS = "<h2>Fees</h2><dl><dt>Boat</dt><dd>It is 9.</dd><dt>Car</dt><dd>It is 4.</dd></dl>"
 
 
 @pytest.mark.parametrize(
@@ -303,8 +304,8 @@ def test_what_tells_by_itself_goes_without_heads_that_do_not_fit(
     )
 
 
-@pytest.mark.parametrize("text", [MAIL, CHAT])
-def test_who_speaks_does_not_go(text: str) -> None:
+@pytest.mark.parametrize("text", [MAIL, CHAT, TERMS])
+def test_who_speaks_and_what_is_described_does_not_go(text: str) -> None:
     assert not stands_alone(text, text.index("It is"))
 
 

@@ -6,6 +6,7 @@ them is prose. `outline` finds them, `tree.units` cuts them, `joined` puts kept 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
@@ -14,12 +15,13 @@ from typing import NamedTuple
 
 from ragsieve.formats import json_values
 from ragsieve.formats.headings import between, left_out
-from ragsieve.formats.tree import Kept, Node, Span, shown, stripped
+from ragsieve.formats.tree import ELEMENTS, Kept, Node, Span, shown, stripped
 from ragsieve.types import USUAL, Layout, Segment
 
 _REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
 _SHORT = 4  # characters that lines have on average, at least, where they are of any format
 _LONG = 300  # characters that lines of code and configuration have on average, at most
+_LEADS = re.compile(r"<(?:dt|h[1-6])\b", re.IGNORECASE)
 _MAY = ("\n", "{", "[", "|", "\t", "</")
 
 
@@ -91,9 +93,12 @@ class Headless(Layout):
 def stands_alone(text: str, place: int) -> bool:
     """Whether what leads to a place of a text may go: it has heads, of no record, row or entry.
 
-    Nor may it where it is who says something.
+    Nor may it where somebody says something, a term is described or there are several headings.
     """
     roots = outline(text, small=True)
+    pages = (root for root in roots if root.kind in ELEMENTS)
+    if any(len(_LEADS.findall(text, page.start, page.end)) > 1 for page in pages):
+        return False
     return all(map(_alone, roots)) and bool(roots or left_out(text, 0, place))
 
 
