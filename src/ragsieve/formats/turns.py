@@ -81,6 +81,10 @@ _KEY = re.compile(
     re.MULTILINE,
 )
 _TITLE = re.compile(r"#{1,6} |[\w*][^\n]{0,80}(?<![.!?;…\s])\s*\Z")  # a paragraph
+_ABOVE = re.compile(  # a paragraph that heads turns, with one more line
+    r"(?:#{1,6} |\*|v?\d|[^\Wa-z_])[^\n]{0,80}(?<![.!?;…\s])(?:\n[^\n]{1,80}(?<![.!?;…\s]))?\s*\Z"
+)
+_NUMBER = re.compile(r" #?\d+\Z")
 _ENDED = re.compile(r"[.!?…。！？][\"'”’)*]*\s*$", re.MULTILINE)
 
 
@@ -267,21 +271,70 @@ def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
         stamped = [m for m in heads if re.search(_TIME, m[0])]
         if 2 * len(stamped) > len(heads):
             heads = stamped  # the others are lines of what somebody said
+        titled = form == "named" and heads is not stamped
+        heads = _speakers(text, heads) if titled else heads
         if len(heads) < _FEWEST or not _talk(text, form, heads):
             continue
-        turns = []
+        titles = _titles(text, heads) if titled else {}
+        runs: list[tuple[int, list[Node]]] = []
         for head, following in pairwise([*heads, None]):
             if head is None:
                 break
             end = following.start() if following else len(text)
-            node = _said(text, head.start(), head.end(), end, roots)
+            node = _said(text, head.start(), head.end(), titles.get(end, end), roots)
             at = bisect_left(roots, node.start, key=lambda root: root.start)
             if at < len(roots) and roots[at].start < node.head and roots[at].end == node.end:
                 node = roots[at]  # a traceback begins with the entry that tells of it
-            turns.append(node)
+            if head.start() in titles or not runs:
+                runs.append((titles.get(head.start(), node.start), []))
+            runs[-1][1].append(node)
         merge, mark = _CUES if form == "cue" else 0, "" if form == "log" else "…"
-        yield over(turns, mark=mark, whole=0, each=True, merge=merge)
+        for title, turns in runs:
+            node = over(turns, mark=mark, whole=0, each=True, merge=merge)
+            if title < node.start and text[title] != "#":
+                node.start, node.head = stripped(text, title, node.start)
+            yield node
         return
+
+
+def _speakers(text: str, heads: Sequence[re.Match[str]]) -> list[re.Match[str]]:
+    """Heads but for numbered titles, and for those of lists where few have lines of their own."""
+    times = Counter(m["name"] for m in heads)
+    stems = Counter(map(_stem, times))
+    uses = Counter(_stem(m["name"]) for m in heads)
+    beside = {m["name"] for m in heads if text[m.end() : m.end() + 1] not in ("", "\n")}
+    apart = 2 * sum(times[name] for name in times.keys() - beside) > len(heads)
+    named = [m for m in heads if apart or m["name"] in beside]
+    once = {stem for stem, n in stems.items() if uses[stem] == n > 1}
+    return [m for m in named if _stem(m["name"]) not in once or not _heading(text, m)]
+
+
+def _stem(name: str) -> str:
+    return _NUMBER.sub("", name)
+
+
+def _heading(text: str, head: re.Match[str]) -> bool:
+    """Whether it is a title, below a blank line."""
+    start, end = head.start(), text.find("\n", head.start())
+    return text[max(0, start - 2) : start] in ("", "\n\n") and bool(_ABOVE.match(text, start, end))
+
+
+def _titles(text: str, heads: Sequence[re.Match[str]]) -> dict[int, int]:
+    """Where titles begin, by the turn below; none for one alone, or for most of the turns."""
+    first = heads[0].start()
+    at = stripped(text, text.rfind("\n\n", 0, len(text[:first].rstrip())) + 1, first)[0]
+    found = {first: at} if _ABOVE.match(text, at, first) else {}
+    for head, following in pairwise(heads):
+        start, end = head.end(), following.start()
+        title, said = end, stripped(text, start, end)[0]
+        for blank in reversed([*_BLANK.finditer(text, start, end)]):
+            above = blank.end() == end or _ABOVE.match(text, blank.end(), title)
+            if blank.start() <= said or not above:
+                break
+            title = blank.end()
+        if title < end:
+            found[end] = title
+    return found if 1 < len(found) <= len(heads) / 2 else {}
 
 
 def _talk(text: str, form: str, heads: Sequence[re.Match[str]]) -> bool:

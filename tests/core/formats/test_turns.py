@@ -228,6 +228,37 @@ RECORDS = [
 ]
 
 
+TITLED = [
+    "Item {0}: Budget\nAnna: Due. We pay.\nBen: I object. It is much.\nDecision: No. Never.\n\n"
+    "Item {1}: Website\nCarla: I propose Bolt.\nBen: Agreed. They fit.\nDecision: Bolt. HERE\n",
+    "Pancakes {0}\n\nServes 4\n\nIngredients:\n- 2 eggs\n- milk\n\nMethod:\n1. Mix. Fry.\n\n"
+    "Waffles {1}\n\nServes 6\n\nIngredients:\n- 4 eggs\n- milk\n\nMethod:\n1. Mix. HERE\n",
+    "v{0} (2023)\nfix: wrong exit code\nfix: leak. It was large.\nperf: faster. By Ann.\n\n"
+    "v{1} (2022)\nfix: a race. In the pool.\nperf: less memory\nperf: faster still. HERE\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [one.format(19, 18) for one in TITLED])
+def test_a_turn_stands_below_the_title_above_it(text: str) -> None:
+    """A title is no part of the turn before it."""
+    shown = joined(text, [(text.index("HERE"), text.index("HERE") + 4)])
+
+    assert ("19" in shown, "18" in shown) == (False, True)
+
+
+def test_a_numbered_speaker_and_a_list_within_a_turn_are_no_titles() -> None:
+    """Names of lists that have lines of their own belong to who speaks."""
+    text = (
+        "Speaker 1: Two.\nOptions:\n- sell it\n- mend it\n\nSpeaker 2: Sell it.\nOptions:\n"
+        "- in May\n- in June\n\nSpeaker 3: In May.\n\nSpeaker 1: Fine. In May, then.\n"
+    )
+    (root,) = outline(text, small=True)
+
+    assert [text[node.start : node.start + 9] for node in root.children] == [
+        f"Speaker {n}" for n in (1, 2, 3, 1)
+    ]
+
+
 def test_manifests_in_a_row_are_no_chat() -> None:
     """Their keys come again, as speakers do; each entry stands below those that hold it."""
     one = "apiVersion: v1\nkind: {}\nspec:\n  ports:\n    - port: {}\n      name: {}-port\n"
