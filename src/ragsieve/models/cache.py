@@ -10,7 +10,8 @@ import sqlite3
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -29,6 +30,7 @@ from ragsieve.trace import Usage, collect_step, note, record_usage
 _log = logging.getLogger(__name__)
 _VERSION = 4  # of keys and values; another version's entries are never read
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_MAGIC = b"SQLite format 3\0"
 _SETUP = (
     "PRAGMA synchronous = OFF",  # a checksum detects what a power cut damages
     "CREATE TABLE IF NOT EXISTS ragsieve_cache (key BLOB PRIMARY KEY, value BLOB, sum BLOB)",
@@ -76,8 +78,8 @@ class Cached(Wrapper):
         timeout_s: Seconds to wait for other processes' writing before going on without.
 
     Raises:
-        InputError: If an option breaks its rule, or there is a file for a function without a name
-            of its own (`ragsieve.models.adapt`).
+        InputError: If an option breaks its rule, the file is of another kind, or there is one for a
+            function without a name of its own (`ragsieve.models.adapt`).
     """
 
     most: Count
@@ -100,6 +102,8 @@ class Cached(Wrapper):
                 f"a model in a cache file must have a name of its own, got {self.identity!r}: "
                 "name it by as_llm, as_embedder or as_cross_encoder(model, name=...)"
             )
+        if path is not None:
+            _check_file(Path(path))
         self._memory: LRU[bytes, bytes] = LRU(most)
         self._file = _CacheFile(Path(path), timeout_s) if path is not None else None
 
@@ -209,6 +213,13 @@ def _decoded(method: str, body: bytes) -> _Entry | None:
     return entry._replace(value=value)
 
 
+def _check_file(path: Path) -> None:
+    """Raise `InputError` where a file is there that never was one of SQLite."""
+    with suppress(OSError), path.open("rb") as file:
+        if (begin := file.read(len(_MAGIC))) and begin != _MAGIC:
+            raise InputError(f"--cache must be a cache or a new file, got {str(path)!r}")
+
+
 def checksum_of(key: bytes, body: bytes) -> bytes:
     return hashlib.sha256(key + body).digest()
 
@@ -278,8 +289,9 @@ class _CacheFile:
         with FileLock(f"{self.path}.lock", timeout=self.timeout_s):
             if not self.path.exists() or self.path.stat().st_ino != inode:
                 return  # another process was here first
-            aside = self.path.with_name(self.path.name + ".damaged")
+            places = (f"{self.path.name}.damaged{n or ''}" for n in count())
+            aside = next(p for p in map(self.path.with_name, places) if not p.exists())
             _log.warning("moving the damaged cache %s to %s: %s", self.path, aside, error)
-            self.path.replace(aside)
+            self.path.rename(aside)
             for ending in ("-journal", "-wal", "-shm"):  # SQLite would replay them
                 self.path.with_name(self.path.name + ending).unlink(missing_ok=True)

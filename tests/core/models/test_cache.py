@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve.errors import ContextOverflow
+from ragsieve.errors import ContextOverflow, InputError
 from ragsieve.models.base import Message, Passage, Prompt, Pruned
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached, checksum_of
@@ -305,19 +305,31 @@ def test_what_fails_is_not_stored(tmp_path: Path) -> None:
         assert ["a"] == cached.complete([ask("b")], max_tokens=1)
 
 
-@pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\x00" + b"\xff" * 5000])
-def test_a_file_that_is_no_database_is_moved_aside(
-    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
-    """With a warning; the fresh one works."""
-    llm, path = echo(), tmp_path / "c"
+DAMAGED = b"SQLite format 3\x00" + b"\xff" * 5000
+
+
+@pytest.mark.parametrize("content", [b"my notes", b"SQLite", b"\0" * 4096])
+def test_a_file_that_never_was_a_cache_stays(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "c").write_bytes(content)
+
+    with pytest.raises(InputError, match=r"--cache must be a cache or a new file, got '.*c'"):
+        Cached(echo(), tmp_path / "c")
+    assert [(tmp_path / "c")] == [*tmp_path.iterdir()]
+    assert content == (tmp_path / "c").read_bytes()
+
+
+def test_a_damaged_file_is_moved_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With a warning; the fresh one works, and what was moved aside before stays."""
+    llm, path, content = echo(), tmp_path / "c", DAMAGED
+    (tmp_path / "c.damaged").write_text("earlier")
     path.write_bytes(content)
     with Cached(llm, path) as cached:
         replies = [cached.complete([ask("a")]), cached.complete([ask("a")])]
 
     assert [["a"], ["a"]] == replies
     assert 1 == len(llm.prompts)
-    assert content == (tmp_path / "c.damaged").read_bytes()
+    assert content == (tmp_path / "c.damaged1").read_bytes()
+    assert "earlier" == (tmp_path / "c.damaged").read_text()
     assert ["WARNING"] == [record.levelname for record in caplog.records]
 
 
@@ -456,7 +468,7 @@ def writer(path: Path, start: int, end: int) -> subprocess.Popen[str]:
 def test_two_processes_share_a_file(tmp_path: Path, damaged: bool) -> None:
     """Both write 50 entries at once, into a fresh file or a damaged one; all are there."""
     if damaged:
-        (tmp_path / "c").write_bytes(b"no database")
+        (tmp_path / "c").write_bytes(DAMAGED)
     processes = [writer(tmp_path / "c", start, start + 50) for start in (0, 50)]
     errors = [process.communicate("go\n", timeout=60)[1] for process in processes]
     prompts = [ask(f"word{n}") for n in range(100)]
