@@ -86,14 +86,17 @@ class Batch:
         path = self.output.resolve()  # a link's target is what is written
         with ExitStack() as stack:
             try:
-                if path.exists() and not path.is_file():
-                    raise InputError(f"output {self.output} must be a file")
+                if self.output.exists() and not self.output.is_file():
+                    raise InputError(f"output {self.output} must be a regular file")
+                if path.suffix == ".gz":
+                    raise InputError(f"output {self.output} must not end in .gz: it is not packed")
                 if not path.parent.is_dir():  # the lock would make it
                     raise InputError(f"output {self.output} must lie in a folder that is there")
                 if path.exists() and self.source.exists() and path.samefile(self.source):
                     raise InputError(f"output {self.output} must not be the input")
+                path.open("ab").close()  # a lock that cannot be made reads like another run's
                 stack.enter_context(FileLock(path.with_name(f".{path.name}.lock"), timeout=0))
-                self._written = self._earlier(path) if path.exists() else {}
+                self._written = self._earlier(path)
                 self._file = stack.enter_context(path.open("ab", buffering=0))
             except Timeout as error:
                 raise InputError(f"output {self.output} is being written by another run") from error

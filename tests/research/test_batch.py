@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -261,7 +262,11 @@ def test_a_file_that_is_not_ours_stays_as_it_is(tmp_path: Path, content: bytes) 
         ("o.jsonl", {"workers": 0}, "workers must be at least 1, got 0"),
         ("o.jsonl", {"limit": 0}, "limit must be at least 1, got 0"),
         ("link", {}, "must not be the input"),  # a link to the input is the input
-        (".", {}, "must be a file"),
+        (".", {}, "must be a regular file"),
+        ("/dev/null", {}, "must be a regular file"),
+        ("pipe", {}, "must be a regular file"),
+        ("/proc/o.jsonl", {}, "cannot be written: No such file"),
+        ("o.jsonl.gz", {}, "must not end in .gz"),
         ("none/o.jsonl", {}, "must lie in a folder that is there"),
     ],
 )
@@ -272,9 +277,13 @@ def test_bad_options_are_named(
     source = questions(tmp_path / "q.jsonl", 1)
     before = source.read_bytes()
     (tmp_path / "link").symlink_to(source)
+    reading, writing = os.pipe()  # as of --output /dev/stdout | jq
+    (tmp_path / "pipe").symlink_to(f"/proc/self/fd/{writing}")
 
     with pytest.raises(InputError, match=message):
         finished(source, tmp_path / output, **options)
+    os.close(reading)
+    os.close(writing)
     assert before == source.read_bytes()
 
 
