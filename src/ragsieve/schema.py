@@ -110,7 +110,7 @@ def read_toml(kind: type[T], path: Path) -> T:
     import tomllib  # of few calls
 
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         json.dumps(values, default=str)  # dotted keys may nest deeper than any value can be shown
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error

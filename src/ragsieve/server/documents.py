@@ -95,7 +95,9 @@ def documents_of(body: dict[str, Any], at: int | None = None) -> ChatDocuments |
         at, values = max(users_of(messages), default=None), body.get("documents")
     if not isinstance(messages, list) or at is None:
         return None
-    if isinstance(values, list) and values:
+    if values and not isinstance(values, list):
+        raise InputError(f"documents must be a list, got {values!r:.80}")
+    if values:
         question = _asked(messages, at)
         return _of_field(body, at, question, values) if question else None
     return _of_message(body, at)

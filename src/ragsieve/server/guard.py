@@ -161,6 +161,9 @@ class Guard:
             raise Fault(400, "invalid_request", f"Content-Length must be a number, got {length!r}")
         if len(length) > 15 or int(length) > most:
             raise too_large
+        if (packed := request.headers.get("content-encoding", "identity")).lower() != "identity":
+            message = f"Content-Encoding must be identity, got {packed!r:.80}"
+            raise Fault(415, "invalid_request", message)
         body = bytearray()
         try:
             async with asyncio.timeout(limits.timeout_s):

@@ -32,7 +32,7 @@ def parse(body: bytes, most: int) -> Any:
     if _values(body) > most and (values := _values(_STRING.sub(b"", body))) > most:
         raise OverflowError(f"max_values must be at most {most}, got {values}")
     try:
-        return _DECODER.decode(body.decode("utf-8"))
+        return _DECODER.decode(body.decode("utf-8-sig"))
     except RecursionError as error:
         raise ValueError("the body is nested too deeply") from error
     except ValueError as error:

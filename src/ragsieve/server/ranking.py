@@ -109,7 +109,7 @@ def _scale(scores: Iterable[float | None]) -> Callable[[float | None, bool], flo
 
 def _scorer(segment: Segment) -> str:
     """The name of the score given last; empty where there is none."""
-    return next(reversed(segment.scores), "")
+    return ["", *segment.scores][-1]
 
 
 def _best(segments: Sequence[Segment], places: dict[str, int]) -> dict[int, float | None]:

@@ -292,6 +292,8 @@ def test_a_refusal_of_the_upstream_passes(
     [
         ({"messages": [{"role": "user", "content": "<documents>Who?"}]}, "must hold documents"),
         ({"messages": QUESTION, "documents": [7]}, "documents must be strings or objects"),
+        ({"messages": QUESTION, "documents": "abc"}, "documents must be a list, got 'abc'"),
+        ({"messages": QUESTION, "documents": {"a": "b"}}, "documents must be a list, got {'a'"),
         ({"messages": QUESTION, "documents": ["a"] * 3}, "max_documents must be at most 2"),
     ],
 )

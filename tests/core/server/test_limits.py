@@ -188,6 +188,14 @@ def test_a_large_body_is_parsed_as_a_small_one(
     assert reply.json()["error"]["message"].startswith(message)
 
 
+@pytest.mark.parametrize("size", [1, 300_000])
+def test_a_body_may_begin_with_a_byte_order_mark(client: MakeClient, size: int) -> None:
+    content = b'\xef\xbb\xbf{"query": "q", "documents": ["%s"]}' % (b"a" * size)
+    headers = {"content-type": "application/json"}
+
+    assert 200 == client().post("/v1/filter", content=content, headers=headers).status_code
+
+
 def test_a_body_without_a_length_is_counted(client: MakeClient) -> None:
     """Chunks are refused as soon as they are too many."""
     asked = client(settings=Settings(limits=Limits(max_body_mb=0.001)))

@@ -212,7 +212,12 @@ def test_pages_of_other_sites_can_do_nothing(client: MakeClient, body: Body) -> 
     text = {"content-type": "text/plain"}
     reply = client().post("/v1/filter", content=json.dumps(body), headers=text)
     asked = client().options("/v1/filter", headers={"Origin": "http://evil.example"})
+    packed = client().post("/v1/filter", json=body, headers={"content-encoding": "gzip"})
 
+    assert (415, "Content-Encoding must be identity, got 'gzip'") == (
+        packed.status_code,
+        packed.json()["error"]["message"],
+    )
     assert 415 == reply.status_code
     assert "Content-Type must be application/json, got 'text/plain'" in reply.text
     assert "access-control-allow-origin" not in asked.headers
