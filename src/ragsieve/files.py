@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
 from ragsieve.errors import InputError, one_line
@@ -22,6 +24,17 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of standard input.
+
+    Raises:
+        InputError: If it is closed.
+    """
+    if sys.stdin is None:
+        raise InputError("standard input cannot be read: it is closed")
+    return sys.stdin.buffer
 
 
 @contextmanager

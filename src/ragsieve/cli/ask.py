@@ -32,7 +32,7 @@ from ragsieve.cli.cluster import Cluster, Place, local_file, run_on_ray
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import Sections, from_options, options_of
 from ragsieve.errors import InputError
-from ragsieve.files import writing
+from ragsieve.files import standard_input, writing
 from ragsieve.pipeline import System
 from ragsieve.read.files import read_documents
 from ragsieve.result import Result
@@ -172,7 +172,9 @@ def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
         raise InputError("--address, --actors, --gpus and --form go with --engine ray")
     source, output = local_file("--input", call.input), local_file("--output", call.output)
     if source is not None:
-        source = Path("/dev/stdin") if source == _STDIN else source
+        if source == _STDIN:
+            standard_input()  # where it is closed, the next file that is opened takes its number
+            source = Path("/dev/stdin")
         batch = Batch(source, output, label=_label(answering, system)) if output else None
         return _many(batch, system, answering, call)
     documents = None if system.source else read_documents(_or_stdin(files, answering), warn)
@@ -241,7 +243,7 @@ def _many(batch: Batch | None, options: SystemSpec, answering: bool, call: AskOp
             done = batch.run(one, workers=call.workers, limit=call.limit)
             results = watched(done, batch.total(call.limit), str(batch.source))
         else:
-            results = stream(sys.stdin.buffer, one, workers=call.workers, limit=call.limit)
+            results = stream(standard_input(), one, workers=call.workers, limit=call.limit)
         for result in results:
             tally.add(result)
             if not batch:

@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ragsieve.cli.base import INFO, describe, info, printable
+from ragsieve.cli.base import INFO, describe, info, printable, warn
 from ragsieve.cli.config import FILE, defaults, settings
 from ragsieve.errors import InputError, MissingExtra, nearest
 from ragsieve.registry import more, points
@@ -175,6 +175,6 @@ def cli(verbose: bool, quiet: bool) -> None:
             logging.getLogger(name).setLevel(level)
         for handler in logging.getLogger().handlers:
             handler.setLevel(level)
-    for name, (_, origin) in settings().items():
+    for name, (_, origin) in settings(warn).items():
         if verbose or (origin == FILE and name.startswith("llm")):  # it may name another server
             info(f"{name} is set by {origin}", "dim")

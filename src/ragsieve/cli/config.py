@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ import platformdirs
 
 from ragsieve.cli.base import Json, printable, table
 from ragsieve.cli.signature import command, is_table
+from ragsieve.errors import InputError
 from ragsieve.schema import read_toml, without_secrets
 from ragsieve.spec import CUTS, SystemSpec
 
@@ -39,17 +40,25 @@ def _own() -> Path:
         return Path(FILE)
 
 
-def settings() -> dict[str, Setting]:
+def settings(warn: Callable[[str], object] = lambda _: None) -> dict[str, Setting]:
     """Settings in force, an item of a table as ``options.k``: of the user's file, then of the
     folder's, then of the environment.
 
+    Args:
+        warn: Given a line where the user's file may not be read: it is left out.
+
     Raises:
-        InputError: If a file cannot be read, is no TOML, or sets what there is not.
+        InputError: If another file cannot be read, is no TOML, or sets what there is not.
     """
     known: dict[str, Setting] = {}
     for path in (_own(), Path(FILE)):
-        if path.is_file():
-            known = _over(known, _flat(read(path), str(path)))
+        try:
+            if path.is_file():
+                known = _over(known, _flat(read(path), str(path)))
+        except (InputError, PermissionError) as error:
+            if path == Path(FILE) or PermissionError not in (type(error), type(error.__cause__)):
+                raise
+            warn(f"left out: {path} cannot be read: Permission denied")
     fields = (name for name in SystemSpec.__struct_fields__ if not is_table(SystemSpec, name))
     variables = {name: f"RAGSIEVE_{name.upper()}" for name in fields}
     variables["llm_options.base_url"] = "RAGSIEVE_BASE_URL"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
@@ -13,7 +12,7 @@ from typing import Any
 
 from ragsieve.documents import as_documents, from_json
 from ragsieve.errors import InputError
-from ragsieve.files import read_bytes
+from ragsieve.files import read_bytes, standard_input
 from ragsieve.questions import as_example, is_question, lines, load_json
 from ragsieve.read.office import docx_text, mail_text, pdf_pages
 from ragsieve.read.web import charset, page_text
@@ -43,8 +42,8 @@ def read_documents(paths: Sequence[str], warn: Warn | None = None) -> tuple[Docu
 
     Args:
         paths: Files and folders.
-        warn: Given a line for each file of a folder that cannot be read, which is left out, and one
-            for those of other kinds.
+        warn: Given a line for each file and folder in a folder that cannot be read, which is left
+            out, and one for those of other kinds.
 
     Raises:
         InputError: If a file cannot be read, is not UTF-8 or is no JSON though it should be, and
@@ -75,7 +74,14 @@ def items_of(name: str, warn: Warn | None, without: Path | None = None) -> Itera
 def _walk(folder: Path, warn: Warn | None, without: Path | None) -> Iterator[str]:
     """Files to read in a folder and all below it, by name; hidden ones are left out."""
     others = Counter[str]()
-    for here, folders, files in os.walk(folder, onerror=_unreadable):
+
+    def unreadable(error: OSError) -> None:
+        line = f"{error.filename} cannot be read: {error.strerror or error}"
+        if warn is None or Path(error.filename) == folder:
+            raise InputError(line) from error
+        warn(f"left out: {line}")
+
+    for here, folders, files in os.walk(folder, onerror=unreadable):
         apart = without and without.resolve()
         folders[:] = sorted(n for n in folders if n[0] != "." and Path(here, n).resolve() != apart)
         for path in (Path(here, name) for name in sorted(files) if not name.startswith(".")):
@@ -87,10 +93,6 @@ def _walk(folder: Path, warn: Warn | None, without: Path | None) -> Iterator[str
     if others and warn:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in others.most_common())
         warn(f"left out files of other kinds: {kinds}")
-
-
-def _unreadable(error: OSError) -> None:
-    raise InputError(f"{error.filename} cannot be read: {error.strerror or error}") from error
 
 
 def _document(found: Found) -> Document:
@@ -181,7 +183,7 @@ def name_of(path: str) -> str:
 
 
 def _read(path: str) -> bytes:
-    return sys.stdin.buffer.read() if path == "-" else read_bytes(Path(path))
+    return standard_input().read() if path == "-" else read_bytes(Path(path))
 
 
 def _guess(raw: bytes) -> str:

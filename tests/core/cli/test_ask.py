@@ -128,6 +128,18 @@ def test_explain_shows_every_sentence(ragsieve: Command) -> None:
     assert re.search(r"^      TopK \d\.\d{3}: rank 2 is past k=1$", ranked.out, re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    "arguments", ["-q x -", "--input -", "--input - --output o.jsonl"], ids=str
+)
+def test_a_closed_standard_input_is_named(arguments: str) -> None:
+    """As `<&-` closes it."""
+    command = f"exec {sys.executable} -m ragsieve filter --system all {arguments} <&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+
+    error = "error: standard input cannot be read: it is closed\n"
+    assert (2, "", error) == (done.returncode, done.stdout, done.stderr)
+
+
 def test_documents_come_by_standard_input() -> None:
     """Without a FILE, and as ``-``; what a fake answers never waits for torch."""
     code = (

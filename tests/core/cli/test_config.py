@@ -168,6 +168,25 @@ def test_a_wrong_setting_is_one_line(ragsieve: Command, text: str, message: str)
     assert re.search(message, ended.err)
 
 
+def test_a_users_file_that_may_not_be_read_is_left_out(
+    ragsieve: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one warning, as of a home of another user; the folder's file still counts."""
+
+    class Closed(type(home)):  # type: ignore[misc]
+        def is_file(self) -> bool:
+            if self.is_absolute():
+                raise PermissionError(13, "Permission denied", str(self))
+            return bool(super().is_file())
+
+    monkeypatch.setattr(platformdirs, "user_config_path", lambda *_, **__: Closed(home))
+    Path("ragsieve.toml").write_bytes(b'\xef\xbb\xbfsystem = "all"\n')  # a byte order mark
+    ended = ragsieve("filter", *QUESTION, "--llm", "fake:echo", "a.txt")
+
+    assert (0, 1) == (ended.code, ended.err.count("warning"))
+    assert f"warning: left out: {home}/ragsieve.toml cannot be read: Permission" in ended.err
+
+
 def test_quiet_prints_errors_alone(ragsieve: Command) -> None:
     """No cost line and no bar; what fails is still said."""
     fake = ("--system", "all", "--llm", "fake:echo")

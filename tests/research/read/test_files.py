@@ -21,7 +21,7 @@ from pypdf import PdfWriter
 from ragsieve.documents import site
 from ragsieve.errors import InputError
 from ragsieve.read import office
-from ragsieve.read.files import read_documents
+from ragsieve.read.files import items_of, read_documents
 from ragsieve_research.retrieve.pooled import Sources
 from tests.office import BOMBS, CELL, pdf, word
 
@@ -225,6 +225,26 @@ def test_a_pdf_is_a_document_a_page(tmp_path: Path) -> None:
     writer.write(tmp_path / "b.pdf")
     with pytest.raises(InputError, match=r"b.pdf cannot be read as PDF: .*decrypted"):
         read_documents([str(tmp_path / "b.pdf")])
+
+
+def test_a_folder_below_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    """With a warning; where it is the folder named, or nobody is warned, an error."""
+    for warn in (warned := list[str]()).append, None:
+        folder = tmp_path / f"{warn is None}"
+        (folder / "gone").mkdir(parents=True)
+        (folder / "later").mkdir()
+        for name in ("a.txt", "later/b.txt"):
+            (folder / name).write_text(name)
+        found = items_of(str(folder), warn)
+        first = next(found)[2]
+        (folder / "gone").rmdir()
+        if warn:
+            assert ["a.txt", "later/b.txt"] == [first.text, *(one.text for _, _, one in found)]
+        else:
+            with pytest.raises(InputError, match="gone cannot be read: No such file"):
+                list(found)
+
+    assert [f"left out: {tmp_path}/False/gone cannot be read: No such file or directory"] == warned
 
 
 def test_a_word_file_is_read_in_order(tmp_path: Path) -> None:
