@@ -52,6 +52,10 @@ _HEADS = {  # how a turn begins, up to what is said
         rf"^{_STAMP}[ \t]+(?P<after>{_NAME})[ \t]*\n",
         re.MULTILINE,
     ),
+    "play": re.compile(  # a name in capitals on a line of its own, what is said right below
+        r"(?:\A|(?<=\n\n))(?P<name>[A-Z][A-Z'’-]{1,20}(?: [A-Z'’-]{1,20}){0,2})\.?[ \t]*"
+        r"(?=\n[ \t]*[^\s=-])"
+    ),
     "log": re.compile(
         rf"^(?P<name>)(?:[\w.@/-]{{1,30}} )?{_STAMP}(?:[ \t]*\[?(?:{_LEVELS})\]?)?"
         r"(?:[ \t]+[\w./\[\]-]{1,40})?:?[ \t]+",
@@ -271,7 +275,7 @@ def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
         stamped = [m for m in heads if re.search(_TIME, m[0])]
         if 2 * len(stamped) > len(heads):
             heads = stamped  # the others are lines of what somebody said
-        titled = form == "named" and heads is not stamped
+        titled = form in ("named", "play") and heads is not stamped
         heads = _speakers(text, heads) if titled else heads
         if len(heads) < _FEWEST or not _talk(text, form, heads):
             continue

@@ -235,6 +235,8 @@ TITLED = [
     "Waffles {1}\n\nServes 6\n\nIngredients:\n- 4 eggs\n- milk\n\nMethod:\n1. Mix. HERE\n",
     "v{0} (2023)\nfix: wrong exit code\nfix: leak. It was large.\nperf: faster. By Ann.\n\n"
     "v{1} (2022)\nfix: a race. In the pool.\nperf: less memory\nperf: faster still. HERE\n",
+    "Pier {0}\n\nFAULTS\nOld. It rots.\n\nADVICE\nMend it soon. Or not.\n\n"
+    "Pier {1}\n\nFAULTS\nNew. It shines.\n\nADVICE\nPaint it. HERE\n",
 ]  # fmt: skip
 
 
@@ -244,6 +246,16 @@ def test_a_turn_stands_below_the_title_above_it(text: str) -> None:
     shown = joined(text, [(text.index("HERE"), text.index("HERE") + 4)])
 
     assert ("19" in shown, "18" in shown) == (False, True)
+
+
+@pytest.mark.parametrize(("end", "again"), [(".", True), ("", True), (":", True), ("", False)])
+def test_a_name_in_capitals_above_a_reply_is_its_speaker(end: str, again: bool) -> None:
+    """Where such lines come again; else they are headings."""
+    said = ["ROMEO", "NURSE", "ROMEO", "NURSE"] if again else ["AIM", "SCOPE", "COSTS", "PLAN"]
+    text = "\n\n".join(f"{name}{end}\nReply {n}. It is long." for n, name in enumerate(said))
+    found = [text[one.start : one.head] for root in outline(text) for one in root.children]
+
+    assert found == [name + end for name in said] * again
 
 
 def test_a_numbered_speaker_and_a_list_within_a_turn_are_no_titles() -> None:
