@@ -84,7 +84,7 @@ class Batch:
         from filelock import FileLock, Timeout  # with all of asyncio
 
         path = self.output.resolve()  # a link's target is what is written
-        with ExitStack() as stack:
+        with writing(f"output {self.output}"), ExitStack() as stack:
             try:
                 if self.output.exists() and not self.output.is_file():
                     raise InputError(f"output {self.output} must be a regular file")
@@ -100,9 +100,6 @@ class Batch:
                 self._file = stack.enter_context(path.open("ab", buffering=0))
             except Timeout as error:
                 raise InputError(f"output {self.output} is being written by another run") from error
-            except OSError as error:
-                reason = error.strerror or error
-                raise InputError(f"output {self.output} cannot be written: {reason}") from error
             self._open = stack.pop_all()
         return self
 
