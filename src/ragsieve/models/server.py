@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
@@ -34,6 +35,8 @@ MAX_REPLY = 1 << 25
 """Bytes of a reply's body at most: 32 MiB."""
 
 _PROBE_S = 5.0  # in which a server tells its limits
+
+_refused: ContextVar[list[int] | None] = ContextVar("_refused", default=None)  # of a request
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -262,6 +265,7 @@ class Server(Reopened):
 
     def _waited(self, work: Callable[[], R], body: Mapping[str, Any]) -> R:
         """Result of a request, which is no longer waited for when its time is over."""
+        _refused.set([])
         with self._errors(body), until(time.monotonic() + self.total_s):
             running = start(work)
             try:
@@ -286,7 +290,9 @@ class Server(Reopened):
 
     def _error(self, error: BaseException, body: Mapping[str, Any]) -> ModelError:
         if isinstance(error, _Ended):
-            return self._failed(error.what or f"no whole reply in total_s={self.total_s:g}")
+            last = f"; the last was HTTP {refused[-1]}" if (refused := _refused.get()) else ""
+            late = f"no whole reply in total_s={self.total_s:g}{last}"
+            return self._failed(error.what or late)
         if isinstance(error, openai.APITimeoutError):
             attempts = f"{self.max_retries + 1} attempt{'s' if self.max_retries else ''}"
             return _Late(str(self._failed(f"no reply in {self.timeout_s} s, {attempts}")))
@@ -333,6 +339,8 @@ def _limit_time(request: Any) -> None:
 
 
 def _limit_body(response: Any) -> None:
+    if response.status_code >= 400 and (refused := _refused.get()) is not None:
+        refused.append(response.status_code)
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         response.close()
         raise _Ended("the reply is compressed, though it was asked for as it is")

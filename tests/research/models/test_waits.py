@@ -34,7 +34,16 @@ def test_a_request_ends_by_itself(mode: str) -> None:
         found = waits(url, 60, total_s=0.5)
 
     assert {} == {name: one for name, one in found.items() if one[0] > 2.5}
-    assert found["rerank"][1].endswith("no whole reply in total_s=0.5")
+    assert "no whole reply in total_s=0.5" in found["rerank"][1]
+
+
+@pytest.mark.slow
+def test_a_refusal_is_named_where_the_time_ends_in_the_pause_after_it() -> None:
+    from ragsieve.models.openai import OpenAI
+
+    said = r"no whole reply in total_s=2; the last was HTTP 429$"
+    with stalling("Retry-After: 119") as url, pytest.raises(ModelError, match=said):
+        OpenAI("m", base_url=url, total_s=2).complete([PROMPT])
 
 
 @pytest.mark.slow
