@@ -285,6 +285,7 @@ TERMS = "<h2>Fees</h2><dl><dt>Boat</dt><dd>It is 9.</dd><dt>Car</dt><dd>It is 4.
 @pytest.mark.parametrize(
     ("text", "first", "shown"),
     [
+        (MAIL, "It is", "It is 9 euros."),
         (TRACED, "2024", "app.DeadlockError: tx 99120"),
         (f"# {LONG}\n\nIt rains.\n\nIt is 9 euros.", "It is", "It is 9 euros."),
     ],
@@ -292,7 +293,7 @@ TERMS = "<h2>Fees</h2><dl><dt>Boat</dt><dd>It is 9.</dd><dt>Car</dt><dd>It is 4.
 def test_what_tells_by_itself_goes_without_heads_that_do_not_fit(
     text: str, first: str, shown: str
 ) -> None:
-    """Headings or the entry above a traceback lose nobody the answer; a warning says so."""
+    """A mail's header or the entry above a traceback loses nobody the answer; a warning says so."""
     start = text.index(first)
     best = Segment(Document("a", text), start, text.index(shown) + len(shown)).scored("s", 1)
     with step("s", [best]) as record:
@@ -304,7 +305,7 @@ def test_what_tells_by_itself_goes_without_heads_that_do_not_fit(
     )
 
 
-@pytest.mark.parametrize("text", [MAIL, CHAT, TERMS])
+@pytest.mark.parametrize("text", [f"{MAIL}\n\nBen wrote:\n> It is 5.\n> So.", CHAT, TERMS])
 def test_who_speaks_and_what_is_described_does_not_go(text: str) -> None:
     assert not stands_alone(text, text.index("It is"))
 

@@ -93,19 +93,20 @@ class Headless(Layout):
 def stands_alone(text: str, place: int) -> bool:
     """Whether what leads to a place of a text may go: it has heads, of no record, row or entry.
 
-    Nor may it where somebody says something, a term is described or there are several headings.
+    Nor may it in a chat, a mail with quotes, below one of several terms or headings of a page.
     """
     roots = outline(text, small=True)
     pages = (root for root in roots if root.kind in ELEMENTS)
     if any(len(_LEADS.findall(text, page.start, page.end)) > 1 for page in pages):
         return False
-    return all(map(_alone, roots)) and bool(roots or left_out(text, 0, place))
+    return all(_alone(text, root) for root in roots) and bool(roots or left_out(text, 0, place))
 
 
-def _alone(node: Node) -> bool:
+def _alone(text: str, node: Node) -> bool:
     marked = node.kind in ("lines", "tags", "items", "inline") and (node.each or node.sticky)
-    said = node.kind == "lines" and node.mark == "…" and not node.whole  # in a mail or a chat
-    return not node.children or (marked and not said and all(map(_alone, node.children)))
+    if node.children and (node.kind, node.mark, node.whole) == ("lines", "…", 0):  # mail or chat
+        marked = node.children[0].sticky and text.find("\n>", node.start, node.end) < 0
+    return not node.children or (marked and all(_alone(text, child) for child in node.children))
 
 
 def _read(text: str) -> Outline:
