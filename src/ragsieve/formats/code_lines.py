@@ -139,14 +139,14 @@ def family_of(lines: Sequence[Line]) -> str:
 def _unquoted(lines: Sequence[Line]) -> Iterator[Line]:
     """Lines but for those inside a text between three quotes; items of a list begin with ``-``."""
     inside = False
-    comment = next((found[0] for one in lines if (found := _COMMENT.findall(one.text))), "") == "*/"
-    for line in lines:
+    ends = [_COMMENT.findall(line.text) if "*" in line.text else [] for line in lines]
+    comment = next(filter(None, ends), [""])[0] == "*/"
+    for line, found in zip(lines, ends, strict=True):
         marks = line.text.count('"""') + line.text.count("'''")
         if not inside:
             item = line.text.startswith("* ") and not comment
             yield replace(line, text=f"-{line.text[1:]}") if item else line
-        for mark in _COMMENT.findall(line.text):
-            comment = mark != "*/"
+        comment = found[-1] != "*/" if found else comment
         inside ^= marks % 2 == 1
 
 
