@@ -113,8 +113,8 @@ class Reader(Options):
         kept = fit(segments, max(0, budget), own)
         if len(kept) < len(segments):
             room = f"the {max(0, budget)} tokens that question and reply leave"
-            tell = note if kept else warn  # the model answers by itself
-            tell(f"{len(segments) - len(kept)} of {len(segments)} segments do not fit {room}")
+            report = note if kept else warn  # the model answers by itself
+            report(f"{len(segments) - len(kept)} of {len(segments)} segments do not fit {room}")
         return kept
 
 

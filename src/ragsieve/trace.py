@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -268,10 +268,16 @@ _observers: list[Observer] = []
 def observe(observer: Observer) -> Callable[[], None]:
     """Enter ``observer(step)`` around every step of this process, until the result is called.
 
-    The step is complete where the context ends. An observer must not raise.
+    The step is complete where the context ends. An observer must not raise. To call the result
+    again does nothing.
     """
     _observers.append(observer)
-    return lambda: _observers.remove(observer)
+
+    def end() -> None:
+        with suppress(ValueError):  # it has ended before
+            _observers.remove(observer)
+
+    return end
 
 
 @contextmanager

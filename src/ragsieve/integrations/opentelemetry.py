@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -48,13 +48,7 @@ def instrument(tracer: trace.Tracer | None = None, *, content: bool = False) -> 
                 if step.error:
                     span.set_status(StatusCode.ERROR, step.error)
 
-    end = observe(around)
-
-    def ended() -> None:
-        with suppress(ValueError):  # it ended before
-            end()
-
-    return ended
+    return observe(around)
 
 
 def _stage(step: Step) -> str:
