@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from ragsieve import select, split
 from ragsieve.answer import Reader
+from ragsieve.batch import accuracy
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.systems.base import preset, system
-from ragsieve.text import contains_answer
 from ragsieve.types import Query
 from ragsieve_research.answer.agent import Argument
 from ragsieve_research.answer.critic import Judgement
@@ -179,4 +179,4 @@ class Oracle:
         return right.index(True) if any(right) else 0
 
     def _right(self, query: Query, answer: str) -> bool:
-        return contains_answer(answer, self.answers.get(query.text, ()))
+        return accuracy(answer, self.answers.get(query.text, ())) == 1

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ragsieve.models.base import LLM
 from ragsieve.prompts import context, render
 from ragsieve.score.base import Scorer
-from ragsieve.text import contains_answer, word_counts
+from ragsieve.text import contains_answer, visible_answers, word_counts
 from ragsieve.types import Query, Segment
 from ragsieve_research.score.base import likelihood_gains, logistic
 
@@ -39,7 +39,7 @@ class _Measure(Scorer):
 
 @dataclass(frozen=True, repr=False)
 class Inclusion(_Measure):
-    """1 where a segment holds a gold answer, else 0.
+    """1 where a segment holds a gold answer that is not yes or no, else 0.
 
     Args:
         answers: Gold answers by question.
@@ -53,7 +53,7 @@ class Inclusion(_Measure):
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """1 or 0, ``(len(segments),)``."""
-        gold = self.answers.get(query.text, ())
+        gold = visible_answers(self.answers.get(query.text, ()))
         return np.array([contains_answer(s.text, gold) for s in segments], np.float32)
 
 

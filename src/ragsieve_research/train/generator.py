@@ -13,7 +13,7 @@ from ragsieve.answer import Reader
 from ragsieve.batch import accuracy
 from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.prompts import titled
-from ragsieve.text import contains_answer
+from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.answer.examples import Demonstration
 from ragsieve_research.evaluate.answers import exact_match, f1
@@ -162,8 +162,8 @@ def _sample(
 
 
 def _holds(document: Document, example: Example) -> bool:
-    """Whether a gold answer stands in a document as it is read, behind its title."""
-    return contains_answer(titled(Segment.whole(document)), example.answers)
+    """Whether a gold answer stands in a document, as it is read, behind its title."""
+    return contains_answer(titled(Segment.whole(document)), visible_answers(example.answers))
 
 
 def _segments(example: Example) -> list[Segment]:

@@ -85,3 +85,7 @@ def test_a_critic_that_knows_takes_all_right_answers_for_the_same() -> None:
 
     assert [[0, 2], [1]] == oracle.same(QUERY, ["Paris", "Rome", "in Lutetia"])
     assert (1, 0) == (oracle.pick(QUERY, ["Rome", "Paris"]), oracle.pick(QUERY, ["Rome", "Oslo"]))
+
+    oracle = Oracle({QUERY.text: ["no"]})
+
+    assert 1 == oracle.pick(QUERY, ["There is no information.", "No, it is not."])

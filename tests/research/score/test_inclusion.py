@@ -46,6 +46,10 @@ def test_overlap_is_the_f1_of_words() -> None:
 
     assert [1, 1, 0, 0] == [s.score for s in Inclusion(ANSWERS)(QUERY, given)]
 
+    given = segments("There is no river.", "Seals sang.")
+
+    assert [0, 0] == [s.score for s in Inclusion({"q": ("no",)})(Query("q"), given)]
+
 
 def test_gains_are_differences_of_log_likelihoods() -> None:
     """3 tokens: -3, -9 and -6 with none: gains 3 and -3 nats; CXMI is 1 / (1 + e^-gain)."""

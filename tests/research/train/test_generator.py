@@ -107,6 +107,10 @@ def test_documents_are_numbered_as_they_are_read() -> None:
     assert "Informative: 2.\nAnswer: Seals" == target(shown, "informative")
     assert "Informative: none.\nAnswer: Seals" == target(example("a", "Rain."), "informative")
 
+    asked = replace(example("a", "There is no river."), answers=("no",))
+
+    assert "Informative: none.\nAnswer: no" == target(asked, "informative")
+
 
 def test_the_model_explains_the_answer_that_it_is_told() -> None:
     """On one line, without its thoughts; documents that do not fit are cut as a reader cuts."""
