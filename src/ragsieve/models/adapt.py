@@ -30,7 +30,7 @@ def as_llm(model: Any, *, name: str = "", context: int = 8192) -> LLM:
             to a list of replies, where a prompt is one string; a ``transformers`` pipeline of the
             task text-generation; an OpenAI client, or the module ``litellm``, with ``name``.
         name: The client's model; else what caches know the model by, of which a function has its
-            module and name: one that has none (a lambda, a local one) is not cached in a file.
+            module and name: one without (a lambda, a local or a script's) is not cached in a file.
         context: Tokens that prompt and reply may have together, where the model does not tell;
             they are counted by the bundled pruner's tokenizer.
 
@@ -50,7 +50,9 @@ def as_llm(model: Any, *, name: str = "", context: int = 8192) -> LLM:
         if not name:
             raise InputError(f"name must say which model {_name(model)} asks, got {name!r}")
         ask = partial(_by_client, create, name)
-        return Function(ask, identity=name, context=context, is_concurrent=True)
+        url = getattr(model, "base_url", "")
+        identity = f"{name}@{url}" if url else name
+        return Function(ask, identity=identity, context=context, is_concurrent=True)
     if callable(model):
         return Function(partial(_by_strings, model), identity=_name(model, name), context=context)
     forms = "a model's name, a function of prompts, a client or a pipeline"
@@ -236,5 +238,6 @@ def _name(model: Any, name: str = "") -> str:
     if (isroutine(model) and (bound is None or isclass(bound) or ismodule(bound))) or isclass(
         model
     ):
-        return f"{model.__module__}.{model.__qualname__}"
+        own = f"{model.__module__}.{model.__qualname__}"
+        return f"<{own}>" if model.__module__ == "__main__" else own  # each script has its own
     return f"<{kind.__module__}.{getattr(model, '__qualname__', kind.__qualname__)}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,10 @@ def test_clients_are_asked_with_messages() -> None:
         assert (llm := as_llm(openai, name="m")) is share(llm)
 
     assert ["reply 1", "reply 2", "reply 3"] == replies
+    openai.base_url = "http://127.0.0.1:1/v1/"
+
+    assert "m@http://127.0.0.1:1/v1/" == as_llm(openai, name="m").identity
+
     assert ["m", "m", "n"] == [call["model"] for call in calls]
     assert all(call["messages"] == messages for call in calls)
     assert all((0, 5) == (call["temperature"], call["max_tokens"]) for call in calls)
@@ -82,7 +86,9 @@ def test_a_cache_file_tells_functions_apart(adapt: Any, tmp_path: Path) -> None:
     """By module and name; one without a name of its own is refused, or named by its user."""
     assert f"{__name__}.last_words" == adapt(last_words).identity
 
+    scripts = FunctionType(last_words.__code__, {"__name__": "__main__"})
     for function in (
+        scripts,
         lambda texts: texts,
         partial(last_words),
         PROMPT[0]._replace,
