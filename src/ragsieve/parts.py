@@ -10,7 +10,10 @@ from typing import NamedTuple
 ROW = re.compile(r"\s*\|.*\|\s*$|[^|\n]+ \| [^|\n]+ \| |[^\t\n]*\t")
 RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*$")
 _STEP = re.compile(r"[ \t]*\(?\d{1,3}[.)][ \t]")
-_ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t]")
+_ITEM = re.compile(
+    r"[ \t]*(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{2,4})[.)]"
+    r"|\d{1,2}(?P<more>(?:\.\d{1,2}){1,4})\.?)[ \t]"  # a clause
+)
 _HEAD = re.compile(r" {0,3}#{1,6}[ \t]|\s*(?:\*\*|__).{1,200}(?:\*\*|__):?\s*$|.{1,200}[:：]\s*$")
 _LABEL = re.compile(
     r"[ \t]*(?:\[\^[^\s\]]{1,30}\]:|\*\*[^*\n]{1,80}(?:[.:?!]\*\*|\*\*:))(?=[ \t]+\S)"
@@ -96,9 +99,16 @@ def _first_holds(items: Sequence[tuple[int, int]]) -> bool:
 
 
 def _items(text: str, lines: Sequence[Span]) -> list[tuple[int, int]]:
-    """The items of a list: the place of the first line of each, and its margin in spaces."""
-    found = ((n, line) for n, line in enumerate(lines) if _ITEM.match(text, *line))
-    return [(n, _margin(text, *line)) for n, line in found]
+    """The items of a list: the place of the first line of each, and its margin in spaces.
+
+    A clause lies inside that with fewer numbers.
+    """
+    found = ((n, line, _ITEM.match(text, *line)) for n, line in enumerate(lines))
+    return [
+        (n, _margin(text, *line) + 2 * (item["more"] or "").count("."))
+        for n, line, item in found
+        if item
+    ]
 
 
 def _margin(text: str, start: int, end: int) -> int:

@@ -53,6 +53,14 @@ DRAIN = (
     "wheel.\n2. Open the drain cock a quarter turn and wait for the gauge to fall below one.\n3. "
     "Open it wholly once the gauge shows nothing for two minutes.\n4. Note the hour in the book."
 )
+LEASE = "\n\n".join([
+    "BERTH LEASE", "1. RENT", "1.1 Rent is due on the first day of each month, in advance.",
+    "1.2 If it is late, the harbour may:", "(a) charge a late fee of 50 euros;",
+    "(b) tow the boat to the outer quay; and", "(c) after two months, end this lease by letter.",
+    "2. CONDUCT", "2.1 You shall keep the berth clean.", "2.2 You shall not:",
+    "2.2.1 sublet the berth;", "2.2.2 weld on deck; or", "2.2.3 moor a second boat alongside.",
+    "3. END", "3.1 The lease ends on the last day of October.",
+])  # fmt: skip
 BOATS = "Boats need care. Boats are old. A boat can be let on any Sunday. The sea is near. " * 2
 CASES: list[tuple[str, str, list[str], float | int, list[str], float]] = [
     # kind, question, documents, keep_answer or a budget, what stays as it is, share of characters
@@ -95,6 +103,10 @@ CASES: list[tuple[str, str, list[str], float | int, list[str], float]] = [
      .9, [""], 1),
     ("a row in a budget", "What does boat E cost on a Sunday?", [FEES, BOATS], 70,
      ["| Boat | Weekday | Sunday |\n|---|---|---|\n", "| Boat E | 59 | 81 |"], .7),
+    ("clauses", "What can happen if my rent is late?", [LEASE], .8,
+     ["1. RENT\n\n1.2 If it is late, the harbour may:\n\n(a) charge", "(c) after two months"], .6),
+    ("a clause in a budget", "May I weld on deck?", [LEASE], 40,
+     ["2. CONDUCT\n\n2.2 You shall not:\n\n2.2.1 sublet the berth;\n\n2.2.2 weld on deck;"], .4),
     ("steps in a budget", "How do I drain the tank?", [DRAIN, "Tanks are big. A tank is drained."],
      60, ["To drain the tank follow these steps.\n\n1. Shut the inlet valve and hang"], .9),
 ]  # fmt: skip

@@ -36,7 +36,10 @@ _STRONG = re.compile(
     r".*(?:[;{}\[]|\)?:|\(|\)|=|[)\]}'\"],)(?:\s*(?:#|//).*)?$|"
     r"(?:import|from|def|class|function|func|fn|#\w|@\w)\b|.* = |\d+: "
 )
-_PROSE = re.compile(r"[*>]{0,3}[A-Z][\w’']*(?:[,.:;]? [\w’'(*)-]+)*[.?!:]\**$")
+_PROSE = re.compile(
+    r"[*>]{0,3}[A-Z][\w’']*(?:[,.:;]? [\w’'(*)-]+)*[.?!:]\**$"
+    r"|(?:\(?[a-zivx]{1,4}[.)]|\d[\d.]*) [\w’'(),.:; -]+$"  # a clause
+)
 _SQL = re.compile(
     r"SELECT\s|INSERT INTO|CREATE (?:TABLE|INDEX|VIEW|OR|FUNCTION|UNIQUE|TEMP)|ALTER TABLE|"
     r"UPDATE \w+ SET|DELETE FROM|WITH \w+ AS|DROP TABLE",

@@ -15,7 +15,7 @@ _HEADING = re.compile(
     r"|^(?P<bold>\*\*|__)(?=\w)[^\n*_]{1,80}(?<![.!?,;])(?P=bold):?[ \t]*$"
     r"|^(?P<equals>={2,6})(?![=>])[^\n=]{2,99}(?P<closed>(?P=equals))?[ \t\r]*$"
     r"|^[ \t]*\\(?P<subs>(?:sub)*)section\*?\{(?:[^{}\n]|\{[^{}\n]{0,99}\}){1,200}\}"
-    r"|^(?:(?P<number>\d{1,2}(?:(?:\.\d{1,2})+\.?)?)[ \t]+)?"
+    r"|^(?:(?P<number>\d{1,2}(?:(?:\.\d{1,2})+\.?|\.)?)[ \t]+)?"
     r"(?P<plain>[^\W\d_][^\n|<>{}=;:_\"\t]{2,59}(?<![\s.!?,…]))[ \t\r]*$"
     r"(?=\s*\n[ \t]*(?P<below>\S[^\n]{0,99}))",
     re.MULTILINE,
@@ -124,7 +124,7 @@ def _heads(match: re.Match[str], run: int) -> bool:
     listed = below[0].isdecimal() and not (number and below.startswith(f"{number.rstrip('.')}."))
     if number:
         prose = _PROSE.match(below) and not below[0].islower()
-        return run == 0 and bool((apart and not listed) or prose)
+        return run == 0 and not listed and bool(apart or prose)
     return run < 2 and not below.isupper() and bool(apart or not listed or _PROSE.match(below))
 
 

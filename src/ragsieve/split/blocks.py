@@ -15,6 +15,9 @@ from ragsieve.text import sentence_spans
 from ragsieve.trace import note
 
 _TITLED = re.compile(r"\d+[.)] [^\n]{1,60}(?<![.:;,])\n[^\sa-z]")  # a number, a title, text below
+_SECTION = re.compile(r"\d+[.)] [^\n]{1,60}(?<![.:;,])")
+_APART = re.compile(r"\n[ \t\r]*\n")
+_DEEPEST = 3  # lists inside each other whose items are read like texts
 _PARAGRAPHS = 120  # characters that the items of a list have on average which is cut like prose
 _MARK = re.compile(r"[ \t]*(?:[-*+•|>#]|\d+[.)][ \t])")  # at which `sentence_spans` ends a line
 _INTRODUCES = re.compile(r"[:：]\W{0,4}$|\b(?:following|as follows|below)\b", re.IGNORECASE)
@@ -70,6 +73,7 @@ class _Units:
         self.spans: list[Span] = []
         self.head: list[Span] = []  # headings that wait for what follows them
         self.prose = False  # whether the last segment is a sentence
+        self.inside = 0  # lists whose items are read like texts
 
     def add(self, block: Block) -> None:
         """Its segments, with the headings before it or the line that introduces it."""
@@ -88,10 +92,14 @@ class _Units:
             whole = block.kind not in ("log", "chat") and not self._are_paragraphs(
                 block.kind, items
             )
-            if not whole:
-                items = [part for item in items for part in self._entry(*item)]
             if items and not head and self._introduces(block.kind, items[0][0]):
                 head = [self.spans.pop()]
+            if not whole and block.kind == "list" and self.inside < _DEEPEST:
+                self.head = head
+                self._add_paragraphs(items)
+                return
+            if not whole:
+                items = [part for item in items for part in self._entry(*item)]
         self.spans += self._joined(head, items, bool(whole), block.kind)
         self.prose = block.kind == "prose"
 
@@ -112,6 +120,21 @@ class _Units:
         self.spans += self._joined(self.head, [], True, "list")
         self.head, self.prose = [], False
         return self.spans
+
+    def _add_paragraphs(self, items: Sequence[Span]) -> None:
+        """Items each like a text: what stands below an empty line is read by itself."""
+        self.inside += 1
+        for start, end in items:
+            below = _APART.search(self.text, start, end)
+            stop = below.start() if below else end
+            if _SECTION.fullmatch(self.text, start, stop):
+                self.add(Block("heading", [(start, stop)]))
+            else:
+                head, self.head = self.head, []
+                self.spans += self._joined(head, self._entry(start, stop), False, "list")
+                self.prose = True
+            self.add_text(stop, end)
+        self.inside -= 1
 
     def _are_paragraphs(self, kind: str, items: Sequence[Span]) -> bool:
         """Whether it is a list of clauses, minutes or sections, each long or below its title."""

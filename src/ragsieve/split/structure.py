@@ -15,6 +15,7 @@ _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([^`]*)$")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]|[ \t]*(?:[-=*_]{3,}|(?:[-*_][ \t]+){2,}[-*_])[ \t]*$")
 _NUMBER = r"(?:\d{1,3}|[A-Za-z]|[ivx]{2,4})"
 _ITEM = re.compile(rf"[ \t]*(?:[-*+•‣◦▪●·–]|\(?({_NUMBER})[.)]|:)[ \t]+\S")
+_CLAUSE = re.compile(r"[ \t]*\d{1,2}((?:\.\d{1,2}){1,4})\.?[ \t]+[^\W\d_]")
 _LOG = re.compile(
     r"(?:[\w.@-]{1,30}:? )?\[?(?:\d{4}-\d\d-\d\d"
     r"|\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2} [ \d]\d)?[T ,]{0,2}\d\d:\d\d:\d\d"
@@ -104,6 +105,7 @@ _KINDS = (
     ("heading", _HEADING),
     ("question", _QUESTION),
     ("item", _ITEM),
+    ("clause", _CLAUSE),
     ("log", _LOG),
     ("field", _FIELD),
 )
@@ -198,7 +200,7 @@ class _MarkdownReader:
         place, gaps = self.place, False
         while self._kind(place) == "field" and len(begins) < _FIELDS:
             begins.append(place)
-            place = self._run(place + 1, lambda line: line.kind in ("text", "item"))
+            place = self._run(place + 1, lambda line: line.kind in ("text", "item", "clause"))
             if self._kind(place) == "blank" and self._kind(place + 1) == "field":
                 place, gaps = place + 1, True
         names = [
@@ -230,6 +232,9 @@ class _MarkdownReader:
         label = _label(self.first)
         if label.isalpha() and label.lower() not in ("a", "i"):
             return None
+        below = self._run(self.place + 1, lambda line: line.kind == "blank")
+        if self._kind(below) == "clause" and self._text(below).lstrip().startswith(f"{label}."):
+            return self._heading()
         base = _margin(self.first)
         begins, place = [self.place], self.place + 1
         while place < len(self.lines):
@@ -238,7 +243,8 @@ class _MarkdownReader:
                 break
             line = self.lines[place]
             if line.kind == "item" and _margin(line) <= base + 1:
-                if bool(_label(line)) != bool(label):
+                other = _label(line)
+                if (bool(other), other.isdecimal()) != (bool(label), label.isdecimal()):
                     break  # another list
                 begins.append(place)
             place = after
@@ -248,6 +254,25 @@ class _MarkdownReader:
             self.before and self.before.text.rstrip().endswith((":", "："))
         )
         return self._block("list", begins, place) if len(begins) > 1 or led else None
+
+    def _clauses(self) -> Block | None:
+        """Clauses below the one that leads to them, ``5.2.1`` and on below ``5.2 …:``."""
+        above = [one for one in self.lines[max(0, self.place - 4) : self.place] if one.text.strip()]
+        if not above or not above[-1].text.rstrip().endswith((":", "：")):
+            return None
+        depth, begins, place = _depth(self.first), [self.place], self.place + 1
+        while place < len(self.lines):
+            line, before = self.lines[place], self.lines[place - 1]
+            if line.kind == "clause" and _depth(line) <= depth:
+                if _depth(line) < depth:
+                    break
+                begins.append(place)
+            elif before.kind == "blank" and line.kind not in ("clause", "item", "blank"):
+                break
+            place += 1
+        while self.lines[place - 1].kind == "blank":
+            place -= 1
+        return self._block("list", begins, place)
 
     def _continued(self, place: int, item: int) -> int:
         """The line behind ``place`` and what belongs to the same list; ``place`` where it ends."""
@@ -324,7 +349,14 @@ _READERS: dict[str, Callable[[_MarkdownReader], Block | None]] = {
     "field": _MarkdownReader._fields,
     "question": _MarkdownReader._faq,
     "item": _MarkdownReader._list,
+    "clause": _MarkdownReader._clauses,
 }
+
+
+def _depth(line: _Line) -> int:
+    """Numbers of a clause's label but the first."""
+    label = _CLAUSE.match(line.text)
+    return label[1].count(".") if label else 0
 
 
 def _indent(line: _Line) -> bool:

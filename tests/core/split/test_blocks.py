@@ -127,6 +127,16 @@ CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between
         ["Safety\n1. Switch it off and pull the\nplug.\n2. Wait. Then\nopen it.", "It is wet."],
         "\n",
     ),
+    "a section's title goes with its first clause, a clause with what it leads to": (
+        [
+            "1. FEES\n\n1.1 They are due on the first day of each month, in advance, by transfer.",
+            "1.2 If they are late, we may:\n\n(a) ask again;\n\n(b) leave.",
+            "2. USE\n\n2.1 You are sixteen or older when you begin to use it, or ask a parent.",
+            "2.2 You shall not:\n\n2.2.1 share it;\n\n2.2.2 copy it, but for:\n\n2.2.2.1 a school;",
+            "2.3 All else is yours.",
+        ],
+        "\n\n",
+    ),
     "German abbreviations end no German sentence": (
         ["Er mag z.B. Obst und trinkt gerne Tee.", "Sie mag das alles nicht."],
         " ",
@@ -192,6 +202,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "titles": lambda n: "Title\n\n" * (n // 7),
     "items": lambda n: "- a\n" * (n // 4),
     "nested": lambda n: "\n".join(" " * m + "- a" for m in range(isqrt(2 * n))),
+    "clauses": lambda n: "1. t\n\n1.1 a b:\n\n" * (n // 16),
     "fields": lambda n: "".join(f"A{m}: x\ntext\n" for m in range(n // 12)),
     "questions": lambda n: "Q: a?\nb\n" * (n // 8),
     "quotes": lambda n: "> a\n" * (n // 4),
