@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ ROW = re.compile(r"\s*\|.*\|\s*$|[^|\n]+ \| [^|\n]+ \| |[^\t\n]*\t")
 RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*$")
 _STEP = re.compile(r"[ \t]*\(?\d{1,3}[.)][ \t]")
 _ITEM = re.compile(
-    r"[ \t]*(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{2,4})[.)]"
+    r"[ \t]*(?:[-*+•‣◦▪●·–]|\(?(?P<label>\d{1,3}|[A-Za-z]|[ivx]{2,4})[.)]"
     r"|\d{1,2}(?P<more>(?:\.\d{1,2}){1,4})\.?)[ \t]"  # a clause
 )
 _HEAD = re.compile(r" {0,3}#{1,6}[ \t]|\s*(?:\*\*|__).{1,200}(?:\*\*|__):?\s*$|.{1,200}[:：]\s*$")
@@ -101,14 +101,27 @@ def _first_holds(items: Sequence[tuple[int, int]]) -> bool:
 def _items(text: str, lines: Sequence[Span]) -> list[tuple[int, int]]:
     """The items of a list: the place of the first line of each, and its margin in spaces.
 
-    A clause lies inside that with fewer numbers.
+    A clause lies inside that with fewer numbers; items of another kind below a colon in its item.
     """
-    found = ((n, line, _ITEM.match(text, *line)) for n, line in enumerate(lines))
-    return [
-        (n, _margin(text, *line) + 2 * (item["more"] or "").count("."))
-        for n, line, item in found
-        if item
-    ]
+    items: list[tuple[int, int]] = []
+    lists: dict[str, int] = {}  # in which an item stands, by kind: how deep they are
+    depth = 0
+    for n, line in enumerate(lines):
+        if item := _ITEM.match(text, *line):
+            led = n > 0 and text[lines[n - 1][1] - 1] in ":："
+            kind = "." if item["more"] else _kind(item["label"] or "", lists, led)
+            depth = lists.get(kind, depth + (led and bool(lists)))
+            depth = item["more"].count(".") if item["more"] else depth
+            lists = {**{k: d for k, d in lists.items() if d < depth}, kind: depth}
+            items.append((n, _margin(text, *line) + 2 * depth))
+    return items
+
+
+def _kind(label: str, lists: Container[str], led: bool) -> str:
+    """Bullets, numbers, letters or, in a list of their own, Roman numbers."""
+    if not label.isalpha():
+        return "1" if label else ""
+    return "i" if label.strip("ivx") == "" and (led or "i" in lists) else "a"
 
 
 def _margin(text: str, start: int, end: int) -> int:

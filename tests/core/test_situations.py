@@ -61,6 +61,11 @@ LEASE = "\n\n".join([
     "2.2.1 sublet the berth;", "2.2.2 weld on deck; or", "2.2.3 moor a second boat alongside.",
     "3. END", "3.1 The lease ends on the last day of October.",
 ])  # fmt: skip
+ACT = "\n\n".join([
+    "Section 8. Right to reject", "(1) A buyer may reject goods within thirty days.",
+    "(2) Subsection (1) does not apply to:\n(a) perishable goods;\n(b) goods made to order.",
+    "(3) The price is repaid.",
+])  # fmt: skip
 BOATS = "Boats need care. Boats are old. A boat can be let on any Sunday. The sea is near. " * 2
 CASES: list[tuple[str, str, list[str], float | int, list[str], float]] = [
     # kind, question, documents, keep_answer or a budget, what stays as it is, share of characters
@@ -107,6 +112,8 @@ CASES: list[tuple[str, str, list[str], float | int, list[str], float]] = [
      ["1. RENT\n\n1.2 If it is late, the harbour may:\n\n(a) charge", "(c) after two months"], .6),
     ("a clause in a budget", "May I weld on deck?", [LEASE], 40,
      ["2. CONDUCT\n\n2.2 You shall not:\n\n2.2.1 sublet the berth;\n\n2.2.2 weld on deck;"], .4),
+    ("an exception in a budget", "Can a buyer of perishable goods reject them?", [ACT], 40,
+     ["(2) Subsection (1) does not apply to:\n(a) perishable goods;"], .9),
     ("steps in a budget", "How do I drain the tank?", [DRAIN, "Tanks are big. A tank is drained."],
      60, ["To drain the tank follow these steps.\n\n1. Shut the inlet valve and hang"], .9),
 ]  # fmt: skip

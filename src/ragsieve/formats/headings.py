@@ -15,6 +15,11 @@ _HEADING = re.compile(
     r"|^(?P<bold>\*\*|__)(?=\w)[^\n*_]{1,80}(?<![.!?,;])(?P=bold):?[ \t]*$"
     r"|^(?P<equals>={2,6})(?![=>])[^\n=]{2,99}(?P<closed>(?P=equals))?[ \t\r]*$"
     r"|^[ \t]*\\(?P<subs>(?:sub)*)section\*?\{(?:[^{}\n]|\{[^{}\n]{0,99}\}){1,200}\}"
+    r"|^[ \t]*(?P<article>(?:(?:(?P<chapter>(?i:Chapter|Part|Title|Book))"
+    r"|(?i:Article|Section|Clause|Rule|Annex|Schedule|Appendix)|Art\.|§)[ \t]?"
+    r"(?:\d{1,3}[a-z]?|[IVXLC]{1,6}|[A-Z])(?:[ \t]*[-–—:.][ \t]*[^\n.;]{2,80}|\.?)"
+    r"|§[ \t]?\d{1,3}[a-z]?[ \t]+[^\n.;]{2,80})[ \t\r]*"
+    r"(?:\n(?=[A-Z][^\n]{2,80}(?<![.;:,\r])\r?\n[ \t\r]*\n)[^\n]+)?)$"  # its title below it
     r"|^(?:(?P<number>\d{1,2}(?:(?:\.\d{1,2})+\.?|\.)?)[ \t]+)?"
     r"(?P<plain>[^\W\d_][^\n|<>{}=;:_\"\t]{2,59}(?<![\s.!?,…]))[ \t\r]*$"
     r"(?=\s*\n[ \t]*(?P<below>\S[^\n]{0,99}))",
@@ -24,7 +29,7 @@ _PLAIN = 7  # the level of lines in bold or capitals; those with a number have h
 _CAPITALS = re.compile(
     r"(?!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION|DANGER|NB)\b)(?=.*[^\W\d_]{3})(?!.*,\S)"
 )
-_FIRST = re.compile(r"(?:\d+\.)*1\.?\s")
+_LATER = re.compile(r"(?!(?:\d+\.)*1\.?\s)\d")
 _PROSE = re.compile(r"[-*•(]|.{50}|.*[.!?。！？][\"'”’)]*\s*$")
 _BLANK = re.compile(r"\n[ \t\r]*\n")
 _WORD = re.compile(r"\w+")
@@ -102,16 +107,20 @@ def _level(text: str, match: re.Match[str]) -> int:
     """The level of what may be a heading, else 0; a plain one begins a paragraph."""
     if match["signs"] or match["rule"]:
         return len(match["signs"] or "") or 1 + (match["rule"][0] == "-")
+    before = text[text.rfind("\n", 0, max(0, match.start() - 1)) + 1 : match.start()]
+    if match["article"]:
+        return 0 if before.strip() else _PLAIN + (-1 if match["chapter"] else 1)
     if match["bold"] or match["closed"] or match["subs"] is not None:
         marked = len(match["equals"] or "") or 1 + len(match["subs"] or "") // 3
         return _PLAIN if match["bold"] else marked
-    start = match.start()
-    before = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : start]
     if before.strip() or "  " in match[0].strip():
         return 0
     if match["number"] and match["plain"][0].isupper():
-        return _PLAIN + 1 + match["number"].rstrip(".").count(".")
-    named = match["plain"] and match["plain"].isupper() and _CAPITALS.match(match["plain"])
+        return _PLAIN + 2 + match["number"].rstrip(".").count(".")
+    plain = match["plain"] or ""
+    named = " -- " in plain or (
+        plain.isupper() and _CAPITALS.match(plain)
+    )  # who speaks, or a title
     return _PLAIN if named and not match["number"] else len(match["equals"] or "")
 
 
@@ -133,7 +142,7 @@ def _above(chain: tuple[Heading, ...], own: Heading) -> tuple[Heading, ...]:
 
     A number behind 1 without one before it begins a section outside of lines in capitals.
     """
-    inside = any(one.level > _PLAIN for one in chain) or _FIRST.match(own.text)
+    inside = any(one.level > _PLAIN for one in chain) or not _LATER.match(own.text)
     least = own.level if inside else min(own.level, _PLAIN)
     most = _PLAIN if own.level == _PLAIN else max(one.level for one in (*chain, own))
     beside = (n for n, one in enumerate(chain) if least <= one.level <= most)

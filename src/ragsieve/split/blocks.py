@@ -21,7 +21,7 @@ _DEEPEST = 3  # lists inside each other whose items are read like texts
 _PARAGRAPHS = 120  # characters that the items of a list have on average which is cut like prose
 _MARK = re.compile(r"[ \t]*(?:[-*+•|>#]|\d+[.)][ \t])")  # at which `sentence_spans` ends a line
 _INTRODUCES = re.compile(r"[:：]\W{0,4}$|\b(?:following|as follows|below)\b", re.IGNORECASE)
-_NUMBERED = re.compile(r"§ ?\d[\d.]* [^.!?]{1,60}\.")
+_NUMBERED = re.compile(r"§ ?\d[\d.]* [^.!?]{1,60}\.|[A-Z]\d{1,2}\.")  # no sentence alone
 _CAPTION = re.compile(r"\W{0,4}(?:Table|Figure|Listing|Example) ", re.IGNORECASE)
 
 

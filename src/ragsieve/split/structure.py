@@ -236,7 +236,7 @@ class _MarkdownReader:
         if self._kind(below) == "clause" and self._text(below).lstrip().startswith(f"{label}."):
             return self._heading()
         base = _margin(self.first)
-        begins, place = [self.place], self.place + 1
+        begins, place, inside = [self.place], self.place + 1, False
         while place < len(self.lines):
             after = self._continued(place, begins[-1])
             if after == place:
@@ -244,21 +244,20 @@ class _MarkdownReader:
             line = self.lines[place]
             if line.kind == "item" and _margin(line) <= base + 1:
                 other = _label(line)
-                if (bool(other), other.isdecimal()) != (bool(label), label.isdecimal()):
+                same = (bool(other), other.isdecimal()) == (bool(label), label.isdecimal())
+                inside = not same and (inside or self._is_led(place))
+                if not (same or inside):
                     break  # another list
-                begins.append(place)
+                begins += [place] * same
             place = after
         while self.lines[place - 1].kind == "blank":
             place -= 1
-        led = self.first.text.lstrip().startswith(":") or bool(
-            self.before and self.before.text.rstrip().endswith((":", "："))
-        )
+        led = self.first.text.lstrip().startswith(":") or self._is_led(begins[0])
         return self._block("list", begins, place) if len(begins) > 1 or led else None
 
     def _clauses(self) -> Block | None:
         """Clauses below the one that leads to them, ``5.2.1`` and on below ``5.2 …:``."""
-        above = [one for one in self.lines[max(0, self.place - 4) : self.place] if one.text.strip()]
-        if not above or not above[-1].text.rstrip().endswith((":", "：")):
+        if not self._is_led(self.place):
             return None
         depth, begins, place = _depth(self.first), [self.place], self.place + 1
         while place < len(self.lines):
@@ -273,6 +272,11 @@ class _MarkdownReader:
         while self.lines[place - 1].kind == "blank":
             place -= 1
         return self._block("list", begins, place)
+
+    def _is_led(self, place: int) -> bool:
+        """Whether the last line before a place that is not blank ends with a colon."""
+        above = "".join(one.text for one in self.lines[max(0, place - 4) : place])
+        return above.rstrip().endswith((":", "："))
 
     def _continued(self, place: int, item: int) -> int:
         """The line behind ``place`` and what belongs to the same list; ``place`` where it ends."""

@@ -137,6 +137,7 @@ CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between
         ],
         "\n\n",
     ),
+    "a clause's label is no sentence": (["B5. Breeding and birth.", "B6. Food.", "Toys."], " "),
     "German abbreviations end no German sentence": (
         ["Er mag z.B. Obst und trinkt gerne Tee.", "Sie mag das alles nicht."],
         " ",
