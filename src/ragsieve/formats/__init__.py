@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ragsieve.formats import json_values
 from ragsieve.formats.headings import between, left_out
-from ragsieve.formats.tree import ELEMENTS, Kept, Node, Span, shown, stripped
+from ragsieve.formats.tree import ELEMENTS, Kept, Node, Span, shown, stripped, within
 from ragsieve.types import USUAL, Layout, Segment
 
 _REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
@@ -64,18 +64,15 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
         that holds the rest, with what stands before, between and behind them, none where that has
         no parts; and the node's kind. What heads a part that is alone is no part.
     """
-    roots = outline(text, small=True)
-    place = bisect_right(roots, start, key=lambda one: one.end)
-    if place == len(roots) or roots[place].start >= end:
+    inside = within(outline(text, small=True), start, end)
+    if not inside or text[inside[0].end : end].strip():
         return [], [], ""
-    node, head = roots[place], text[start : roots[place].start].rstrip()
-    if text[node.end : end].strip():
-        return [], [], ""
+    node = inside[0]
+    head = text[start : node.start].rstrip()
     first, last = max(start, node.start), min(end, node.end)
-    inside = [node]
     while len(inside) == 1:
         node = inside[0]
-        inside = [child for child in node.children if child.start < end and start < child.end]
+        inside = within(node.children, start, end)
     if first < node.start and not inside:
         return [stripped(text, start, node.start)], [stripped(text, node.start, last)], node.kind
     begins = [first, *(child.start for child in inside[1:]), last]
@@ -199,10 +196,7 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str 
 def _parts(roots: Sequence[Node], start: int, end: int) -> list[tuple[int, int, Node | None]]:
     """A span as what lies in each region, and in none."""
     parts: list[tuple[int, int, Node | None]] = []
-    place = bisect_right(roots, start, key=lambda one: one.end)
-    while place < len(roots) and roots[place].start < end:
-        root = roots[place]
-        place += 1
+    for root in within(roots, start, end):
         if start < root.start:
             parts.append((start, root.start, None))
         parts.append((max(start, root.start), min(end, root.end), root))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 
 from ragsieve.formats.lines import lines_of
 from ragsieve.formats.rows import asked_words, words
-from ragsieve.formats.tree import Span
+from ragsieve.formats.tree import Span, places
 from ragsieve.types import Query, Segment
 
 _LEAST = 3  # lines of a log
@@ -83,7 +83,7 @@ def _errors(question: str, text: str, spans: Sequence[Span]) -> set[int]:
             break
     return {
         near
-        for n in _places(spans, kinds.values())
+        for n in chain(*(places(spans, *span) for span in kinds.values()))
         for near in (n - 1, n, n + 1)
         if 0 <= near < len(spans)
     }
@@ -91,15 +91,5 @@ def _errors(question: str, text: str, spans: Sequence[Span]) -> set[int]:
 
 def _tells(line: str, levels: bool) -> bool:
     """Whether a line is an error: by its level where the log has levels, else by its words."""
-    return bool(_SEVERE.search(line) or (not levels and _TOLD.search(line))) and not _NONE.search(
-        line
-    )
-
-
-def _places(spans: Sequence[Span], found: Iterable[Span]) -> Iterator[int]:
-    """The spans that have something of what was found."""
-    for start, end in found:
-        place = bisect_right(spans, start, key=lambda span: span[1])
-        while place < len(spans) and spans[place][0] < end:
-            yield place
-            place += 1
+    told = _SEVERE.search(line) or (not levels and _TOLD.search(line))
+    return bool(told) and not _NONE.search(line)

@@ -12,14 +12,14 @@ import html
 import math
 import re
 import unicodedata
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 
 from ragsieve.formats import outline
 from ragsieve.formats.elements import TAG
-from ragsieve.formats.tree import Node, Span, leaf
+from ragsieve.formats.tree import Node, Span, leaf, places, within
 
 LEAST = 0.4  # share of its score that a row keeps which has none of the question's rarer words
 _FEW = 3  # rows that are compared, of which one in so many has a rare word
@@ -56,7 +56,7 @@ def told(text: str, spans: Sequence[Span], *, small: bool = False) -> list[str]:
         return [text[start:end] for start, end in spans]
     columns = [_columns(text[root.start : root.head], root.kind) for root in tables]
     return [
-        _without_tags(said) if _inside(span, pages) else said
+        _without_tags(said) if within(pages, *span) else said
         for span in spans
         for said in [_told(text, span, tables, columns)]
     ]
@@ -69,11 +69,6 @@ def _apart(nodes: Iterable[Node]) -> Iterator[Node]:
             yield from _apart(node.children)
         else:
             yield node
-
-
-def _inside(span: Span, nodes: Sequence[Node]) -> bool:
-    place = bisect_right(nodes, span[0], key=lambda one: one.end)
-    return place < len(nodes) and nodes[place].start < span[1]
 
 
 def _without_tags(text: str) -> str:
@@ -103,7 +98,7 @@ def _begin(text: str, row: Node) -> int:
 
 def _rows(node: Node, span: Span) -> Iterator[Node]:
     """Rows of a table in a span, each behind those that head it."""
-    for child in _within(node, span):
+    for child in within(node.children, *span):
         whole = child.kind == "group" and span[0] <= child.start and child.end <= span[1]
         if child.children and child.kind != "cells" and not whole:
             yield leaf(child.start, child.head)
@@ -166,8 +161,7 @@ def shares(question: str, text: str, spans: Sequence[Span], *, small: bool = Fal
         return asked & words(text[start:end])
 
     for root in _apart(outline(text, small=small)):
-        first = bisect_right(spans, root.start, key=lambda span: span[1])
-        units = range(first, bisect_left(spans, root.end, key=lambda span: span[0]))
+        units = places(spans, root.start, root.end)
         if (root.each and root.kind not in ("table", "xml")) or len(units) < _FEW:  # code, lists
             continue
         found = [{word for a, b in _said(root, spans[n]) for word in shared(a, b)} for n in units]
@@ -198,13 +192,5 @@ def _said(node: Node, span: Span) -> Iterator[Span]:
         yield max(start, node.start), min(end, node.end)
         return
     yield node.start, node.head
-    for child in _within(node, span):
+    for child in within(node.children, *span):
         yield from _said(child, span)
-
-
-def _within(node: Node, span: Span) -> Iterator[Node]:
-    """The children of which a span has something."""
-    place = bisect_right(node.children, span[0], key=lambda child: child.end)
-    while place < len(node.children) and node.children[place].start < span[1]:
-        yield node.children[place]
-        place += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,6 +132,18 @@ def stripped(text: str, start: int, end: int) -> Span:
     return end - len(inner.lstrip()), start + len(inner.rstrip())
 
 
+def within(nodes: Sequence[Node], start: int, end: int) -> Sequence[Node]:
+    """Those of nodes side by side of which a span has something."""
+    first = bisect_right(nodes, start, key=lambda one: one.end)
+    return nodes[first : bisect_left(nodes, end, first, key=lambda one: one.start)]
+
+
+def places(spans: Sequence[Span], start: int, end: int) -> range:
+    """Places of those of spans side by side of which another one has something."""
+    first = bisect_right(spans, start, key=lambda one: one[1])
+    return range(first, bisect_left(spans, end, first, key=lambda one: one[0]))
+
+
 def stick(text: str, children: Sequence[Node]) -> None:
     """Mark what names or counts the parts beside it: identifiers, totals, cursors, errors.
 
@@ -226,9 +238,8 @@ def _chosen(node: Node, kept: Kept) -> list[int]:
 
 def _reached(node: Node, kept: Kept) -> bool:
     """Whether something of it is kept beside the heads of what follows it."""
-    if not node.children:
-        return next(kept.within(node.start, node.end), None) is not None
-    return any(_reached(child, kept) for child in node.children) if _hit(node, kept) else False
+    inside = node.children
+    return _hit(node, kept) and (not inside or any(_reached(child, kept) for child in inside))
 
 
 def _hit(node: Node, kept: Kept) -> bool:
@@ -267,7 +278,7 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
             out += f"\n{left}{mark}\n{indent}" if node.each else f"\n{indent}"
         out += shown(text, child, kept)
         last, end = place, child.end
-    if len(chosen) < len(node.children) and mark and (not node.each or _left(node, last)):
+    if len(chosen) < len(node.children) and mark and (not node.each or node.children[last + 1 :]):
         indent = _indent(text, node.children[last + 1 if node.each else -1].start)
         out += f"\n{indent}" + mark.format(f"{len(chosen)} of {len(node.children)} shown")
     if node.tail < node.end:
@@ -304,7 +315,7 @@ def _tags(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
     left = len(chosen) < len(node.children) and node.kind != "cells"
     if left and not node.each:
         out += "\n" + mark.format(f"{len(chosen)} of {len(node.children)} shown")
-    elif left and _left(node, last) and not out.endswith(mark):
+    elif left and node.children[last + 1 :] and not out.endswith(mark):
         out += (" " if node.kind == "inline" else "\n") + mark
     gap = text[end : node.tail] if node.tail < node.end else ""
     out += gap if not gap.strip() else "\n" * ("\n" in gap and node.kind != "inline")
@@ -317,10 +328,6 @@ def _rows(text: str, node: Node, kept: Kept) -> list[bool]:
     head = text[node.start : node.head if inside else node.end].lower()
     below = (row for child in inside for row in _rows(text, child, kept))
     return [*[_reached(node, kept)] * head.count("<tr"), *below]
-
-
-def _left(node: Node, last: int) -> bool:
-    return last < len(node.children) - 1
 
 
 def _json(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
