@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from ragsieve.formats import entries
@@ -55,7 +56,7 @@ class _Inside(NamedTuple):
 
 def regions(text: str, faults: list[str]) -> Iterator[Node]:
     """The whole text, where it is code; adds what is unread."""
-    if "\n" not in text or any(one in text for one in _NO_CODE):
+    if any(one in text for one in _NO_CODE):
         return
     lines = list(lines_of(text))
     if len(lines) < _LEAST or not (family := family_of(lines)):
@@ -121,7 +122,7 @@ def _items(text: str, lines: Sequence[Line], inside: _Inside) -> list[Node]:
             if place and (not prefixed or line.blank):
                 begins.append(place)
             prefixed = bool(PREFIX[inside.family].match(line.text))
-    spans = zip(begins, [*begins[1:], len(lines)], strict=True)
+    spans = pairwise([*begins, len(lines)])
     return [_item(text, lines[a:b], inside) for a, b in spans]
 
 

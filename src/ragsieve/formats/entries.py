@@ -29,8 +29,6 @@ _BARE = re.compile(r"[\w$./@*+<>~\"'\[\]-]+$")
 
 def regions(text: str, faults: list[str]) -> Iterator[Node]:
     """The whole text where it is configuration, else its front matter; adds what is unread."""
-    if "\n" not in text:
-        return
     front = _FRONT.match(text)
     if root := _read(text, 0, len(text), [] if front else faults):
         yield root
@@ -125,10 +123,9 @@ class _Reader:
         if self.root.start < 0:
             self.root.start = self.root.head = line.start
         self.root.tail = self.root.end = line.end
-        entry = self.stack[-1][1]
         if self.depth or self.quoted or (self.block >= 0 and line.indent > self.block):
             self._goes_on(line.text)
-            entry.head = entry.tail = entry.end = line.end
+            self._extend(line.end)
             return True
         self.block = -1
         if _COMMENT.match(line.text):

@@ -84,7 +84,7 @@ def _table(text: str, begin: re.Match[str], stop: int) -> Node | None:
         return None
     end = stop + len(f"\\end{{{begin[1]}}}")
     ends = [row.end() for row in _ROW.finditer(text, begin.end(), stop)]
-    closed = [_closed(text, place, stop) for place in ends]
+    closed = [rules.end() for end in ends if (rules := _RULES.match(text, end, stop))]
     spans = zip(closed, [*ends[1:], stop], strict=False)
     own = (leaf(*stripped(text, a, b)) for a, b in spans if text[a:b].strip())
     rows = grouped(text, own, "… {}")
@@ -94,9 +94,3 @@ def _table(text: str, begin: re.Match[str], stop: int) -> Node | None:
         *(begin.start(), closed[0], stripped(text, rows[-1].end, end)[0], end),
         kind="table", whole=WHOLE, mark="… {}", children=rows,
     )  # fmt: skip
-
-
-def _closed(text: str, place: int, stop: int) -> int:
-    """One past the rules behind a row."""
-    rules = _RULES.match(text, place, stop)
-    return rules.end() if rules else place

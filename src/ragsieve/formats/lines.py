@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from ragsieve.formats.tree import ALWAYS, Node, leaf, line_spans
@@ -94,7 +95,7 @@ def _traceback(lines: Sequence[Line], place: int) -> tuple[Node | None, int]:
     if not body:
         return None, after
     frames = [n for n, one in enumerate(body) if not n or one.text.startswith(("File ", "at "))]
-    spans = zip(frames, [*frames[1:], len(body)], strict=True)
+    spans = pairwise([*frames, len(body)])
     head, end, raised = lines[place].end, lines[after - 1].end, _leaf(lines[after - 1 : after])
     raised.sticky = True
     node = Node(lines[first].start, head, end, end, mark="…", merge=300, each=True)
@@ -136,8 +137,7 @@ def _diff(lines: Sequence[Line], place: int, faults: list[str]) -> tuple[Node | 
         after += 1
     if not begins:
         return None, after
-    spans = zip(begins, [*begins[1:], after], strict=True)
-    hunks = [_leaf(lines[a:b]) for a, b in spans]
+    hunks = [_leaf(lines[a:b]) for a, b in pairwise([*begins, after])]
     head, end = lines[begins[0] - 1].end, hunks[-1].end
     node = Node(lines[place].start, head, end, end, whole=_FILE, mark="…", each=True)
     node.children = hunks
@@ -172,10 +172,8 @@ def _list(text: str, lines: Sequence[Line], place: int) -> tuple[Node | None, in
         after -= 1
     if len(begins) < _ITEMS or lines[after - 1].end - lines[place].start <= _LONG:
         return None, after
-    ends = [*begins[1:], after]
-    items = [
-        _leaf([one for one in lines[a:b] if one.text]) for a, b in zip(begins, ends, strict=True)
-    ]
+    spans = pairwise([*begins, after])
+    items = [_leaf([one for one in lines[a:b] if one.text]) for a, b in spans]
     for item in items:
         item.head = item.start if holds(text, item.start, item.end) else item.end
     lead = next((one for one in reversed(lines[max(0, place - 2) : place]) if one.text), None)

@@ -133,6 +133,6 @@ def _record(text: str, paragraphs: Sequence[_Paragraph], roots: Sequence[Node]) 
         keys, head = one.keys, start
     ends = [*(key.start() for key in keys[1:]), stop]
     fields = zip(keys, ends, strict=False)
-    children = [said(text, key.start(), key.end(), last, roots) for key, last in fields]
+    children = [said(text, *key.span(), last, roots) for key, last in fields]
     children += filled(text, stop, end, roots)
     return Node(start, head, end, end, mark="… {}", whole=HEADER, children=children)

@@ -50,16 +50,13 @@ def filled(text: str, start: int, end: int, roots: Sequence[Node]) -> list[Node]
 
 def _paragraphs(text: str, start: int, end: int) -> Iterator[Node]:
     """Paragraphs by their sentences or lines; one that leads to the next goes with it."""
-    stops = [(start + m.start(), start + m.end()) for m in BLANK.finditer(text[start:end])]
     first = start
-    for stop, begins in [*stops, (end, end)]:
-        piece = text[first:stop]
-        if not piece.strip():
-            first = begins
+    for stop, begins in [*(blank.span() for blank in BLANK.finditer(text, start, end)), (end, end)]:
+        piece = text[first:stop].rstrip()
+        if piece.endswith((":", "：")) and stop - first <= WHOLE and begins < end:
             continue
-        if piece.rstrip().endswith((":", "：")) and stop - first <= WHOLE and begins < end:
-            continue
-        yield _paragraph(text, *stripped(text, first, stop))
+        if piece:
+            yield _paragraph(text, *stripped(text, first, stop))
         first = begins
 
 

@@ -35,8 +35,6 @@ class _Line(NamedTuple):
 
 def regions(text: str, faults: list[str]) -> Iterator[Node]:
     """The tables of a text; adds what is unread."""
-    if "\n" not in text:
-        return
     every = [*_lines(text)]
     if whole := _file(text, [line for line in every if line.text.strip()], faults):
         yield from whole

@@ -63,6 +63,7 @@ _MAIL = re.compile(
 )
 _MAIN = re.compile(r"[>*_ \t]*(?:From|To|Subject|Date|Sent)\b[*_]*:")
 _TO = re.compile(r"[>*_ \t]*To\b")
+_NEXT = re.compile(r"\n(?=\S)")  # a field; others go on
 _ABOVE = re.compile(  # a paragraph that heads turns, with one more line
     r"(?:#{1,6} |\*|v?\d|[^\Wa-z_])[^\n]{0,80}(?<![.!?;…\s])(?:\n[^\n]{1,80}(?<![.!?;…\s]))?\s*\Z"
 )
@@ -82,10 +83,7 @@ def _mails(text: str, roots: Sequence[Node]) -> Iterator[Node]:
     heads = [m for m in _MAIL.finditer(text) if _sent(m[0])]
     if not heads or text[: heads[0].start()].strip():
         return
-    for head, following in pairwise([*heads, None]):
-        if head is None:
-            return
-        last = following.start() if following else len(text)
+    for head, last in zip(heads, _ends(text, heads), strict=True):
         _, end = stripped(text, head.start(), last)
         _, stop = stripped(text, *head.span())
         header = Node(head.start(), head.start(), stop, stop, whole=HEADER, merge=HEADER)
@@ -102,6 +100,11 @@ def _mails(text: str, roots: Sequence[Node]) -> Iterator[Node]:
             yield over(children, mark="…", each=True, whole=0)
 
 
+def _ends(text: str, heads: Sequence[re.Match[str]]) -> list[int]:
+    """Where the next head begins behind each, or the text ends."""
+    return [*(head.start() for head in heads[1:]), len(text)]
+
+
 def _sent(header: str) -> bool:
     """Whether somebody sent it, and it is no record of something else."""
     if not any(map(_MAIN.match, header.split("\n"))):
@@ -112,9 +115,8 @@ def _sent(header: str) -> bool:
 
 def _fields(text: str, start: int, end: int) -> Iterator[Span]:
     """Fields with the lines by which they go on."""
-    begins = [start, *(m.end() for m in re.finditer(r"\n(?=\S)", text[start:end]))]
-    begins[1:] = [start + at for at in begins[1:]]
-    for a, b in pairwise([*begins, end]):
+    begins = (match.end() for match in _NEXT.finditer(text, start, end))
+    for a, b in pairwise([start, *begins, end]):
         yield a, stripped(text, a, b)[1]
 
 
@@ -130,10 +132,7 @@ def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
             continue
         titles = _titles(text, heads) if titled else {}
         runs: list[tuple[int, list[Node]]] = []
-        for head, following in pairwise([*heads, None]):
-            if head is None:
-                break
-            end = following.start() if following else len(text)
+        for head, end in zip(heads, _ends(text, heads), strict=True):
             node = said(text, head.start(), head.end(), titles.get(end, end), roots)
             at = bisect_left(roots, node.start, key=lambda root: root.start)
             if at < len(roots) and roots[at].start < node.head and roots[at].end == node.end:
