@@ -240,6 +240,14 @@ def json_text(value: Any, **options: Any) -> str:
     return json.dumps(json.loads(shown), **options)
 
 
+def json_value(text: str | bytes, otherwise: Any = None) -> Any:
+    """The value of JSON that anybody wrote; ``otherwise`` of what is none, or nests too deep."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
 def legacy_charset(label: str) -> str:
     """The codec of a declared character set that is none of Unicode's; empty for all others."""
     label = label.strip().lower()

@@ -15,7 +15,7 @@ from ragsieve.formats import json_values
 from ragsieve.formats.tree import KEY, Node, Span
 from ragsieve.schema import Amount, Probability, Schema, check_options
 from ragsieve.split.structure import blocks
-from ragsieve.text import safe
+from ragsieve.text import json_value, safe
 
 LEFT_OUT = "[left out]"
 """Text in the place of a field of which nothing is kept."""
@@ -105,10 +105,7 @@ def failed(text: str) -> bool:
         return not is_log(text)
     if not text[:50].lstrip().startswith("{") or len(text) > _MOST:
         return False
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
+    value = json_value(text, {})
     codes = [value.get(name) for name in ("exit_code", "exitCode", "returncode")]
     http = [value.get(name) for name in ("status", "status_code", "statusCode", "code")]
     return bool(

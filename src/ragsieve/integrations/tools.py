@@ -6,10 +6,11 @@ Messages are mappings as chat completions have them (``role: tool``), or items o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+from ragsieve.text import json_value
 
 Texts = Mapping[int | None, str]
 """Texts of a message's content by their places in it; a string's is None."""
@@ -154,10 +155,7 @@ def _name(value: object) -> str:
 @lru_cache(maxsize=4)  # many results can name one call
 def _values(arguments: str) -> str:
     """The values of arguments in JSON, one a line; what is no object is shown as it is."""
-    try:
-        left = [json.loads(arguments)]
-    except (ValueError, RecursionError):
-        return arguments
+    left = [json_value(arguments, arguments)]
     values: list[str] = []
     while left:
         value = left.pop()

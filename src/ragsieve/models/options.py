@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from ragsieve.errors import BadReply
+from ragsieve.text import json_value
 
 LEAST_MASS = 0.05
 """Probability that all options need together, of a reply's first token, to decide anything."""
@@ -59,7 +58,8 @@ def first_token_odds(top: Sequence[tuple[str, float]], options: Sequence[str]) -
     sums, shared = [0.0] * len(options), 0.0
     for token, probability in top:
         text = cased(token.strip())
-        begun = [i for i, forms in enumerate(begins) if text and any(map(_starts(text), forms))]
+        starts = [any(form.startswith(text) for form in forms) for forms in begins]
+        begun = [i for i, one in enumerate(starts) if text and one]
         if len(begun) == 1:
             sums[begun[0]] += probability
         elif begun:
@@ -96,10 +96,6 @@ def option_reader(options: Sequence[str]) -> Callable[[str], Odds]:
     return read
 
 
-def _starts(text: str) -> Callable[[str], bool]:
-    return lambda option: option.startswith(text)
-
-
 def _distinct(options: Sequence[str], form: Callable[[str], str]) -> list[str]:
     """Options in a form; none where two of them have the same."""
     forms = [form(option) for option in options]
@@ -117,10 +113,7 @@ def _numbers(options: Sequence[str]) -> range:
 
 def _json_text(reply: str) -> str:
     """The only value of a reply in JSON, fenced or not; empty where it is none."""
-    try:
-        value: Any = json.loads(re.sub(r"^\s*```\w*|```\s*$", "", reply))
-    except (ValueError, RecursionError):
-        return ""
+    value = json_value(re.sub(r"^\s*```\w*|```\s*$", "", reply))
     while isinstance(value, dict | list) and len(value) == 1:
         (value,) = value.values() if isinstance(value, dict) else value
     simple = isinstance(value, str | int | float) and not isinstance(value, bool)

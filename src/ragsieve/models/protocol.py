@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
-from ragsieve.text import safe
+from ragsieve.text import json_value, safe
 
 _CONTROL = re.compile(
     r"(?<=<)(?=[|｜][^<>\n]{0,80}>"  # <|im_end|>, <|turn>, <｜User｜>
@@ -78,7 +78,7 @@ def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unwrapped(text: str) -> str:
-    value = _value(text)
+    value = json_value(text)
     if isinstance(value, dict) and value.keys() == {"reply"}:
         return json.dumps(value["reply"], ensure_ascii=False)
     return text
@@ -170,13 +170,6 @@ def top(logprobs: Any) -> list[tuple[str, float]] | None:
     except (IndexError, KeyError, OverflowError, TypeError, ValueError):
         return []
     return [(token, math.exp(min(log, 0.0))) for token, log in candidates if not math.isnan(log)]
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return ""
 
 
 def error_text(body: object) -> str:

@@ -26,7 +26,7 @@ from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings, Upstream
 from ragsieve.server.sieving import Forwarded, has_work, sieved, unfiltered_because
 from ragsieve.server.strict import parse_body
-from ragsieve.text import safe
+from ragsieve.text import json_value, safe
 
 MAX_REPLY = 1 << 26
 """Bytes of an upstream's reply, or of its events, at most: 64 MiB."""
@@ -299,10 +299,7 @@ def _broken(error: httpx.HTTPError | TimeoutError | Fault) -> Fault:
 
 def _with_fields(reply: Response, fields: Mapping[str, Any]) -> Response:
     """A reply with more fields, where it is a JSON object."""
-    try:
-        values = json.loads(bytes(reply.body))
-    except (ValueError, RecursionError):
-        return reply
+    values = json_value(bytes(reply.body))
     if not isinstance(values, dict):
         return reply
     headers = {k: v for k, v in reply.headers.items() if k != "content-length"}
