@@ -7,8 +7,6 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-ROW = re.compile(r"\s*\|.*\|\s*$|[^|\n]+ \| [^|\n]+ \| |[^\t\n]*\t")
-RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*$")
 _STEP = re.compile(r"[ \t]*\(?\d{1,3}[.)][ \t]")
 _ITEM = re.compile(
     r"[ \t]*(?:[-*+•‣◦▪●·–]|\(?(?P<label>\d{1,3}|[A-Za-z]|[ivx]{2,4})[.)]"

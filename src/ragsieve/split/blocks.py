@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ragsieve.formats import read
-from ragsieve.formats.tree import Node, units
+from ragsieve.formats.tree import Node, stripped, units
 from ragsieve.split.sentences import Sentences
 from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, Span, blocks
 from ragsieve.text import sentence_spans
@@ -180,12 +180,8 @@ class _Units:
 
     def _trimmed(self, spans: Iterable[Span]) -> list[Span]:
         """Without the white space around them, and without those that are nothing else."""
-        spanned = ((start, end, self.text[start:end]) for start, end in spans)
-        return [
-            (end - len(one.lstrip()), start + len(one.rstrip()))
-            for start, end, one in spanned
-            if not one.isspace()
-        ]
+        full = (span for span in spans if not self.text[slice(*span)].isspace())
+        return [stripped(self.text, *span) for span in full]
 
     def _sentences(self, start: int, end: int) -> list[Span]:
         """Sentences, which may go on behind a line break and a mark that begins no list."""
