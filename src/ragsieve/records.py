@@ -214,14 +214,8 @@ class _Documents:
             if (one := self.records.pop(key, None)) is None:
                 raise InputError(f"documents must have all that are named, got none of id {name!r}")
             parents = tuple(map(self._parent, one.parents))
-            fields: dict[str, Any] = {
-                "source": one.source,
-                "rank": one.rank,
-                "metadata": one.metadata,
-            }
-            self.known[key] = Document(
-                name, one.text, one.title, written_by=written_by, parents=parents, **fields
-            )
+            about = one.title, one.source, one.rank, one.metadata
+            self.known[key] = Document(name, one.text, *about, written_by, parents)
         return self.known[key]
 
     def _parent(self, key: Key) -> Segment:

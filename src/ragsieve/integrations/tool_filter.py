@@ -392,6 +392,6 @@ def _room(outcome: Outcome) -> int:
 
 def _line(handle: str, result: Result) -> str:
     """What says that something was cut, and how to get it back."""
-    gone = sum(bool(verdict.stage) for verdict in result.verdicts)
+    gone = counted(len(result.dropped), "part")
     tokens = f"{result.tokens.after} of {result.tokens.before} tokens kept"
-    return f"[{tokens}, {counted(gone, 'part')} left out: {SHOW_DROPPED}(handle={handle!r})]"
+    return f"[{tokens}, {gone} left out: {SHOW_DROPPED}(handle={handle!r})]"

@@ -120,7 +120,8 @@ def load(name: str, **options: Any) -> Any:
         InputError: If there is no such model, or it does not take the options.
         MissingExtra: If the backend's packages are not installed.
     """
-    make, arguments = _maker(name)
+    entry, arguments = _find(name)
+    make = _member(entry.make) if isinstance(entry.make, str) else entry.make
     try:
         return make(*arguments, **options)
     except TypeError as error:
@@ -218,14 +219,6 @@ def _find(name: str) -> tuple[Backend, tuple[str, ...]]:
     near = nearest(name, [f"{form}{model}" if form.endswith(":") else form for form in forms()])
     message = f"a model must be one of {', '.join(known)}, got {name!r:.200}{near}"
     raise InputError(message + more(GROUP, "local"))
-
-
-def _maker(name: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
-    """The function or class that makes a model, imported, and what it is called with."""
-    entry, arguments = _find(name)
-    if not isinstance(entry.make, str):
-        return entry.make, arguments
-    return _member(entry.make), arguments
 
 
 def _member(where: str) -> Any:

@@ -87,7 +87,7 @@ class ByLanguage(Pipeline):
 
     def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
         """By the stage that read their document."""
-        texts = (asked(query.text), _text(parts))
+        texts = (asked(query.text), parts[0].document.text if parts else "")
         known = all(language(text) in self.languages for text in texts)
         return Pipeline(self.stages[not known], on_error=self.on_error).rated(query, parts)
 
@@ -103,10 +103,6 @@ def _behind(first: Sequence[Segment], others: Sequence[Segment]) -> list[Segment
     return [
         s.scored("behind", s.score * least / 2) if Ngrams.name in s.scores else s for s in others
     ]
-
-
-def _text(segments: Sequence[Segment]) -> str:
-    return segments[0].document.text if segments else ""
 
 
 @cache
