@@ -98,9 +98,8 @@ def _is_page(lines: list[Line]) -> bool:
 def _mostly_pairs(lines: list[Line]) -> bool:
     """Whether lines are `key=value`."""
     first = [line.text for line in lines[:200] if not _COMMENT.match(line.text)]
-    return all("=" in one.split(":")[0] or ":" not in one for one in first) and any(
-        "=" in one for one in first
-    )
+    other = any(":" in one and "=" not in one.split(":")[0] for one in first)
+    return not other and any("=" in one for one in first)
 
 
 class _Reader:
@@ -164,10 +163,7 @@ class _Reader:
                 self.names.append(match["key"])
             self.keys += 1
             self.bare += bool(section or (match and _BARE.match(match["key"])))
-            self._value(
-                match["value"] if match and not section else "",
-                line.indent + len(items),
-            )
+            self._value(match["value"] if match and not section else "", line.indent + len(items))
         elif rest:
             self._extend(line.end)
         return True

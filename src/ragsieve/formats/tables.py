@@ -141,10 +141,8 @@ def _ruled(line: _Line) -> bool:
 def _pipes(line: str) -> int:
     """Cells between pipes; rules count as rows."""
     bare = line.strip()
-    ruled = bare.startswith(("+-", "+=", "|-", "├", "┌", "└")) or (
-        "-+-" in bare and bool(_RULE.match(bare))
-    )
-    if ruled:
+    begins = bare.startswith(("+-", "+=", "|-", "├", "┌", "└"))
+    if begins or ("-+-" in bare and _RULE.match(bare)):
         return 2
     return bare.count("|") + bare.count("│") if bare[:1] in "|│" else bare.count(" | ") + 1
 

@@ -24,8 +24,7 @@ _LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL"
 _CUE = r"(?:\d\d:)?\d\d:\d\d[.,]\d{3}"
 _HEADS = {  # how a turn begins, up to what is said
     "cue": re.compile(
-        rf"^(?:\d+[ \t]*\n)?(?P<name>{_CUE} --> ){_CUE}.*\n(?:<v [^>\n]*>)?",
-        re.MULTILINE,
+        rf"^(?:\d+[ \t]*\n)?(?P<name>{_CUE} --> ){_CUE}.*\n(?:<v [^>\n]*>)?", re.MULTILINE
     ),
     "named": re.compile(
         rf"^(?:{_STAMP}[ \t]*+(?:[-–—|][ \t]*+)?)?(?:\*\*)?(?P<name>{NAME})(?:\*\*)?"
@@ -58,8 +57,7 @@ _FIELD = (
     r"|[A-Z][\w-]{1,40}-[\w-]{1,40})"
 )
 _MAIL = re.compile(
-    rf"^(?:From \S+ .*\n)?(?:[>*_ \t]*{_FIELD}:.*\n(?:[ \t]+\S.*\n)*){{3,60}}",
-    re.MULTILINE,
+    rf"^(?:From \S+ .*\n)?(?:[>*_ \t]*{_FIELD}:.*\n(?:[ \t]+\S.*\n)*){{3,60}}", re.MULTILINE
 )
 _MAIN = re.compile(r"[>*_ \t]*(?:From|To|Subject|Date|Sent)\b[*_]*:")
 _TO = re.compile(r"[>*_ \t]*To\b")
@@ -199,6 +197,5 @@ def _talk(text: str, form: str, heads: Sequence[re.Match[str]]) -> bool:
     names = Counter(m.group("name") or m.groupdict().get("after") for m in heads)
     again = sum(n for n in names.values() if n > 1)
     long = text.count("\n", heads[0].start()) + 1
-    return 2 * again >= len(heads) > len(names) and sum(gaps) > 10 * len(heads) and (
-        form != "named" or 8 * len(heads) >= long
-    )  # fmt: skip
+    often = form != "named" or 8 * len(heads) >= long
+    return often and 2 * again >= len(heads) > len(names) and sum(gaps) > 10 * len(heads)

@@ -132,11 +132,8 @@ class Function(Options, Reopened):
         chats = [[message._asdict() for message in prompt] for prompt in prompts]
         replies = _called(self.identity, self.reply, chats, max_tokens) if chats else []
         listed = hasattr(replies, "__len__") and not isinstance(replies, str | Mapping)
-        if (
-            not listed
-            or len(replies) != len(prompts)
-            or not all(isinstance(r, str) for r in replies)
-        ):
+        one_each = listed and len(replies) == len(prompts)
+        if not one_each or not all(isinstance(r, str) for r in replies):
             rule = "a list with a string for each prompt"
             raise ModelError(f"{self.identity} must give {rule}, got {replies!r:.80}")
         written = self.count(replies)

@@ -77,9 +77,8 @@ def parts(question: str, ends: Sequence[int], most: int) -> list[Span]:
     for start, end in [s.span for s in sentences[turn:] if s.asks == level][-PARTS:]:
         read += _cut(start, end, most)
         text = question[ends[start - 1] if start else 0 : ends[end - 1]]
-        if (
-            _REFERS.search(text) or len(_WORD.findall(text)) < _SHORT
-        ):  # what is meant stands before it
+        refers = _REFERS.search(text) or len(_WORD.findall(text)) < _SHORT
+        if refers:  # what is meant stands before it
             first = min(start, end - most)
             first = min(s.span[0] for s in sentences if s.span[0] >= first)
             read.append((first, min(end, first + most)))
@@ -153,12 +152,8 @@ def _lines(question: str) -> Iterator[Span]:
     start = 0
     for match in _BREAK.finditer(question):
         length = match.start() - max(start, question.rfind("\n", 0, match.start()))
-        if (
-            length <= _WRAPPED
-            or match.end() - match.start() > 1
-            or _TURN.match(question, match.end())
-            or _LABEL.match(question, match.end())
-        ):
+        ends = length <= _WRAPPED or len(match[0]) > 1
+        if ends or any(mark.match(question, match.end()) for mark in (_TURN, _LABEL)):
             yield start, match.start()
             start = match.end()
     yield start, len(question)

@@ -89,16 +89,15 @@ class _Units:
             whole = is_question and items and items[-1][1] - head[0][0] <= self.max_chars // 2
         else:
             items = self._trimmed(block.items)
-            whole = block.kind not in ("log", "chat") and not self._are_paragraphs(
-                block.kind, items
-            )
+            apart = block.kind in ("log", "chat") or self._are_paragraphs(block.kind, items)
+            whole = not apart
             if items and not head and self._introduces(block.kind, items[0][0]):
                 head = [self.spans.pop()]
-            if not whole and block.kind == "list" and self.inside < _DEEPEST:
+            if apart and block.kind == "list" and self.inside < _DEEPEST:
                 self.head = head
                 self._add_paragraphs(items)
                 return
-            if not whole:
+            if apart:
                 items = [part for item in items for part in self._entry(*item)]
         self.spans += self._joined(head, items, bool(whole), block.kind)
         self.prose = block.kind == "prose"

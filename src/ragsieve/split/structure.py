@@ -329,11 +329,8 @@ class _MarkdownReader:
             if after < len(self.lines) and not heads:
                 return self._block("heading", [place])
         bold = re.match(r"\s*(\*\*|__)[^*_]{1,200}\1:?\s*$", self.first.text)
-        if (
-            bold
-            and self._kind(place + 1) != "end"
-            and (not self.before or self.before.kind == "blank")
-        ):
+        begins = not self.before or self.before.kind == "blank"
+        if bold and begins and self._kind(place + 1) != "end":
             return self._block("heading", [place])
         return None
 
