@@ -186,12 +186,7 @@ class Batch:
         return record
 
     def _one(
-        self,
-        number: int,
-        line: bytes,
-        mark: str,
-        process: Process,
-        failed: Failed | None,
+        self, number: int, line: bytes, mark: str, process: Process, failed: Failed | None
     ) -> Done:
         example, values, error = _processed(line, process)
         if error:

@@ -17,17 +17,7 @@ from rich.text import Text
 
 from ragsieve.batch import Batch, Tally, judged, stream
 from ragsieve.budget import LIMITS
-from ragsieve.cli.base import (
-    FILE,
-    INFO,
-    WORKERS,
-    Cache,
-    Workers,
-    info,
-    printable,
-    warn,
-    watched,
-)
+from ragsieve.cli.base import FILE, INFO, WORKERS, Cache, Workers, info, printable, warn, watched
 from ragsieve.cli.cluster import Cluster, Place, local_file, run_on_ray
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import Sections, from_options, options_of

@@ -8,14 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ragsieve.formats import entries
-from ragsieve.formats.code_lines import (
-    CLOSES,
-    PREFIX,
-    Line,
-    family_of,
-    lines_of,
-    scanned,
-)
+from ragsieve.formats.code_lines import CLOSES, PREFIX, Line, family_of, lines_of, scanned
 from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, leaf, line_spans, moved, over
 
 _NO_CODE = ("```", "\n@@ -", "\nTraceback (most recent call last):")  # Markdown, a diff, a log
@@ -37,12 +30,7 @@ _SIGNED = re.compile(
 )
 _HOLDS = re.compile(r"(?:\w+ )*(?:class|impl|namespace|interface|trait|module|mod)\b")
 _APART = re.compile(r"#(?!\[)|(?!default|public|private|protected)\w+\s*:;?$")
-_MARKS = {
-    "#": "# …",
-    "$": "# …",
-    "/": "// …",
-    "-": "-- …",
-}  # where statements are left out
+_MARKS = {"#": "# …", "$": "# …", "/": "// …", "-": "-- …"}  # where statements are left out
 
 
 class _Inside(NamedTuple):

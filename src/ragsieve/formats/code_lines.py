@@ -190,10 +190,7 @@ class _Scan:
 
     def read(self, line: Line) -> None:
         """Add a line."""
-        line.quoted, line.under = (
-            bool(self.closes or self.here or self.goes_on),
-            self.level,
-        )
+        line.quoted, line.under = bool(self.closes or self.here or self.goes_on), self.level
         self.goes_on = line.text.endswith("\\") and self.family in "/$"
         self.lines.append(line)
         if self.here:

@@ -16,9 +16,7 @@ from ragsieve.tables import rows
 with needs_extra("arrow"):
     import pyarrow as pa
 
-SPANS = pa.list_(
-    pa.struct({"start": pa.int64(), "end": pa.int64(), "score": pa.float64()}),
-)
+SPANS = pa.list_(pa.struct({"start": pa.int64(), "end": pa.int64(), "score": pa.float64()}))
 """Spans of a text: characters ``start`` to ``end``, in its order, with their last scores."""
 
 

@@ -12,14 +12,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 from ragsieve import spec
 from ragsieve.budget import LIMITS, ContextBudget
 from ragsieve.documents import as_documents
-from ragsieve.errors import (
-    InputError,
-    MissingExtra,
-    ModelError,
-    StoreError,
-    check_choice,
-    one_line,
-)
+from ragsieve.errors import InputError, MissingExtra, ModelError, StoreError, check_choice, one_line
 from ragsieve.formats import text_of
 from ragsieve.pipeline import OnError, System
 from ragsieve.result import Result

@@ -69,12 +69,7 @@ class DynamicBatcher(Wrapper):
     callers: Count
 
     def __init__(
-        self,
-        model: Model,
-        *,
-        max_batch: int = 32,
-        wait_s: float = 0.005,
-        callers: int = 1,
+        self, model: Model, *, max_batch: int = 32, wait_s: float = 0.005, callers: int = 1
     ) -> None:
         super().__init__(model)
         self.max_batch = max_batch

@@ -276,10 +276,7 @@ class _CacheFile:
             return None
 
     def _connected(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with (
-            _unforked,
-            closing(sqlite3.connect(self.path, timeout=self.timeout_s)) as connection,
-        ):
+        with _unforked, closing(sqlite3.connect(self.path, timeout=self.timeout_s)) as connection:
             connection.text_factory = bytes  # damaged text need not be UTF-8
             for statement in _SETUP:
                 connection.execute(statement)

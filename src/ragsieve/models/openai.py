@@ -12,13 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from ragsieve.deadline import check_time, deadline, until
-from ragsieve.errors import (
-    ContextOverflow,
-    InputError,
-    ModelError,
-    Overdue,
-    needs_extra,
-)
+from ragsieve.errors import ContextOverflow, InputError, ModelError, Overdue, needs_extra
 from ragsieve.models import protocol
 from ragsieve.models.base import LLM, Prompt, check_fits, written_odds
 from ragsieve.models.options import Odds, first_token_odds

@@ -16,13 +16,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
 from ragsieve.deadline import Pool, check_time, deadline, in_time, seconds_left, start, until
-from ragsieve.errors import (
-    InputError,
-    ModelError,
-    Overdue,
-    RagsieveError,
-    needs_extra,
-)
+from ragsieve.errors import InputError, ModelError, Overdue, RagsieveError, needs_extra
 from ragsieve.models import protocol
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Amount, Count, Seconds, check_options

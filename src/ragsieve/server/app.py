@@ -32,11 +32,7 @@ _POOL = httpx.Limits(max_connections=None, max_keepalive_connections=100)  # Gua
 _RAISED = (HTTPException, RequestValidationError, RagsieveError, Exception)
 
 
-def create_app(
-    systems: Mapping[str, System],
-    *,
-    settings: Settings | None = None,
-) -> FastAPI:
+def create_app(systems: Mapping[str, System], *, settings: Settings | None = None) -> FastAPI:
     """An ASGI application that filters, answers, reranks and forwards chats.
 
     Args:

@@ -80,10 +80,7 @@ class ExcerptsOut(BaseModel):
     """Documents with their excerpts, those with the best one first."""
 
     model_config = with_example(
-        system="finefilter",
-        query=QUESTION,
-        results=[_RESULT],
-        tokens={"before": 24, "after": 10},
+        system="finefilter", query=QUESTION, results=[_RESULT], tokens={"before": 24, "after": 10}
     )
     system: str
     query: str

@@ -20,13 +20,7 @@ from ragsieve.integrations.tool_filter import Cut
 from ragsieve.integrations.tools import content_field, texts
 from ragsieve.pipeline import System
 from ragsieve.result import Result
-from ragsieve.server.documents import (
-    OPEN,
-    ChatDocuments,
-    documents_of,
-    users_of,
-    without_documents,
-)
+from ragsieve.server.documents import OPEN, ChatDocuments, documents_of, users_of, without_documents
 from ragsieve.server.faults import fault_of
 from ragsieve.server.service import Service, result_dict
 

@@ -15,14 +15,7 @@ from ragsieve.pipeline import System
 from ragsieve.retriever import AnySource
 from ragsieve.systems.base import ROLES, SYSTEMS, check_options, find, preset, system
 
-__all__ = [
-    "SYSTEMS",
-    "build",
-    "check_options",
-    "find",
-    "preset",
-    "system",
-]
+__all__ = ["SYSTEMS", "build", "check_options", "find", "preset", "system"]
 
 
 def build(

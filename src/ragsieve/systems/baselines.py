@@ -10,12 +10,7 @@ from ragsieve.systems.base import preset, system
 
 
 @system("top-documents")
-def top_documents(
-    llm: LLM,
-    *,
-    k: int | None = 5,
-    max_tokens: int | None = None,
-) -> System:
+def top_documents(llm: LLM, *, k: int | None = 5, max_tokens: int | None = None) -> System:
     """Keep the first 5 documents as they were retrieved, whole.
 
     Args:
