@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from ragsieve.types import Segment
+from ragsieve.types import Document, Segment
 
 
 class Usage(NamedTuple):
@@ -377,18 +377,18 @@ def segment_to_dict(segment: Segment) -> dict[str, Any]:
 
     Of a text that a model wrote also which one, and from which spans.
     """
-    scores: Mapping[str, float] = segment.scores
-    document = segment.document
-    writer = {
-        "written_by": document.written_by,
-        "parents": [list(parent.key) for parent in document.parents],
-    }
     return {
         "document": segment.document.id,
         "start": segment.start,
         "end": segment.end,
         "text": segment.text,
-        "score": segment.score if scores else None,
-        "scores": dict(scores),
-        **(writer if document.written_by else {}),
+        "score": segment.score if segment.scores else None,
+        "scores": dict(segment.scores),
+        **origin(segment.document),
     }
+
+
+def origin(document: Document) -> dict[str, Any]:
+    """Of a text that a model wrote, as JSON values, which one, and from which spans."""
+    parents = [list(parent.key) for parent in document.parents]
+    return {"written_by": document.written_by, "parents": parents} if document.written_by else {}

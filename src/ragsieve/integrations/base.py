@@ -17,6 +17,7 @@ from ragsieve.formats import text_of
 from ragsieve.pipeline import OnError, System
 from ragsieve.result import Result
 from ragsieve.spec import SystemSpec
+from ragsieve.trace import origin
 from ragsieve.types import LAYOUT, Document, Layout, Segment
 
 logger = logging.getLogger(__name__)
@@ -318,15 +319,10 @@ def over_limits(result: Result) -> dict[str, str]:
 
 def _kept(place: int | None, spans: Sequence[Segment], answerable: float | None) -> Kept:
     document = spans[0].document
-    about: dict[str, Any] = {
-        "spans": [
-            {"start": s.start, "end": s.end, "scores": {k: float(v) for k, v in s.scores.items()}}
-            for s in spans
-        ],
-        "answerable": answerable,
-    }
-    if document.written_by:
-        parents = [list(parent.key) for parent in document.parents]
-        about |= {"written_by": document.written_by, "parents": parents}
+    values = [
+        {"start": s.start, "end": s.end, "scores": {k: float(v) for k, v in s.scores.items()}}
+        for s in spans
+    ]
+    about = {"spans": values, "answerable": answerable, **origin(document)}
     scores = [float(s.score) for s in spans if s.scores]
     return Kept(document, place, text_of(spans), max(scores, default=None), about)

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from types import MappingProxyType
 from typing import Any
 
 from msgspec import structs
@@ -49,8 +48,6 @@ NOTHING = "[nothing in this result matters to the question]"
 SHOW_DROPPED = "show_dropped"
 """Name of the tool that gives back what was cut, whose own results are never cut."""
 
-NONE: Mapping[str, int] = MappingProxyType({})
-"""No limits."""
 
 _FAILED = "the filter failed"
 _REMEMBERED = 512  # results
@@ -197,7 +194,7 @@ class ToolFilter:
             logger.warning("on_cut failed: %s", one_line(f"{type(error).__name__}: {error}"))
         return cut
 
-    def cut(self, messages: Sequence[Any], budgets: Mapping[str, int] = NONE) -> Cut:
+    def cut(self, messages: Sequence[Any], budgets: Mapping[str, int] = {}) -> Cut:
         """The same, where the caller sees to what a provider's cache holds.
 
         Args:
