@@ -21,7 +21,7 @@ from ragsieve.parts import Span, holds, parts
 from ragsieve.ranking import Rate, ranked_parts, ranked_segments
 from ragsieve.schema import Amount, Options, Probability
 from ragsieve.trace import note, record_drop, warn
-from ragsieve.types import Answer, Document, Query, Segment, rounded
+from ragsieve.types import Answer, Document, Key, Query, Segment, rounded
 
 _TRIED = 3  # segments that do not fit which may be cut
 _PARTS = 50  # parts of a segment that are tried from the first that does not fit
@@ -31,7 +31,6 @@ _CLAUSE = re.compile(r"[,;:–—][ \n]")
 _UNITS = ("tokens", "characters")
 
 Size = tuple[int, int]
-Key = tuple[str, int, int]
 
 
 class ReaderLike(Protocol):

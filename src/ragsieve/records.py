@@ -15,12 +15,11 @@ from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
 from ragsieve.schema import read
 from ragsieve.trace import Dropped, Step, Trace, Usage
-from ragsieve.types import Document, Segment
+from ragsieve.types import Document, Key, Segment
 
 SCHEMA_VERSION = 1
 """Version of what `ragsieve.Result.to_dict` gives; another where a field changes its meaning."""
 
-Key = tuple[str, int, int]
 Times = Annotated[int, msgspec.Meta(ge=0, le=10**6)]
 
 

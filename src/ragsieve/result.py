@@ -10,7 +10,7 @@ from typing import Any
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
 from ragsieve.trace import Cutoff, Trace, segment_to_dict
-from ragsieve.types import Answer, Document, Query, Segment
+from ragsieve.types import Answer, Document, Key, Query, Segment
 
 UNANSWERED = 0.2
 """Under this probability that some document answers, whoever shows a result warns."""
@@ -151,7 +151,7 @@ class Result:
         if n < 0:
             raise InputError(f"n must not be negative, got {n!r}")
         cutoffs = [cutoff for step in self.trace.steps for cutoff in step.cutoffs]
-        off: dict[tuple[str, int, int], float] = {}
+        off: dict[Key, float] = {}
         for cutoff in cutoffs:
             at = _least(cutoff)
             off |= {s.key: abs(s.score - at) for s in cutoff.segments if at is not None}

@@ -31,7 +31,7 @@ from ragsieve.result import Result
 from ragsieve.score.base import UNREAD, Scorer
 from ragsieve.sources import SourceKind
 from ragsieve.stages import Stage
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document, Key, Query, Segment
 
 Kind = Literal["splitter", "scorer", "selector"]
 Adapter = Callable[[str, list[dict[str, Any]]], Sequence[Mapping[str, Any]]]
@@ -295,7 +295,7 @@ def _check_call(stage: Stage, kind: Kind | None, segments: list[Segment]) -> lis
     return _told(first)
 
 
-def _keys(segments: Sequence[Segment]) -> list[tuple[str, int, int]]:
+def _keys(segments: Sequence[Segment]) -> list[Key]:
     return [s.key for s in segments]
 
 

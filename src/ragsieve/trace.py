@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from ragsieve.types import Document, Segment
+from ragsieve.types import Document, Key, Segment
 
 
 class Usage(NamedTuple):
@@ -114,7 +114,7 @@ class Step:
     seconds: float = 0.0
     error: str = ""
     notes: list[str] = field(default_factory=list)
-    reasons: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    reasons: dict[Key, str] = field(default_factory=dict)
     usages: list[Usage] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     unreadable: int = 0

@@ -11,6 +11,8 @@ from typing import Any, Literal
 from ragsieve.errors import InputError, check_choice
 
 JsonAs = Literal["closed", "paths"]
+Key = tuple[str, int, int]
+"""A span among those of a question's documents: its document's id, its start and its end."""
 
 
 def _require_text(name: str, value: object) -> None:
@@ -165,7 +167,7 @@ class Segment:
         return self.document.text[self.start : self.end]
 
     @property
-    def key(self) -> tuple[str, int, int]:
+    def key(self) -> Key:
         """Key of a span among those of one question's documents, whatever their scores."""
         return (self.document.id, self.start, self.end)
 

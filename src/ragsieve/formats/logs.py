@@ -9,7 +9,7 @@ from itertools import chain
 from ragsieve.formats.lines import lines_of
 from ragsieve.formats.rows import asked_words, words
 from ragsieve.formats.tree import Span, places
-from ragsieve.types import Query, Segment
+from ragsieve.types import Key, Query, Segment
 
 _LEAST = 3  # lines of a log
 _LOOKED = 200  # lines by which a text is known as one
@@ -46,7 +46,7 @@ _TROUBLE = re.compile(
 )
 
 
-def failed(query: Query, segments: Sequence[Segment]) -> set[tuple[str, int, int]]:
+def failed(query: Query, segments: Sequence[Segment]) -> set[Key]:
     """Keys of what tells of an error in a log, and of the two segments beside each.
 
     Each kind of error counts once, ten in all. Where the question asks for no trouble, and the log
@@ -55,7 +55,7 @@ def failed(query: Query, segments: Sequence[Segment]) -> set[tuple[str, int, int
     documents: dict[str, list[Segment]] = {}
     for segment in segments:
         documents.setdefault(segment.document.id, []).append(segment)
-    found: set[tuple[str, int, int]] = set()
+    found: set[Key] = set()
     for some in documents.values():
         some.sort(key=lambda segment: segment.start)
         spans = [(s.start, s.end) for s in some]

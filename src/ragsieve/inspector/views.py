@@ -16,13 +16,11 @@ from ragsieve.result import Result
 from ragsieve.retriever import SOURCE_KEY
 from ragsieve.text import safe
 from ragsieve.trace import Cutoff, Step
-from ragsieve.types import Document, Segment, rounded
+from ragsieve.types import Document, Key, Segment, rounded
 
 _ORDER = re.compile(r"Order\(by='(document|score|ends)'\)")
 
 _CLOSING = re.compile(r"[\s,;\]}]+\Z")
-
-Key = tuple[str, int, int]
 
 
 def view(result: Result, name: str = "", *, reader: ReaderLike | None = None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ragsieve.formats.rows import LEAST, shares, told
 from ragsieve.models.base import PASSAGE, Passage, SentencePruner
 from ragsieve.score.base import Scorer, by_document
 from ragsieve.trace import note, set_answerable
-from ragsieve.types import Query, Segment
+from ragsieve.types import Key, Query, Segment
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Pruner(Scorer):
 
     def _read(
         self, query: Query, segments: Sequence[Segment], *, small: bool = False
-    ) -> tuple[dict[tuple[str, int, int], tuple[float, float]], dict[str, float]]:
+    ) -> tuple[dict[Key, tuple[float, float]], dict[str, float]]:
         """Probability and share of the rarer words of each span; probability of each document."""
         documents = by_document(sorted(segments, key=lambda s: s.document.rank))  # equal ranks stay
         read = [s for some in documents for s in some]

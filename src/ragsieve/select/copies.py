@@ -11,7 +11,7 @@ from itertools import pairwise
 from ragsieve.formats.headings import headings
 from ragsieve.pipeline import best_first
 from ragsieve.select.base import Selector
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document, Key, Query, Segment
 
 WITHIN = 8  # words from which what one document says twice is a copy
 CUT = 5  # words that a chunk's first or last sentence shares with the whole one, at least
@@ -30,7 +30,6 @@ _REFERS = re.compile(
 _INK = re.compile(r"\S")
 
 _Words = tuple[str, ...]
-Key = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
