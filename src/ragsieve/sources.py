@@ -72,5 +72,4 @@ def named_source(name: str, options: Mapping[str, Any]) -> SourceKind:
     if not issubclass(found, Schema) or not all(hasattr(found, name) for name in methods):
         rule = f"must be a ragsieve.schema.Schema with {', '.join(methods)}"
         raise InputError(f"source kind {kind} {rule}, got {found.__qualname__}")
-    source: Any = read(found, {**options, "place": place}, f"source {kind}")
-    return cast("SourceKind", source)
+    return cast("SourceKind", read(found, {**options, "place": place}, f"source {kind}"))

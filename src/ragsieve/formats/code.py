@@ -145,11 +145,9 @@ def _item(text: str, lines: Sequence[Line], inside: _Inside) -> Node:
         node.mark = "...  # …"
     below = _Inside(inside.family, inside.even, lines[opener].level, inside.depth + 1)
     level = lines[opener].level
-    ends = [
-        one.free(level) and (one.depth <= lines[first].depth if inside.even else one.indent <= base)
-        for one in body
-    ]
-    clause = ends.index(True) if True in ends else len(body)
+    outer = [one.depth <= lines[first].depth if inside.even else one.indent <= base for one in body]
+    ends = (n for n, one in enumerate(body) if outer[n] and one.free(level))
+    clause = next(ends, len(body))
     node.children = _items(text, body[:clause], below) if clause else []
     if body[clause:]:
         node.children.append(_item(text, body[clause:], below))

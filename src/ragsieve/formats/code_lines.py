@@ -117,26 +117,26 @@ def family_of(lines: Sequence[Line]) -> str:
     looked = [line.text for line in shown]
     if not looked:
         return ""
-    counts = {
-        family: sum(bool(pattern.match(line)) for line in looked)
-        for family, pattern in _FAMILIES.items()
-    }
+
+    def matching(pattern: re.Pattern[str], lines: Sequence[str] = looked) -> int:
+        return sum(bool(pattern.match(line)) for line in lines)
+
+    counts = {family: matching(pattern) for family, pattern in _FAMILIES.items()}
     first = next((one for one in looked if not one.startswith(("--", "/*", "*", "\\"))), "")
-    if not _SQL.match(first) and sum(bool(_SQL.match(line)) for line in looked) < 2:
+    if not _SQL.match(first) and matching(_SQL) < 2:
         counts["-"] = 0
     family = max(counts, key=counts.__getitem__)
     patterns = (_FAMILIES[family], _STRONG, PREFIX[family])
     like = sum(any(pattern.match(line) for pattern in patterns) for line in looked)
-    strong = sum(bool(_STRONG.match(line)) for line in looked)
-    prose = sum(bool(_PROSE.match(line)) for line in looked)
+    prose = matching(_PROSE)
     margin = [line.text for line in shown if not line.indent]
-    outer = sum(bool(_PROSE.match(line)) for line in margin if '"""' not in line)
-    enough = counts[family] >= 2 and strong >= 2 and like >= _SHARE * len(looked)
+    outer = matching(_PROSE, [line for line in margin if '"""' not in line])
+    enough = counts[family] >= 2 and matching(_STRONG) >= 2 and like >= _SHARE * len(looked)
     plain = prose > 0.3 * len(looked) or (outer > 0.3 * len(margin) and prose == outer)
     if not enough or plain:
         return ""
-    shell = sum(bool(_SHELL.match(line)) for line in looked) if family == "#" else 0
-    return "$" if shell > 1 + sum(bool(_PYTHON.match(line)) for line in looked) else family
+    shell = matching(_SHELL) if family == "#" else 0
+    return "$" if shell > 1 + matching(_PYTHON) else family
 
 
 def _unquoted(lines: Sequence[Line]) -> Iterator[Line]:

@@ -166,9 +166,8 @@ def _element(text: str, one: Element) -> list[tuple[Node, int]]:
         return [(_lines(text, one), 0)]
     parts = _parts(text, one)
     level = int(one.name[1]) if re.fullmatch("h[1-6]", one.name) else 0
-    divides = one.name in DIVIDES and _PLAIN.fullmatch(
-        text, one.start + 1 + len(one.name), one.head - 1
-    )
+    attributes = one.start + 1 + len(one.name), one.head - 1
+    divides = one.name in DIVIDES and _PLAIN.fullmatch(text, *attributes)
     if not parts:
         return []
     if len(parts) == 1 and not parts[0][0].children:

@@ -48,9 +48,8 @@ def told(text: str, spans: Sequence[Span], *, small: bool = False) -> list[str]:
     Of HTML it is the text without the tags. What is small is read so where it is asked.
     """
     roots = outline(text, small=small)
-    tables = [
-        one for one in _apart(roots) if one.kind in ("table", "grid") and one.head > one.start
-    ]
+    headed = (one for one in _apart(roots) if one.head > one.start)
+    tables = [one for one in headed if one.kind in ("table", "grid")]
     pages = [root for root in roots if root.kind in ("tags", "grid")]
     if not tables and not pages:
         return [text[start:end] for start, end in spans]

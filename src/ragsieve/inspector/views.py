@@ -62,8 +62,7 @@ def view(result: Result, name: str = "", *, reader: ReaderLike | None = None) ->
         "notes": result.trace.notes,
         "warnings": result.trace.warnings,
     }
-    result_values: dict[str, Any] = clean(values)
-    return result_values
+    return dict(clean(values))
 
 
 def clean(value: Any) -> Any:

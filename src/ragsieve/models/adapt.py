@@ -146,8 +146,7 @@ class Function(Options, Reopened):
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text by the bundled pruner's tokenizer."""
-        counts: list[int] = self._counter.count(texts)
-        return counts
+        return list(self._counter.count(texts))
 
     @cached_property
     def _counter(self) -> Any:

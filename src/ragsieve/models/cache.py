@@ -102,8 +102,6 @@ class Cached(Wrapper):
                 f"a model in a cache file must have a name of its own, got {self.identity!r}: "
                 "name it by as_llm, as_embedder or as_cross_encoder(model, name=...)"
             )
-        if path is not None:
-            _check_file(Path(path))
         self._memory: LRU[bytes, bytes] = LRU(most)
         self._file = _CacheFile(Path(path), timeout_s) if path is not None else None
 
@@ -231,6 +229,7 @@ class _CacheFile:
     """
 
     def __init__(self, path: Path, timeout_s: float) -> None:
+        _check_file(path)
         self.path = path
         self.timeout_s = timeout_s
         self._warned = False

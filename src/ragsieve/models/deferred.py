@@ -41,8 +41,7 @@ class Deferred(Reopened):
     @property
     def identity(self) -> str:
         """The model's own once it is open, which results depend on; until then its full name."""
-        opened: str = self.opened.identity if "opened" in vars(self) else full_name(self.name)
-        return opened
+        return str(self.opened.identity) if "opened" in vars(self) else full_name(self.name)
 
     @once
     def opened(self) -> Any:
@@ -101,8 +100,7 @@ class DeferredLLM(Deferred, LLM):
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text."""
-        counts: list[int] = (self._counter if self.bundled else self.opened).count(texts)
-        return counts
+        return list((self._counter if self.bundled else self.opened).count(texts))
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
         """See `ragsieve.models.base.streamed`."""

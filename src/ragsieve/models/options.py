@@ -174,10 +174,7 @@ def _odds_of_word(reply: str, options: Sequence[str]) -> Odds | None:
     named = [_plain(reply) == option for option in known]
     if known and not any(named):
         words = [rf"(?<![\w-]){re.escape(option)}" for option in known]
-        named = [
-            bool(re.match(word + _ENDS, text) or re.search(rf"{_LABEL}{word}{_ENDS}", text))
-            for word in words
-        ]
+        named = [bool(re.search(rf"(?:\A|{_LABEL}){word}{_ENDS}", text)) for word in words]
         others = [bool(re.search(rf"{word}(?![\w-])", text)) for word in words]
         if sum(named) == 1 and sum(others) > 1:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
 from typing import Any, Self
 
 
@@ -16,11 +17,7 @@ class Reopened:
     def __reduce__(self) -> tuple[Any, ...]:
         own: Any = self  # a dataclass
         options = {f.name: vars(self)[f.name] for f in fields(own) if f.init}
-        return _opened, (type(self), options)
+        return partial(type(self), **options), ()
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
-
-
-def _opened(kind: type[Any], options: dict[str, Any]) -> Any:
-    return kind(**options)

@@ -128,5 +128,4 @@ def run(
         name = f"[{address}]" if ":" in address else address
         on_start(f"ragsieve serves at http://{name}:{port}")  # it listens: who comes is answered
         uvicorn.Server(config(app, settings)).run([listener])
-    busy: int = app.state.service.work.inside
-    return busy
+    return int(app.state.service.work.inside)
