@@ -168,11 +168,6 @@ def without_secrets(value: Any) -> Any:
     return _QUERY.sub(r"\1…", _USER.sub("…@", value)) if isinstance(value, str) else value
 
 
-def short(value: object) -> str:
-    """The beginning of a value, for a message."""
-    return repr(value)[:80]
-
-
 def _line(error: msgspec.ValidationError, kind: Any, values: Any, where: str) -> str:
     match = _AT.fullmatch(str(error))
     text, path = match.groups() if match else (str(error), "")
@@ -189,7 +184,7 @@ def _line(error: msgspec.ValidationError, kind: Any, values: Any, where: str) ->
         rule = f"one of {', '.join(map(str, _choices(node)))}"
     rule = rule or re.sub(r"`(.*?)`", _words, text.removeprefix("Expected ").partition(", got")[0])
     secret = isinstance(node, inspect.DictType) and isinstance(value, str)  # in place of options
-    got = "a string (not shown)" if secret else short(value)
+    got = "a string (not shown)" if secret else f"{value!r:.80}"
     return f"{name} must be {rule}, got {got}".removeprefix(" ")
 
 

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from ragsieve import models
 from ragsieve.errors import InputError
-from ragsieve.schema import Amount, Probability, Schema, fits, read, read_format, short
+from ragsieve.schema import Amount, Probability, Schema, fits, read, read_format
 from ragsieve.select.cut import Cut, Odds
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve_research.systems.finefilter import finefilter
@@ -248,7 +248,7 @@ class Trained(Saved, frozen=True, kw_only=True):
         for name, value in self.options.items():
             if name not in names:
                 known = ", ".join(sorted(names))
-                raise InputError(f"options must be of {known}, got {short(name)}")
+                raise InputError(f"options must be of {known}, got {name!r:.80}")
             check_option(self.system, name, value)
 
 
@@ -306,7 +306,7 @@ def check_option(system: str, name: str, value: object) -> None:
     """Raise `InputError` where a value of JSON is none that the option of a system takes."""
     hints = get_type_hints(SYSTEMS[system])
     if name not in hints or not fits(value, hints[name]):
-        raise InputError(f"options.{name} has a wrong type or value: {short(value)}")
+        raise InputError(f"options.{name} has a wrong type or value: {value!r:.80}")
 
 
 _KEYWORD = Parameter.KEYWORD_ONLY
@@ -333,7 +333,7 @@ def place(model: str) -> str:
         return model
     plain = Path(rest).is_absolute() and ".." not in Path(rest).parts
     if not plain and (".." in rest or not _HUB_ID.fullmatch(rest)):
-        raise InputError(f"model must be a name, a hub id or an absolute path, got {short(model)}")
+        raise InputError(f"model must be a name, a hub id or an absolute path, got {model!r:.80}")
     return rest
 
 
