@@ -12,7 +12,7 @@ TAG = re.compile(
     re.DOTALL,
 )
 _DEEPEST = 50  # levels of elements that have nodes of their own
-FEWEST = 3  # elements of a text with tags
+_FEWEST = 3  # elements of a text with tags
 _SPACE = 500  # characters before a tag in which white space is looked for
 _MANY = 8  # elements of one that does not end
 
@@ -130,13 +130,17 @@ class Reader:
         one.tail, one.end = tail, end
         self.stack[-1].block |= one.block
 
+    def has_some(self) -> bool:
+        """Whether it has as many elements as a text with tags."""
+        return self.elements >= _FEWEST
+
     def is_page(self) -> bool:
         """Whether what does not end is no prose that names a tag."""
         first = not self.text[: self.root.start].strip()
         rows = self.root.parts[0].name == "table" if self.root.parts else False
-        return self.elements >= (FEWEST if rows else _MANY) and (first or rows)
+        return self.elements >= (_FEWEST if rows else _MANY) and (first or rows)
 
     def is_xml(self) -> bool:
         """Whether all is closed, and no prose that is wrapped in tags."""
         inner = re.search(r"\n[ \t]*\n[ \t]*[^<\s]", self.text)
-        return not self.unclosed and self.elements >= FEWEST and not inner
+        return not self.unclosed and self.has_some() and not inner

@@ -11,17 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ragsieve.formats.elements import (
-    BLOCKS,
-    DIVIDES,
-    FEWEST,
-    GROUPS,
-    RAW,
-    TAG,
-    VOID,
-    Element,
-    Reader,
-)
+from ragsieve.formats.elements import BLOCKS, DIVIDES, GROUPS, RAW, TAG, VOID, Element, Reader
 from ragsieve.formats.tree import ALWAYS, ROWSPAN, Node, Span, leaf, sections, stripped
 
 SMALLEST = 300  # characters of a text with tags that is cut
@@ -73,7 +63,7 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
             what = "a table of HTML" if _TABLE.match(text, start) else "HTML"
             faults.append(f"{what} does not end: it is read to the end of the text")
         at = max(at, reader.stop)
-        if reader.elements >= FEWEST:
+        if reader.has_some():
             yield from _nodes(text, reader)
 
 
