@@ -19,19 +19,11 @@ from msgspec import structs
 from ragsieve.budget import LIMITS, fit_parts
 from ragsieve.documents import unused_id
 from ragsieve.errors import InputError, Overdue, one_line
+from ragsieve.integrations import rules
 from ragsieve.integrations.base import Adapter, kept, over_limits, probability
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
 from ragsieve.integrations.prefixes import Prefixes
-from ragsieve.integrations.rules import (
-    LEFT_OUT,
-    ToolRule,
-    as_rules,
-    failed,
-    field_texts,
-    protected,
-    rule_for,
-    spliced,
-)
+from ragsieve.integrations.rules import ToolRule
 from ragsieve.integrations.tools import Texts, ToolResult, tool_results, with_contents
 from ragsieve.models.lru import LRU
 from ragsieve.pipeline import System
@@ -168,7 +160,7 @@ class ToolFilter:
     ) -> None:
         if not isinstance(sieve, Adapter | None):
             raise InputError(f"sieve must be an Adapter, got {sieve!r:.80}")
-        self.sieve, self.rules, self.tell = sieve or Adapter(), as_rules(tools), tell
+        self.sieve, self.rules, self.tell = sieve or Adapter(), rules.as_rules(tools), tell
         self.label = label or (self.sieve.system if isinstance(self.sieve.system, str) else "")
         self._on_result, self._on_cut = on_result, on_cut
         self._outcomes: LRU[str, Outcome] = LRU(_REMEMBERED, _room, ROOM)
@@ -239,7 +231,7 @@ class ToolFilter:
             return f"Error: {error}"
 
     def _outcome(self, one: ToolResult, budgets: Mapping[str, int]) -> Outcome | None:
-        rule = rule_for(one.tool, self.rules) if one.tool != SHOW_DROPPED else None
+        rule = rules.rule_for(one.tool, self.rules) if one.tool != SHOW_DROPPED else None
         if rule is None or not one.texts:
             return None
         sieve = self.label, dict(self.sieve.options), self.sieve.max_tokens
@@ -290,7 +282,7 @@ class ToolFilter:
 
 def _reason(one: ToolResult, tokens: int, rule: ToolRule) -> str:
     """Why a result passes as it is, whatever the filter says of it; empty where it does not."""
-    if one.failed or any(failed(text) for _, text in one.texts):
+    if one.failed or any(rules.failed(text) for _, text in one.texts):
         return "its tool failed"
     if not one.question.strip():
         return "there is no question"
@@ -308,7 +300,7 @@ class _Part:
 
     def __init__(self, place: int | None, text: str, rule: ToolRule) -> None:
         self.place, self.text = place, text
-        self.fields = field_texts(text, rule)
+        self.fields = rules.field_texts(text, rule)
         self.names: list[str] = []  # ids of its documents
         self.texts = [own for _, own in self.fields if own.strip()] if rule.fields else [text]
 
@@ -320,9 +312,10 @@ class _Part:
             return kept.get(self.names[0], limited.get(self.names[0], NOTHING))
         names = iter(self.names)
         new = [
-            (s, kept.get(next(names), LEFT_OUT) if own.strip() else own) for s, own in self.fields
+            (span, kept.get(next(names), rules.LEFT_OUT) if own.strip() else own)
+            for span, own in self.fields
         ]
-        return spliced(self.text, new)
+        return rules.spliced(self.text, new)
 
 
 def _named(call: str, parts: Sequence[_Part]) -> list[dict[str, Any]]:
@@ -340,7 +333,7 @@ def _run(
     system: System, question: str, named: Sequence[Mapping[str, Any]], rule: ToolRule
 ) -> Result:
     """The filter's result, in which stays what the rule says."""
-    spans = [(one["id"], *span) for one in named for span in protected(one["text"], rule)]
+    spans = [(one["id"], *span) for one in named for span in rules.protected(one["text"], rule)]
     if not spans:
         return system(question, named)
     no_limits: dict[str, Any] = dict.fromkeys(LIMITS)

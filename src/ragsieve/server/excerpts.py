@@ -6,25 +6,15 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from ragsieve.excerpts import ExcerptReader, excerpts_of
 from ragsieve.read.web import page_text
 from ragsieve.result import Result
+from ragsieve.server import shapes
 from ragsieve.server.routes import REFUSALS, named_system
 from ragsieve.server.service import Service
-from ragsieve.server.shapes import (
-    DOCUMENTS,
-    QUESTION,
-    STRICT,
-    DocumentIn,
-    QuestionIn,
-    Text,
-    TokensOut,
-    strict,
-    with_example,
-)
 from ragsieve.server.strict import StrictRoute
 
 _RESULT: dict[str, Any] = {
@@ -40,16 +30,16 @@ _RESULT: dict[str, Any] = {
 class PageIn(BaseModel):
     """A page as HTML."""
 
-    model_config = ConfigDict(**STRICT)
-    html: Text
-    url: Text | None = None
-    title: Text | None = None
+    model_config = shapes.STRICT
+    html: shapes.Text
+    url: shapes.Text | None = None
+    title: shapes.Text | None = None
 
 
-class ExcerptsIn(QuestionIn):
+class ExcerptsIn(shapes.QuestionIn):
     """A question with documents, pages, or both; budgets are of the excerpts, without titles."""
 
-    model_config = strict(query=QUESTION, documents=DOCUMENTS, max_chars=1000)
+    model_config = shapes.strict(query=shapes.QUESTION, documents=shapes.DOCUMENTS, max_chars=1000)
     pages: Annotated[list[PageIn], Field(fail_fast=True)] | None = Field(
         None, description="HTML, whose text is read; the server needs the extra `html`."
     )
@@ -61,7 +51,7 @@ class ExcerptsIn(QuestionIn):
         for place, page in enumerate(self.pages or ()):
             title, text = page_text(page.html, name=page.url or f"page {place}")
             source = page.url or None
-            documents.append(DocumentIn(text=text, title=page.title or title, source=source))
+            documents.append(shapes.DocumentIn(text=text, title=page.title or title, source=source))
         return self.model_copy(update={"documents": documents}) if self.pages else self
 
 
@@ -79,13 +69,16 @@ class ExcerptsOfDocument(BaseModel):
 class ExcerptsOut(BaseModel):
     """Documents with their excerpts, those with the best one first."""
 
-    model_config = with_example(
-        system="finefilter", query=QUESTION, results=[_RESULT], tokens={"before": 24, "after": 10}
+    model_config = shapes.with_example(
+        system="finefilter",
+        query=shapes.QUESTION,
+        results=[_RESULT],
+        tokens={"before": 24, "after": 10},
     )
     system: str
     query: str
     results: list[ExcerptsOfDocument]
-    tokens: TokensOut
+    tokens: shapes.TokensOut
     answerable: float | None = None
     warnings: list[str] = []
 

@@ -9,17 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ragsieve.schema import Amount, Count, Probability
-from ragsieve.server.shapes import (
-    DOCUMENTS,
-    QUESTION,
-    STRICT,
-    DocumentIn,
-    DocumentsIn,
-    QuestionText,
-    Text,
-    ruled,
-    with_example,
-)
+from ragsieve.server import shapes
 
 _WARNINGS = 10  # lines about fields of a request
 _READ_WHOLE = "documents are read whole"
@@ -43,35 +33,38 @@ def ignored(fields: dict[str, Any] | None) -> list[str]:
 class RelevantSpans(BaseModel):
     """Which spans of a document are asked for, as Cohere's Rerank 5 has it."""
 
-    model_config = STRICT
+    model_config = shapes.STRICT
     mode: Literal["enabled", "disabled"] = "enabled"
-    threshold: float = ruled(Probability, 0.1, "Lowest score of a span.")
-    max_spans: int | None = ruled(Count, about="Of a document; else all.")
+    threshold: float = shapes.ruled(Probability, 0.1, "Lowest score of a span.")
+    max_spans: int | None = shapes.ruled(Count, about="Of a document; else all.")
 
 
 class RerankIn(BaseModel):
     """The request of Cohere, Jina and vLLM; the reply names other fields of theirs as ignored."""
 
     model_config = ConfigDict(
-        **with_example(
-            model="finefilter", query=QUESTION, documents=DOCUMENTS, relevant_spans=True
+        **shapes.with_example(
+            model="finefilter",
+            query=shapes.QUESTION,
+            documents=shapes.DOCUMENTS,
+            relevant_spans=True,
         ),
         strict=True,
         extra="allow",
     )
-    query: QuestionText
-    documents: DocumentsIn
+    query: shapes.QuestionText
+    documents: shapes.DocumentsIn
     rank_fields: list[str] | None = Field(
         None, description="Of objects, the fields that are ranked; else `title` and `text`."
     )
     model: str | None = Field(
         None, description="A system of `/v1/systems`; the first for any other name, unless strict."
     )
-    top_n: int | None = ruled(Amount, about="Results at most; all for 0.")
+    top_n: int | None = shapes.ruled(Amount, about="Results at most; all for 0.")
     return_documents: bool | None = Field(
         None, description="Where unset, no at `/v1/rerank`, but for models named `jina…`."
     )
-    max_tokens_per_doc: int | None = ruled(
+    max_tokens_per_doc: int | None = shapes.ruled(
         Count, about="Only so many tokens of a document are read; else all."
     )
     relevant_spans: bool | RelevantSpans | None = Field(
@@ -98,7 +91,7 @@ class RerankIn(BaseModel):
     @property
     def warnings(self) -> list[str]:
         """Lines about fields that are ignored."""
-        objects = [one for one in self.documents if isinstance(one, DocumentIn)]
+        objects = [one for one in self.documents if isinstance(one, shapes.DocumentIn)]
         names = {f for one in objects for f in (*one.model_fields_set, *(one.model_extra or ()))}
         lost = bool(self.rank_fields) and names.isdisjoint(self.rank_fields or ()) and bool(objects)
         lines = ["rank_fields is ignored: no document has one of them"][: int(lost)]
@@ -121,12 +114,12 @@ class TextsIn(BaseModel):
     """The request of Text Embeddings Inference (TEI), which has ``texts`` for documents."""
 
     model_config = ConfigDict(
-        **with_example(query=QUESTION, texts=["Rome is a city."], return_text=True),
+        **shapes.with_example(query=shapes.QUESTION, texts=["Rome is a city."], return_text=True),
         strict=True,
         extra="allow",
     )
-    query: QuestionText
-    texts: list[Text] = Field(min_length=1, fail_fast=True)
+    query: shapes.QuestionText
+    texts: list[shapes.Text] = Field(min_length=1, fail_fast=True)
     raw_scores: bool = Field(False, description="Logits in place of scores in [0, 1].")
     return_text: bool = False
 
