@@ -29,6 +29,7 @@ _LEAST = 4  # words of the beginning of a sentence that is cut
 _WORDS = r"[\u0e00-\u0eff\u3040-\u9fff]+?|[^\s\u0e00-\u0eff\u3040-\u9fff]+"
 _CLAUSE = re.compile(r"[,;:–—][ \n]")
 _UNITS = ("tokens", "characters")
+_NESTED = ("array", "object")  # of JSON
 
 Size = tuple[int, int]
 
@@ -325,9 +326,8 @@ def _record(
             size = layout.own.get(segment.key)
             place = limits.broken(_sum(used, size or used))
             unit, limit = limits.named(place)
-            reason = "parts of what is too long"
-            if size and any(size):
-                reason = f"{size[unit]} {_UNITS[unit]} more than {used[unit]}"
+            more = size and any(size) and f"{size[unit]} {_UNITS[unit]} more than {used[unit]}"
+            reason = more or "parts of what is too long"
             record_drop(segment, f"{reason} pass {limit}")
     if limits.room and best in finer and best.key not in kept:
         own, shown = layout.own[best.key], layout.size([best])
@@ -343,12 +343,12 @@ def _cut(
 ) -> tuple[list[Segment], list[Segment]]:
     """All parts of a segment in order, and those that fit beside others; none where none does.
 
-    An ``inner`` segment, the first part that does not fit, is cut below its first item or row.
+    An ``inner`` segment, the first part that does not fit, is cut if it is a list, rows or JSON.
     """
     text, start, end = segment.document.text, segment.start, segment.end
     head, body, kind = parts_of(text, start, end)
     order, tree, table = "", bool(body), kind in ("table", "grid", "group")
-    if inner and not (tree and table) and not holds(text, start, end):
+    if inner and not (tree and (table or kind in _NESTED)) and not holds(text, start, end):
         return [], []
     if not tree:
         head, body, order = parts(text, start, end)
@@ -380,10 +380,10 @@ def _inside(segment: Segment, spans: Iterable[Span]) -> list[Segment]:
 
 def _shortened(segment: Segment, layout: _Layout) -> tuple[list[Segment], list[Segment]]:
     """The first words that fit, up to the end of a clause where half of them are before it."""
-    ends = [match.end() for match in re.finditer(_WORDS, segment.text)]
+    text, start = segment.text, segment.start
+    ends = [match.end() for match in re.finditer(_WORDS, text)]
 
     def begun(end: int) -> list[Segment]:
-        text, start = segment.text, segment.start
         first, rest = len(text[:end].rstrip()), end + len(text[end:]) - len(text[end:].lstrip())
         some = _inside(segment, [(start, start + first), (start + rest, segment.end)])
         layout.add(segment, some)
@@ -393,6 +393,6 @@ def _shortened(segment: Segment, layout: _Layout) -> tuple[list[Segment], list[S
     if fitting < _LEAST:
         return [], []
     end = ends[fitting - 1]
-    clauses = [m.start() for m in _CLAUSE.finditer(segment.text, end // 2, end + 1)]
+    clauses = [m.start() for m in _CLAUSE.finditer(text, end // 2, end + 1)]
     some = begun(clauses[-1] if clauses and fitting < len(ends) else end)
     return some, some[:1]

@@ -32,6 +32,7 @@ BULLETS = "You need:\n- a passport or a card\n- two photographs\n- the fee in ca
 CODE = "Run it:\n\n```python\nfrom larder import keep\n\nkeep(1)\n```"
 PROSE = "## Keys\n\nKeys are strings of digits. The vault rotates them at night. Ask Ann about it."
 RECORD = "Name: Ann Hale\nRoom: 14\nPhone: 0555 014\nBadge: green"
+TICKET = '[{"id": 1, "fields": {"then": [1, 2, 3, 4], "warm": 1, "where": "in the north of it"}}]'
 GOODS = "name;price\na pot of black tea;2\na jug of cold milk;1\na bag of brown rice;5\n"
 LYON = "- Lyon\n  - 9 seats\n  - led by Bo\n    since May"
 SITES = LYON + "\n- Oslo site\n  - 7 seats\n  - led by Al"
@@ -98,9 +99,8 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
     segments = [Segment.whole(Document("a", text)).scored("s", 1)]
     segments += [Segment.whole(Document("b", other)).scored("s", 0)] if other else []
     with step("s", segments) as record:
-        finer, some = fit_parts(
-            segments, ContextBudget(max_tokens=max_tokens), READER, Query(question)
-        )
+        budget = ContextBudget(max_tokens=max_tokens)
+        finer, some = fit_parts(segments, budget, READER, Query(question))
         record.before, record.after = tuple(finer), tuple(some)
     return [s.text for s in some], record
 
@@ -113,6 +113,7 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
         ("Is there milk?", GOODS, 11, ["a jug of cold milk;1"]),
         ("Is it warm now?", '{"then": {"a": [1, 2, 3, 4, 5, 6, 7, 8]}, "now": {"warm": 1}}', 9,
          ['"now": {"warm": 1}}']),
+        ("Is it warm now?", TICKET, 12, ['"warm": 1,']),
         ("How do I rotate a key?", STEPS, 9, ["To rotate the key:", "1. Open the vault."]),
         ("How do I pay the fee?", BULLETS, 8, ["You need:", "- the fee in cash"]),
         ("Who turns the vault?", PROSE, 9, ["## Keys", "The vault rotates them at night."]),
@@ -126,8 +127,8 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
         ("Where was the deadlock?", PANICS, 4, ["db at b.rs:9:\ndeadlock"]),
         ("Do guests pay?", NOTE, 4, ["[^1]:", "Guests pay."]),
         ("When is the fee due?", LONG, 9, ["The fee, which the council set in May"]),
-        ("When is the fee due?", LONG, 4, ["The fee, which the"]),
-        ("When is the fee due?", "Please:\n- " + LONG + "\n- b", 5, ["- The fee, which the"]),
+        ("When is the fee due?", LONG, 5, ["The fee, which the"]),
+        ("When is the fee due?", "Please:\n- " + LONG + "\n- b", 6, ["- The fee, which the"]),
     ],
 )  # fmt: skip
 def test_the_best_is_cut_by_its_parts(
@@ -388,13 +389,7 @@ def test_items_with_others_inside_are_told_apart_by_the_words_of_the_question() 
 )
 def test_no_site_takes_more_than_its_share(max_share: float | None, expected: str) -> None:
     """Others' documents have what it may not take."""
-    urls = [
-        "http://www.a.org/1",
-        "https://a.org/2",
-        "http://b.a.org",
-        "http://b.org",
-        "http://c.uk",
-    ]
+    urls = ["http://www.a.org", "https://a.org/2", "http://b.a.org", "http://b.org", "http://c.uk"]
     documents = [Document(str(n), "Keys are old.", source=url) for n, url in enumerate(urls)]
     scored = [Segment.whole(d).scored("s", -n) for n, d in enumerate(documents)]
     result = System(lambda *_: scored, READER, 9, max_share=max_share)("What is it?", documents)

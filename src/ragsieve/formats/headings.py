@@ -33,6 +33,7 @@ _LATER = re.compile(r"(?!(?:\d+\.)*1\.?\s)\d")
 _PROSE = re.compile(r"[-*•(]|.{50}|.*[.!?。！？][\"'”’)]*\s*$")
 _BLANK = re.compile(r"\n[ \t\r]*\n")
 _WORD = re.compile(r"\w+")
+_GOES_ON = re.compile(r"(?<=[\w%€$])[ \t]*[,;:–—(]?[ \t]*\w")  # a sentence, on its line
 
 
 class Heading(NamedTuple):
@@ -61,19 +62,21 @@ def between(text: str, end: int, start: int, mark: str) -> str:
 
     Below the blank line stand the headings that are left out and lead to what follows.
     """
-    low, high = min(end, start), max(end, start)
-    gap = text[low:high]
+    gap = text[min(end, start) : max(end, start)]
     if end <= start and not gap.strip():
         return gap
-    if "\n" not in gap:
-        return f" {mark} "
     begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     above = left_out(text, end, start)
     *blank, led = _BLANK.split(gap)
-    if not (begins or blank or above):
+    if "\n" not in gap or not (begins or blank or above):
         return f" {mark} "
     left = blank and not above and re.match(r"[ \t]*\w.*\n", led)  # the line that leads to it
-    return f"\n\n{above}" + (mark + "\n "[not begins]) * bool(left)
+    return f"{cut_off(text, end, mark)}\n\n{above}" + (mark + "\n "[not begins]) * bool(left)
+
+
+def cut_off(text: str, end: int, mark: str) -> str:
+    """A mark where a kept span ends inside a sentence; else nothing."""
+    return f" {mark}" * bool(_GOES_ON.match(text, end))
 
 
 def left_out(text: str, end: int, start: int, title: str = "") -> str:
