@@ -324,11 +324,9 @@ def _record(
     for segment in finer:
         if segment.key not in kept:
             size = layout.own.get(segment.key)
-            place = limits.broken(_sum(used, size or used))
-            unit, limit = limits.named(place)
+            unit, limit = limits.named(limits.broken(_sum(used, size or used)))
             more = size and any(size) and f"{size[unit]} {_UNITS[unit]} more than {used[unit]}"
-            reason = more or "parts of what is too long"
-            record_drop(segment, f"{reason} pass {limit}")
+            record_drop(segment, f"{more or 'parts of what is too long'} pass {limit}")
     if limits.room and best in finer and best.key not in kept:
         own, shown = layout.own[best.key], layout.size([best])
         unit, limit = limits.named(limits.broken(shown))

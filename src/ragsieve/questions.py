@@ -16,6 +16,8 @@ from ragsieve.types import Example, Query
 MAX_LINE = 1 << 27
 """Bytes of a line, unpacked, at most: 128 MiB."""
 
+_OTHERS = {"contexts", "retrieved_contexts", "passages", "ctxs", "context", "docs"}  # theirs
+
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbered lines of a file, from 1, blank ones left out; ``.gz`` is unpacked on the way.
@@ -59,16 +61,17 @@ def as_example(record: Mapping[str, Any]) -> Example:
     where known ``id``, ``answers`` and ``metadata``.
 
     Raises:
-        InputError: If it breaks the schema.
+        InputError: If it breaks the schema, or has its documents under a name of other tools.
     """
     question = record.get("question", record.get("query"))
-    documents = record.get("documents", [])
+    documents = record.get("documents", None if record.keys() & _OTHERS else [])
     answers = record.get("answers") or []
     metadata = record.get("metadata") or {}
     if question is None:
         raise InputError(f"a record must have a question, got the keys {sorted(record)!r:.200}")
     if not isinstance(documents, list):
-        raise InputError(f"documents must be a list, got {documents!r:.80}")
+        keys = f" among the keys {sorted(record)!r:.200}" * ("documents" not in record)
+        raise InputError(f"documents must be a list, got {documents!r:.80}{keys}")
     if not isinstance(answers, list) or not all(isinstance(a, str) for a in answers):
         raise InputError(f"answers must be a list of strings, got {answers!r:.80}")
     if not isinstance(metadata, dict):

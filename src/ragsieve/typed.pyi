@@ -340,7 +340,7 @@ def load(
     options: ChunkragOptions | None = None,
     share: Share = ...,
 ) -> System:
-    """The same for small LLMs: chunks are rated by how probable they make the question."""
+    """ChunkRAG for small LLMs: chunks are rated by how probable they make the question."""
 
 @overload
 def load(

@@ -258,8 +258,7 @@ def test_what_heads_a_record_is_not_kept_alone() -> None:
     """It shows nothing, since it heads what is left out."""
     text = "\n\n".join(f"commit {n}a1f3\nAuthor: {LONG}\n\n    It rains." for n in (1, 2))
     best = Segment(Document("a", text), 0, text.index("\n\ncommit")).scored("s", 1)
-    (size,) = READER.count([best.text])
-    budget = ContextBudget(max_tokens=size - 1)
+    budget = ContextBudget(max_tokens=READER.count([best.text])[0] - 1)
 
     assert not fit_parts([best], budget, READER, Query("Who?"))[1]
 
@@ -406,9 +405,8 @@ def test_a_share_is_of_a_budget() -> None:
 
     assert 19 == len(system.with_budget(100)("What is it?", documents).kept)
     assert 20 == len(result.kept)
-    assert ["max_share is a share of max_tokens or max_chars, of which none is given"] == [
-        warning for one in result.trace.steps for warning in one.warnings
-    ]
+    told = "max_share is a share of max_tokens or max_chars, of which none is given"
+    assert [told] == [warning for one in result.trace.steps for warning in one.warnings]
 
 
 @pytest.mark.parametrize(

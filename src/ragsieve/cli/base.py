@@ -36,8 +36,11 @@ def describe(error: Exception) -> str:
 
 
 def printable(text: str) -> str:
-    """``text`` without what controls a terminal, a lone carriage return included."""
-    return re.sub("\r(?!\n)", "\ufffd", safe(text))
+    """``text`` without what controls a terminal, a lone carriage return included.
+
+    A form feed, as between pages, and a vertical tab end a line.
+    """
+    return re.sub("\r(?!\n)", "\ufffd", safe(re.sub("[\f\v]", "\n", text)))
 
 
 def pairs(flag: str, arguments: Sequence[str], form: str = "KEY=VALUE") -> dict[str, str]:

@@ -138,7 +138,7 @@ def chunkrag(
 preset(
     "chunkrag-likelihood",
     chunkrag,
-    "The same for small LLMs: chunks are rated by how probable they make the question",
+    "ChunkRAG for small LLMs: chunks are rated by how probable they make the question",
     calls="loglik",
     rating="likelihood",
     threshold="statistics",

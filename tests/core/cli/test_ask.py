@@ -380,13 +380,14 @@ def test_a_model_that_fails_is_exit_code_1(ragsieve: Command) -> None:
 @pytest.mark.parametrize("more", [(), ("--explain",), ("--json",)])
 def test_documents_do_not_control_the_terminal(ragsieve: Command, more: tuple[str, ...]) -> None:
     """Escapes, returns and half characters are shown as U+FFFD or written as JSON escapes."""
-    given = {"text": "Bees \x1b[2J\x07 over\rwrite \x7f\x9b31m \ud800.", "id": "\x1b[1m"}
+    given = {"text": "Bees \x1b[2J\x07 over\rwrite\f\x7f\x9b31m \ud800.", "id": "\x1b[1m"}
     Path("b.jsonl").write_text(json.dumps(given))
     ended = ragsieve("filter", *FAKE, "-q", "Bees?", *more, "b.jsonl")
 
     assert 0 == ended.code
     assert [] == re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f]", ended.out + ended.err)
     assert (ended.out + ended.err).encode()
+    assert more or "write\n\ufffd" in ended.out
 
 
 @pytest.mark.slow
