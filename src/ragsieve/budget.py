@@ -29,7 +29,7 @@ _LEAST = 4  # words of the beginning of a sentence that is cut
 _WORDS = r"[\u0e00-\u0eff\u3040-\u9fff]+?|[^\s\u0e00-\u0eff\u3040-\u9fff]+"
 _CLAUSE = re.compile(r"[,;:–—][ \n]")
 _UNITS = ("tokens", "characters")
-_NESTED = ("array", "object")  # of JSON
+_NESTED = ("array", "object", "lines")  # of JSON and configuration
 
 Size = tuple[int, int]
 
@@ -341,7 +341,7 @@ def _cut(
 ) -> tuple[list[Segment], list[Segment]]:
     """All parts of a segment in order, and those that fit beside others; none where none does.
 
-    An ``inner`` segment, the first part that does not fit, is cut if it is a list, rows or JSON.
+    An ``inner`` segment, the first part that does not fit, is cut if it is a list, rows or a tree.
     """
     text, start, end = segment.document.text, segment.start, segment.end
     head, body, kind = parts_of(text, start, end)

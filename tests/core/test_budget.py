@@ -33,6 +33,7 @@ CODE = "Run it:\n\n```python\nfrom larder import keep\n\nkeep(1)\n```"
 PROSE = "## Keys\n\nKeys are strings of digits. The vault rotates them at night. Ask Ann about it."
 RECORD = "Name: Ann Hale\nRoom: 14\nPhone: 0555 014\nBadge: green"
 TICKET = '[{"id": 1, "fields": {"then": [1, 2, 3, 4], "warm": 1, "where": "in the north of it"}}]'
+YAML = f"b:\n  x: y\n  db:\n    pool: 20\n    note: {'no ' * 24}\na:\n  pool: 3\n  x: 1"
 GOODS = "name;price\na pot of black tea;2\na jug of cold milk;1\na bag of brown rice;5\n"
 LYON = "- Lyon\n  - 9 seats\n  - led by Bo\n    since May"
 SITES = LYON + "\n- Oslo site\n  - 7 seats\n  - led by Al"
@@ -60,11 +61,9 @@ READER = Words(ScriptedLLM([]))
     [
         (STEPS, ["To rotate the key:"],
          ["1. Open the vault.", "2. Press Rotate\n   and wait.", "3. Restart the rest."], "steps"),
-        (BULLETS, ["You need:"],
-         ["- a passport or a card", "- two photographs", "- the fee in cash"], ""),
+        (BULLETS, ["You need:"], BULLETS.split("\n")[1:], ""),
         (CODE, ["Run it:"], ["```python", "from larder import keep", "keep(1)", "```"], "code"),
-        (PROSE, ["## Keys"], ["Keys are strings of digits.", "The vault rotates them at night.",
-                              "Ask Ann about it."], ""),
+        (PROSE, ["## Keys"], re.split(r"(?<=\.) ", PROSE[9:]), ""),
         (RECORD, [], RECORD.split("\n"), ""),
         (SITES, [], [LYON, SITES[len(LYON) + 1 :]], ""),
         (LYON, ["- Lyon"], ["  - 9 seats", "  - led by Bo\n    since May"], ""),
@@ -114,6 +113,7 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
         ("Is it warm now?", '{"then": {"a": [1, 2, 3, 4, 5, 6, 7, 8]}, "now": {"warm": 1}}', 9,
          ['"now": {"warm": 1}}']),
         ("Is it warm now?", TICKET, 12, ['"warm": 1,']),
+        ("How large is the pool of b?", YAML, 24, ["b:\n  x: y", "db:\n    pool: 20"]),
         ("How do I rotate a key?", STEPS, 9, ["To rotate the key:", "1. Open the vault."]),
         ("How do I pay the fee?", BULLETS, 8, ["You need:", "- the fee in cash"]),
         ("Who turns the vault?", PROSE, 9, ["## Keys", "The vault rotates them at night."]),
