@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from contextvars import copy_context
 from functools import cache, partial
 from pathlib import Path
@@ -140,9 +141,7 @@ def cores() -> int:
         allowed = len(os.sched_getaffinity(0))
     else:
         allowed = os.cpu_count() or 1
-    try:
+    with suppress(OSError, ValueError):  # no control group, or "max"
         quota, period = _QUOTA.read_text(encoding="ascii").split()
         allowed = min(allowed, int(quota) // int(period))
-    except (OSError, ValueError):  # no control group, or "max"
-        pass
     return max(allowed, 1)

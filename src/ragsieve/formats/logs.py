@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import chain
 
 from ragsieve.formats.lines import lines_of
 from ragsieve.formats.rows import asked_words, words
@@ -83,7 +82,8 @@ def _errors(question: str, text: str, spans: Sequence[Span]) -> set[int]:
             break
     return {
         near
-        for n in chain(*(places(spans, *span) for span in kinds.values()))
+        for span in kinds.values()
+        for n in places(spans, *span)
         for near in (n - 1, n, n + 1)
         if 0 <= near < len(spans)
     }

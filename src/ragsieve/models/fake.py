@@ -108,9 +108,7 @@ class ScriptedLLM(Reopened):
         check_columns([prompts, continuations])
         added = self.count(continuations)
         sizes = self._read("loglik", prompts, added)
-        record_usage(
-            [Usage(self.identity, size + more) for size, more in zip(sizes, added, strict=True)]
-        )
+        record_usage([Usage(self.identity, sum(one)) for one in zip(sizes, added, strict=True)])
         return [[-1.0] * tokens for tokens in added]
 
     def surprisals(
