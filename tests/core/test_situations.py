@@ -66,6 +66,12 @@ ACT = "\n\n".join([
     "(2) Subsection (1) does not apply to:\n(a) perishable goods;\n(b) goods made to order.",
     "(3) The price is repaid.",
 ])  # fmt: skip
+FAILED = (
+    "09:00:02 INFO job 4 done\n09:00:03 ERROR job 5 failed\nTraceback (most recent call last):\n"
+    '  File "/srv/jobs.py", line 41, in run\n    self.load(rows)\n  File "/srv/db.py", line 17, in '
+    "load\n    return connection.execute(query)\nTimeoutError: db.lan did not answer in 30 s\n"
+    "09:00:40 INFO job 6 done\n"
+)
 BOATS = "Boats need care. Boats are old. A boat can be let on any Sunday. The sea is near. " * 2
 CASES: list[tuple[str, str, list[str], float | int, list[str], float]] = [
     # kind, question, documents, keep_answer or a budget, what stays as it is, share of characters
@@ -114,6 +120,8 @@ CASES: list[tuple[str, str, list[str], float | int, list[str], float]] = [
      ["2. CONDUCT\n\n2.2 You shall not:\n\n2.2.1 sublet the berth;\n\n2.2.2 weld on deck;"], .4),
     ("an exception in a budget", "Can a buyer of perishable goods reject them?", [ACT], 40,
      ["(2) Subsection (1) does not apply to:\n(a) perishable goods;"], .9),
+    ("what was raised in a budget", "Why did job 5 fail?", [FAILED], 52,
+     ["job 5 failed\nTraceback (most recent call last):\n  …\nTimeoutError: db.lan did not"], .7),
     ("steps in a budget", "How do I drain the tank?", [DRAIN, "Tanks are big. A tank is drained."],
      60, ["To drain the tank follow these steps.\n\n1. Shut the inlet valve and hang"], .9),
 ]  # fmt: skip

@@ -75,7 +75,8 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
         inside = within(node.children, start, end)
     if first < node.start and not inside:
         return [stripped(text, start, node.start)], [stripped(text, node.start, last)], node.kind
-    begins = [first, *(child.start for child in inside[1:]), last]
+    apart = bool(inside) and inside[-1].sticky  # what was raised needs no frame
+    begins = [first, *(child.start for child in inside[not apart :]), last]
     parts = [stripped(text, a, b) for a, b in pairwise(begins)] if inside else []
     return [(start, start + len(head))] if head else [], parts, node.kind
 
