@@ -252,6 +252,8 @@ def _label(answering: bool, options: SystemSpec) -> str:
 def _print(result: Result, call: AskOptions) -> None:
     for warning in result.trace.warnings:
         warn(warning)
+    if not result.tokens.before:
+        warn("the documents hold no text")
     if result.unanswered:
         warn(f"no document seems to answer ({result.answerable:.0%})")
     if call.as_json:

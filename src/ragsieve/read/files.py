@@ -132,7 +132,7 @@ def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | E
         yield 1, Document(path, _OFFICE[kind](raw, name), source=name)
     else:
         is_page = kind in (".html", ".htm")
-        encoding = charset(raw) if is_page else "utf-8-sig"
+        encoding = charset(raw if is_page else raw[:2])  # of text the byte order mark counts
         try:
             text = raw.decode(encoding)
         except UnicodeDecodeError as error:

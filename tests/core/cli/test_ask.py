@@ -602,5 +602,8 @@ def test_a_question_that_no_document_answers_is_said(ragsieve: Command) -> None:
     unanswered = ragsieve("filter", *PRUNED[:-2], "Why do dogs bark?", "a.txt")
     answered = ragsieve("filter", *PRUNED)
 
+    blank = process("filter", *FAKE, "-q", ASKED, given=b" \n")
+
+    assert "warning: the documents hold no text\n" in blank.err
     assert "warning: no document seems to answer (0%)\n" in unanswered.err
     assert "seems" not in answered.err

@@ -26,11 +26,12 @@ from ragsieve_research.retrieve.pooled import Sources
 from tests.office import BOMBS, CELL, pdf, word
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a", "a.log"])
-def test_a_text_file_is_a_document_as_it_is(tmp_path: Path, name: str) -> None:
-    """Nothing of it is changed but a byte order mark; its id is its path."""
+def test_a_text_file_is_a_document_as_it_is(tmp_path: Path, name: str, encoding: str) -> None:
+    """Nothing of it is changed but a byte order mark, as Windows writes; its id is its path."""
     path = tmp_path / name
-    path.write_bytes(b"\xef\xbb\xbf# B\xc3\xa9es\r\n\r\n")
+    path.write_bytes("# Bées\r\n\r\n".encode(encoding))
     (document,) = read_documents([str(path)])
 
     assert (str(path), "# Bées\r\n\r\n") == (document.id, document.text)
