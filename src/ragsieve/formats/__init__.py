@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ragsieve.formats import json_values
-from ragsieve.formats.headings import between, cut_off, left_out
+from ragsieve.formats.headings import between, left_out
 from ragsieve.formats.tree import ELEMENTS, Kept, Node, Span, shown, stripped, within
 from ragsieve.types import USUAL, Layout, Segment
 
@@ -170,10 +170,10 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str 
 
     The headings that lead to a span stand above it. Spans are joined by the white space that stood
     between them, by a blank line where one of them ends a line, and by `` … `` where text of the
-    same paragraph, or the line that begins it, is left out; a mark stands behind a sentence that
-    is cut. What is kept of JSON, configuration, a table or code is shown inside its keys, header or
-    signature, brackets closed, with a mark that says how much is left out. ``layout`` may say
-    otherwise. The first headings are left out if ``title`` says them.
+    same paragraph, or the line that begins it, is left out. What is kept of JSON, configuration, a
+    table or code is shown inside its keys, header or signature, brackets closed, with a mark that
+    says how much is left out. ``layout`` may say otherwise. The first headings are left out if
+    ``title`` says them.
     """
     if layout.json_as == "closed" and [*spans] == [(0, len(text))]:
         return text
@@ -191,7 +191,7 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str 
             out += shown(text, root, kept) if root and kept else text[start:end]
             read |= {root.start} if root else set()
         last = root.end if root else end
-    return out + cut_off(text, last, layout.mark)
+    return out
 
 
 def _parts(roots: Sequence[Node], start: int, end: int) -> list[tuple[int, int, Node | None]]:

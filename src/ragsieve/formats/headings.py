@@ -33,7 +33,6 @@ _LATER = re.compile(r"(?!(?:\d+\.)*1\.?\s)\d")
 _PROSE = re.compile(r"[-*•(]|.{50}|.*[.!?。！？][\"'”’)]*\s*$")
 _BLANK = re.compile(r"\n[ \t\r]*\n")
 _WORD = re.compile(r"\w+")
-_GOES_ON = re.compile(r"(?<=[\w%€$])[ \t]*[,;:–—(]?[ \t]*\w")  # a sentence, on its line
 
 
 class Heading(NamedTuple):
@@ -71,12 +70,7 @@ def between(text: str, end: int, start: int, mark: str) -> str:
     if "\n" not in gap or not (begins or blank or above):
         return f" {mark} "
     left = blank and not above and re.match(r"[ \t]*\w.*\n", led)  # the line that leads to it
-    return f"{cut_off(text, end, mark)}\n\n{above}" + (mark + "\n "[not begins]) * bool(left)
-
-
-def cut_off(text: str, end: int, mark: str) -> str:
-    """A mark where a kept span ends inside a sentence; else nothing."""
-    return f" {mark}" * bool(_GOES_ON.match(text, end))
+    return f"\n\n{above}" + (mark + "\n "[not begins]) * bool(left)
 
 
 def left_out(text: str, end: int, start: int, title: str = "") -> str:

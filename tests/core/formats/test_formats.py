@@ -527,7 +527,6 @@ JOINS = [
     ("One. Two. Three.", [(0, 4), (10, 16)], "One. … Three."),
     ("One. Two.", [(0, 4), (5, 9)], "One. Two."),
     ("One. Two.", [(5, 9), (0, 4)], "Two. … One."),
-    ("A b, c.\n\nD 2% of e. F.", [(0, 3), (9, 13)], "A b …\n\nD 2% …"),
     ("One.\n\nTwo.\n\nThree.", [(0, 4), (12, 18)], "One.\n\nThree."),
     ("One. It\nrained. Three.", [(0, 4), (16, 22)], "One. … Three."),
     ("One. Two.\nThree.", [(0, 4), (10, 16)], "One.\n\nThree."),
