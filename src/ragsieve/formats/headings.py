@@ -115,9 +115,8 @@ def _level(text: str, match: re.Match[str]) -> int:
     if match["number"] and match["plain"][0].isupper():
         return _PLAIN + 2 + match["number"].rstrip(".").count(".")
     plain = match["plain"] or ""
-    named = " -- " in plain or (
-        plain.isupper() and _CAPITALS.match(plain)
-    )  # who speaks, or a title
+    capitals = plain.isupper() and _CAPITALS.match(plain)
+    named = capitals or " -- " in plain  # a title, or who speaks
     return _PLAIN if named and not match["number"] else len(match["equals"] or "")
 
 
