@@ -16,6 +16,7 @@ import random
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import ragsieve
 from ragsieve.ray import connected, filter_files
@@ -31,7 +32,7 @@ def driver_seconds(parts: int = 300) -> float:
         source = Path(folder) / "questions.jsonl"
         source.write_bytes(line * parts)
         system = ragsieve.load("all", llm="fake:echo")
-        options = {"label": "x", "part_bytes": len(line), "workers": 1}
+        options: dict[str, Any] = {"label": "x", "part_bytes": len(line), "workers": 1}
         _, done = filter_files(str(source), f"{folder}/kept", system, **options)
         for _ in range(20):
             next(done)

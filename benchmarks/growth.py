@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from server_load import used
 
@@ -105,11 +105,12 @@ def texts() -> None:
 
 
 @contextmanager
-def filtering() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that reads questions and writes results, until the block ends."""
+def filtering() -> Iterator[tuple[IO[bytes], IO[bytes], int]]:
+    """What a process reads questions from and writes results to, and its id, until the block ends."""
     command = [sys.executable, "-m", "ragsieve", "-q", "filter", "--input", "-"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    yield process
+    assert process.stdin and process.stdout
+    yield process.stdin, process.stdout, process.pid
     process.stdin.close()
     process.wait(60)
 
@@ -120,15 +121,15 @@ def passages(path: Path) -> None:
     found = {d.text: {"text": d.text, "title": d.title} for e in examples for d in e.documents}
     print("| passages | seconds | CPU s | CPU ms a passage | MB |\n|---|---|---|---|---|")
     for count in PASSAGES:
-        with filtering() as process:
+        with filtering() as (given, taken, pid):
             for some in ([{"text": "It rained."}], [*found.values()][:count]):
-                cpu, began = used(process.pid)[0], time.monotonic()
+                cpu, began = used(pid)[0], time.monotonic()
                 record = {"question": examples[0].query.text, "documents": some}
-                process.stdin.write(json.dumps(record).encode() + b"\n")
-                process.stdin.flush()
-                assert "error" not in json.loads(process.stdout.readline())
-            took, spent = time.monotonic() - began, used(process.pid)[0] - cpu
-            status = Path(f"/proc/{process.pid}/status").read_text()
+                given.write(json.dumps(record).encode() + b"\n")
+                given.flush()
+                assert "error" not in json.loads(taken.readline())
+            took, spent = time.monotonic() - began, used(pid)[0] - cpu
+            status = Path(f"/proc/{pid}/status").read_text()
             peak = int(status.partition("VmHWM:")[2].split()[0]) / 1e3
         each = 1000 * spent / len(some)
         print(f"| {len(some):,} | {took:.2f} | {spent:.2f} | {each:.1f} | {peak:.0f} |", flush=True)
@@ -143,25 +144,25 @@ def question(n: int) -> bytes:
 
 def stream(log: Path, questions: int) -> None:
     """Send what the log does not have yet."""
-    start = rows(log)[-1]["questions"] if log.exists() else 0
-    with filtering() as process:
+    start = int(rows(log)[-1]["questions"]) if log.exists() else 0
+    with filtering() as (given, taken, pid):
         began = time.monotonic()
 
         def send() -> None:
-            with process.stdin as given:
+            with given:
                 given.writelines(question(n) for n in range(start, questions))
 
         sender = threading.Thread(target=send)
         sender.start()
         for n in range(start, questions):
-            record = json.loads(process.stdout.readline())
+            record = json.loads(taken.readline())
             if "error" in record or record["id"] != str(n) or not record["text"]:
                 raise SystemExit(f"question {n}: {record!r:.300}")
             if n == start or (n + 1) % EVERY == 0:
-                cpu, megabytes = used(process.pid)
+                cpu, megabytes = used(pid)
                 row = {"questions": n + 1, "seconds": time.monotonic() - began, "cpu": cpu}
                 with log.open("a") as file:
-                    file.write(json.dumps({**row, "mb": megabytes, "pid": process.pid}) + "\n")
+                    file.write(json.dumps({**row, "mb": megabytes, "pid": pid}) + "\n")
         sender.join()
 
 

@@ -151,7 +151,7 @@ def pod_log(draw: random.Random) -> Trace:
     ]
     lines = []
     for n in range(190):
-        values = {"n": draw.randrange(9999), "ms": draw.randrange(2, 90)}
+        values: dict[str, object] = {"n": draw.randrange(9999), "ms": draw.randrange(2, 90)}
         values |= {"user": draw.choice(NAMES), "trace": f"{draw.getrandbits(48):012x}"}
         time = (START + timedelta(milliseconds=730 * n)).isoformat("T", "milliseconds")
         lines.append(f"{time}Z {draw.choice(forms).format(**values)}")

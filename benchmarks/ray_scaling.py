@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from server_load import TICKS, used
 
@@ -38,7 +39,7 @@ def rate(source: Path, workers: int) -> tuple[float, float]:
     """Questions a second behind the first parts, and the share of the cores others had."""
     system = ragsieve.load("finefilter", pruner=models.load("pruner", threads=1))
     with tempfile.TemporaryDirectory() as folder:
-        options = {"actors": workers, "workers": 1, "part_bytes": 1 << 15}
+        options: dict[str, Any] = {"actors": workers, "workers": 1, "part_bytes": 1 << 15}
         _, parts = filter_files(str(source), folder, system, label="x", **options)
         for _ in range(2 * workers):
             next(parts)

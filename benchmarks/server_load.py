@@ -26,7 +26,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +44,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 HEAD = (
     "| server | cores | load | requests/s | p50 s | p95 s | mean s | CPU s | MB before | MB after |"
 )
-Send = Callable[[], Awaitable[None]]
+Send = Callable[[], Coroutine[Any, Any, None]]
 
 
 @dataclass
@@ -89,6 +89,7 @@ def serving(source: Path | None, arguments: list[str], cores: int) -> Iterator[A
         env={**environment, "PYTHONUNBUFFERED": "1"},
         preexec_fn=lambda: os.sched_setaffinity(0, allowed[:cores]),
     )
+    assert process.stdout
     try:
         yield process.pid, process.stdout.readline().split()[-1]
     finally:
@@ -122,7 +123,7 @@ async def closed(clients: int, ends: float, send: Send) -> None:
 async def arriving(load: str, rate: float, ends: float, send: Send) -> None:
     """Requests that do not wait for others."""
     drawn = random.Random(0)
-    at, tasks = time.monotonic(), []
+    at, tasks = time.monotonic(), list[asyncio.Task[None]]()
     while at < ends:
         await asyncio.sleep(at - time.monotonic())
         tasks.append(asyncio.create_task(send()))

@@ -29,6 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from server_load import SAMPLE, bodies_of, serving, used, waits_of
 
@@ -94,16 +95,17 @@ class Process:
             stdout=subprocess.PIPE,
             preexec_fn=lambda: os.sched_setaffinity(0, cores),
         )
+        assert self.process.stdin and self.process.stdout
+        self.given, self.taken = self.process.stdin, self.process.stdout
         self.ask([first])
         self.before = used(self.process.pid)[0]
 
     def ask(self, questions: Sequence[bytes]) -> None:
         """Send the questions while their records are read."""
-        given, taken = self.process.stdin, self.process.stdout
         with ThreadPoolExecutor(1) as pool:
-            sent = pool.submit(lambda: (given.writelines(questions), given.flush()))
+            sent = pool.submit(lambda: (self.given.writelines(questions), self.given.flush()))
             for _ in questions:
-                record = json.loads(taken.readline())
+                record = json.loads(self.taken.readline())
                 if "error" in record:
                     raise SystemExit(record["error"])
             sent.result()
@@ -111,7 +113,7 @@ class Process:
     def end(self) -> tuple[float, float]:
         """Seconds of processors since the first question, and megabytes at most; it ends."""
         found = used(self.process.pid)[0] - self.before, peak(self.process.pid)
-        self.process.stdin.close()
+        self.given.close()
         self.process.wait(60)
         return found
 
@@ -147,7 +149,11 @@ def on_ray(load: Load, system: str, llm: str) -> Took:
         source = Path(folder) / "questions.jsonl"
         source.write_bytes(b"".join(line.rstrip() + b"\n" for line in [load.first, *load.lines]))
         built = ragsieve.load(system, llm=llm)
-        options = {"label": system, "part_bytes": PART_BYTES, "resources": {"num_cpus": 1}}
+        options: dict[str, Any] = {
+            "label": system,
+            "part_bytes": PART_BYTES,
+            "resources": {"num_cpus": 1},
+        }
         _, parts = filter_files(str(source), f"{folder}/kept", built, **options)
         for _ in range(4):
             next(parts)

@@ -145,9 +145,9 @@ def false_or_site(document: Document) -> str:
 
 def lies(options: argparse.Namespace) -> list[Case]:
     """Questions with a right answer in their documents, and false passages among these."""
-    cases = []
+    cases: list[Case] = []
     for name in options.sets:
-        found: Iterator[Case] = (
+        found = (
             case
             for _, example in datasets.load(name, folder=options.data).examples()
             if (case := _lied(example, options.false))
@@ -164,7 +164,7 @@ def _lied(example: Example, most: int) -> Case | None:
     if not right or not false or contains_answer(false, answers):
         return None
     changed = poison(replace(short, metadata={**example.metadata, **given}))
-    return changed and Case(changed, false)
+    return Case(changed, false) if changed else None
 
 
 def _read(document: Document) -> str:

@@ -15,7 +15,7 @@ import argparse
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +48,7 @@ class Scored(NamedTuple):
     labels: np.ndarray
 
 
-def chosen(records: Sequence[Record], most: int) -> Iterator[Record]:
+def chosen(records: Iterable[Mapping[str, Any]], most: int) -> Iterator[Record]:
     """So many questions of each set, with fewer passages."""
     by_set = defaultdict(list)
     for record in records:
@@ -107,7 +107,7 @@ def main() -> None:
         net = pruner.PrunerNet(encoder, encoder.config.pad_token_id or 0)
         folder = Path(last_checkpoint(options.work) or "")
         net.load_state_dict(load_file(folder / "model.safetensors"), strict=False)
-        file, step = resolve(options.encoder) / "tokenizer.json", folder.name
+        file, step = Path(resolve(options.encoder)) / "tokenizer.json", folder.name
     row = {"step": step, **figures([*scored(net.eval(), file, records)])}
     options.work.mkdir(parents=True, exist_ok=True)
     with (options.work / "checks.jsonl").open("a", encoding="utf-8") as lines:

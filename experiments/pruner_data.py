@@ -218,7 +218,8 @@ def main() -> None:
         for item, validation in records:
             both[validation].append(item)
         if name in RETRIEVED and name != "clapnq":
-            both = tuple([*filled(some, chance, options.nearest)] for some in both)
+            for some in both:
+                some[:] = filled(some, chance, options.nearest)
         learned[name] = both[0] if name in SPARSE else [*alike(both[0])]
         checked += chance.sample(both[1], min(options.validation, len(both[1])))
         print(f"{name}: {len(both[0])} to learn from, {len(both[1])} for validation", flush=True)
@@ -229,12 +230,12 @@ def main() -> None:
     learned["joined"] = [*joined(simple, chance, len(simple) // 4)]
     learned["structures"] = [made_up(number, chance) for number in range(options.count // 8)]
     options.output.mkdir(parents=True, exist_ok=True)
-    for file, records in (
+    for file, items in (
         ("train", mixed(learned, options.count, chance)),
         ("validation", checked),
     ):
         with (options.output / f"{file}.jsonl").open("w", encoding="utf-8") as lines:
-            lines.writelines(json.dumps(item, ensure_ascii=False) + "\n" for item in records)
+            lines.writelines(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ def _shape(records: Sequence[Record]) -> list[int]:
 def data(work: Path, sets: Path, count: int, most: int) -> None:
     """Write what is learned from and what is held out."""
     chance = random.Random(0)
-    learned, kept = defaultdict(list), defaultdict(list)
+    learned, kept = defaultdict[str, list[Record]](list), defaultdict[str, list[Record]](list)
     translated = [*asked("xquad", sets, chance)]
     found = [*translated, *crossed(translated, chance)]
     for name in OWN:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
 from pathlib import Path
@@ -100,7 +100,7 @@ def cosine(encoder: Path) -> Levels:
     def levels(query: Query, segments: Sequence[Segment]) -> np.ndarray:
         first, *rest = vectors([f"query: {query.text}", *(f"passage: {s.text}" for s in segments)])
         similar = (torch.stack(rest) @ first).numpy()
-        return similar - similar.max()
+        return np.asarray(similar - similar.max())
 
     return levels
 
@@ -112,12 +112,12 @@ def pruner(folder: Path) -> Levels:
     def levels(query: Query, segments: Sequence[Segment]) -> np.ndarray:
         odds = np.clip(scorer.scores(query, segments).astype(float), 1e-6, 1 - 1e-6)
         odds = np.log(odds / (1 - odds))
-        return odds - BAR * odds.max()
+        return np.asarray(odds - BAR * odds.max())
 
     return levels
 
 
-def scored(record: Record, levels: Levels) -> Scored | None:
+def scored(record: Mapping[str, Any], levels: Levels) -> Scored | None:
     """A question as the default filter cuts it; None where no sentence holds the evidence."""
     segments, evidence, gold = [], [], []
     query = Query(record["question"])

@@ -119,7 +119,7 @@ def filled(records: list[Record], chance: random.Random, nearest: str) -> Iterat
     near = NEAREST[nearest]([r["question"] for r in records], texts, min(RIVALS, len(texts)))
     for one, row in zip(records, near, strict=True):
         own, wanted = {d["text"] for d in one["documents"]}, chance.randrange(PASSAGES[0], 13)
-        added = []
+        added: list[Any] = []
         for n in row:
             if len(own) + len(added) >= wanted:
                 break
@@ -147,12 +147,12 @@ def alike(records: list[Record]) -> Iterator[Record]:
             shown = gold[0]["text"][max(0, a - 100) : b + 100]
             queries.append(" ".join(w for w in shown.split() if not content(w) <= told) or shown)
             places.append(place)
-    found = by_words(queries, texts, min(RIVALS, len(texts))) if queries else []
+    found: Iterable[Any] = by_words(queries, texts, min(RIVALS, len(texts))) if queries else ()
     near, used = dict(zip(places, found, strict=True)), Counter[str]()
     for place, one in enumerate(records):
         own = {d["text"] for d in one["documents"]}
         titles = {d["title"] for d in one["documents"] if d["evidence"] and d["title"]}
-        added = []
+        added: list[Any] = []
         for text in (texts[n] for n in near.get(place, [])):
             fits = (
                 text not in own and used[text] < ALIKE_OFTEN and not mentions(text, one["answers"])

@@ -189,9 +189,9 @@ def faults(chance: random.Random) -> tuple[str, Texts, bool]:
         for n, (code, (seen, why)) in enumerate(zip(codes, some, strict=True))
     ]  # fmt: skip
     code, seen = f"{letters}{codes[0]}", some[0][0]
-    ways = (f"what does {code} mean", f"it says {code}, what now?")
+    ways = [f"what does {code} mean", f"it says {code}, what now?"]
     if not by_code:
-        ways = (f"why is it that {seen}?", f"{seen}, what can I do?", seen)
+        ways = [f"why is it that {seen}?", f"{seen}, what can I do?", seen]
     asked = chance.choice(ways)
     return asked, mixed_up(parts, chance), True
 

@@ -32,6 +32,7 @@ from ragsieve.models.pruner import Pruner
 from ragsieve.models.windows import Layout, WindowTokenizer
 from ragsieve_research.models.loading import fetched
 from ragsieve_research.train import pruner
+from ragsieve_research.train.pruner_samples import PrunerSample, Samples
 from ragsieve_research.train.restore import restore
 
 Record = Mapping[str, Any]
@@ -152,22 +153,22 @@ def train(trial: Trial, records: Iterable[Record], seed: int) -> tuple[pruner.Pr
     return net, tokens
 
 
-def fresh(trial: Trial, seed: int | None) -> tuple[pruner.PrunerNet, pruner.Samples]:
+def fresh(trial: Trial, seed: int | None) -> tuple[pruner.PrunerNet, Samples]:
     """MiniLM-L6 with a new head, and what lays questions out for it."""
     encoder = pruner._encoder("minilm")
     file = fetched("minilm", ["tokenizer.json"]) / "tokenizer.json"
-    samples = pruner.Samples(WindowTokenizer.read(file, trial.layout), seed=seed)
+    samples = Samples(WindowTokenizer.read(file, trial.layout), seed=seed)
     return pruner.PrunerNet(encoder, encoder.config.pad_token_id or 0, trial.loss), samples
 
 
-def unmasked(sample: pruner.Sample) -> pruner.Sample:
+def unmasked(sample: PrunerSample) -> PrunerSample:
     return sample._replace(labels=[max(0.0, x) for x in sample.labels])
 
 
 @torch.no_grad()
 def check(net: pruner.PrunerNet, trial: Trial, records: Sequence[Record]) -> dict[str, float]:
     """AUC inside questions, whether the first sentence is evidence, and words for survival .95."""
-    samples = pruner.Samples(fresh(trial, None)[1].tokenizer, seed=None)
+    samples = Samples(fresh(trial, None)[1].tokenizer, seed=None)
     areas, firsts = defaultdict(list), defaultdict(list)
     needed: list[float] = []
     texts: list[tuple[np.ndarray, np.ndarray]] = []
@@ -194,7 +195,7 @@ def check(net: pruner.PrunerNet, trial: Trial, records: Sequence[Record]) -> dic
     }
 
 
-def read(net: pruner.PrunerNet, sample: pruner.Sample) -> tuple[np.ndarray, np.ndarray]:
+def read(net: pruner.PrunerNet, sample: PrunerSample) -> tuple[np.ndarray, np.ndarray]:
     """Logits and sizes of the sentences of a question, the size in tokens, ``(n_sentences,)``."""
     scores, sizes = np.full(len(sample.labels), -np.inf), np.zeros(len(sample.labels))
     order = sorted(sample.windows, key=lambda w: len(w.ids))

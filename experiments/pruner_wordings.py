@@ -93,7 +93,7 @@ def exchanged(record: Record, chance: random.Random) -> Record | None:
             return None
         other, text = chance.choice(fit), document["text"]
         for old, new in zip((name, name.split()[-1]), (other, other.split()[-1]), strict=True):
-            text = re.sub(rf"\b{re.escape(old)}\b", lambda _, new=new: new, text)
+            text = re.sub(rf"\b{re.escape(old)}\b", new.replace("\\", r"\\"), text)
         id = f"exchanged:{document['id']}"
         return {"id": id, "title": other, "text": text, "evidence": [], "rival": True}
     return None

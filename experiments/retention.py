@@ -36,17 +36,19 @@ import numpy as np
 
 import ragsieve
 from ragsieve import models, score, split
+from ragsieve.documents import as_documents
 from ragsieve.models.base import Passage, SentencePruner
 from ragsieve.models.cache import Cached
 from ragsieve.models.fake import echo
-from ragsieve.pipeline import Pipeline, Stage, System, as_documents
+from ragsieve.pipeline import Stage, System
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.text import contains_answer, normalise
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research import datasets
 from ragsieve_research.datasets.parts import part_of
+from ragsieve_research.evaluate.auc import auc
 from ragsieve_research.evaluate.evidence import gold_sentences
-from ragsieve_research.evaluate.scorers import Labels, auc, hit, ndcg
+from ragsieve_research.evaluate.scorers import Labels, hit, ndcg
 from ragsieve_research.evaluate.scorers import labelled as graded
 from ragsieve_research.evaluate.stats import interval
 
@@ -120,7 +122,7 @@ def covered(question: Question, kept: Sequence[Segment]) -> Iterator[bool]:
         )
 
 
-def strangers(found: Sequence[Question]) -> Iterator[tuple[Query, list[Document]]]:
+def strangers(found: Sequence[Question]) -> Iterator[tuple[Query, Sequence[Document]]]:
     """Questions with the documents of another one, which do not hold their answer."""
     for question, other in zip(found, [*found[1:], *found[:1]], strict=True):
         documents = as_documents(other.example.documents)
@@ -212,10 +214,10 @@ def ranking(name: str, folder: Path, limit: int | None, scorers: Mapping[str, St
     labels: Labels = "grades" if small else "positive documents"
     examples = [e for _, e in datasets.load(name, folder=folder).examples()]
     tested = [e for e in examples if small or part_of(e.query.text) == "test"]
-    asked = [q for e in tested if np.ptp((q := graded(e, labels, Pipeline())).grades)][:limit]
+    asked = [q for e in tested if len({*(q := graded(e, labels)).grades}) > 1][:limit]
     figures: dict[str, Any] = {"questions": len(asked)}
     for title, scorer in scorers.items():
-        scores = [np.array([s.score for s in scorer(q.query, q.segments)]) for q in asked]
+        scores = [np.array([s.score for s in scorer(q.query, [*q.segments])]) for q in asked]
         values = [ndcg(np.array(q.grades), s) for q, s in zip(asked, scores, strict=True)]
         figures[title] = {"ndcg": estimate(values)}
     return figures

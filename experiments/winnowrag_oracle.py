@@ -65,7 +65,7 @@ def measured(
     answers = {example.query.text: example.answers for example in examples}
     ideals = winnowrag_oracle(ideal(answers), embedder, answers)
     system = winnowrag(llm, embedder, max_seconds=max_seconds) if llm else ideals
-    rows = []
+    rows: list[tuple[float, ...]] = []
     for example in examples:
         gold = [d.id for d in example.documents[:RETRIEVED] if _holds(d, example.answers)]
         if gold:
