@@ -106,7 +106,7 @@ def texts() -> None:
 
 @contextmanager
 def filtering() -> Iterator[tuple[IO[bytes], IO[bytes], int]]:
-    """What a process reads questions from and writes results to, and its id, until the block ends."""
+    """Where a process reads questions, where it writes results, its id; until the block ends."""
     command = [sys.executable, "-m", "ragsieve", "-q", "filter", "--input", "-"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin and process.stdout
