@@ -1,6 +1,6 @@
 """What the verdicts of ChunkRAG and WinnowRAG are worth, from a run of ``ragsieve bench``.
 
-    ragsieve bench experiments/capable.toml --limit 3 --data FOLDER
+    ragsieve bench experiments/capable.toml --limit 34 --data FOLDER
     python benchmarks/judged_methods.py runs/capable
 
 Of ChunkRAG the AUC by which each score ranks chunks with a gold answer above the other chunks of

@@ -321,8 +321,10 @@ def show(figures: Mapping[str, Any], rows: Sequence[str], measures: Mapping[str,
     for row, (key, title) in itertools.product(rows, measures.items()):
         values = [f[row][key] for f in figures.values()]
         cells = [f"{value:.3f} [{low:.2f}, {high:.2f}]" for value, low, high in values]
-        mean = np.mean([value for value, *_ in values if not math.isnan(value)])
-        print(f"| {row}: {title} | {' | '.join(cells)} | {mean:.3f} |")
+        known = [value for value, *_ in values if not math.isnan(value)]
+        if known:  # else no set has it
+            texts = [cell.replace("nan [nan, nan]", "–") for cell in cells]
+            print(f"| {row}: {title} | {' | '.join(texts)} | {np.mean(known):.3f} |")
 
 
 if __name__ == "__main__":
