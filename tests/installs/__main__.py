@@ -98,7 +98,7 @@ def read(chosen: Sequence[Plan], slowest: int) -> int:
             if row.failures and all(map(unreached, row.failures)):
                 say(f"{row.plan.name:32} skipped: no registry of packages can be reached")
                 continue
-            say(row.text, *(f"{cpu:6.1f} {place}" for cpu, place in sorted(row.cpu)[-slowest:]))
+            say(row.text, *(f"{cpu:6.1f} {at}" for cpu, at in sorted(row.cpu)[::-1][:slowest]))
             failed += bool(row.failures)
     return failed
 
@@ -115,7 +115,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m tests.installs")
     parser.add_argument("names", nargs="*", help=f"of {'; '.join(known)}: all where none is named")
     parser.add_argument("--list", action="store_true", help="only say what would be left out")
-    parser.add_argument("--slowest", type=int, default=-1, help="show so many steps of each line")
+    parser.add_argument("--slowest", type=int, default=0, help="show so many steps of each line")
     options = parser.parse_args()
     if unknown := {*options.names} - {*known}:
         parser.error(f"names must be of {', '.join(known)}, got {', '.join(sorted(unknown))}")
