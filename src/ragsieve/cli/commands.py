@@ -157,7 +157,6 @@ def cli(verbose: bool, quiet: bool) -> None:
       ragsieve filter -q "Who sang Summer Breeze?" page.html notes.txt
       ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
       ragsieve ask --input questions.jsonl --output answers.jsonl
-      ragsieve bench experiments/finefilter-main.toml --small --data ~/questions
       ragsieve serve
       ragsieve systems finefilter
 
