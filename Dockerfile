@@ -17,11 +17,12 @@ RUN case ",${EXTRAS}," in *,local,*|*,train,*) \
         pip install --constraint constraints.txt --index-url "${TORCH_INDEX}" \
             --extra-index-url https://pypi.org/simple torch ;; \
     esac
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE NOTICE sbom.cdx.json ./
 COPY src src
 COPY research research
-# both distributions from here: neither is asked of an index
-RUN pip wheel --no-deps --wheel-dir wheels . ./research \
+COPY multilingual multilingual
+# all distributions from here: none is asked of an index
+RUN pip wheel --no-deps --wheel-dir wheels . ./research ./multilingual \
     && pip install --constraint constraints.txt --find-links wheels "ragsieve[${EXTRAS}]"
 RUN for name in ${MODELS}; do ragsieve models pull "${name}" || exit 1; done
 

@@ -177,15 +177,15 @@ def check_pip(words: list[str]) -> None:
 
 
 def check_docker(words: list[str]) -> None:
-    """Raise unless the Dockerfile has the build's arguments, and the container's command is one."""
-    if words[1] == "run":
-        command = words[words.index("ragsieve") + 1 :]
-        if command:  # else the image's own
-            check_ragsieve(command)
+    """Raise unless the Dockerfile has the arguments, the wheel its files, the command a meaning."""
+    if words[1] == "run" and (command := words[words.index("ragsieve") + 1 :]):  # else its own
+        check_ragsieve(command)
     given = [after for word, after in pairwise(words) if word == "--build-arg"]
     known = re.findall(r"^ARG (\w+)", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.M)
 
     assert set() == {word.partition("=")[0] for word in given} - {*known}
+    for file in (ROOT / "Dockerfile", ROOT / ".dockerignore"):
+        assert {"LICENSE", "NOTICE", "sbom.cdx.json"} <= {*re.findall(r"[\w.]+", file.read_text())}
 
 
 def check_make(words: list[str]) -> None:
