@@ -33,7 +33,7 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     if root := _read(text, 0, len(text), [] if front else faults):
         yield root
     elif front:
-        stop = front.start() + len(front[0].rstrip())
+        stop = len(front[0].rstrip())
         root = _read(text, front.start(1), front.end(1), faults, front=True)
         lines = [*_lines(text, front.start(1), front.end(1))]
         children = root.children if root else [leaf(a.start, a.end) for a in lines]
@@ -67,7 +67,6 @@ def _read(
         return None  # lists below headings of prose
     if not (front or reader.pairs or any(child.children for child in root.children)):
         return None  # lines of `name: value` are a record
-    root.end = max(root.end, root.start)
     others = (n for n, one in enumerate(root.children) if n and text.startswith("---", one.start))
     if (first := next(others, 0)) > 1:  # the first of several documents
         root.children[:first] = [over(root.children[:first], mark=_MARK)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from ragsieve.formats.tree import Node, grouped, leaf, line_spans
@@ -40,14 +41,9 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
         yield from whole
         _quotes(text, faults)
         return
-    lines: list[_Line] = []
-    for line in every:
-        if line.text.strip():
-            lines.append(line)
-        else:
-            yield from _paragraph(text, lines, faults)
-            lines = []
-    yield from _paragraph(text, lines, faults)
+    for full, lines in groupby(every, lambda line: bool(line.text.strip())):
+        if full:
+            yield from _paragraph(text, [*lines], faults)
 
 
 def _file(text: str, lines: Sequence[_Line], faults: list[str]) -> list[Node]:
@@ -218,9 +214,7 @@ def _begin(line: _Line) -> int:
 
 def _table(text: str, lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
     ruled = next((n for n, line in enumerate(lines[:6]) if n and _ruled(line)), 0)
-    heads = ruled + 1 if ruled else 1
-    if not ruled and not any(_named(lines)):
-        heads = 0
+    heads = ruled + 1 if ruled or any(_named(lines)) else 0
     first = before[0] if before and _heads(before[0], lines) else lines[0]
     rows = [line for line in lines[heads:] if not _ruled(line)]
     if len(rows) < 2:
