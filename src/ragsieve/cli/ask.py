@@ -82,15 +82,10 @@ _SECTIONS = {
         *("llm_options", "embedder", "pruner", "options", "models", "cache"),
     ),
 }
+_command = partial(click.command, cls=Sections, sections=_SECTIONS, params=_PARAMS)
 
 
-@click.command(
-    "filter",
-    Sections,
-    sections=_SECTIONS,
-    params=_PARAMS,
-    short_help="Keep what matters of documents.",
-)
+@_command("filter", short_help="Keep what matters of documents.")
 def filter_command(files: Sequence[str], **options: Any) -> int:
     """Keep what matters of the documents in FILE… (text, tables, logs, HTML, PDF, Word,
     mail, JSON, JSONL, folders of these, -).
@@ -110,13 +105,7 @@ def filter_command(files: Sequence[str], **options: Any) -> int:
     return _run(False, files, options)
 
 
-@click.command(
-    "ask",
-    Sections,
-    sections=_SECTIONS,
-    params=_PARAMS,
-    short_help="Answer from what matters of documents.",
-)
+@_command("ask", short_help="Answer from what matters of documents.")
 def ask_command(files: Sequence[str], **options: Any) -> int:
     """Answer from what matters of the documents in FILE… (text, tables, logs, HTML, PDF,
     Word, mail, JSON, JSONL, folders of these, -).
