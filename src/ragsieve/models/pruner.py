@@ -122,7 +122,7 @@ class Pruner(Options, WindowPruner):
     def settings(self) -> Mapping[str, Any]:
         """Contents of ``pruner.json``."""
         with files.loading(self.model):
-            values = json.loads(self._read(SETTINGS))
+            values = json.loads((self.folder / SETTINGS).read_bytes())
             if not isinstance(values, dict) or not isinstance(values.get("layout"), dict):
                 raise ModelError(f"{SETTINGS} must give the layout")
             read(_Numbers, values)
@@ -190,7 +190,8 @@ class Pruner(Options, WindowPruner):
     def _tokenizer(self) -> WindowTokenizer:
         with files.loading(self.model):
             layout = Layout(**self.settings["layout"])
-            most = json.loads(self._read(CONFIG)).get("max_position_embeddings", layout.size)
+            config = json.loads((self.folder / CONFIG).read_bytes())
+            most = config.get("max_position_embeddings", layout.size)
             if layout.size > most:
                 raise ModelError(f"windows have {layout.size} tokens, the encoder reads {most}")
             return WindowTokenizer.read(self.folder / TOKENIZER, layout)
@@ -211,10 +212,6 @@ class Pruner(Options, WindowPruner):
                 raise MissingExtra(package, extra=self.model)
             return Path(spec.origin or "").parent / "weights" / self.model
         return files.fetched(self.model, FILES)
-
-    def _read(self, name: str) -> bytes:
-        with files.loading(self.model):
-            return (self.folder / name).read_bytes()
 
 
 def others() -> list[Pruner]:
