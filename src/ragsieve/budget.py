@@ -17,11 +17,11 @@ from typing import NamedTuple, Protocol
 
 from ragsieve.documents import site
 from ragsieve.formats import Headless, parts_of, stands_alone
-from ragsieve.parts import Span, holds, parts
+from ragsieve.parts import holds, parts
 from ragsieve.ranking import Rate, ranked_parts, ranked_segments
 from ragsieve.schema import Amount, Options, Probability
 from ragsieve.trace import note, record_drop, warn
-from ragsieve.types import Answer, Document, Key, Query, Segment, rounded
+from ragsieve.types import Answer, Document, Key, Query, Segment, Span, rounded
 
 _TRIED = 3  # segments that do not fit which may be cut
 _PARTS = 50  # parts of a segment that are tried from the first that does not fit

@@ -7,6 +7,8 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from ragsieve.types import Span
+
 _STEP = re.compile(r"[ \t]*\(?\d{1,3}[.)][ \t]")
 _ITEM = re.compile(
     r"[ \t]*(?:[-*+•‣◦▪●·–]|\(?(?P<label>\d{1,3}|[A-Za-z]|[ivx]{2,4})[.)]"
@@ -20,8 +22,6 @@ _DEFINES = re.compile(r"[ \t]*:[ \t]")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _LINE = re.compile(r"[^\n]+")
 _WIDEST = 200  # characters of a margin that are looked at
-
-Span = tuple[int, int]
 
 
 class Parts(NamedTuple):

@@ -19,6 +19,7 @@ import sentencex
 
 from ragsieve import ends
 from ragsieve.deadline import check_wanted
+from ragsieve.types import Span
 
 T = TypeVar("T")
 
@@ -58,9 +59,7 @@ _THAI_CHARS = 100  # characters from which white space ends a Thai sentence
 _THAI_SPACE = re.compile(r"(?<=[\u0e00-\u0e7f])\s+(?=[\u0e00-\u0e7f])")
 
 
-def sentence_spans(
-    text: str, *, language: str = "en", max_chars: int = 1000
-) -> list[tuple[int, int]]:
+def sentence_spans(text: str, *, language: str = "en", max_chars: int = 1000) -> list[Span]:
     """Character spans of the sentences of ``text``, in order, without white space around them.
 
     Lists, headings and table rows end at their line's end. Thai has no full stops: its sentences
@@ -68,7 +67,7 @@ def sentence_spans(
     ``max_chars`` is cut at the last white space before the limit, so that text without a sentence
     end stays usable.
     """
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     size = max(_WINDOW, 2 * max_chars)
     shown = _SURROGATE.sub("\ufffd", text)  # sentencex takes UTF-8
     shown = _INITIAL.sub(r"\1 ", shown)  # sentencex panics at "C\u00a0."
@@ -102,7 +101,7 @@ def _ends(text: str, language: str) -> list[int]:
         return [len(text)]
 
 
-def _blocks(text: str) -> Iterable[tuple[int, int]]:
+def _blocks(text: str) -> Iterable[Span]:
     start = 0
     for end in (*(match.end() for match in _BLOCK.finditer(text)), len(text)):
         if not text[start:end].isspace():
@@ -110,7 +109,7 @@ def _blocks(text: str) -> Iterable[tuple[int, int]]:
         start = end
 
 
-def _thai(text: str, start: int, end: int) -> Iterable[tuple[int, int]]:
+def _thai(text: str, start: int, end: int) -> Iterable[Span]:
     """A Thai sentence cut at white space between Thai letters, each piece of 100 characters."""
     for space in _THAI_SPACE.finditer(text, start, end):
         if space.start() - start >= _THAI_CHARS:
@@ -119,7 +118,7 @@ def _thai(text: str, start: int, end: int) -> Iterable[tuple[int, int]]:
     yield start, end
 
 
-def _trimmed(text: str, start: int, end: int, max_chars: int) -> Iterable[tuple[int, int]]:
+def _trimmed(text: str, start: int, end: int, max_chars: int) -> Iterable[Span]:
     while True:
         while start < end and text[start].isspace():
             start += 1

@@ -11,6 +11,9 @@ from typing import Any, Literal
 from ragsieve.errors import InputError, check_choice
 
 JsonAs = Literal["closed", "paths"]
+Span = tuple[int, int]
+"""A span of a text: its first character, and one past its last."""
+
 Key = tuple[str, int, int]
 """A span among those of a question's documents: its document's id, its start and its end."""
 

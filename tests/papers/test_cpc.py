@@ -21,8 +21,8 @@ import pytest
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
-from ragsieve.models.base import Span
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.types import Span
 from ragsieve_research.score.in_context import InContext
 from ragsieve_research.systems.cpc import cpc
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from ragsieve.formats import json_values
 from ragsieve.formats.headings import between, left_out
-from ragsieve.formats.tree import ELEMENTS, Kept, Node, Span, shown, stripped, within
-from ragsieve.types import USUAL, Layout, Segment
+from ragsieve.formats.tree import ELEMENTS, Kept, Node, shown, stripped, within
+from ragsieve.types import USUAL, Layout, Segment, Span
 
 _REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
 _SHORT = 4  # characters that lines have on average, at least, where they are of any format
@@ -179,7 +179,7 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str 
         return text
     bare = isinstance(layout, Headless)
     roots = () if bare else outline(text, small=True)
-    kept = Kept(text, spans, layout) if roots else None
+    kept = Kept(text, spans, layout)
     read: set[int] = set()
     out, last = "", -1
     for start, end, root in (part for span in spans for part in _parts(roots, *span)):
@@ -188,7 +188,7 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str 
                 out += between(text, last, start, layout.mark)
             elif not bare:
                 out = left_out(text, 0, root.start if root else start, title)
-            out += shown(text, root, kept) if root and kept else text[start:end]
+            out += shown(text, root, kept) if root else text[start:end]
             read |= {root.start} if root else set()
         last = root.end if root else end
     return out

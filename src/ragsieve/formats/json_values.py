@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragsieve.formats.tree import ALWAYS, DEEPEST, MERGED, Node, Span, over, stick, stripped
+from ragsieve.formats.tree import ALWAYS, DEEPEST, MERGED, Node, over, stick, stripped
+from ragsieve.types import Span
 
 SMALLEST = 200  # characters of a value that is cut, or seen inside prose
 _RECORD = 600  # characters of a record with lists of its own that is not cut
@@ -145,10 +146,7 @@ def _below(stack: list[Node], node: Node) -> Node:
 def _finish(text: str, node: Node) -> None:
     """Say where a container may be cut."""
     nested = any(child.kind in ("array", "object") for child in node.children)
-    node.merge = MERGED
-    if node.kind == "array":
-        node.whole = SMALLEST if nested else ALWAYS
-    else:
-        node.whole = _RECORD if nested else ALWAYS
-        if len(node.children) > 1:
-            stick(text, node.children)
+    most = SMALLEST if node.kind == "array" else _RECORD
+    node.whole, node.merge = most if nested else ALWAYS, MERGED
+    if node.kind == "object" and len(node.children) > 1:
+        stick(text, node.children)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from ragsieve.formats.lines import lines_of
 from ragsieve.formats.rows import asked_words, words
-from ragsieve.formats.tree import Span, places
-from ragsieve.types import Key, Query, Segment
+from ragsieve.formats.tree import places
+from ragsieve.types import Key, Query, Segment, Span
 
 _LEAST = 3  # lines of a log
 _LOOKED = 200  # lines by which a text is known as one

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ragsieve.formats.elements import BLOCKS, DIVIDES, GROUPS, RAW, TAG, VOID, Element, Reader
-from ragsieve.formats.tree import ALWAYS, ROWSPAN, Node, Span, leaf, sections, stripped
+from ragsieve.formats.tree import ALWAYS, ROWSPAN, Node, leaf, sections, stripped
+from ragsieve.types import Span
 
 SMALLEST = 300  # characters of a text with tags that is cut
 _MARK = "<!-- … -->"
@@ -205,13 +206,12 @@ def _list(text: str, one: Element) -> Node:
     """Items; a term goes with its descriptions."""
     node = Node(one.start, one.head, one.tail, one.end, "items", _LIST, _MARK, ALWAYS, True)
     for part in one.parts:
-        found = _element(text, part)
-        last = node.children[-1] if node.children else None
-        if part.name == "dd" and last:
+        if part.name == "dd" and node.children:
+            last = node.children[-1]
             last.head = last.tail = last.end = part.end
             last.children = []
         else:
-            node.children += [child for child, _ in found]
+            node.children += [child for child, _ in _element(text, part)]
     return node
 
 

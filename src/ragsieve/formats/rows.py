@@ -19,7 +19,8 @@ from functools import cache, partial
 
 from ragsieve.formats import outline
 from ragsieve.formats.elements import TAG
-from ragsieve.formats.tree import Node, Span, leaf, places, within
+from ragsieve.formats.tree import Node, leaf, places, within
+from ragsieve.types import Span
 
 LEAST = 0.4  # share of its score that a row keeps which has none of the question's rarer words
 _FEW = 3  # rows that are compared, of which one in so many has a rare word

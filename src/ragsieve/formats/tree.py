@@ -8,9 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragsieve.types import USUAL, Layout
-
-Span = tuple[int, int]
+from ragsieve.types import USUAL, Layout, Span
 
 ALWAYS = 10**9  # characters: a node that is whole wherever a segment may be that long
 MERGED = 250  # characters of neighbouring scalars that make one unit

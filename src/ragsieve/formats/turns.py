@@ -10,7 +10,8 @@ from itertools import pairwise
 
 from ragsieve.formats.records import records
 from ragsieve.formats.said import BLANK, HEADER, NAME, NO_SPEAKERS, STICKY, WHOLE, filled, said
-from ragsieve.formats.tree import Node, Span, leaf, over, stripped
+from ragsieve.formats.tree import Node, leaf, over, stripped
+from ragsieve.types import Span
 
 _FEWEST = 3  # turns of a chat
 _CUES = 250  # characters of neighbouring subtitles that make one unit
@@ -120,7 +121,7 @@ def _fields(text: str, start: int, end: int) -> Iterator[Span]:
 
 def _chats(text: str, roots: Sequence[Node]) -> Iterator[Node]:
     for form, pattern in _HEADS.items():
-        heads = [m for m in pattern.finditer(text) if not NO_SPEAKERS.match(m.group("name") or "")]
+        heads = [m for m in pattern.finditer(text) if not NO_SPEAKERS.match(m["name"] or "")]
         stamped = [m for m in heads if re.search(_TIME, m[0])]
         if 2 * len(stamped) > len(heads):
             heads = stamped  # the others are lines of what somebody said
@@ -194,7 +195,7 @@ def _talk(text: str, form: str, heads: Sequence[re.Match[str]]) -> bool:
         return True
     if form == "log":
         return max(gaps) > WHOLE and sum(gap < WHOLE for gap in gaps) > 1
-    names = Counter(m.group("name") or m.groupdict().get("after") for m in heads)
+    names = Counter(m["name"] or m.groupdict().get("after") for m in heads)
     again = sum(n for n in names.values() if n > 1)
     long = text.count("\n", heads[0].start()) + 1
     often = form != "named" or 8 * len(heads) >= long

@@ -18,7 +18,7 @@ from ragsieve.pipeline import OnError, System
 from ragsieve.result import Result
 from ragsieve.spec import SystemSpec
 from ragsieve.trace import origin
-from ragsieve.types import LAYOUT, Document, Layout, Segment
+from ragsieve.types import LAYOUT, Document, Layout, Segment, Span
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Kept(NamedTuple):
         return {**document.metadata, "title": document.title, "source": document.source}
 
     @property
-    def extent(self) -> tuple[int, int] | None:
+    def extent(self) -> Span | None:
         """The characters of the document that are the text; None where some between are left out.
 
         Parts of a document that were joined as they stand there are one.

@@ -12,10 +12,11 @@ from typing import Any
 
 from ragsieve.errors import InputError
 from ragsieve.formats import json_values
-from ragsieve.formats.tree import KEY, Node, Span
+from ragsieve.formats.tree import KEY, Node
 from ragsieve.schema import Amount, Probability, Schema, check_options
 from ragsieve.split.structure import blocks
 from ragsieve.text import json_value, safe
+from ragsieve.types import Span
 
 LEFT_OUT = "[left out]"
 """Text in the place of a field of which nothing is kept."""

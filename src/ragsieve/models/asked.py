@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ragsieve.text import sentence_spans
+from ragsieve.types import Span
 
 LONG = 64  # words, or characters of scripts without spaces, of a question that is read whole
 PARTS = 4  # sentences that ask, the last ones; pieces where none does, the first and last ones
@@ -47,8 +48,6 @@ _REFERS = re.compile(
     r"\b(?:it|its|he|him|his|she|hers?|they|them|theirs?|this|these|those|there|then)\b",
     re.IGNORECASE,
 )
-
-Span = tuple[int, int]
 
 
 class _Sentence(NamedTuple):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, ContextOverflow, Unsupported
 from ragsieve.trace import note, record_unreadable
-from ragsieve.types import rounded
+from ragsieve.types import Span, rounded
 
 
 class Message(NamedTuple):
@@ -132,10 +132,6 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``; ``query`` where the texts ask."""
-
-
-Span = tuple[int, int]
-"""A span of a text: its first character, and one past its last."""
 
 
 class SpanEmbedder(Embedder, Protocol):

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, ModelError
-from ragsieve.models.base import LEADS, Nats, Passage, Prompt, Pruned, Span, check_fits, lacking
+from ragsieve.models.base import LEADS, Nats, Passage, Prompt, Pruned, check_fits, lacking
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.wrap import check_columns
 from ragsieve.schema import Count, Options
 from ragsieve.text import sentence_spans
 from ragsieve.trace import Usage, record_usage
+from ragsieve.types import Span
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")

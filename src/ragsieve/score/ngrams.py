@@ -18,9 +18,9 @@ from ragsieve.models.asked import asked
 from ragsieve.score.base import Scorer
 from ragsieve.text import language
 from ragsieve.trace import note
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document, Query, Segment, Span
 
-Places = Mapping[tuple[int, int], set[str]]  # what each span of a document shares with the question
+Places = Mapping[Span, set[str]]  # what each span of a document shares with the question
 
 _SIZES = range(2, 5)  # characters of an n-gram
 
@@ -64,7 +64,7 @@ class Ngrams(Scorer):
         if question != query.text:
             note(f"a long question: {len(question)} of its {len(query.text)} characters are read")
         grams = _grams(question)
-        shared: dict[Document, dict[tuple[int, int], set[str]]] = {}
+        shared: dict[Document, dict[Span, set[str]]] = {}
         for segment in segments:
             places = shared.setdefault(segment.document, {})
             span = (segment.start, segment.end)
@@ -91,7 +91,7 @@ class Ngrams(Scorer):
         )
 
 
-def _values(places: Places, weights: Mapping[str, float]) -> dict[tuple[int, int], float]:
+def _values(places: Places, weights: Mapping[str, float]) -> dict[Span, float]:
     """The value of each span of a document."""
     spans = sorted(places)
     own = [math.fsum(weights[gram] for gram in places[span]) for span in spans]

@@ -14,7 +14,7 @@ from ragsieve.formats.rows import LEAST, shares, told
 from ragsieve.models.base import PASSAGE, Passage, SentencePruner
 from ragsieve.score.base import Scorer, by_document
 from ragsieve.trace import note, set_answerable
-from ragsieve.types import Key, Query, Segment
+from ragsieve.types import Key, Query, Segment, Span
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,6 @@ class Pruner(Scorer):
         return needed, dict(zip(names, pruned.passages, strict=True))
 
 
-def _spans(segments: Sequence[Segment]) -> tuple[str, list[tuple[int, int]]]:
+def _spans(segments: Sequence[Segment]) -> tuple[str, list[Span]]:
     """The text of a document's segments, and where they stand in it."""
     return segments[0].document.text, [(s.start, s.end) for s in segments]

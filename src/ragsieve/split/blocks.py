@@ -10,9 +10,10 @@ from itertools import pairwise
 from ragsieve.formats import read
 from ragsieve.formats.tree import Node, stripped, units
 from ragsieve.split.sentences import Sentences
-from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, Span, blocks
+from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, blocks
 from ragsieve.text import sentence_spans
 from ragsieve.trace import note
+from ragsieve.types import Span
 
 _TITLED = re.compile(r"\d+[.)] [^\n]{1,60}(?<![.:;,])\n[^\sa-z]")  # a number, a title, text below
 _SECTION = re.compile(r"\d+[.)] [^\n]{1,60}(?<![.:;,])")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ragsieve.errors import InputError
 from ragsieve.schema import Count, check_options
 from ragsieve.text import language, sentence_spans
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, Span
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,5 +45,5 @@ class Sentences:
             )
         ]
 
-    def _spans(self, text: str, code: str) -> list[tuple[int, int]]:
+    def _spans(self, text: str, code: str) -> list[Span]:
         return sentence_spans(text, language=code, max_chars=self.max_chars)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from ragsieve.types import Span
+
 SHOWN = 300  # characters of a line that are looked at: patterns stay linear
 LEAD = 200  # characters of a line that may introduce what follows without a colon
 _TITLE = 80  # characters of a line that may be a heading without a mark
@@ -36,8 +38,6 @@ _CODE = re.compile(r"[{}();=<>$\\|&]|--|^\s*[#%>$@]|\w[./]\w+[(/]")
 ENDS = re.compile(r"[.!?…:;。！？]\W{0,3}$")
 
 _BLANK = re.compile(r"(?:[^\S\n]*+\n)++")
-
-Span = tuple[int, int]
 
 
 class _Line(NamedTuple):
@@ -145,8 +145,10 @@ class _MarkdownReader:
         return (reader(self) if reader else None) or self._title()
 
     def _block(self, kind: str, begins: Sequence[int], after: int = 0) -> Block:
-        """A block whose items begin at some lines; the last one ends before ``after``."""
+        """A block whose items begin at some lines, before ``after`` and blank lines above it."""
         self.place = after or begins[-1] + 1
+        while self.lines[self.place - 1].kind == "blank":
+            self.place -= 1
         ends = [*begins[1:], self.place]
         spans = zip(begins, ends, strict=True)
         return Block(kind, [(self.lines[a].start, self.lines[b - 1].end) for a, b in spans])
@@ -250,8 +252,6 @@ class _MarkdownReader:
                     break  # another list
                 begins += [place] * same
             place = after
-        while self.lines[place - 1].kind == "blank":
-            place -= 1
         led = self.first.text.lstrip().startswith(":") or self._is_led(begins[0])
         return self._block("list", begins, place) if len(begins) > 1 or led else None
 
@@ -269,8 +269,6 @@ class _MarkdownReader:
             elif before.kind == "blank" and line.kind not in ("clause", "item", "blank"):
                 break
             place += 1
-        while self.lines[place - 1].kind == "blank":
-            place -= 1
         return self._block("list", begins, place)
 
     def _is_led(self, place: int) -> bool:

@@ -19,9 +19,8 @@ from ragsieve.result import Result
 from ragsieve.schema import read
 from ragsieve.text import contains_answer, sentence_spans, visible_answers
 from ragsieve.trace import Step
-from ragsieve.types import Document, Example, Segment
+from ragsieve.types import Document, Example, Segment, Span
 
-Span = tuple[int, int]
 _WORD = re.compile(r"\w+")
 _LETTER = r"[^\W\u0e00-\u0eff\u3040-\u9fff\uf900-\ufaff]"  # of a script with spaces between words
 _INSIDE = re.compile(f"(?<={_LETTER}){_LETTER}")  # of a word

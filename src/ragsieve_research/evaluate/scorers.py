@@ -15,9 +15,9 @@ from ragsieve.errors import InputError, needs_extra
 from ragsieve.score.base import Scorer
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.trace import Step, collect_step
-from ragsieve.types import Document, Example, Query, Segment
+from ragsieve.types import Document, Example, Query, Segment, Span
 from ragsieve_research.evaluate.auc import auc
-from ragsieve_research.evaluate.evidence import Span, gold_sentences
+from ragsieve_research.evaluate.evidence import gold_sentences
 from ragsieve_research.evaluate.stats import MeanInterval, Values, interval, json_figure
 from ragsieve_research.score.named import needed
 

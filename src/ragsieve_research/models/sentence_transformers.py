@@ -17,11 +17,11 @@ with needs_extra("local"):
     import sentence_transformers
     import torch
 
-from ragsieve.models.base import Span
 from ragsieve.models.once import once
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
+from ragsieve.types import Span
 from ragsieve_research.models import store
 from ragsieve_research.models.loading import (
     BatchedModel,

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragsieve.models.base import Span
+from ragsieve.types import Span
 
 
 class SpanWindow(NamedTuple):

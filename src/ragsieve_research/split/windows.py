@@ -12,14 +12,12 @@ from typing import Any, Protocol
 from ragsieve.errors import InputError
 from ragsieve.models.wrap import unwrap
 from ragsieve.schema import Amount, Count, check_options
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, Span
 
 PIECE = 8  # characters of a piece, where what has no white space is cut
 _SPACELESS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"
 # Scripts without spaces are cut anywhere, but not before their punctuation and vowel signs.
 _WORD = re.compile(rf"[{_SPACELESS}]{{1,{PIECE}}}[^\w\s]*|[^\s{_SPACELESS}]+")
-
-Span = tuple[int, int]
 
 
 class Counter(Protocol):
