@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import BadReply, ContextOverflow, Unsupported
+from ragsieve.errors import BadReply, ContextOverflow, InputError, Unsupported
 from ragsieve.trace import note, record_unreadable
 from ragsieve.types import Span, rounded
 
@@ -250,6 +250,14 @@ class SentencePruner(CrossEncoder, Protocol):
         Raises:
             InputError: If nothing was promised for ``keep_answer``.
         """
+
+
+def promised(table: Mapping[float, float], keep_answer: float) -> float:
+    """The number for a promise, between two that of the more careful; beyond all, `InputError`."""
+    if not table or not min(table) <= keep_answer <= max(table):
+        rule = f"from {min(table)} to {max(table)}" if table else "one that is promised"
+        raise InputError(f"keep_answer must be {rule}, got {keep_answer!r}")
+    return table[min(promise for promise in table if promise >= keep_answer)]
 
 
 T = TypeVar("T")

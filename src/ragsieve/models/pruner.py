@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from ragsieve.errors import InputError, MissingExtra, ModelError
 from ragsieve.many import cores
 from ragsieve.models import files
-from ragsieve.models.base import LEADS, Passage
+from ragsieve.models.base import LEADS, Passage, promised
 from ragsieve.models.once import once
 from ragsieve.models.onnx import Encoder
 from ragsieve.models.window_cache import NOTHING, Logits, Reading, WindowPruner, probabilities
@@ -162,11 +162,7 @@ class Pruner(Options, WindowPruner):
         table = {float(promise): cut for promise, cut in self.settings["thresholds"].items()}
         if not table:
             raise InputError(f"{self.model!r} has no thresholds in {SETTINGS}: it promises nothing")
-        if not min(table) <= keep_answer <= max(table):
-            raise InputError(
-                f"keep_answer must be from {min(table)} to {max(table)}, got {keep_answer!r}"
-            )
-        return float(table[min(promise for promise in table if promise >= keep_answer)])
+        return float(promised(table, keep_answer))
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text in the pruner's tokenizer; needs no weights."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ragsieve.errors import InputError
 from ragsieve.formats.logs import failed
-from ragsieve.models.base import LEADS, SentencePruner
+from ragsieve.models.base import LEADS, SentencePruner, promised
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.schema import Amount, Probability, check_options
 from ragsieve.select.base import Selector
@@ -83,11 +83,7 @@ class Threshold(Selector):
             return plain, cuts._replace(min_score=None)
         if cuts.keep_answer is None or not self.promises:
             return self, cuts
-        numbers = dict(self.promises.numbers)
-        if not numbers or not min(numbers) <= cuts.keep_answer <= max(numbers):
-            rule = f"from {min(numbers)} to {max(numbers)}" if numbers else "one that is promised"
-            raise InputError(f"keep_answer must be {rule}, got {cuts.keep_answer!r}")
-        least = numbers[min(promise for promise in numbers if promise >= cuts.keep_answer)]
+        least = promised(dict(self.promises.numbers), cuts.keep_answer)
         promises = Promises(cuts.keep_answer, self.promises.numbers)
         return replace(self, min_score=least, promises=promises), cuts._replace(keep_answer=None)
 
