@@ -17,11 +17,12 @@ from typing import Any, Self
 from uuid import uuid4
 
 from ragsieve.deadline import Pool
-from ragsieve.errors import InputError, one_line
+from ragsieve.errors import InputError, typed_line
 from ragsieve.files import writing
 from ragsieve.many import until_error
 from ragsieve.questions import lines, parse_record
 from ragsieve.result import Result
+from ragsieve.schema import Count, check_number
 from ragsieve.text import begins, contains_answer, counted, json_text, normalise, visible_answers
 from ragsieve.types import Example
 
@@ -129,10 +130,9 @@ class Batch:
             InputError: If an option breaks its rule, the input cannot be read, the output not be
                 written, or a line is another one than when its record was made.
         """
-        if workers < 1:
-            raise InputError(f"workers must be at least 1, got {workers!r}")
-        if limit is not None and limit < 1:
-            raise InputError(f"limit must be at least 1, got {limit!r}")
+        check_number("workers", workers, Count)
+        if limit is not None:
+            check_number("limit", limit, Count)
         pending: set[Future[Done]] = set()
         errors: list[Exception] = []
         pool = Pool(workers)
@@ -290,7 +290,7 @@ def stream(
     def one(number: int, line: bytes) -> Done:
         example, values, error = _processed(line, process)
         if error:
-            values = {"error": one_line(f"{type(error).__name__}: {error}")}
+            values = {"error": typed_line(error)}
         name = {"id": example.query.id} if example else {}
         return Done(number, {"line": number, **name, **values}, error)
 

@@ -21,7 +21,7 @@ from ragsieve.parts import holds, parts
 from ragsieve.ranking import Rate, ranked_parts, ranked_segments
 from ragsieve.schema import Amount, Options, Probability
 from ragsieve.trace import note, record_drop, warn
-from ragsieve.types import Answer, Document, Key, Query, Segment, Span, rounded
+from ragsieve.types import Answer, Document, Key, Query, Segment, Span, grouped, rounded
 
 _TRIED = 3  # segments that do not fit which may be cut
 _PARTS = 50  # parts of a segment that are tried from the first that does not fit
@@ -115,10 +115,7 @@ def _grouped(
     segments: Sequence[Segment], name: Callable[[Document], str], limits: _Limits
 ) -> Iterable[Sequence[Segment]]:
     """Segments by a name of their documents; none where nothing limits them."""
-    groups: dict[str, list[Segment]] = {}
-    for segment in segments if limits.any else ():
-        groups.setdefault(name(segment.document), []).append(segment)
-    return groups.values()
+    return grouped(segments if limits.any else (), lambda s: name(s.document)).values()
 
 
 LIMITS = tuple(field.name for field in fields(ContextBudget))

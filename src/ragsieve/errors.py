@@ -126,6 +126,11 @@ def one_line(error: object, chars: int | None = None) -> str:
     return " ".join(str(error).split())[:chars]
 
 
+def typed_line(error: Exception, chars: int | None = None) -> str:
+    """An error's type and words on one line; at most so many characters."""
+    return one_line(f"{type(error).__name__}: {error}", chars)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: one of ``known`` that is like it, if any is."""
     from difflib import get_close_matches  # of few messages

@@ -11,7 +11,7 @@ from ragsieve.budget import ReaderLike
 from ragsieve.formats.tree import Node
 from ragsieve.result import Result
 from ragsieve.text import safe
-from ragsieve.types import Answer, Document, Query, Segment
+from ragsieve.types import Answer, Document, Query, Segment, grouped
 
 
 class Excerpt(NamedTuple):
@@ -93,9 +93,7 @@ def excerpts_of(result: Result) -> list[DocumentExcerpts]:
 
 
 def _grouped(segments: Sequence[Segment]) -> list[DocumentExcerpts]:
-    documents: dict[tuple[str, str], list[Segment]] = {}
-    for one in segments:
-        documents.setdefault((one.document.id, one.document.written_by), []).append(one)
+    documents = grouped(segments, lambda s: (s.document.id, s.document.written_by))
     return [_of(sorted(some, key=lambda s: (s.start, s.end))) for some in documents.values()]
 
 

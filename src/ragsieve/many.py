@@ -16,6 +16,7 @@ from ragsieve.deadline import Pool
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
 from ragsieve.result import Result
+from ragsieve.schema import Count, check_number
 from ragsieve.types import Answer, Example, Query, Segment
 
 Question = Example | Query | str | tuple[Query | str, Sequence[AnyDocument] | None]
@@ -45,8 +46,7 @@ def run_many(
     Raises:
         InputError: If ``workers`` is below 1, or a question is none.
     """
-    if workers < 1:
-        raise InputError(f"workers must be at least 1, got {workers!r}")
+    check_number("workers", workers, Count)
     pairs = (_parts(question, place) for place, question in enumerate(questions))
     results = in_order(lambda pair: call(*pair), pairs, workers)
     return _shown(results, questions) if progress else results

@@ -9,8 +9,9 @@ from typing import Any
 
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
+from ragsieve.schema import Amount, check_number
 from ragsieve.trace import Cutoff, Trace, segment_to_dict
-from ragsieve.types import Answer, Document, Key, Query, Segment
+from ragsieve.types import Answer, Document, Key, Query, Segment, grouped
 
 UNANSWERED = 0.2
 """Under this probability that some document answers, whoever shows a result warns."""
@@ -133,12 +134,8 @@ class Result:
 
         Documents of which nothing is kept come last, in their order, with no spans.
         """
-        documents: dict[Document, list[Segment]] = {}
-        for segment in self.kept:
-            documents.setdefault(segment.document, []).append(segment)
-        for document in self.documents:
-            documents.setdefault(document, [])
-        return documents
+        kept = grouped(self.kept, lambda s: s.document)
+        return {**kept, **{d: [] for d in self.documents if d not in kept}}
 
     def borderline(self, n: int = 10) -> list[Verdict]:
         """Verdicts on the ``n`` spans, kept or dropped, that scored nearest to where it was cut.
@@ -148,8 +145,7 @@ class Result:
         Raises:
             InputError: If ``n`` is negative.
         """
-        if n < 0:
-            raise InputError(f"n must not be negative, got {n!r}")
+        check_number("n", n, Amount)
         cutoffs = [cutoff for step in self.trace.steps for cutoff in step.cutoffs]
         off: dict[Key, float] = {}
         for cutoff in cutoffs:

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any, Protocol
 
 from ragsieve.documents import AnyDocument, documents_and_places
-from ragsieve.errors import InputError, SourceError, one_line
+from ragsieve.errors import InputError, SourceError, typed_line
 from ragsieve.schema import Count, Options
 from ragsieve.types import Document, Query, Segment, StageResult
 
@@ -77,8 +77,7 @@ class Retriever(Options):
             values = [getattr(first[n], "score", None) for n in range(len(segments))]
             scores = [float(n) for n in values if isinstance(n, Real) and math.isfinite(n)]
         except Exception as error:  # somebody's own retriever may raise anything
-            reason = one_line(f"{type(error).__name__}: {error}", 300)
-            raise SourceError(f"{self._name} failed: {reason}") from error
+            raise SourceError(f"{self._name} failed: {typed_line(error, 300)}") from error
         if len(scores) < len(segments):
             return segments
         return [s.scored(SCORE, score) for s, score in zip(segments, scores, strict=True)]

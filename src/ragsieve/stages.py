@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from ragsieve.budget import best_first
 from ragsieve.deadline import check_wanted
-from ragsieve.errors import InputError, one_line
+from ragsieve.errors import InputError, typed_line
 from ragsieve.trace import Cutoff, Kind, record_cutoff, record_drop, running, step, warn
 from ragsieve.types import Query, Segment, StageResult, rounded
 
@@ -159,7 +159,7 @@ class Pipeline:
             except Exception as error:  # as in `recorded`
                 if self.on_error == "raise":
                     raise
-                warn(f"parts are not rated: {one_line(f'{type(error).__name__}: {error}')}")
+                warn(f"parts are not rated: {typed_line(error)}")
                 return None
             if values is not None:
                 return values
@@ -187,7 +187,7 @@ def recorded(
             except Exception as error:  # "keep" promises the answer, whatever a stage raises
                 if on_error == "raise":
                     raise
-                record.error = one_line(f"{type(error).__name__}: {error}")
+                record.error = typed_line(error)
                 logger.warning("%s was skipped: %s", name, record.error)
                 kept = [*record.before]  # which the stage cannot have changed
             record.after = tuple(kept)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ragsieve.errors import InputError, needs_extra, one_line
+from ragsieve.errors import InputError, needs_extra, typed_line
 from ragsieve.many import Call, in_order
 from ragsieve.schema import Count, check_number
 
@@ -66,7 +66,7 @@ def row(call: Call, record: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"the question must be a string, got {question!r:.80}")
         filtered = call(question, record.get("documents"))
     except Exception as error:  # anyone's system: it must not stop the other questions
-        return {**empty, **result, "error": one_line(f"{type(error).__name__}: {error}")}
+        return {**empty, **result, "error": typed_line(error)}
     return {
         **empty,
         **result,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ragsieve.errors import InputError, check_choice
 
 JsonAs = Literal["closed", "paths"]
+G = TypeVar("G")
 Span = tuple[int, int]
 """A span of a text: its first character, and one past its last."""
 
@@ -189,6 +190,14 @@ class Segment:
         """The same span with one more score, which becomes ``score``."""
         others = {n: v for n, v in self.scores.items() if n != name}
         return replace(self, scores={**others, name: float(value)})
+
+
+def grouped(segments: Iterable[Segment], key: Callable[[Segment], G]) -> dict[G, list[Segment]]:
+    """Segments by a key, in their order."""
+    groups: dict[G, list[Segment]] = {}
+    for segment in segments:
+        groups.setdefault(key(segment), []).append(segment)
+    return groups
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ragsieve.formats.lines import lines_of
 from ragsieve.formats.rows import asked_words, words
 from ragsieve.formats.tree import places
-from ragsieve.types import Key, Query, Segment, Span
+from ragsieve.types import Key, Query, Segment, Span, grouped
 
 _LEAST = 3  # lines of a log
 _LOOKED = 200  # lines by which a text is known as one
@@ -51,11 +51,8 @@ def failed(query: Query, segments: Sequence[Segment]) -> set[Key]:
     Each kind of error counts once, ten in all. Where the question asks for no trouble, and the log
     has its words, only errors that have them count. A text that is no log has none.
     """
-    documents: dict[str, list[Segment]] = {}
-    for segment in segments:
-        documents.setdefault(segment.document.id, []).append(segment)
     found: set[Key] = set()
-    for some in documents.values():
+    for some in grouped(segments, lambda s: s.document.id).values():
         some.sort(key=lambda segment: segment.start)
         spans = [(s.start, s.end) for s in some]
         found |= {some[n].key for n in _errors(query.text, some[0].document.text, spans)}

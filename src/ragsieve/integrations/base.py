@@ -12,13 +12,20 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 from ragsieve import spec
 from ragsieve.budget import LIMITS, ContextBudget
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError, MissingExtra, ModelError, StoreError, check_choice, one_line
+from ragsieve.errors import (
+    InputError,
+    MissingExtra,
+    ModelError,
+    StoreError,
+    check_choice,
+    typed_line,
+)
 from ragsieve.formats import text_of
 from ragsieve.pipeline import OnError, System
 from ragsieve.result import Result
 from ragsieve.spec import SystemSpec
 from ragsieve.trace import origin
-from ragsieve.types import LAYOUT, Document, Layout, Segment, Span
+from ragsieve.types import LAYOUT, Document, Layout, Segment, Span, grouped
 
 logger = logging.getLogger(__name__)
 
@@ -218,7 +225,7 @@ class Adapter:
         except Exception as error:  # anyone's stage: "keep" promises the documents, whatever fails
             if self.raises(error):
                 raise
-            line = one_line(f"{type(error).__name__}: {error}")
+            line = typed_line(error)
             logger.warning("documents pass as they were, ragsieve failed: %s", line)
             return Filtered(list(documents), None, line)
 
@@ -294,10 +301,7 @@ def kept(result: Result, places: Sequence[int]) -> list[Kept]:
     """
     documents = result.documents[: len(places)]
     place = {document.id: n for document, n in zip(documents, places, strict=True)}
-    spans: dict[tuple[str, str], list[Segment]] = {}
-    for segment in result.kept:
-        document = segment.document
-        spans.setdefault((document.id, document.written_by), []).append(segment)
+    spans = grouped(result.kept, lambda s: (s.document.id, s.document.written_by))
     chance = probability(result)
     return [_kept(None if by else place.get(name), of, chance) for (name, by), of in spans.items()]
 

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from ragsieve.budget import LIMITS, fit_parts
 from ragsieve.documents import unused_id
-from ragsieve.errors import InputError, Overdue, one_line
+from ragsieve.errors import InputError, Overdue, typed_line
 from ragsieve.integrations import rules
 from ragsieve.integrations.base import Adapter, kept, over_limits, probability
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
@@ -183,7 +183,7 @@ class ToolFilter:
         except Exception as error:  # anyone's callback, as of ``on_result``
             if self.sieve.on_error == "raise":
                 raise
-            logger.warning("on_cut failed: %s", one_line(f"{type(error).__name__}: {error}"))
+            logger.warning("on_cut failed: %s", typed_line(error))
         return cut
 
     def cut(self, messages: Sequence[Any], budgets: Mapping[str, int] = {}) -> Cut:
@@ -243,7 +243,7 @@ class ToolFilter:
         except Exception as error:  # anyone's stage: "keep" promises the result, whatever fails
             if self.sieve.raises(error):
                 raise
-            line = one_line(f"{type(error).__name__}: {error}")
+            line = typed_line(error)
             logger.warning("a tool's result passes as it was, ragsieve failed: %s", line)
             outcome = Outcome(one.tool, one.call, one.question, 0, 0, _FAILED, warnings=(line,))
             if isinstance(error, Overdue):

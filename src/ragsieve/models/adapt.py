@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve import models
-from ragsieve.errors import InputError, ModelError, one_line
+from ragsieve.errors import InputError, ModelError, typed_line
 from ragsieve.models.base import LLM, CrossEncoder, Embedder, Prompt, check_fits
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Count, Options
@@ -205,8 +205,7 @@ def _called(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return call(*arguments)
     except Exception as error:  # somebody's own function may raise anything
-        reason = one_line(f"{type(error).__name__}: {error}", 300)
-        raise ModelError(f"{name} failed: {reason}") from error
+        raise ModelError(f"{name} failed: {typed_line(error, 300)}") from error
 
 
 def _by_strings(call: Callable[..., Any], chats: list[Chat], _: int) -> Any:

@@ -20,7 +20,7 @@ from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import LEADS, Nats, Passage, Prompt, Pruned, check_fits, lacking
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.wrap import check_columns
-from ragsieve.schema import Count, Options
+from ragsieve.schema import Count, Options, check_number
 from ragsieve.text import sentence_spans
 from ragsieve.trace import Usage, record_usage
 from ragsieve.types import Span
@@ -86,8 +86,7 @@ class ScriptedLLM(Reopened):
             ContextOverflow: If a prompt and ``max_tokens`` do not fit the context.
             ModelError: If the script has no reply left.
         """
-        if max_tokens < 1:
-            raise InputError(f"max_tokens must be at least 1, got {max_tokens!r}")
+        check_number("max_tokens", max_tokens, Count)
         sizes = self._read("complete", prompts, [max_tokens] * len(prompts))
         replies = [_cut(reply, max_tokens) for reply in self._script(prompts)]
         tokens = zip(sizes, self.count(replies), strict=True)

@@ -229,8 +229,7 @@ class OpenAI(Server, LLM):
 
     def _chats(self, prompts: Sequence[Prompt], max_tokens: int) -> list[list[dict[str, str]]]:
         """Prompts as they are sent, which leave that many tokens of the context."""
-        if max_tokens < 1:
-            raise InputError(f"max_tokens must be at least 1, got {max_tokens!r}")
+        check_number("max_tokens", max_tokens, Count)
         chats = [protocol.messages(prompt) for prompt in prompts]
         known = chats if self.tokenizer is not None else []
         sizes = self.count(["\n".join(m["content"] for m in chat) for chat in known])

@@ -12,7 +12,7 @@ from typing import Any
 
 from ragsieve.errors import InputError
 from ragsieve.questions import lines, parse_record
-from ragsieve.schema import Schema
+from ragsieve.schema import Count, Schema, check_number
 from ragsieve.types import Example
 
 Lines = Iterator[tuple[int, bytes]]
@@ -157,8 +157,7 @@ class Dataset:
         """
         if limit is None:
             return self
-        if limit < 1:
-            raise InputError(f"limit must be at least 1, got {limit!r}")
+        check_number("limit", limit, Count)
         if seed is None:
             return replace(self, read=lambda: islice(self.lines(), limit))
 

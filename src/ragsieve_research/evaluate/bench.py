@@ -22,7 +22,7 @@ import numpy as np
 
 from ragsieve import models
 from ragsieve.batch import Batch, Done, Failed, Process, replace_lines
-from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError, one_line
+from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError, one_line, typed_line
 from ragsieve.models.deferred import identity_of
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.sharing import Share, sharing
@@ -392,6 +392,6 @@ def _failure(
     """The record of a question that failed; None where a metric did, not the system."""
     if isinstance(error, _Unmeasured):
         return None
-    line = one_line(f"{type(error).__name__}: {error}")
+    line = typed_line(error)
     values = {"answers": list(example.answers), "metrics": failed(example, metrics)}
     return {**more, "error": line, **values}

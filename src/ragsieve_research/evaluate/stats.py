@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, needs_extra
+from ragsieve.schema import Count, check_number
 
 with needs_extra("bench"):
     from scipy import special  # of whose stats the import takes a second
@@ -182,8 +183,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def _checked(groups: Sequence[Values], draws: int) -> list[Values]:
-    if draws < 1:
-        raise InputError(f"draws must be at least 1, got {draws!r}")
+    check_number("draws", draws, Count)
     if not groups or any(len(group) == 0 for group in groups):
         raise InputError(f"no group may be empty, got sizes {[len(g) for g in groups]}")
     arrays = [np.asarray(group, dtype=np.float64) for group in groups]

@@ -25,7 +25,7 @@ from ragsieve.deadline import deadline
 from ragsieve.models.base import Message, Nats, Prompt, check_fits
 from ragsieve.models.once import once
 from ragsieve.models.wrap import check_columns
-from ragsieve.schema import Amount, Count
+from ragsieve.schema import Amount, Count, check_number
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 from ragsieve_research.models import reflection, store
@@ -120,8 +120,7 @@ class Transformers(BatchedModel):
         schema: Mapping[str, Any] | None = None,
     ) -> list[str]:
         """See `ragsieve.models.base.LLM.complete`; greedy, ``schema`` held to by llguidance."""
-        if max_tokens < 1:
-            raise InputError(f"max_tokens must be at least 1, got {max_tokens!r}")
+        check_number("max_tokens", max_tokens, Count)
         rows = self._encoded(prompts, max_tokens)
         if not rows:
             return []
@@ -133,8 +132,7 @@ class Transformers(BatchedModel):
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
         """See `ragsieve.models.base.Streamer`."""
-        if max_tokens < 1:
-            raise InputError(f"max_tokens must be at least 1, got {max_tokens!r}")
+        check_number("max_tokens", max_tokens, Count)
         (row,) = self._encoded([prompt], max_tokens)
         generate = partial(self.decoder.generate, [row], max_tokens=max_tokens)
         tokens = stream_tokens(lambda on_token: computing(generate, on_token=on_token))

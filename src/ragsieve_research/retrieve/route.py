@@ -15,7 +15,7 @@ import numpy as np
 
 from ragsieve.deadline import seconds_left, start, until
 from ragsieve.documents import unused_id
-from ragsieve.errors import InputError, one_line
+from ragsieve.errors import InputError, typed_line
 from ragsieve.models.base import LLM, Embedder, Prompt, readable, yes_probability
 from ragsieve.pipeline import Source
 from ragsieve.prompts import render
@@ -304,7 +304,7 @@ def _searched(source: Named, query: Query) -> _Outcome:
         try:
             segments = StageResult.of(cast(Source, source.search)(query), source.search)
         except (Exception, SystemExit) as error:  # anyone's source: its own evidence is lost
-            reason = one_line(f"{type(error).__name__}: {error}", 500)
+            reason = typed_line(error, 500)
     return _Outcome(segments, reason, trace, step)
 
 

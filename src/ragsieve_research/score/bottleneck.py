@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.prompts import render, titled
+from ragsieve.schema import Weight, check_number
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.prompts import quoted
 from ragsieve_research.score.base import likelihood_gains
@@ -51,8 +51,7 @@ def bottleneck(
         a text of hundreds of tokens is 0 in floating point, and a mean weighs both parts alike
         whatever their lengths. The paper's weight is another one on that account.
     """
-    if not 0 <= beta < math.inf:
-        raise InputError(f"beta must be finite and not negative, got {beta!r}")
+    check_number("beta", beta, Weight)
     cost: NDArray[np.float64] = restores(llm, query, segments, texts)
     return cost - beta * answers(llm, query, texts, answer)
 

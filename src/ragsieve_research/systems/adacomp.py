@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Prompt
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.prompts import render, titled
-from ragsieve.schema import Count
+from ragsieve.schema import Count, check_number
 from ragsieve.systems.base import system
 from ragsieve.types import Query, Segment
 from ragsieve_research import select
@@ -50,8 +49,7 @@ def adacomp(
         generator's answer was right. The number is the most probable one, not one that is written,
         where the model gives probabilities.
     """
-    if documents < 1:
-        raise InputError(f"documents must be at least 1, got {documents!r}")
+    check_number("documents", documents, Count)
     predict = TruncateDocuments(predictor or llm, documents, min_keep, max_words)
     return System(Pipeline(predict), Reader(llm), max_tokens)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from ragsieve import select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.base import LLM
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.prompts import title_of
+from ragsieve.schema import Count, check_number
 from ragsieve.systems.base import system
 from ragsieve.trace import note
 from ragsieve.types import Document, Query, Segment
@@ -54,8 +54,7 @@ def bottleneck(
         reads the same sentences in the same order, but those of a document behind its title.
         Prompts are ours. The generator is not tuned here; see `ragsieve_research.train.generator`.
     """
-    if written_tokens < 1:
-        raise InputError(f"written_tokens must be at least 1, got {written_tokens!r}")
+    check_number("written_tokens", written_tokens, Count)
     return System(
         Pipeline(
             select.TopK(documents),

@@ -10,7 +10,7 @@ from typing import Protocol
 from ragsieve import score, select
 from ragsieve.answer import Reader
 from ragsieve.documents import unused_id
-from ragsieve.errors import one_line
+from ragsieve.errors import typed_line
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
 from ragsieve.pipeline import OnError, Pipeline, Source, Stage, System
@@ -136,7 +136,7 @@ class Iterate(Options):
             except Exception as error:  # anyone's source: "keep" promises the answer
                 if self.on_error == "raise":
                     raise
-                record.error = one_line(f"{type(error).__name__}: {error}")
+                record.error = typed_line(error)
                 retrieved = []
             record.after = tuple(retrieved)
         results.segments.extend(retrieved)

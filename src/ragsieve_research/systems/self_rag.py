@@ -15,7 +15,7 @@ from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options, Probability
 from ragsieve.systems.base import preset, system
 from ragsieve.trace import log_event, note
-from ragsieve.types import Answer, Query, Segment, StageResult, rounded
+from ragsieve.types import Answer, Query, Segment, StageResult, grouped, rounded
 from ragsieve_research.systems.iterating import SHOWN, Search, iterating
 from ragsieve_research.systems.reflection import (
     Ask,
@@ -128,9 +128,7 @@ class Reflective(Options):
         if rounded(odds) <= self.threshold:
             return [()]
         evidence = search(Query(f"{query.text} {path.text}".strip(), query.id), query)
-        groups: dict[str, list[Segment]] = {}
-        for segment in evidence:
-            groups.setdefault(segment.document.id, []).append(segment)
+        groups = grouped(evidence, lambda s: s.document.id)
         return self._fitting(draft, [tuple(group) for group in groups.values()]) or [()]
 
     def _fitting(self, draft: Draft, passages: Sequence[Passage]) -> list[Passage]:

@@ -13,7 +13,7 @@ from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.pipeline import Pipeline, System
-from ragsieve.schema import Amount, Count, Options
+from ragsieve.schema import Amount, Count, Options, check_number
 from ragsieve.systems.base import system
 from ragsieve.trace import collect_step, is_recording
 from ragsieve.types import Answer, Query, Segment, StageResult
@@ -134,8 +134,7 @@ def winnowrag(
 
     Source: WinnowRAG (arXiv 2511.04700v1); see `Winnow` for where it differs.
     """
-    if documents < 0:
-        raise InputError(f"documents must not be negative, got {documents!r}")
+    check_number("documents", documents, Amount)
     limits = AgentLimits(max_calls=max_calls, max_tokens=max_llm_tokens, max_seconds=max_seconds)
     agent = Agent(llm, limits=limits)
     judge = critic if isinstance(critic, Judge) else Critic(critic or llm)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ragsieve.errors import InputError, needs_extra
+from ragsieve.schema import Count, check_number
 
 with needs_extra("train"):
     from sklearn.linear_model import LogisticRegression
@@ -27,8 +28,7 @@ def fit_odds(examples: Sequence[TrainingExample], *, max_clues: int = 4) -> Odds
     Raises:
         InputError: If an option breaks its rule, or no example teaches the highest K.
     """
-    if max_clues < 1:
-        raise InputError(f"max_clues must be at least 1, got {max_clues!r}")
+    check_number("max_clues", max_clues, Count)
     weights, bias = [], []
     for k in range(max_clues + 1):
         known = [example for example in examples if len(example.right) > k]

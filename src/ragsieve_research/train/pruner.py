@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import needs_extra
+from ragsieve.schema import Count, check_number
 
 with needs_extra("train"):
     import torch
@@ -154,8 +155,7 @@ def train_pruner(
         InputError: If an option breaks its rule.
         ModelError: If the encoder cannot be loaded.
     """
-    if batch < 1:
-        raise InputError(f"batch must be at least 1, got {batch!r}")
+    check_number("batch", batch, Count)
     transformers.set_seed(seed)
     own = _encoder(encoder)
     file = fetched(encoder, ["tokenizer.json"]) / "tokenizer.json"

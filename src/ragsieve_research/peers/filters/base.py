@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from typing import ClassVar, NamedTuple
 
-from ragsieve.errors import InputError, PeerError, RagsieveError
+from ragsieve.errors import PeerError, RagsieveError, typed_line
 from ragsieve.models.base import LLM, Prompt, strip_thinking
+from ragsieve.schema import Count, Options
 from ragsieve.text import safe, sentence_spans
 from ragsieve.trace import log_event, record_drop
 from ragsieve.types import Query, Segment
@@ -76,8 +77,7 @@ class Peer(ABC):
         except RagsieveError:
             raise
         except Exception as error:  # another's code: whatever it raises is its failure
-            line = " ".join(f"{type(error).__name__}: {error}".split())
-            raise PeerError(f"{name} raised {line[:300]}") from error
+            raise PeerError(f"{name} raised {typed_line(error, 300)}") from error
         parts = [_parts(one.text, given[one.place].text, self.least) for one in returned]
         _count(name, given, returned, parts)
         kept: list[Segment] = []
@@ -99,7 +99,7 @@ class Peer(ABC):
 
 
 @dataclass(frozen=True)
-class Asking(Peer):
+class Asking(Options, Peer):
     """A filter that asks an LLM.
 
     Args:
@@ -111,11 +111,7 @@ class Asking(Peer):
     """
 
     llm: LLM
-    reply_tokens: int = field(default=REPLY_TOKENS, kw_only=True)
-
-    def __post_init__(self) -> None:
-        if self.reply_tokens < 1:
-            raise InputError(f"reply_tokens must be at least 1, got {self.reply_tokens!r}")
+    reply_tokens: Count = field(default=REPLY_TOKENS, kw_only=True)
 
     def replies(self, prompts: Sequence[Prompt]) -> list[str]:
         """What the LLM says to each prompt."""

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import MissingExtra
 from ragsieve.models.base import Embedder, Message, Prompt
+from ragsieve.schema import Amount, Count, Options, Share
 from ragsieve.trace import record_unreadable
 from ragsieve_research.peers.filters.base import EXTRA, Asking, Peer, PeerInput, PeerOutput
 
@@ -75,22 +76,14 @@ class Model(CustomLLM):
 
 
 @dataclass(frozen=True)
-class SentenceEmbeddingOptimizer(Peer):
+class SentenceEmbeddingOptimizer(Options, Peer):
     """Of each document the sentences nearest to the question with neighbours; LlamaIndex's."""
 
     least: ClassVar[int] = 1
     embedder: Embedder
-    percentile_cutoff: float | None = 0.5
+    percentile_cutoff: Share | None = 0.5
     threshold_cutoff: float | None = None
-    context: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.percentile_cutoff is not None and not 0 < self.percentile_cutoff <= 1:
-            raise InputError(
-                f"percentile_cutoff must lie in (0, 1], got {self.percentile_cutoff!r}"
-            )
-        if self.context is not None and self.context < 0:
-            raise InputError(f"context must not be negative, got {self.context!r}")
+    context: Amount | None = None
 
     def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         """The documents, as given; raises where no sentence of one is near enough."""
@@ -113,14 +106,8 @@ class LLMRerank(Asking):
     A reply that names none, though it says something, counts as unreadable.
     """
 
-    top_n: int = 10
-    choice_batch_size: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("top_n", "choice_batch_size"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+    top_n: Count = 10
+    choice_batch_size: Count = 10
 
     def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         """The documents that are named, once for each time, with their relevance."""
