@@ -63,7 +63,7 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
         if reader.unclosed:
             what = "a table of HTML" if _TABLE.match(text, start) else "HTML"
             faults.append(f"{what} does not end: it is read to the end of the text")
-        at = max(at, reader.stop)
+        at = reader.stop
         if reader.has_some():
             yield from _nodes(text, reader)
 
