@@ -82,7 +82,7 @@ class System:
         Args:
             query: The question, not blank.
             documents: Best first; a string is a document without a title, a mapping one with the
-                keys ``text`` (or ``page_content``, ``content``, ``body``), and where known ``id``,
+                key ``text`` (or another of `ragsieve.documents.TEXT_KEYS`), and where known ``id``,
                 ``title``, ``source``; those of LangChain, LlamaIndex and Haystack are taken as they
                 are. Two of one id and one text are one; of other equal ids, the later ones become
                 ``id#2``, ``id#3``; the trace notes both.

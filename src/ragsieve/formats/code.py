@@ -38,7 +38,7 @@ class _Inside(NamedTuple):
 
     family: str  # how comments begin
     even: bool  # whether brackets say where blocks end
-    level: int = 0  # open round brackets
+    level: int = 0  # open round and square brackets
     depth: int = 0
 
 

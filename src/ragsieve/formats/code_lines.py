@@ -87,9 +87,9 @@ class Line:
     text: str
     blank: bool  # whether a blank line stands above
     quoted: bool = False  # whether it begins in a string or a comment
-    under: int = 0  # open round brackets where it begins
+    under: int = 0  # open round and square brackets where it begins
     opens: str = ""  # the colon or bracket with which it ends, where a block may begin
-    level: int = 0  # open round brackets at its end
+    level: int = 0  # the same at its end
     depth: int = 0  # blocks in which it stands, by their brackets, where these are even
     ended: bool = True  # whether a statement may begin behind it
 

@@ -38,7 +38,8 @@ _WORD = re.compile(r"\w+")
 class Heading(NamedTuple):
     """A heading: its first character, its level, and its lines.
 
-    The level is 1 to 6 of a marked one, 7 of a line in bold or capitals, higher of a numbered one.
+    The level is 1 to 6 of a marked one, 6 of a chapter, 7 of a line in bold or capitals, 8 of an
+    article, higher of a numbered one.
     """
 
     start: int

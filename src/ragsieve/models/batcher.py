@@ -54,8 +54,8 @@ class DynamicBatcher(Wrapper):
     `close` are answered; with ``with``, the end of the block closes it.
 
     Args:
-        model: An LLM, an embedder, a cross-encoder or a sentence pruner; only
-            ``count`` is never batched.
+        model: An LLM, an embedder, a cross-encoder, a sentence pruner, a listwise reranker or a
+            token classifier; only ``count`` is never batched.
         max_batch: Items that are joined at most; a single call of more goes through whole.
         wait_s: Seconds that a call waits for the next one, while others may come.
         callers: Threads that are known to call; while fewer are inside, others may come.

@@ -76,7 +76,7 @@ class Threshold(Selector):
         """See `ragsieve.pipeline.Cutting`; a promise is kept where there was one.
 
         Raises:
-            InputError: If ``keep_answer`` is none of those that the model promises.
+            InputError: If ``keep_answer`` is beyond those that the model promises.
         """
         if cuts.min_score is not None:
             plain = type(self)(cuts.min_score, self.min_keep, errors=self.errors)
