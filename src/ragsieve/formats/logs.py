@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ragsieve.formats.lines import lines_of
-from ragsieve.formats.rows import asked_words, words
+from ragsieve.formats.rows import content_words, words
 from ragsieve.formats.tree import places
 from ragsieve.types import Key, Query, Segment, Span, grouped
 
@@ -45,7 +45,7 @@ _TROUBLE = re.compile(
 )
 
 
-def failed(query: Query, segments: Sequence[Segment]) -> set[Key]:
+def error_keys(query: Query, segments: Sequence[Segment]) -> set[Key]:
     """Keys of what tells of an error in a log, and of the two segments beside each.
 
     Each kind of error counts once, ten in all. Where the question asks for no trouble, and the log
@@ -68,7 +68,7 @@ def _errors(question: str, text: str, spans: Sequence[Span]) -> set[int]:
     stamped = sum(bool(_LINE.match(line.text)) for line in looked)
     if stamped < max(_LEAST, _SHARE * len(looked)):
         return set()
-    named = asked_words(question) & words(text) if not _TROUBLE.search(question) else set()
+    named = content_words(question) & words(text) if not _TROUBLE.search(question) else set()
     asked = {word for word in named if not word.isdecimal()}  # numbers are in every stamp
     levels = any(_LEVEL.search(line.text) for line in looked)
     kinds: dict[str, Span] = {}

@@ -43,7 +43,7 @@ _STOP = frozenset(_COMMON.split())
 _Columns = tuple[list[str], Callable[[str], list[str]]]  # their names, and what divides a row so
 
 
-def told(text: str, spans: Sequence[Span], *, small: bool = False) -> list[str]:
+def linearized(text: str, spans: Sequence[Span], *, small: bool = False) -> list[str]:
     """What is read for each span: rows of a table as ``column: value; …``, others verbatim.
 
     Of HTML it is the text without the tags. What is small is read so where it is asked.
@@ -58,7 +58,7 @@ def told(text: str, spans: Sequence[Span], *, small: bool = False) -> list[str]:
     return [
         _without_tags(said) if within(pages, *span) else said
         for span in spans
-        for said in [_told(text, span, tables, columns)]
+        for said in [_linearized(text, span, tables, columns)]
     ]
 
 
@@ -75,7 +75,9 @@ def _without_tags(text: str) -> str:
     return " ".join(html.unescape(TAG.sub(" ", text)).split()) or text
 
 
-def _told(text: str, span: Span, tables: Sequence[Node], columns: Sequence[_Columns | None]) -> str:
+def _linearized(
+    text: str, span: Span, tables: Sequence[Node], columns: Sequence[_Columns | None]
+) -> str:
     start, end = span
     place = bisect_right(tables, start, key=lambda one: one.end)
     root = tables[place] if place < len(tables) and tables[place].head < end else None
@@ -154,7 +156,7 @@ def shares(question: str, text: str, spans: Sequence[Span], *, small: bool = Fal
     are three at least; it has the words of the keys that lead to it. All others get 1.
     """
     values = [1.0] * len(spans)
-    asked = asked_words(question)
+    asked = content_words(question)
 
     @cache
     def shared(start: int, end: int) -> set[str]:
@@ -174,7 +176,7 @@ def shares(question: str, text: str, spans: Sequence[Span], *, small: bool = Fal
     return values
 
 
-def asked_words(question: str) -> set[str]:
+def content_words(question: str) -> set[str]:
     """The words of a question but for those that any question may have."""
     return words(question) - _STOP
 

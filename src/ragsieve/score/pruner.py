@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
-from ragsieve.formats.rows import LEAST, shares, told
+from ragsieve.formats.rows import LEAST, linearized, shares
 from ragsieve.models.base import PASSAGE, Passage, SentencePruner
 from ragsieve.score.base import Scorer, by_document
 from ragsieve.trace import note, set_answerable
@@ -73,7 +73,8 @@ class Pruner(Scorer):
         documents = by_document(sorted(segments, key=lambda s: s.document.rank))  # equal ranks stay
         read = [s for some in documents for s in some]
         passages = [
-            Passage(some[0].document.title, told(*_spans(some), small=small)) for some in documents
+            Passage(some[0].document.title, linearized(*_spans(some), small=small))
+            for some in documents
         ]
         (pruned,) = self.model.prune([query.text], [passages])
         for expected, values in ((len(read), pruned.sentences), (len(passages), pruned.passages)):

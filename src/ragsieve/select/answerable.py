@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ragsieve.formats.logs import failed
+from ragsieve.formats.logs import error_keys
 from ragsieve.models.base import PASSAGE
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.schema import Amount, Options, Probability
@@ -44,7 +44,7 @@ class Answerable(Options, Selector):
         chance = max((rounded(s.scores.get(PASSAGE, 1.0)) for s in segments), default=1.0)
         if chance >= self.min_answerable:
             return [""] * len(segments)
-        spared = failed(query, segments) if self.errors else set()
+        spared = error_keys(query, segments) if self.errors else set()
         spared |= {s.key for s in best_first(segments)[: self.min_keep]}
         reason = f"answerable {chance:.3f} is below min_answerable={self.min_answerable:g}"
         return ["" if s.key in spared else reason for s in segments]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ragsieve.errors import InputError
-from ragsieve.formats.logs import failed
+from ragsieve.formats.logs import error_keys
 from ragsieve.models.base import LEADS, SentencePruner, promised
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.schema import Amount, Probability, check_options
@@ -88,11 +88,11 @@ class Threshold(Selector):
         return replace(self, min_score=least, promises=promises), cuts._replace(keep_answer=None)
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
-        told = failed(query, segments) if self.errors else set()
-        if told:
-            note(f"lines of errors in logs, with their neighbours, stay: {len(told)}")
+        errors = error_keys(query, segments) if self.errors else set()
+        if errors:
+            note(f"lines of errors in logs, with their neighbours, stay: {len(errors)}")
         ranked = best_first(segments)
-        spared = told | {s.key for s in ranked[: self.min_keep]}
+        spared = errors | {s.key for s in ranked[: self.min_keep]}
         best = self._lead(query, ranked)
         least = self._level(self.min_score, best)
         if ranked and (self.promises or self.relative):
@@ -102,7 +102,7 @@ class Threshold(Selector):
                 option="min_score",
                 at=rounded(least),
                 keeps="at least",
-                segments=tuple(s for s in segments if s.key not in told),
+                segments=tuple(s for s in segments if s.key not in errors),
                 min_keep=self.min_keep,
                 promises=self._promises(best),
             )

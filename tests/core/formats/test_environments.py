@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragsieve.formats import joined, outline
-from ragsieve.formats.rows import told
+from ragsieve.formats.rows import linearized
 
 EVENT = """BEGIN:VEVENT
 UID:{0}@example.org
@@ -63,10 +63,10 @@ def test_a_row_of_latex_stands_below_its_header() -> None:
     """Read by its columns' names, shown between begin and end."""
     row = (TABLE.index("Mere"), TABLE.index(r"\cline") - 1)
     head, tail = TABLE[: TABLE.index("Lorne")], TABLE[TABLE.index(r"\bottomrule") :]
+    read = linearized(TABLE, [(len(head), len(head) + 19)], small=True)
 
     assert f"{head}{TABLE[slice(*row)]}\n… 1 of 3 shown\n{tail}" == joined(TABLE, [row])
-    place = TABLE.index("Lorne")
-    assert [r"Port: Lorne \& Sons; Depth (m): 7"] == told(TABLE, [(place, place + 19)], small=True)
+    assert [r"Port: Lorne \& Sons; Depth (m): 7"] == read
 
 
 @pytest.mark.parametrize(

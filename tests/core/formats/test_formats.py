@@ -20,7 +20,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ragsieve.formats import joined, outline
-from ragsieve.formats.rows import shares, told
+from ragsieve.formats.rows import linearized, shares
 from ragsieve.formats.tree import units
 from ragsieve.split.blocks import Blocks
 from ragsieve.types import USUAL, Document, Layout, Query, Segment
@@ -667,6 +667,6 @@ def test_a_document_takes_time_by_its_length(kind: str) -> None:
         one = REPEATED.get(kind, "")
         text = one * (size // len(one)) if one else LARGE[kind](size // 100)
         units = [(unit.start, unit.end) for unit in spans(text)]
-        told(text, units), shares("Is berth 7 deep?", text, units), joined(text, units[::2])
+        linearized(text, units), shares("Is berth 7 deep?", text, units), joined(text, units[::2])
 
     assert is_linear(read)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ragsieve
-from ragsieve.formats.logs import failed
+from ragsieve.formats.logs import error_keys
 from ragsieve.split.blocks import Blocks
 from ragsieve.types import Document, Query, Segment
 
@@ -38,7 +38,7 @@ HEALTHY = [
 
 def told(question: str, text: str) -> list[str]:
     units = Blocks()(Query(question), [Segment.whole(Document("d", text))])
-    keys = failed(Query(question), units)
+    keys = error_keys(Query(question), units)
     return [unit.text for unit in units if unit.key in keys]
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ragsieve.formats import joined, outline, parts_of
-from ragsieve.formats.rows import told
+from ragsieve.formats.rows import linearized
 from ragsieve.formats.tree import ELEMENTS
 from tests.core.formats.test_formats import spans
 
@@ -61,7 +61,7 @@ def test_what_is_read_of_a_page_has_no_tags() -> None:
     """A cell stands behind the name of its column."""
     unit = next(unit for unit in spans(PAGE) if "12 euros" in unit.text)
 
-    assert ["Grade: 12; Rate: 12 euros"] == told(PAGE, [(unit.start, unit.end)])
+    assert ["Grade: 12; Rate: 12 euros"] == linearized(PAGE, [(unit.start, unit.end)])
 
 
 PROSE = [

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ragsieve.formats.rows import shares, told
+from ragsieve.formats.rows import linearized, shares
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.score.pruner import LEAST, Pruner
 from ragsieve.split.blocks import Blocks
@@ -52,7 +52,7 @@ def units(text: str) -> list[Segment]:
 def test_cells_are_read_behind_their_columns_names(text: str, row: str) -> None:
     """Whatever stands between them; prose beside a table as it is."""
     segments = units(text)
-    read = told(text, [(s.start, s.end) for s in segments])
+    read = linearized(text, [(s.start, s.end) for s in segments])
 
     assert row in read
     assert all(one in text for one in read if ": " not in one)
