@@ -80,7 +80,7 @@ def _quotes(rows: str, faults: list[str]) -> None:
 def _paragraph(text: str, lines: Sequence[_Line], faults: list[str]) -> Iterator[Node]:
     """The tables among lines without a blank one between them."""
     logs = sum(bool(_LOG.match(line.text)) for line in lines[:9])
-    if len(lines) < _LEAST or 2 * logs > len(lines[:9]):
+    if 2 * logs > len(lines[:9]):
         return
     records = _records(text, lines)
     for cells in (_pipes, _tabs, _Commas(","), _Commas(";"), _columns):

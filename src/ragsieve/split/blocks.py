@@ -15,8 +15,8 @@ from ragsieve.text import sentence_spans
 from ragsieve.trace import note
 from ragsieve.types import Span
 
-_TITLED = re.compile(r"\d+[.)] [^\n]{1,60}(?<![.:;,])\n[^\sa-z]")  # a number, a title, text below
-_SECTION = re.compile(r"\d+[.)] [^\n]{1,60}(?<![.:;,])")
+_SECTION = re.compile(r"\d+[.)] [^\n]{1,60}(?<![.:;,])")  # a number and a title
+_TITLED = re.compile(rf"{_SECTION.pattern}\n[^\sa-z]")  # the same with text below
 _APART = re.compile(r"\n[ \t\r]*\n")
 _DEEPEST = 3  # lists inside each other whose items are read like texts
 _PARAGRAPHS = 120  # characters that the items of a list have on average which is cut like prose
