@@ -126,7 +126,7 @@ def one_line(error: object, chars: int | None = None) -> str:
     return " ".join(str(error).split())[:chars]
 
 
-def typed_line(error: Exception, chars: int | None = None) -> str:
+def typed_line(error: BaseException, chars: int | None = None) -> str:
     """An error's type and words on one line; at most so many characters."""
     return one_line(f"{type(error).__name__}: {error}", chars)
 
