@@ -110,7 +110,7 @@ def sentence_recall(example: Example, result: Result) -> float | None:
     """Share of the gold sentences that are kept, at least half of each; None without gold ones."""
     gold, kept = _gold_spans(example), _kept_spans(example, result.kept)
     held = [
-        _mostly(sentence, kept.get(name, []))
+        mostly(sentence, kept.get(name, []))
         for name, sentences in gold.items()
         for sentence in sentences
     ]
@@ -119,13 +119,13 @@ def sentence_recall(example: Example, result: Result) -> float | None:
 
 def sentence_precision(example: Example, result: Result) -> float | None:
     """Share of the kept sentences that are gold, at least half of each; None without gold ones."""
-    gold = {name: _merged(sentences) for name, sentences in _gold_spans(example).items()}
+    gold = {name: merged(sentences) for name, sentences in _gold_spans(example).items()}
     if not gold:
         return None
     named = _naming(example)
     texts = {named(s.document): s.document.text for s in result.kept}
     right = [
-        _mostly((start + first, start + last), gold.get(name, []))
+        mostly((start + first, start + last), gold.get(name, []))
         for name, spans in _kept_spans(example, result.kept).items()
         for start, end in spans
         for first, last in sentence_spans(texts[name][start:end])
@@ -144,20 +144,21 @@ def _kept_spans(example: Example, segments: Iterable[Segment]) -> dict[str, list
     named = _naming(example)
     for segment in segments:
         spans.setdefault(named(segment.document), []).append((segment.start, segment.end))
-    return {name: _merged(kept) for name, kept in spans.items()}
+    return {name: merged(kept) for name, kept in spans.items()}
 
 
-def _merged(spans: Iterable[Span]) -> list[Span]:
-    merged: list[Span] = []
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """The same characters as spans in order that do not meet."""
+    apart: list[Span] = []
     for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        if apart and start <= apart[-1][1]:
+            apart[-1] = apart[-1][0], max(end, apart[-1][1])
         else:
-            merged.append((start, end))
-    return merged
+            apart.append((start, end))
+    return apart
 
 
-def _mostly(span: Span, cover: Sequence[Span]) -> bool:
+def mostly(span: Span, cover: Sequence[Span]) -> bool:
     """Whether at least half of ``span`` lies in ``cover``, whose spans do not meet."""
     start, end = span
     inside = sum(max(0, min(end, last) - max(start, first)) for first, last in cover)

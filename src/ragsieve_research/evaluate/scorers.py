@@ -17,7 +17,7 @@ from ragsieve.text import contains_answer, visible_answers
 from ragsieve.trace import Step, collect_step
 from ragsieve.types import Document, Example, Query, Segment, Span
 from ragsieve_research.evaluate.auc import auc
-from ragsieve_research.evaluate.evidence import gold_sentences
+from ragsieve_research.evaluate.evidence import gold_sentences, merged, mostly
 from ragsieve_research.evaluate.stats import MeanInterval, Values, interval, json_figure
 from ragsieve_research.score.named import needed
 
@@ -107,7 +107,7 @@ def labelled(example: Example, labels: Labels) -> Labelled:
     answers = visible_answers(example.answers)
     grade: dict[Labels, Callable[[Segment], float]] = {
         "grades": lambda s: _human(s.document),
-        "gold sentences": lambda s: float(_shares(s, gold[s.document.id])),
+        "gold sentences": lambda s: float(_is_gold(s, gold[s.document.id])),
         "positive documents": lambda s: float(s.document.metadata.get("is_positive") is True),
         "answers": lambda s: float(contains_answer(s.text, answers)),
     }
@@ -122,10 +122,11 @@ def _human(document: Document) -> float:
     return float(grade)
 
 
-def _shares(segment: Segment, gold: Sequence[Span]) -> bool:
-    shared = [max(0, min(segment.end, end) - max(segment.start, start)) for start, end in gold]
-    halves = any(2 * s >= end - start for s, (start, end) in zip(shared, gold, strict=True))
-    return halves or 0 < segment.end - segment.start <= 2 * sum(shared)
+def _is_gold(segment: Segment, gold: Sequence[Span]) -> bool:
+    own = segment.start, segment.end
+    return any(mostly(one, [own]) for one in gold) or (
+        own[0] < own[1] and mostly(own, merged(gold))
+    )
 
 
 @dataclass(frozen=True)

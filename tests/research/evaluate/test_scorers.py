@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from ragsieve_research.evaluate.auc import auc
 from ragsieve_research.evaluate.scorers import (
     CHANCE,
     Labelled,
+    Labels,
     figures,
     hit,
     labelled,
@@ -95,31 +96,26 @@ def test_questions_without_labels_are_bad_input() -> None:
         labels_of([example(document("Yes."), answers=("yes",))])
 
 
-@pytest.mark.parametrize(
-    ("labels", "unit"),
-    [
-        ("grades", "documents"),
-        ("positive documents", "documents"),
-        ("gold sentences", "sentences"),
-        ("answers", "sentences"),
-    ],
-)
-def test_what_is_labelled_is_scored(labels: Any, unit: str) -> None:
-    """Where an answer stands, sentences."""
-    assert unit == unit_of(labels)
+def test_what_is_labelled_is_scored() -> None:
+    """Documents by labels that these have, sentences by those of sentences."""
+    units = {labels: unit_of(labels) for labels in get_args(Labels)}
+
+    assert {"grades", "positive documents"} == {n for n, u in units.items() if u == "documents"}
+    assert {"gold sentences", "answers"} == {n for n, u in units.items() if u == "sentences"}
 
 
 @pytest.mark.parametrize(
     ("gold", "grades"),
     [
-        ("honey; a lot; in hives. Goats give milk", (1, 1, 0)),  # ours cut it in two
-        ("hives. Goats give", (0, 1, 0)),  # 6 and 10 of its 17 characters
+        (["honey; a lot; in hives. Goats give milk"], (1, 1, 0)),  # ours cut it in two
+        (["hives. Goats give"], (0, 1, 0)),  # 6 and 10 of its 17 characters
+        (["a lot; in hives. Goats", "in hives. Goats"], (1, 0, 0)),  # 5 of our 16, twice
     ],
 )
-def test_sentences_are_graded_by_gold_ones(gold: str, grades: tuple[int, ...]) -> None:
+def test_sentences_are_graded_by_gold_ones(gold: list[str], grades: tuple[int, ...]) -> None:
     """Half of a gold sentence, or half of ours."""
     text = "Bees make honey; a lot; in hives. Goats give milk. It was late."
-    found = labelled(example(document(text, supporting_sentences=[gold])), "gold sentences")
+    found = labelled(example(document(text, supporting_sentences=gold)), "gold sentences")
 
     assert grades == found.grades
 
