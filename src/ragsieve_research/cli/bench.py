@@ -123,12 +123,7 @@ def _run(bench: Any) -> int:
     """Run with a bar; the number of questions that failed."""
     with INFO.status("reading the questions …"):
         counts = bench.prepare()
-    latency = bench.config.latency
-    total = sum(
-        cell.question_count(n) + cell.question_count(min(latency, n))
-        for cell in bench.cells
-        for n in [counts[cell.questions_file]]
-    )
+    total = sum(bench.asked(cell, counts[cell.questions_file]) for cell in bench.cells)
     failed: Counter[str] = Counter()
     with progress() as bars:
         bar = bars.add_task("", total=total)

@@ -133,15 +133,19 @@ class Bench:
             first = [one for _, one in islice(dataset.examples(), TRIED)]
             self._about[cell.data.label] = sum(1 for _ in dataset.lines()), first
         every, examples = self._about[cell.data.label]
-        count = cell.question_count(every)
-        asked = count + min(self._timed(cell), count)
+        asked = self.asked(cell, every)
         system = None if cell.data.index or cell.data.sources else self.standing(cell)
         if (one := expected(system, examples, answers=self.config.answers)) is None:
             return [asked, *[None] * 4]
         read, written = one.tokens_in * asked, one.tokens_out * asked
         price = Prices().generator(np.array(read), np.array(written)) / 1e6
-        judged = count if self.config.judge and self.config.answers else 0
+        judges = self.config.judge and self.config.answers
+        judged = cell.question_count(every) if judges else 0
         return [asked, one.calls * asked + judged, read, written, float(price)]
+
+    def asked(self, cell: Cell, every: int) -> int:
+        """Calls of the system, of so many questions: the first are asked again, to be timed."""
+        return cell.question_count(every) + cell.question_count(min(self.config.latency, every))
 
     def prepare(self) -> dict[str, int]:
         """Write the questions and the header; the number of questions by questions file."""
@@ -243,7 +247,7 @@ class Bench:
         )
 
     def _times(self, cell: Cell) -> Iterator[Progress]:
-        limit = self._timed(cell)
+        limit = cell.question_count(self.config.latency)
         if not limit:
             return
 
@@ -350,10 +354,6 @@ class Bench:
         output = self.folder / part / f"{cell.file}.jsonl"
         retry = self.retry and part == "records"
         return Batch(self._questions(cell), output, label=self._label(cell), retry=retry)
-
-    def _timed(self, cell: Cell) -> int:
-        """Questions that are timed."""
-        return min(self.config.latency, cell.system.questions or self.config.latency)
 
     def _questions(self, cell: Cell) -> Path:
         return self.folder / "questions" / f"{cell.questions_file}.jsonl"

@@ -48,6 +48,7 @@ def derived_costs(
     if baseline and cells is not baseline:
         pairs = [paired(*both, "cost", "seconds") for both in zip(cells, baseline, strict=True)]
         saved = group_mean([other - own for own, other in pairs])
+    generating = group_mean([cell.known("cost", "generator_seconds") for cell in cells])
     prices_of = {"filter": (prices.filter, "llm"), "generator": (prices.generator, "generator")}
     return {
         "compression": _compression(cells),
@@ -57,7 +58,7 @@ def derived_costs(
         },
         "p50": float(p50),
         "p95": float(p95),
-        "throughput": 1 / generating if (generating := _generating(cells)) else math.nan,
+        "throughput": 1 / generating if generating else math.nan,
         "saved_seconds": saved,
         "break_even": _break_even(cells, baseline, prices),
     }
@@ -122,11 +123,6 @@ def _beside(cell: RecordTable) -> Values:
     """Tokens that the generator reads beside the context of each question, at least 0."""
     read, _ = _tokens(cell, "generator")
     return np.maximum(read - cell.column("cost", "tokens_after"), 0.0)
-
-
-def _generating(cells: Sequence[RecordTable]) -> float:
-    """Mean seconds of the generator."""
-    return group_mean([cell.known("cost", "generator_seconds") for cell in cells])
 
 
 def _compression(cells: Sequence[RecordTable]) -> float:
