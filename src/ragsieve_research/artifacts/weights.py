@@ -82,7 +82,9 @@ def sha256_of(model: str) -> str:
 
 def sha256_in(folder: Path) -> str:
     """Of the safetensors in a folder, as `sha256_of` has it; empty where there are none."""
-    digests = {file.name: _sha256(file) for file in sorted(folder.glob("*.safetensors"))}
+    digests = {
+        file.name: store.sha256_of_file(file) for file in sorted(folder.glob("*.safetensors"))
+    }
     if len(digests) < 2:
         return "".join(digests.values())
     lines = "".join(f"{digest}  {name}\n" for name, digest in digests.items())
@@ -145,8 +147,3 @@ def check_part(folder: Path, kind: str = "llm") -> None:
     if values.get("peft_type") != "LORA" or any(map(values.get, _FOREIGN)):
         raise InputError(f"part {folder.name!r} must be a plain LoRA adapter, it is none")
     read(_Sizes, values, f"part {folder.name!r}")
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -252,11 +252,15 @@ def _from_hub(weights: Weights) -> Path:
     return folder
 
 
+def sha256_of_file(file: Path) -> str:
+    """Checksum of a file of any size, 64 hex digits."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
 def check(file: Path, sha256: str) -> None:
     """Raises StoreError: If a file's sha256 is another."""
-    with file.open("rb") as opened:
-        got = hashlib.file_digest(opened, "sha256").hexdigest()
-    if got != sha256:
+    if (got := sha256_of_file(file)) != sha256:
         raise StoreError(f"sha256 of {file.name} must be {sha256}, got {got}")
 
 
