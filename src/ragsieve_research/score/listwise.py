@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, cast
 
 import numpy as np
 from msgspec import Meta
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, InputError, ModelError
 from ragsieve.models.base import LLM, ListwiseReranker, Prompt, complete_parsed, readable
+from ragsieve.models.wrap import unwrap
 from ragsieve.prompts import render, titled
 from ragsieve.schema import Count, Options, check_options
 from ragsieve.score.base import Scorer
@@ -144,6 +145,15 @@ class Permuting(Options):
         """The prompt with as many words of each text as fit."""
         make = partial(_prompt, question, texts)
         return fitting(self.llm, make, self.max_words, _order_tokens(len(texts)))
+
+
+def as_reranker(
+    ranker: LLM | ListwiseReranker, mode: Mode = "write", max_words: int = 300
+) -> ListwiseReranker:
+    """A model trained to order lists as it is; an LLM by `Permuting`, with the other options."""
+    if hasattr(unwrap(ranker), "rank"):  # of a wrapper one cannot see it
+        return cast(ListwiseReranker, ranker)
+    return Permuting(cast(LLM, ranker), mode, max_words)
 
 
 def _order_tokens(size: int) -> int:

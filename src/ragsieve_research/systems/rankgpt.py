@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from ragsieve import select
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
@@ -11,7 +9,7 @@ from ragsieve.models.base import LLM, ListwiseReranker
 from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.base import system
-from ragsieve_research.score.listwise import Listwise, Mode, Permuting
+from ragsieve_research.score.listwise import Listwise, Mode, as_reranker
 
 
 @system("rankgpt", needs="LLM", paper="arXiv 2304.09542")
@@ -47,9 +45,8 @@ def rankgpt(
     Source: RankGPT (arXiv 2304.09542), sections 3.1 and 3.2: windows of 20, steps of 10.
     Differs: See `ragsieve_research.score.listwise.Permuting`.
     """
-    if not hasattr(unwrap(ranker), "rank"):  # of a wrapper one cannot see it
-        ranker = Permuting(cast(LLM, ranker or llm), mode, max_words)
-    return _ordered(llm, cast(ListwiseReranker, ranker), k, window, step, max_tokens)
+    orders = as_reranker(ranker or llm, mode, max_words)
+    return _ordered(llm, orders, k, window, step, max_tokens)
 
 
 @system("pe-rank", needs="listwise reranker", paper="arXiv 2406.14848")

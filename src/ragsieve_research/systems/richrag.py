@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import cast
 
 from ragsieve import select
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Embedder, ListwiseReranker, complete_parsed, readable
-from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
@@ -18,7 +16,7 @@ from ragsieve.systems.base import system
 from ragsieve.text import safe
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment
-from ragsieve_research.score.listwise import Listwise, Permuting
+from ragsieve_research.score.listwise import Listwise, as_reranker
 from ragsieve_research.systems.iterating import Search, iterating
 
 _MAX_CHARS = 200  # of a sub-question
@@ -64,9 +62,7 @@ def richrag(
         sub-answers, then by the generator's answers; no weights are published. An LLM that is
         shown the list with question and aspects orders it here, 20 at a time.
     """
-    if not hasattr(unwrap(ranker), "rank"):  # of a wrapper one cannot see it
-        ranker = Permuting(cast(LLM, ranker or llm))
-    strategy = ByAspects(llm, Listwise(cast(ListwiseReranker, ranker)), aspects, keep)
+    strategy = ByAspects(llm, Listwise(as_reranker(ranker or llm)), aspects, keep)
     return iterating(strategy, llm, embedder, source, prune, k, max_tokens)
 
 

@@ -36,7 +36,7 @@ def fit_odds(examples: Sequence[TrainingExample], *, max_clues: int = 4) -> Odds
             raise InputError(f"no example says whether the generator answers from {k} sentences")
         seen = np.array([inputs(example.scores, max_clues) for example in known])  # (n, max_clues)
         right = np.array([example.right[k] for example in known])
-        if right.all() or not right.any():  # one and a half of the other kind, as a prior
+        if right.all() or not right.any():  # half an example of either kind more, as a prior
             share = (right.sum() + 0.5) / (len(right) + 1)
             weights.append((0.0,) * max_clues)
             bias.append(float(np.log(share / (1 - share))))

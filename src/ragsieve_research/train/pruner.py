@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.errors import needs_extra
-from ragsieve.schema import Count, check_number
 
 with needs_extra("train"):
     import torch
@@ -24,6 +23,7 @@ with needs_extra("train"):
     from torch.nn import functional
 
 from ragsieve.models.windows import Layout, Window, WindowTokenizer
+from ragsieve.schema import Count, check_number
 from ragsieve_research.models import store
 from ragsieve_research.models.loading import fetched, loaded
 from ragsieve_research.train.pruner_samples import PrunerSample, Samples
