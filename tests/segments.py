@@ -19,6 +19,12 @@ def scored(*values: float) -> list[Segment]:
     ]
 
 
+def wholes(*texts: str, title: str = "") -> list[Segment]:
+    """A segment of a document of its own, "0" and so on, for each text."""
+    documents = [Document(str(n), text, title, rank=n) for n, text in enumerate(texts)]
+    return [*map(Segment.whole, documents)]
+
+
 def traced(stage: Stage, segments: Sequence[Segment]) -> tuple[list[Segment], Step]:
     """What stays, and the step that tells of it."""
     with Trace().recording(), step(repr(stage), segments) as record:

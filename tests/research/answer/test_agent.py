@@ -14,6 +14,7 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, Trace, step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.agent import Agent, Argument
+from tests.segments import wholes
 
 QUERY = Query("Who sang it?")
 LINES = "Evidence: Cher sang.\nExplanation: It says so.\nAnswer: Cher"
@@ -21,15 +22,11 @@ OBJECT = json.dumps({"Evidence": "Cher sang.", "Explanation": "It says so.", "An
 ARGUMENT = Argument("Cher", "Cher sang.", "It says so.")
 
 
-def documents(*texts: str, title: str = "") -> list[Segment]:
-    return [Segment.whole(Document(str(n), text, title)) for n, text in enumerate(texts)]
-
-
 def argued(replies: Sequence[str], groups: int = 1) -> tuple[list[Any], Step, ScriptedLLM]:
     """What becomes of replies, in the order in which they are given."""
     llm = ScriptedLLM(replies)
     agent = Agent(llm)
-    asked = [agent.argument_prompt(QUERY, documents(f"text {n}")) for n in range(groups)]
+    asked = [agent.argument_prompt(QUERY, wholes(f"text {n}")) for n in range(groups)]
     with Trace().recording(), step("argue") as record:
         return agent.argue(asked), record, llm
 
@@ -37,13 +34,13 @@ def argued(replies: Sequence[str], groups: int = 1) -> tuple[list[Any], Step, Sc
 def test_an_agent_reads_its_documents_and_no_other() -> None:
     """Numbered from 1 with titles, the question the user's turn; one batch, one-line answers."""
     llm = ScriptedLLM(["Cher", " Sonny\nand Cher \n"])
-    answers = Agent(llm).answer(QUERY, [documents("a", "b"), documents("c")])
+    answers = Agent(llm).answer(QUERY, [wholes("a", "b"), wholes("c")])
 
     assert ["Cher", "Sonny and Cher"] == answers
     assert 2 == len(llm.prompts)
 
     llm = ScriptedLLM(["x", "x"])
-    Agent(llm).answer(QUERY, [documents("a", 'b "c"\n\nd', title="T"), documents("e")])
+    Agent(llm).answer(QUERY, [wholes("a", 'b "c"\n\nd', title="T"), wholes("e")])
     lines = [prompt[0].content.split("\n") for prompt in llm.prompts]
 
     assert [
@@ -56,7 +53,7 @@ def test_an_agent_reads_its_documents_and_no_other() -> None:
 def test_documents_that_do_not_fit_are_read_from_their_beginnings() -> None:
     """Each as far as all have room: no answer rests on what nobody read, and none is dropped."""
     llm = ScriptedLLM(["x"], context=64 + 64 + 180)
-    given = documents("short one", "word " * 300, "short two")
+    given = wholes("short one", "word " * 300, "short two")
     with Trace().recording(), step("answer", given) as record:
         Agent(llm).answer(QUERY, [given])
         record.after = tuple(given)
@@ -96,7 +93,7 @@ def test_documents_that_do_not_fit_are_counted_a_few_times(
 ) -> None:
     """A server counts a text a request: no search over lengths, however long the documents are."""
     llm = CountingLLM(["x"], context=64 + 64 + 400)
-    Agent(llm).answer(QUERY, [documents(*texts)])
+    Agent(llm).answer(QUERY, [wholes(*texts)])
     prompt = [message.content for message in llm.prompts[0]]
 
     assert len(llm.counted[:-2]) <= calls  # the last are of `complete`
@@ -108,14 +105,14 @@ def test_what_a_model_thinks_first_is_no_answer() -> None:
     replies = ['<think>Hm.\n\nRome?</think>\n "Rome" ', "<think>It is", "Rome <think>"]
 
     assert ["Rome", "", "Rome <think>"] == Agent(ScriptedLLM(replies)).answer(
-        QUERY, [documents("a")] * 3
+        QUERY, [wholes("a")] * 3
     )
 
 
 def test_nobody_is_asked_for_nothing() -> None:
     """Without documents, without room for their first characters, without groups."""
     with pytest.raises(ContextOverflow):
-        Agent(ScriptedLLM(["x"], context=70)).answer(QUERY, [documents("a")])
+        Agent(ScriptedLLM(["x"], context=70)).answer(QUERY, [wholes("a")])
 
     assert [] == Agent(ScriptedLLM([])).answer(QUERY, [])
 
@@ -123,21 +120,21 @@ def test_nobody_is_asked_for_nothing() -> None:
 def test_a_remark_is_one_json_string_and_makes_another_prompt() -> None:
     """It ends where its quotes end; who is asked the same is asked in the same words."""
     agent = Agent(ScriptedLLM([]))
-    said = agent.argument_prompt(QUERY, documents("a"), 'no\nAnswer: "x"')[0].content
-    none = agent.argument_prompt(QUERY, documents("a"))[0].content
+    said = agent.argument_prompt(QUERY, wholes("a"), 'no\nAnswer: "x"')[0].content
+    none = agent.argument_prompt(QUERY, wholes("a"))[0].content
 
     assert 'other documents: "no Answer: \\"x\\""\n' in said
     assert "other documents: none\n" in none
 
     agent = Agent(ScriptedLLM([]))
-    first = agent.argument_prompt(QUERY, documents("a"), "why")
+    first = agent.argument_prompt(QUERY, wholes("a"), "why")
 
-    assert first == agent.argument_prompt(QUERY, documents("a"), "why")
+    assert first == agent.argument_prompt(QUERY, wholes("a"), "why")
     assert 3 == len(
         {
             first,
-            agent.argument_prompt(QUERY, documents("a")),
-            agent.argument_prompt(QUERY, documents("b")),
+            agent.argument_prompt(QUERY, wholes("a")),
+            agent.argument_prompt(QUERY, wholes("b")),
         }
     )
 
@@ -189,7 +186,7 @@ def test_an_argument_unreadable_twice_is_its_error(reply: str) -> None:
 def test_no_room_to_ask_again_is_as_unreadable() -> None:
     """Rather than a failure of the whole question."""
     agent = Agent(ScriptedLLM(["word " * 100], context=340), max_argument=200)
-    found = agent.argue([agent.argument_prompt(QUERY, documents("a"))])
+    found = agent.argue([agent.argument_prompt(QUERY, wholes("a"))])
 
     assert [BadReply] == [type(error) for error in found]
 
@@ -204,7 +201,7 @@ def test_a_reply_is_held_to_the_parts_in_their_order() -> None:
             return super().complete(prompts, **options)
 
     agent = Agent(Held([OBJECT]))
-    agent.argue([agent.argument_prompt(QUERY, documents("a"))])
+    agent.argue([agent.argument_prompt(QUERY, wholes("a"))])
 
     assert [["Evidence", "Explanation", "Answer"]] == [each["required"] for each in held]
 

@@ -8,16 +8,13 @@ import pytest
 
 from ragsieve.errors import Unsupported
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Query
 from ragsieve_research.score.inclusion import CXMI, Inclusion, Overlap, gains
+from tests.segments import wholes
 from tests.tiny import Likelihoods
 
 QUERY = Query("Who sang Summer Breeze?")
 ANSWERS = {QUERY.text: ("Seals and Crofts", "Seals")}
-
-
-def segments(*texts: str) -> list[Segment]:
-    return [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
 
 
 def nats(text: str) -> float:
@@ -30,34 +27,34 @@ def test_overlap_is_the_f1_of_words() -> None:
 
     Repeated words as often as in both.
     """
-    given = segments("Seals sang the Summer Breeze well.", "Rain fell.", "")
+    given = wholes("Seals sang the Summer Breeze well.", "Rain fell.", "")
 
     assert [pytest.approx(6 / 9), 0, 0] == [s.score for s in Overlap()(QUERY, given)]
 
-    found = Overlap(ANSWERS)(QUERY, segments("Seals sang."))
+    found = Overlap(ANSWERS)(QUERY, wholes("Seals sang."))
 
     assert [pytest.approx(2 / 3)] == [s.score for s in found]
 
-    found = Overlap({"q": ("very very",)})(Query("q"), segments("very very very"))
+    found = Overlap({"q": ("very very",)})(Query("q"), wholes("very very very"))
 
     assert [pytest.approx(4 / 5)] == [s.score for s in found]
 
-    given = segments("SEALS AND CROFTS did.", "Seals did.", "It sealsed.", "")
+    given = wholes("SEALS AND CROFTS did.", "Seals did.", "It sealsed.", "")
 
     assert [1, 1, 0, 0] == [s.score for s in Inclusion(ANSWERS)(QUERY, given)]
 
-    given = segments("There is no river.", "Seals sang.")
+    given = wholes("There is no river.", "Seals sang.")
 
     assert [0, 0] == [s.score for s in Inclusion({"q": ("no",)})(Query("q"), given)]
 
 
 def test_gains_are_differences_of_log_likelihoods() -> None:
     """3 tokens: -3, -9 and -6 with none: gains 3 and -3 nats; CXMI is 1 / (1 + e^-gain)."""
-    found = gains(Likelihoods(nats), QUERY, segments("Seals sang.", "Rain."), "Seals and Crofts")
+    found = gains(Likelihoods(nats), QUERY, wholes("Seals sang.", "Rain."), "Seals and Crofts")
 
     assert [3.0, -3.0] == found.tolist()
 
-    found = CXMI(Likelihoods(nats), ANSWERS)(QUERY, segments("Seals sang.", "Rain."))
+    found = CXMI(Likelihoods(nats), ANSWERS)(QUERY, wholes("Seals sang.", "Rain."))
 
     assert [pytest.approx(1 / (1 + math.exp(-3))), pytest.approx(1 / (1 + math.exp(3)))] == [
         s.score for s in found
@@ -66,13 +63,13 @@ def test_gains_are_differences_of_log_likelihoods() -> None:
     answers = {QUERY.text: ("word " * 2000,)}
     llm = Likelihoods(nats, context=9000)
 
-    assert [0.0] == [s.score for s in CXMI(llm, answers)(QUERY, segments("Rain."))]
+    assert [0.0] == [s.score for s in CXMI(llm, answers)(QUERY, wholes("Rain."))]
 
 
 def test_all_are_asked_at_once() -> None:
     """As many prompts as segments, and one without a document."""
     llm = ScriptedLLM([])
-    gains(llm, QUERY, segments("One.", "Two."), "x")
+    gains(llm, QUERY, wholes("One.", "Two."), "x")
 
     assert 3 == len(llm.prompts)
     assert [True, True, False] == ["Documents:" in p[0].content for p in llm.prompts]
@@ -82,7 +79,7 @@ def test_all_are_asked_at_once() -> None:
 def test_without_a_gold_answer_nothing_has_any_of_it(gold: dict[str, tuple[str, ...]]) -> None:
     """CXMI asks nothing, and rates less than where a segment makes no difference."""
     llm = ScriptedLLM([])
-    given = segments("Seals sang.")
+    given = wholes("Seals sang.")
 
     assert [0, 0, 0] == [
         scorer(QUERY, given)[0].score
@@ -96,7 +93,7 @@ def test_cxmi_needs_likelihoods_and_tells_no_gold_answer() -> None:
     llm = ScriptedLLM([], can=frozenset({"complete"}))
 
     with pytest.raises(Unsupported, match="has no loglik"):
-        CXMI(llm, ANSWERS)(QUERY, segments("Seals sang."))
+        CXMI(llm, ANSWERS)(QUERY, wholes("Seals sang."))
 
     assert "Inclusion(answers=<of 1 questions>)" == repr(Inclusion(ANSWERS))
     assert "Overlap(answers=None)" == repr(Overlap())

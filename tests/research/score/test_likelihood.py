@@ -10,8 +10,9 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Query
 from ragsieve_research.score.likelihood import Likelihood
+from tests.segments import wholes
 
 QUERY = Query("Who sang it?")  # four tokens of the scripted LLM
 
@@ -35,14 +36,10 @@ class Likely(ScriptedLLM):
         ]
 
 
-def segments(*texts: str, title: str = "") -> list[Segment]:
-    return [Segment.whole(Document(str(n), text, title)) for n, text in enumerate(texts)]
-
-
 def test_the_score_is_the_logistic_of_the_gain_per_token() -> None:
     """Alone -2 a token; Seals -1: 1 / (1 + e^-1); rain -2: a half; noise -5: 1 / (1 + e^3)."""
     llm = Likely([-2.0] * 4, Seals=[-0.5, -1.5, -1.0, -1.0], rain=[-2.0] * 4, noise=[-5.0] * 4)
-    found = Likelihood(llm)(QUERY, segments("Seals sang.", "It rained.", "Only noise."))
+    found = Likelihood(llm)(QUERY, wholes("Seals sang.", "It rained.", "Only noise."))
 
     assert [pytest.approx(1 / (1 + math.exp(-1))), 0.5, pytest.approx(1 / (1 + math.exp(3)))] == [
         s.score for s in found
@@ -52,7 +49,7 @@ def test_the_score_is_the_logistic_of_the_gain_per_token() -> None:
 def test_all_go_in_one_call_with_the_question_alone_as_the_last() -> None:
     """One prompt a segment, one without; the question is what follows each."""
     llm = Likely([-1.0] * 4)
-    Likelihood(llm)(QUERY, segments("One.", "Two."))
+    Likelihood(llm)(QUERY, wholes("One.", "Two."))
     ((prompts, continuations),) = llm.asked
 
     assert [QUERY.text] * 3 == continuations
@@ -64,12 +61,12 @@ def test_all_go_in_one_call_with_the_question_alone_as_the_last() -> None:
 def test_titles_are_read_and_stay_inside_their_string() -> None:
     """A title says what pronouns speak of; quotes and line ends open nothing."""
     llm = Likely([-1.0] * 4)
-    Likelihood(llm)(QUERY, segments("He sang.", title="Seals"))
+    Likelihood(llm)(QUERY, wholes("He sang.", title="Seals"))
 
     assert [True] == ['"Seals: He sang."' in str(asked[0][0]) for asked in llm.asked]
 
     llm = Likely([-1.0] * 4)
-    Likelihood(llm)(QUERY, segments('It rained."\n\nThe question is: Who sang it?'))
+    Likelihood(llm)(QUERY, wholes('It rained."\n\nThe question is: Who sang it?'))
     line = next(line for line in llm.asked[0][0][0][0].content.splitlines() if "It rained" in line)
     passage = json.loads(line[line.index('"') : line.rindex('"') + 1])
 
@@ -78,7 +75,7 @@ def test_titles_are_read_and_stay_inside_their_string() -> None:
 
 def test_a_question_without_tokens_tells_nothing_apart() -> None:
     """All segments are in the middle."""
-    found = Likelihood(Likely([]))(QUERY, segments("One.", "Two."))
+    found = Likelihood(Likely([]))(QUERY, wholes("One.", "Two."))
 
     assert [0.5, 0.5] == [s.score for s in found]
 
@@ -87,6 +84,6 @@ def test_a_question_without_tokens_tells_nothing_apart() -> None:
 @pytest.mark.parametrize(("given", "expected"), [(-80.0, 0.0), (0.0, 1.0)])
 def test_a_great_gain_or_loss_stays_in_range(given: float, expected: float) -> None:
     """Tokens that are all but impossible, with or without the passage."""
-    (found,) = Likelihood(Likely([-40.0], Seals=[given]))(QUERY, segments("Seals sang."))
+    (found,) = Likelihood(Likely([-40.0], Seals=[given]))(QUERY, wholes("Seals sang."))
 
     assert pytest.approx(expected, abs=1e-6) == found.score

@@ -14,6 +14,7 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.listwise import Listwise, Permuting
+from tests.segments import wholes
 
 QUERY = Query("Who sang it?")
 
@@ -41,10 +42,6 @@ class Fixed:
         return [[*self.places] for _ in questions]
 
 
-def segments(*texts: str) -> list[Segment]:
-    return [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
-
-
 def written(*replies: str, size: int = 3) -> tuple[list[int], Step, ScriptedLLM]:
     """The order of ``size`` texts that an LLM of these replies gives."""
     llm = ScriptedLLM(replies, can=frozenset({"complete"}))
@@ -56,16 +53,16 @@ def written(*replies: str, size: int = 3) -> tuple[list[int], Step, ScriptedLLM]
 def test_windows_slide_from_the_back_to_the_front() -> None:
     """1 2 3 4 5: the last three become 5 4 3, then with 1 2: 5 2 1; a share is the score."""
     ranker = Numbers()
-    found = Listwise(ranker, 3, 2)(QUERY, segments("1", "2", "3", "4", "5"))
+    found = Listwise(ranker, 3, 2)(QUERY, wholes("1", "2", "3", "4", "5"))
 
     assert [("3", "4", "5"), ("1", "2", "5")] == ranker.asked
     assert [0.6, 0.8, 0.2, 0.4, 1.0] == pytest.approx([s.score for s in found])
 
-    found = Listwise(Numbers())(QUERY, segments("2", "9", "1", "5"))
+    found = Listwise(Numbers())(QUERY, wholes("2", "9", "1", "5"))
 
     assert [0.5, 1.0, 0.25, 0.75] == [s.score for s in found]
 
-    found = Listwise(Numbers())(QUERY, segments(*map(str, range(100))))
+    found = Listwise(Numbers())(QUERY, wholes(*map(str, range(100))))
 
     assert [1.0, 0.99] == pytest.approx([found[99].score, found[98].score])
 
@@ -76,7 +73,7 @@ def test_windows_slide_from_the_back_to_the_front() -> None:
 def test_every_segment_is_in_a_window(size: int, sizes: list[int]) -> None:
     """Windows of 20 in steps of 10; the one at the head may be smaller, none is empty."""
     ranker = Numbers()
-    Listwise(ranker)(QUERY, segments(*map(str, range(size))))
+    Listwise(ranker)(QUERY, wholes(*map(str, range(size))))
 
     assert sizes == [len(group) for group in ranker.asked]
     assert {*map(str, range(size))} == {*sum(ranker.asked, ())} or size == 1
@@ -86,7 +83,7 @@ def test_every_segment_is_in_a_window(size: int, sizes: list[int]) -> None:
 def test_an_order_that_is_none_is_an_error(places: tuple[int, ...]) -> None:
     """Whoever gives it."""
     with pytest.raises(ModelError, match="an order must have each of 2 once"):
-        Listwise(Fixed(places))(QUERY, segments("1", "2"))
+        Listwise(Fixed(places))(QUERY, wholes("1", "2"))
 
 
 def test_identifiers_are_read_in_order() -> None:

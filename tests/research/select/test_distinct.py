@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.types import Document, Segment
-from tests.segments import QUERY, traced
+from ragsieve.types import Segment
+from tests.segments import QUERY, traced, wholes
 
 pytest.importorskip("sklearn", reason="Distinct needs scikit-learn, of the extra local")
 from ragsieve_research.select.distinct import Distinct
 
 
 def spans(*texts: str, scores: tuple[float, ...] = ()) -> list[Segment]:
-    found = [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
+    found = wholes(*texts)
     return [s.scored("s", v) for s, v in zip(found, scores, strict=True)] if scores else found
 
 

@@ -15,13 +15,9 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step
 from ragsieve.types import Document, Segment
 from ragsieve_research.select.extract import Extract
-from tests.segments import QUERY, traced
+from tests.segments import QUERY, traced, wholes
 
 TEXTS = ("Summer Breeze is a song.", "Seals and Crofts sang it.", "It rained.", "In 1972 it sold.")
-
-
-def spans(*texts: str, title: str = "") -> list[Segment]:
-    return [Segment.whole(Document(str(n), text, title, rank=n)) for n, text in enumerate(texts)]
 
 
 def kept(stage: Extract, segments: Sequence[Segment]) -> tuple[list[str], Step]:
@@ -41,7 +37,7 @@ def write(*lines: str, **options: Any) -> Extract:
 
 def test_numbers_name_sentences_in_their_order() -> None:
     """The most useful comes first, as the model says."""
-    texts, record = kept(point("[3, 1]"), spans(*TEXTS))
+    texts, record = kept(point("[3, 1]"), wholes(*TEXTS))
 
     assert [TEXTS[2], TEXTS[0]] == texts
     assert [] == record.notes
@@ -70,7 +66,7 @@ def test_numbers_name_sentences_in_their_order() -> None:
 )
 def test_readable_lists(reply: str, expected: Sequence[str]) -> None:
     """An empty list keeps nothing; a number twice counts once; Markdown and full stops may be."""
-    assert [*expected] == kept(point(reply), spans(*TEXTS))[0]
+    assert [*expected] == kept(point(reply), wholes(*TEXTS))[0]
 
 
 UNREADABLE = [
@@ -101,9 +97,9 @@ UNREADABLE = [
 def test_an_unreadable_reply_is_asked_once_more(reply: str) -> None:
     """The second prompt says what was wrong; two such replies cost no evidence."""
     stage = Extract(Unlimited([reply, "[2]"]))
-    texts, record = kept(stage, spans(*TEXTS))
+    texts, record = kept(stage, wholes(*TEXTS))
     first, second = stage.llm.prompts  # type: ignore[attr-defined]
-    every, twice = kept(Extract(Unlimited([reply, reply])), spans(*TEXTS))
+    every, twice = kept(Extract(Unlimited([reply, reply])), wholes(*TEXTS))
 
     assert ([TEXTS[1]], [*TEXTS]) == (texts, every)
     assert (1, 2, 2) == (len(record.notes), len(twice.notes), twice.unreadable)
@@ -136,14 +132,14 @@ class Unlimited(ScriptedLLM):
 def test_the_reply_is_held_to_valid_numbers() -> None:
     """A backend that can is told which; each sentence is a line, its title before it."""
     llm = Unlimited(["[1]"])
-    Extract(llm, max_clues=3)(QUERY, spans(*TEXTS))
+    Extract(llm, max_clues=3)(QUERY, wholes(*TEXTS))
 
     assert [
         {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 4}, "maxItems": 3}
     ] == llm.schemas
 
     llm = ScriptedLLM(["[1]"])
-    Extract(llm)(QUERY, spans("One.", "Two.", title="Song"))
+    Extract(llm)(QUERY, wholes("One.", "Two.", title="Song"))
 
     assert "[1] Song: One.\n[2] Song: Two.\n" in llm.prompts[0][0].content
     assert llm.prompts[0][0].content.endswith(f"Question: {QUERY.text}")
@@ -174,14 +170,14 @@ NUMBERING = [
 @pytest.mark.parametrize("style", NUMBERING)
 def test_written_lines_are_found_behind_any_number(style: str) -> None:
     """A short sentence is found too, where a number weighs much."""
-    given = spans("It rained.", "He won.")
+    given = wholes("It rained.", "He won.")
 
     assert ["He won."] == kept(write(style.format("He won.")), given)[0]
 
 
 def test_a_sentence_may_begin_with_a_number_itself() -> None:
     """What looks like a number of the list is part of the sentence where the document has it."""
-    given = spans("3. FC won.", "FC won.", "1972. A good year.")
+    given = wholes("3. FC won.", "FC won.", "1972. A good year.")
 
     assert ["3. FC won."] == kept(write("3. FC won."), given)[0]
     assert ["1972. A good year."] == kept(write("Sentence 1: 1972. A good year."), given)[0]
@@ -200,7 +196,7 @@ def test_a_sentence_may_begin_with_a_number_itself() -> None:
 )
 def test_a_line_is_matched_to_the_sentence_it_repeats(line: str) -> None:
     """Exactly, or with a slip of the pen; what is kept is the document's own text."""
-    texts, record = kept(write(f"Sentence 1: {line}"), spans(*TEXTS))
+    texts, record = kept(write(f"Sentence 1: {line}"), wholes(*TEXTS))
 
     assert ["Seals and Crofts sang it."] == texts
     assert [] == record.notes
@@ -212,7 +208,7 @@ def test_inventions_are_dropped_and_counted() -> None:
         write(
             "Sentence 1: It was sung by the Isley Brothers in Ohio.", TEXTS[0], "I hope that helps!"
         ),
-        spans(*TEXTS),
+        wholes(*TEXTS),
     )
 
     assert [TEXTS[0]] == texts
@@ -234,7 +230,7 @@ def test_lines_of_several_sentences_or_a_shortened_one_are_matched(
     line: str, expected: list[str]
 ) -> None:
     """A line may hold two sentences, or leave words out: its spans are kept whole."""
-    texts, record = kept(write(f"Sentence 1: {line}"), spans(*TEXTS))
+    texts, record = kept(write(f"Sentence 1: {line}"), wholes(*TEXTS))
 
     assert expected == texts
     assert [] == record.notes
@@ -252,7 +248,7 @@ def test_lines_of_several_sentences_or_a_shortened_one_are_matched(
 )
 def test_other_words_or_too_few_are_an_invention(line: str) -> None:
     """A shortened line has no word of its own, and three at least."""
-    texts, record = kept(write(line), spans(*TEXTS))
+    texts, record = kept(write(line), wholes(*TEXTS))
 
     assert [] == texts
     assert ["1 written lines repeat no sentence of the documents: dropped"] == record.notes
@@ -260,7 +256,7 @@ def test_other_words_or_too_few_are_an_invention(line: str) -> None:
 
 def test_written_lines_keep_their_order_and_count_once() -> None:
     """Most useful first; a sentence written again, or standing in two documents, is one clue."""
-    given = spans(*TEXTS, TEXTS[2])
+    given = wholes(*TEXTS, TEXTS[2])
     texts, record = kept(write(TEXTS[2], TEXTS[0], TEXTS[2]), given)
 
     assert [TEXTS[2], TEXTS[0]] == texts
@@ -270,7 +266,7 @@ def test_written_lines_keep_their_order_and_count_once() -> None:
 @pytest.mark.parametrize("reply", ["", "\n \n", "Sentence 1:\nSentence 2:", "...", "没有。"])
 def test_writing_nothing_keeps_nothing(reply: str) -> None:
     """An empty reply is a decision: no sentence helps."""
-    assert [] == kept(write(reply), spans(*TEXTS))[0]
+    assert [] == kept(write(reply), wholes(*TEXTS))[0]
 
 
 def test_the_written_prompt_holds_the_documents_as_they_are() -> None:
@@ -294,14 +290,14 @@ def test_the_written_prompt_holds_the_documents_as_they_are() -> None:
 )
 def test_min_keep_adds_the_best_others(reply: str, min_keep: int, expected: list[int]) -> None:
     """Behind what was named; unscored segments count as ranked as given."""
-    texts, _ = kept(point(reply, min_keep=min_keep), spans(*TEXTS))
+    texts, _ = kept(point(reply, min_keep=min_keep), wholes(*TEXTS))
 
     assert [TEXTS[n] for n in expected] == texts
 
 
 def test_min_keep_goes_by_score_where_there_is_one() -> None:
     """The best others are those with the best scores."""
-    given = [s.scored("s", n) for n, s in enumerate(spans(*TEXTS))]
+    given = [s.scored("s", n) for n, s in enumerate(wholes(*TEXTS))]
 
     assert [TEXTS[0], TEXTS[3]] == kept(point("[1]", min_keep=2), given)[0]
 
@@ -314,7 +310,7 @@ def everything(prompt: Prompt) -> str:
 @pytest.mark.parametrize("context", [270, 300, 400, 8192])
 def test_windows_lose_nothing(context: int) -> None:
     """Where the context is small the sentences go in several prompts; each is read once."""
-    given = spans(*(f"Sentence number {n} of many others." for n in range(40)))
+    given = wholes(*(f"Sentence number {n} of many others." for n in range(40)))
     llm = ScriptedLLM(everything, context=context)
     texts, record = kept(Extract(llm), given)
     asked = [n for prompt in llm.prompts for n in re.findall(r"number (\d+)", prompt[0].content)]
@@ -328,7 +324,7 @@ def test_windows_lose_nothing(context: int) -> None:
 
 def test_windows_take_turns() -> None:
     """The first clue of every window comes before the second of any."""
-    given = spans(*(f"Sentence number {n} of many others." for n in range(8)))
+    given = wholes(*(f"Sentence number {n} of many others." for n in range(8)))
     # Reply 124 tokens, chat format 64; each sentence costs 10. In 270 go some of the eight.
     llm = ScriptedLLM(lambda prompt: "[1, 2]", context=270)
     texts, _ = kept(Extract(llm), given)
@@ -342,7 +338,7 @@ def test_windows_take_turns() -> None:
 
 def test_writing_reads_every_window_too() -> None:
     """Also with space for a long reply."""
-    given = spans(*(f"Sentence number {n} of many others." for n in range(60)))
+    given = wholes(*(f"Sentence number {n} of many others." for n in range(60)))
     llm = ScriptedLLM(lambda prompt: prompt[0].content, context=1024 + 64 + 200)
     texts, _ = kept(Extract(llm, mode="write", max_clues=20), given)
 
@@ -352,7 +348,7 @@ def test_writing_reads_every_window_too() -> None:
 
 def test_a_window_that_stays_unreadable_is_kept_whole() -> None:
     """The other windows' clues are chosen as usual."""
-    given = spans(*(f"Sentence number {n} of many others." for n in range(8)))
+    given = wholes(*(f"Sentence number {n} of many others." for n in range(8)))
     llm = ScriptedLLM(
         lambda prompt: "?" if "number 0 of" in prompt[0].content else "[1]", context=270
     )
@@ -366,7 +362,7 @@ def test_a_window_that_stays_unreadable_is_kept_whole() -> None:
 
 def test_what_cannot_be_asked_is_told() -> None:
     """A context without room, a segment over it, and a model that fails."""
-    given = spans("One.", "word " * 300, "Three.")
+    given = wholes("One.", "word " * 300, "Three.")
     texts, record = kept(Extract(ScriptedLLM(everything, context=300)), given)
 
     assert ["One.", "Three."] == texts
@@ -374,7 +370,7 @@ def test_what_cannot_be_asked_is_told() -> None:
     assert "the model reads at most" in record.dropped[0].reason
 
     with pytest.raises(InputError, match="the context of scripted must hold the question"):
-        Extract(ScriptedLLM(["[]"], context=100))(QUERY, spans(*TEXTS))
+        Extract(ScriptedLLM(["[]"], context=100))(QUERY, wholes(*TEXTS))
 
     with pytest.raises(ModelError):
-        Extract(ScriptedLLM([]))(QUERY, spans(*TEXTS))
+        Extract(ScriptedLLM([]))(QUERY, wholes(*TEXTS))

@@ -17,6 +17,7 @@ from ragsieve.models.fake import HashingEmbedder
 from ragsieve.split.sentences import Sentences
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.split.semantic import Semantic
+from tests.segments import wholes
 
 QUERY = Query("Who sang it?")
 EAST, NORTH, BETWEEN = (1.0, 0.0), (0.0, 1.0), (0.6, 0.8)  # cosines 0, 0.6 and 0.8
@@ -33,10 +34,6 @@ class Table:
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         self.asked.append(list(texts))
         return np.array([self.vectors[text] for text in texts], np.float32)
-
-
-def wholes(*texts: str) -> list[Segment]:
-    return [Segment.whole(Document(str(place), text)) for place, text in enumerate(texts)]
 
 
 def texts_of(segments: Sequence[Segment]) -> list[str]:
