@@ -17,7 +17,7 @@ from ragsieve_research.artifacts.recipe import Base, Form
 from ragsieve_research.artifacts.weights import verify
 from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.options import EmbedderName, LLMName, Options
-from ragsieve_research.train.run import first_documents, labels_of
+from ragsieve_research.train.run import first_documents
 
 PRUNER: Literal["pruner"] = "pruner"  # the form of extractor that reads once
 
@@ -221,11 +221,6 @@ class RecompPlan(QuestionsPlan):
         super().__post_init__()
         if self.embedder.startswith("fake:"):
             raise InputError(f"embedder must be one that can be tuned, got {self.embedder!r}")
-
-    @property
-    def labels(self) -> str:
-        """The inputs that labels depend on beside the questions."""
-        return labels_of("recomp", self)
 
 
 @dataclass(frozen=True, kw_only=True)

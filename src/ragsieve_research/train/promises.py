@@ -32,9 +32,6 @@ from ragsieve_research.train.pruner_samples import labelled
 from ragsieve_research.train.risk import ScoredQuestion, calibrate, least_questions
 from ragsieve_research.train.scores import fit
 
-PROMISES = PROMISED
-"""Values of ``keep_answer`` that a table of thresholds has."""
-
 LEAST = 0.8
 """The promise that questions to calibrate on must be enough for."""
 
@@ -97,12 +94,12 @@ def recalibrated(
     Raises:
         InputError: If no sentence is known as evidence, or all are.
     """
-    _set_curve(folder, None)
+    _write_settings(folder, curve=None)
     pruner = Pruner(str(folder))
     known = {kind: [*readings(pruner, some)] for kind, some in groups.items()}
     fitted = curve(one for some in known.values() for one in some)
     if fitted.slope > 0:
-        _set_curve(folder, fitted)
+        _write_settings(folder, curve=fitted.to_dict())
         pruner = Pruner(str(folder))  # whose `leads` are calibrated
         known = {
             kind: [one._replace(scores=fitted(log_odds(one.scores))) for one in some]
@@ -111,11 +108,11 @@ def recalibrated(
     return {kind: [levelled(pruner, one) for one in some] for kind, some in known.items()}
 
 
-def _set_curve(folder: Path, fitted: Logistic | None) -> None:
-    settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    settings.pop("curve", None)
-    settings |= {"curve": fitted.to_dict()} if fitted else {}
-    (folder / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+def _write_settings(folder: Path, **changes: Any) -> None:
+    """Change what a pruner's ``pruner.json`` says; what is None goes."""
+    settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8")) | changes
+    known = {name: value for name, value in settings.items() if value is not None}
+    (folder / SETTINGS).write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 
 def curve(some: Iterable[Reading]) -> Logistic:
@@ -186,7 +183,7 @@ def readings(pruner: SentencePruner, records: Iterable[Mapping[str, Any]]) -> It
 
 def thresholds(
     groups: Mapping[str, Sequence[ScoredQuestion]],
-    promises: Sequence[float] = PROMISES,
+    promises: Sequence[float] = PROMISED,
     *,
     confidence: float | None = None,
 ) -> dict[str, float]:
@@ -212,14 +209,14 @@ def thresholds(
 def possible(
     questions: Sequence[ScoredQuestion], *, confidence: float | None = None
 ) -> list[float]:
-    """Those of `PROMISES` that so many questions are enough for.
+    """Those of `PROMISED` that so many questions are enough for.
 
     Raises:
         InputError: If they are too few for `LEAST`; it names the number that would do.
     """
     calibrate(questions, keep_answer=LEAST, confidence=confidence)
     promises = []
-    for promise in PROMISES:
+    for promise in PROMISED:
         try:
             calibrate(questions, keep_answer=promise, confidence=confidence)
         except InputError:  # and all above need more
@@ -265,12 +262,11 @@ def promise(
         InputError: If there are too few questions for `LEAST`.
     """
     promises = possible(questions, confidence=confidence)
-    settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    settings |= {
-        "thresholds": thresholds({"own": questions}, promises, confidence=confidence),
-        "calibrated_on": {"own": sum(bool(q.holds.any()) for q in questions)},
-    }
-    (folder / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    _write_settings(
+        folder,
+        thresholds=thresholds({"own": questions}, promises, confidence=confidence),
+        calibrated_on={"own": sum(bool(q.holds.any()) for q in questions)},
+    )
     return promises
 
 

@@ -18,8 +18,8 @@ from ragsieve_research.artifacts.recipe import place
 from ragsieve_research.score.inclusion import gains
 from ragsieve_research.train.artifacts import check_free, model_dir, recipe_of
 from ragsieve_research.train.examples import TrainingExample, gold
-from ragsieve_research.train.plans import RecompPlan
-from ragsieve_research.train.run import PARTS, Run, first_documents
+from ragsieve_research.train.plans import RecompPlan, Reranking
+from ragsieve_research.train.run import PARTS, Run, first_documents, labels_of
 from ragsieve_research.train.targets import sentences_of
 
 _USE = """\
@@ -110,13 +110,12 @@ def train_recomp(folder: Path, plan: RecompPlan, run: Run) -> dict[str, Any]:
     """
     check_free(folder, "compressor")
     run.write_questions(plan.limit, first_documents(plan.documents))
-    from ragsieve_research.train.plans import Reranking
     from ragsieve_research.train.reranker import train_reranker  # labels need none of its libraries
 
     with run.sharing() as share:  # let go before the bi-encoder needs the memory
         llm, embedder = share(models.load(plan.llm)), share(models.load(plan.embedder))
         labeller = SentenceLabeller(llm, embedder, plan.negatives, plan.margin)
-        run.label("labels", labeller, by=plan.labels)
+        run.label("labels", labeller, by=labels_of("recomp", plan))
     examples = [labelled(run, part) for part in PARTS]
     options = Reranking(
         epochs=plan.epochs, batch_size=BATCH, learning_rate=2e-5, rank=0, seed=plan.seed

@@ -22,7 +22,6 @@ with needs_extra("train"):
     from transformers.pytorch_utils import Conv1D
 
 from ragsieve import models
-from ragsieve.files import ordinary, writing
 from ragsieve.models.base import Prompt
 from ragsieve.schema import Count, Options, Positive, Share
 from ragsieve_research.artifacts.weights import sha256_in
@@ -341,10 +340,8 @@ def _save(model: Any, folder: Path, llm: Transformers) -> None:
     dtype = getattr(torch, llm.computed_dtype)
     weights = {k: v.to(dtype) for k, v in peft.get_peft_model_state_dict(model).items()}
     options = {"safe_serialization": True, "selected_adapters": ["default"]}  # no reference of DPO
-    with writing(folder):
-        model.save_pretrained(folder, state_dict=weights, **options)
-        Path(folder, "README.md").unlink(missing_ok=True)  # peft's empty card
-        ordinary(Path(folder))
+    model.save_pretrained(folder, state_dict=weights, **options)
+    (folder / "README.md").unlink(missing_ok=True)  # peft's empty card
 
 
 def _public_name(llm: Transformers) -> str:

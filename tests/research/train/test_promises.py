@@ -15,10 +15,10 @@ from ragsieve.models.base import LEADS
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.models.pruner import Pruner
 from ragsieve.select import Threshold
+from ragsieve.select.threshold import PROMISED
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.calibrated import Logistic
 from ragsieve_research.train.promises import (
-    PROMISES,
     Reading,
     check_free,
     copy,
@@ -152,7 +152,7 @@ def test_a_threshold_may_lose_what_the_promise_allows() -> None:
     """Of 99 evidence scores, 0.01 to 0.99, 100 * (1 - promise) - 1 may lie below."""
     found = thresholds({"all": answered([n / 100 for n in range(1, 100)])})
 
-    assert [f"{promise:.2f}" for promise in PROMISES] == [*found]
+    assert [f"{promise:.2f}" for promise in PROMISED] == [*found]
     assert pytest.approx([0.20, 0.10, 0.05, 0.01]) == [
         found[promise] for promise in ("0.80", "0.90", "0.95", "0.99")
     ]
