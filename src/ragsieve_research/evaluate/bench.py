@@ -107,7 +107,8 @@ class Bench:
 
     def _check(self, cell: Cell) -> None:
         datasets.load(cell.data.name, folder=self.data)
-        cell.data.check(cell.system.router, self.data)
+        if source := cell.data.source(cell.system.router, self.data):
+            source.check()
         (parts, roles), generator = self._spec(cell).named, cell.generator
         llm = self._model(generator.llm, generator.options)
         for name in filter(None, (*parts.values(), *roles.values(), self.config.judge)):
@@ -345,7 +346,8 @@ class Bench:
         name = " ".join(map(identity, filters))
         parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]
         parts += [used, False]  # an option that is gone: runs that began with it go on
-        parts += cell.data.identity(spec.router, self.data).values()
+        source = cell.data.source(spec.router, self.data)
+        parts += source.identity().values() if source else []
         parts += ["crag"] if self.config.crag else []
         parts += [] if self.config.answers else ["no answers"]
         return json.dumps(without_secrets(parts), sort_keys=True)

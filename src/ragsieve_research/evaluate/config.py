@@ -15,17 +15,25 @@ from msgspec import Meta
 from ragsieve import models, schema
 from ragsieve.errors import InputError, check_choice
 from ragsieve.schema import Amount, Count, Probability, Schema
+from ragsieve.sources import SourceKind
 from ragsieve.spec import check, entry
 from ragsieve.systems.base import ROLES, SYSTEMS
+from ragsieve_research.artifacts.places import Index, Sources
 from ragsieve_research.evaluate.metrics import METRICS
 from ragsieve_research.evaluate.noise import Kind, Noise, Position
-from ragsieve_research.evaluate.opening import EvidenceOptions
+from ragsieve_research.retrieve.corpus import By
 
 
-class Data(EvidenceOptions, frozen=True, kw_only=True):
+class Data(Schema, frozen=True, kw_only=True):
     """A data set of the run, and where systems find evidence for its questions.
 
     Args:
+        index: Folder of an index (`ragsieve index build`): systems search it, and the questions'
+            own documents are only what it is measured by.
+        retrieve: Chunks that the index returns for a question.
+        by: How it is searched; hybrid, or by BM25 where it has no embedder, where None.
+        sources: TOML file of sources (`ragsieve_research.retrieve.sources`): each is searched as a
+            router says, and the questions' own documents are only what it is measured by.
         name: A name of `ragsieve_research.datasets.DATASETS`, or the path of one's own JSONL.
         only: ``"answerable"``: questions of which a document holds a gold answer;
             ``"unanswerable"``: those of which none does. A question without a gold answer other
@@ -44,6 +52,10 @@ class Data(EvidenceOptions, frozen=True, kw_only=True):
         questions: How many; the run's number where None.
     """
 
+    index: str = ""
+    retrieve: Count = 20
+    by: By | None = None
+    sources: str = ""
     name: str
     part: Literal["all", "train", "validation", "test"] = "all"
     only: Literal["all", "answerable", "unanswerable"] = "all"
@@ -69,6 +81,19 @@ class Data(EvidenceOptions, frozen=True, kw_only=True):
         ]
         names = ", ".join(filter(None, choices))
         return f"{stem} ({names})" if names else stem
+
+    def source(self, router: str, folder: Path | None = None) -> SourceKind | None:
+        """Where systems find evidence; None where it is the questions' own documents.
+
+        Args:
+            router: Chooses among sources, see `ragsieve_research.artifacts.router.named_router`.
+            folder: Where data sets lie that sources name; see `ragsieve_research.datasets.load`.
+        """
+        if self.index:
+            return Index(place=self.index, k=self.retrieve, by=self.by)
+        if not self.sources:
+            return None
+        return Sources(place=self.sources, router=router, data=str(folder) if folder else None)
 
 
 class BenchSystem(Schema, frozen=True, kw_only=True):
