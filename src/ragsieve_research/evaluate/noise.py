@@ -20,7 +20,7 @@ Position = Literal["first", "middle", "last", "random"]
 
 _POOL = 1000  # documents that nearest ones are looked for among
 FALSE = ("counterfactual_documents", "poisoned_documents")
-"""Key of false evidence in a question's metadata."""
+"""Keys of false evidence in a question's metadata."""
 
 
 @dataclass(frozen=True)

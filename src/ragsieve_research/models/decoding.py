@@ -41,7 +41,7 @@ Mask = tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int], bool]]
 
 @dataclass
 class _WrittenReply:
-    """A reply being written: its prompt, what masks it, who is stream_tokens, its tokens in all."""
+    """A reply being written: its prompt, what masks it, who is told each token, all its tokens."""
 
     prompt: Sequence[int]
     mask: Mask | None

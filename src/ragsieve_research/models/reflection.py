@@ -18,7 +18,7 @@ TOKENS: Mapping[str, tuple[str, ...]] = {
 """Reflection tokens by what they say; arXiv 2310.11511, table 1, as its authors' model has them."""
 
 NEEDED = (*chain(*TOKENS.values()), "<paragraph>", "</paragraph>")
-"""Calls that a model needs for Self-RAG."""
+"""Tokens that a model needs for Self-RAG."""
 
 ALL = frozenset({*NEEDED, "[Continue to Use Evidence]"})
 

@@ -24,9 +24,8 @@ class Seq2Seq(Transformers):
     """A local encoder-decoder: the encoder reads the prompt, the decoder writes the reply.
 
     Options and errors are those of `ragsieve_research.models.transformers.Transformers`. There is
-    no chat
-    format: the prompt is its turns' contents, one after another, and an end token. A model that
-    knows places by their distance, as T5 does, has 4096 tokens of context by default.
+    no chat format: the prompt is its turns' contents, one after another, and an end token. A model
+    that knows places by their distance, as T5 does, has 4096 tokens of context by default.
 
     Differs: Replies are not held to a schema. The pieces of such a tokenizer begin with the space
     before a word, and a schema knows of none. There are no `surprisals`: the decoder reads no text.

@@ -28,7 +28,7 @@ class JudgedSentences(NamedTuple):
     def of(
         cls, example: TrainingExample, scores: Sequence[float] | NDArray[np.float32]
     ) -> JudgedSentences:
-        """A example by the scores of its sentences."""
+        """An example by the scores of its sentences."""
         clues = np.isin(np.arange(len(example.sentences)), example.clues)
         words = np.array([len(s.text.split()) for s in example.sentences])
         return cls(example.data, np.asarray(scores, np.float32), clues, words)

@@ -147,7 +147,7 @@ def _saved(
 
 
 def _few(questions: int) -> list[str]:
-    """Description of a router that was taught on so many questions."""
+    """The warning of a router that was taught on so many questions, where these are few."""
     if questions >= FEW:
         return []
     return [

@@ -52,8 +52,13 @@ CREATE TABLE postings(
 ) WITHOUT ROWID;
 """
 _FAILURES = (
-    *(OSError, sqlite3.Error, ValueError, TypeError, LookupError),
-    *(OverflowError, RecursionError),
+    OSError,
+    sqlite3.Error,
+    ValueError,
+    TypeError,
+    LookupError,
+    OverflowError,
+    RecursionError,
 )
 
 
