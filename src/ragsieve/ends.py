@@ -17,10 +17,12 @@ SEEN = 80  # characters on both sides of an end that rules look at
 _ABBREVIATIONS = (
     "approx|ca|cf|vs|al|resp|incl|excl|est|max|min|avg|dept|div|ref|refs|no|nr|nos|vol|vols|fig|figs"
     "|eq|eqs|tab|sec|ch|art|para|pp?|ff?|ed|eds|op|cit|ibid|temp|tel|ext|viz|bzw|evtl|ggf|vgl|inkl"
-    "|zzgl|usw|env|av|bd|st|str|pag|pág|núm|num|blz|abs|abb|kap|ziff|app|ver|cap|sez|рис|стр|см|табл"
+    "|zzgl|usw|env|av|bd|st|\\w*str|pag|pág|núm|num|n|blz|abs|abb|kap|ziff|app|ver|cap|cl|lgs|sez|рис|стр|см"
+    "|табл|янв|авг|сент|окт|нояб|дек"
 )
 _TITLES = (
-    "Mme|Mlle|MM|Mevr|Dhr|Sra|Srta|Sig|Dott|Avv|Av(?:da)?|Hr|Ft|Blvd|Ul|Kap|Ziff|App|[ИиУу][мл]"
+    "Mme|Mlle|MM|Mevr|Dhr|Sra|Srta|Sig|Dott|Avv|Av(?:da)?|Hr|Fa|Ft|Blvd|Ul|Kap|Ziff|App|[ИиУу][мл]"
+    "|(?:in|ex)[ck]l"
 )
 _BEFORE_ORDINALS = "der|die|das|dem|den|des|am|im|vom|zum|beim|und|bis"
 FIRM = [  # what stands before an end that is none even before a capital, and behind it
@@ -38,6 +40,7 @@ JOINS = [  # what stands before an end that is none, and behind it
     (r"(?<!\w)!", r"\["),  # ![a picture](b.png)
     (r"\w[?!.]", r"[\w%-]+=[^\s=]"),  # f?Q=x
     (r"\.", r"(?:[-‐]\w|[ºª])"),  # J.-C.; art. 5.º
+    (r"\b[ALR]\.", r"\s+\d+-\d"),  # art. L. 221-18
     (r"[\u0e00-\u0eff]\.", r"\s*[\d\u0e00-\u0eff]"),  # พ.ศ. 2560
     (r"(?:^|\s)[\u0620-\u064a]\.", r"\s+[\u0620-\u064a]"),  # د. أحمد
     (r"[。！？][」』]", r"と"),  # 「行こう。」と彼は言った

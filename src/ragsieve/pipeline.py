@@ -155,8 +155,7 @@ class System:
         """
         from ragsieve.excerpts import ExcerptReader, excerpts_of  # takes 30 ms
 
-        reader = ExcerptReader(self.reader)
-        return excerpts_of(replace(self, reader=reader)(query, documents))
+        return excerpts_of(replace(self, reader=ExcerptReader(self.reader))(query, documents))
 
     def ask(self, query: Query | str, documents: Sequence[AnyDocument] | None = None) -> Result:
         """Filter, then let the reader answer from what was kept; arguments and errors as above.

@@ -25,11 +25,7 @@ Rate = Callable[[Sequence[Segment]], Sequence[float] | None]
 
 
 def ranked_parts(
-    question: str,
-    heads: Sequence[Segment],
-    some: Sequence[Segment],
-    order: str,
-    rate: Rate | None,
+    question: str, heads: Sequence[Segment], some: Sequence[Segment], order: str, rate: Rate | None
 ) -> tuple[Sequence[Segment], bool]:
     """The parts that answer best, best first: by their rating and by the question's words.
 

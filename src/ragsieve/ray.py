@@ -242,8 +242,7 @@ class _Files(Rows):
         ]
         if bad:
             _write(self.output, f"{_name('bad', part.number)}.jsonl", _jsonl(bad))
-        name = f"{_name('part', part.number)}.{self.form}"
-        _write(self.output, name, _FORMS[self.form](results))
+        _write(self.output, f"{_name('part', part.number)}.{self.form}", _FORMS[self.form](results))
         sums = {n: sum(r[n] or 0 for r in results) for n in ("tokens_before", "tokens_after")}
         counts = {"number": part.number, "questions": len(results), "failed": len(bad), **sums}
         counts["stages"] = json.dumps(per_stage(self.steps))
@@ -257,8 +256,7 @@ def per_stage(steps: Iterable[Step]) -> dict[str, dict[str, float]]:
     """
     sums: dict[str, dict[str, float]] = {}
     for step in steps:
-        name = step.stage.partition("(")[0]
-        one = sums.setdefault(name, dict.fromkeys(METRICS, 0.0))
+        one = sums.setdefault(step.stage.partition("(")[0], dict.fromkeys(METRICS, 0.0))
         tokens = sum(usage.tokens_in + usage.tokens_out for usage in step.usages)
         values = (step.seconds, len(step.before), len(step.after), len(step.usages), tokens)
         for metric, value in zip(METRICS, values, strict=True):

@@ -205,8 +205,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         """
         llm = own.load(self.llm or "")
         if source is None and self.source:
-            found = named_source(self.source, self.source_options)
-            source = found.open(llm, own.load, own.share)
+            source = named_source(self.source, self.source_options).open(llm, own.load, own.share)
         parts, roles = ({n: own.load(model) for n, model in some.items()} for some in self.named)
         options = {**self.own, **parts}
         system = build(self.system, llm, options, source=source, share=own.share, **roles, **others)

@@ -37,7 +37,7 @@ _PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
 _CHARSETS = ("iso-8859", "iso-2022", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
-_MARKER = re.compile(r"^([ \t]*\d{1,3})\.(?=[ \t])", re.MULTILINE)
+_MARKER = re.compile(r"^([ \t]*\d{1,3}(?:\.\d{1,3}){0,4})\.(?=[ \t])", re.MULTILINE)
 _BLOCK = re.compile(r"\n+(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]|\[\^[^\s\]]{1,30}\]:))")
 
 _SAMPLE = 600  # characters in which a language shows
@@ -71,7 +71,7 @@ def sentence_spans(text: str, *, language: str = "en", max_chars: int = 1000) ->
     size = max(_WINDOW, 2 * max_chars)
     shown = _SURROGATE.sub("\ufffd", text)  # sentencex takes UTF-8
     shown = _INITIAL.sub(r"\1 ", shown)  # sentencex panics at "C\u00a0."
-    shown = _MARKER.sub(r"\1,", shown)  # so that a list item's number is no sentence by itself
+    shown = _MARKER.sub(r"\1,", shown)  # so that the number of an item or a clause is no sentence
     shown = ends.shown(shown)
     split = functools.partial(_ends, language=language)
     for start, end in _blocks(text):

@@ -55,6 +55,9 @@ CASES = [
     ("tr", "5. sayfaya bakın.|Vb. şeyler.|Geldi."),
     ("hi", "यह दूसरा है।|डॉ. शर्मा आए।|क्या यह तीसरा है?"),
     ("th", "พ.ศ. 2560 เกิดเหตุ"),
+    ("en", "It is 5 incl. VAT today.|Go to Hauptstr. 12, room 4.|It is open."),
+    ("fr", "Il dit, cf. art. L. 221-18 du Code.|Il est vrai."),
+    ("ru", "До 5 окт. 2025 года.|Потом нет."),
     ("ar", "هذا هو الأول.|جاء د. أحمد مساء.|نعم هو."),
 ]  # fmt: skip
 

@@ -93,8 +93,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         grid.add_column(printable(heading), no_wrap=heading == "name")
     for row in rows:
         grid.add_row(*(Text(printable(cell)) for cell in row))
-    width = None if Console().is_terminal else 200
-    Console(highlight=False, width=width).print(grid)
+    Console(highlight=False, width=None if Console().is_terminal else 200).print(grid)
 
 
 def progress() -> Any:

@@ -23,8 +23,7 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]], as_json: 
     """Print rows as a table, or as a JSON array of objects."""
     if as_json:
         keys = [heading.replace(" ", "_") for heading in headings]
-        objects = [dict(zip(keys, row, strict=True)) for row in rows]
-        click.echo(json.dumps(objects, indent=2))
+        click.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
     else:
         table(headings, rows)
 

@@ -110,8 +110,7 @@ def _items(text: str, lines: Sequence[Line], inside: _Inside) -> list[Node]:
             if place and (not prefixed or line.blank):
                 begins.append(place)
             prefixed = bool(PREFIX[inside.family].match(line.text))
-    spans = pairwise([*begins, len(lines)])
-    return [_item(text, lines[a:b], inside) for a, b in spans]
+    return [_item(text, lines[a:b], inside) for a, b in pairwise([*begins, len(lines)])]
 
 
 def _apart(line: Line, inside: _Inside) -> bool:
@@ -146,8 +145,7 @@ def _item(text: str, lines: Sequence[Line], inside: _Inside) -> Node:
     below = _Inside(inside.family, inside.even, lines[opener].level, inside.depth + 1)
     level = lines[opener].level
     outer = [one.depth <= lines[first].depth if inside.even else one.indent <= base for one in body]
-    ends = (n for n, one in enumerate(body) if outer[n] and one.free(level))
-    clause = next(ends, len(body))
+    clause = next((n for n, one in enumerate(body) if outer[n] and one.free(level)), len(body))
     node.children = _items(text, body[:clause], below) if clause else []
     if body[clause:]:
         node.children.append(_item(text, body[clause:], below))

@@ -7,6 +7,12 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import NamedTuple
 
+_CHAPTERS = "Chapter|Part|Title|Book|Kapitel|Teil|Chapitre|Titre|Capítulo|Título|Capitolo|Глава"
+_ARTICLES = (
+    "Article|Section|Clause|Rule|Annex|Schedule|Appendix|Artikel|Abschnitt|Anlage|Artículo"
+    "|Cláusula|Artigo|Articolo|Статья|Раздел"
+)
+_EAST = r"第[ ]?[\d〇一二三四五六七八九十百]{1,6}[ ]?[章条條]\b[^\n。]{0,40}"
 _HEADING = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})(?s:.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)"
     r"|<!--(?s:.*?)(?:-->|\Z)"
@@ -15,9 +21,9 @@ _HEADING = re.compile(
     r"|^(?P<bold>\*\*|__)(?=\w)[^\n*_]{1,80}(?<![.!?,;])(?P=bold):?[ \t]*$"
     r"|^(?P<equals>={2,6})(?![=>])[^\n=]{2,99}(?P<closed>(?P=equals))?[ \t\r]*$"
     r"|^[ \t]*\\(?P<subs>(?:sub)*)section\*?\{(?:[^{}\n]|\{[^{}\n]{0,99}\}){1,200}\}"
-    r"|^[ \t]*(?P<article>(?:(?:(?P<chapter>(?i:Chapter|Part|Title|Book))"
-    r"|(?i:Article|Section|Clause|Rule|Annex|Schedule|Appendix)|Art\.|§)[ \t]?"
+    rf"|^[ \t]*(?P<article>(?:(?:(?P<chapter>(?i:{_CHAPTERS}))|(?i:{_ARTICLES})|Art\.|§)[ \t]?"
     r"(?:\d{1,3}[a-z]?|[IVXLC]{1,6}|[A-Z])(?:[ \t]*[-–—:.][ \t]*[^\n.;]{2,80}|\.?)"
+    rf"|{_EAST}"
     r"|§[ \t]?\d{1,3}[a-z]?[ \t]+[^\n.;]{2,80})[ \t\r]*"
     r"(?:\n(?=[A-Z][^\n]{2,80}(?<![.;:,\r])\r?\n[ \t\r]*\n)[^\n]+)?)$"  # its title below it
     r"|^(?:(?P<number>\d{1,2}(?:(?:\.\d{1,2})+\.?|\.)?)[ \t]+)?"
@@ -107,7 +113,8 @@ def _level(text: str, match: re.Match[str]) -> int:
         return len(match["signs"] or "") or 1 + (match["rule"][0] == "-")
     before = text[text.rfind("\n", 0, max(0, match.start() - 1)) + 1 : match.start()]
     if match["article"]:
-        return 0 if before.strip() else _PLAIN + (-1 if match["chapter"] else 1)
+        above = match["chapter"] or "章" in match["article"]
+        return 0 if before.strip() else _PLAIN + (-1 if above else 1)
     if match["bold"] or match["closed"] or match["subs"] is not None:
         marked = len(match["equals"] or "") or 1 + len(match["subs"] or "") // 3
         return _PLAIN if match["bold"] else marked
@@ -116,8 +123,9 @@ def _level(text: str, match: re.Match[str]) -> int:
     if match["number"] and match["plain"][0].isupper():
         return _PLAIN + 2 + match["number"].rstrip(".").count(".")
     plain = match["plain"] or ""
-    capitals = plain.isupper() and _CAPITALS.match(plain)
-    named = capitals or " -- " in plain  # a title, or who speaks
+    named = " -- " in plain or (
+        plain.isupper() and _CAPITALS.match(plain)
+    )  # a title, or who speaks
     return _PLAIN if named and not match["number"] else len(match["equals"] or "")
 
 

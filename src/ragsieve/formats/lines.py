@@ -172,8 +172,7 @@ def _list(text: str, lines: Sequence[Line], place: int) -> tuple[Node | None, in
         after -= 1
     if len(begins) < _ITEMS or lines[after - 1].end - lines[place].start <= _LONG:
         return None, after
-    spans = pairwise([*begins, after])
-    items = [_leaf([one for one in lines[a:b] if one.text]) for a, b in spans]
+    items = [_leaf([one for one in lines[a:b] if one.text]) for a, b in pairwise([*begins, after])]
     for item in items:
         item.head = item.start if holds(text, item.start, item.end) else item.end
     lead = next((one for one in reversed(lines[max(0, place - 2) : place]) if one.text), None)

@@ -174,8 +174,7 @@ def _fits(cells: object, lines: Sequence[_Line]) -> bool:
     if mark:
         plain = [_QUOTED.sub("", line.text) for line in lines]
         spaced = sum(line.count(f"{mark} ") for line in plain)
-        marks = sum(line.count(mark) for line in plain)
-        return spaced * 10 <= marks and len(lines) > 3
+        return spaced * 10 <= sum(line.count(mark) for line in plain) and len(lines) > 3
     if cells is _columns:
         return len(lines) > 3 and sum(line.text.rstrip().endswith(".") for line in lines) < 2
     return True

@@ -197,6 +197,5 @@ def _talk(text: str, form: str, heads: Sequence[re.Match[str]]) -> bool:
         return max(gaps) > WHOLE and sum(gap < WHOLE for gap in gaps) > 1
     names = Counter(m["name"] or m.groupdict().get("after") for m in heads)
     again = sum(n for n in names.values() if n > 1)
-    long = text.count("\n", heads[0].start()) + 1
-    often = form != "named" or 8 * len(heads) >= long
+    often = form != "named" or 8 * len(heads) >= text.count("\n", heads[0].start()) + 1
     return often and 2 * again >= len(heads) > len(names) and sum(gaps) > 10 * len(heads)

@@ -195,8 +195,7 @@ def _again(step: Step, numbers: _ViewNumbers) -> dict[str, Any]:
         "scored": _scored(step),
     }
     if by := ordering(step):
-        ranks = [_score(segment) for segment in step.before]
-        return values | {"order": by, "values": ranks}
+        return values | {"order": by, "values": [_score(segment) for segment in step.before]}
     if cuts_apart(step):
         return values | {"cuts": [_cut(cutoff, numbers) for cutoff in step.cutoffs]}
     return values

@@ -109,8 +109,7 @@ class Filter:
         single = str(kind) in ("string", "large_string", "string_view")
         if not (empty or single or hasattr(kind, "value_type")):
             raise InputError(f"texts must be strings or lists of strings, got {texts.type}")
-        given = [[one] if single else one for one in texts.to_pylist()]
-        kept = self.rows(query.to_pylist(), given)
+        kept = self.rows(query.to_pylist(), [[one] if single else one for one in texts.to_pylist()])
         spans = [(one.spans[0] if one.spans else []) if single else one.spans for one in kept]
         kind = SPANS if single else pa.list_(pa.null() if empty else SPANS)
         return pa.array(spans, kind), pa.array([one.reason for one in kept], pa.string())

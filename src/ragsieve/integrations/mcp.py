@@ -303,8 +303,7 @@ def _asked(server: str, token: str, values: Mapping[str, Any]) -> DroppedPage:
 
 def _fetched(server: str, token: str, values: Mapping[str, Any]) -> DroppedPage:
     headers = {"Content-Type": "application/json"}
-    url = f"{server.rstrip('/')}/v1/dropped"
-    request = Request(url, json.dumps(values).encode(), headers)
+    request = Request(f"{server.rstrip('/')}/v1/dropped", json.dumps(values).encode(), headers)
     if token:
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:

@@ -180,8 +180,7 @@ def _rising(_: Prompt, options: Sequence[str]) -> Sequence[float]:
 
 
 def _echoed(prompt: Prompt) -> str:
-    text = "\n\n".join(message.content for message in prompt)
-    questions = _QUESTION.findall(text)
+    questions = _QUESTION.findall("\n\n".join(message.content for message in prompt))
     question = {*_words(questions[-1] if questions else prompt[-1].content)}
     evidence = _EVIDENCE.search(prompt[0].content)
     if not evidence:

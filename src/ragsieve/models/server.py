@@ -91,8 +91,7 @@ class Server(Reopened):
     def __post_init__(self) -> None:
         url = self.base_url or os.environ.get(self.url_name) or self.own_url
         object.__setattr__(self, "base_url", url.rstrip("/"))
-        key = self.api_key or os.environ.get(self.key_name) or "none"
-        object.__setattr__(self, "api_key", key)
+        object.__setattr__(self, "api_key", self.api_key or os.environ.get(self.key_name) or "none")
         if not self.model.strip():
             raise InputError(f"model must not be blank, got {self.model!r}")
         protocol.check_url("base_url", self.base_url)

@@ -165,15 +165,13 @@ class WindowTokenizer:
         colon = tokenizer.encode(":", add_special_tokens=False).ids
         if len(around) != 2 or not colon:
             raise ModelError("the tokenizer must put one control token before a text and one after")
-        gap = tokenizer.encode("", "").ids[2:-1]
-        marks = Marks(around[0], around[1], colon[-1], tuple(gap))
+        marks = Marks(around[0], around[1], colon[-1], tuple(tokenizer.encode("", "").ids[2:-1]))
         return cls(tokenizer, marks, layout or Layout())
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text as generators cut them, nothing added; not too few."""
         parted = [familiar(safe(text)) for text in texts]
-        known = [text for text, _ in parted]
-        encoded = self._encoded(known)
+        encoded = self._encoded([text for text, _ in parted])
         return [len(one) + more for one, (_, more) in zip(encoded, parted, strict=True)]
 
     def lay(

@@ -119,8 +119,7 @@ def _family(text: str) -> str:
 
 def _letters(text: str) -> str:
     """Letters, marks and digits in NFKC, case folded; single spaces for all else."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(folded.translate(_other()).split())
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_other()).split())
 
 
 @cache

@@ -37,8 +37,7 @@ class Answerable(Options, Selector):
         """See `ragsieve.pipeline.Cutting`."""
         if cuts.min_answerable is None:
             return self, cuts
-        changed = replace(self, min_answerable=cuts.min_answerable)
-        return changed, cuts._replace(min_answerable=None)
+        return replace(self, min_answerable=cuts.min_answerable), cuts._replace(min_answerable=None)
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         chance = max((rounded(s.scores.get(PASSAGE, 1.0)) for s in segments), default=1.0)

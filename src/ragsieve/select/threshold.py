@@ -146,9 +146,7 @@ class Threshold(Selector):
 
 
 def lead(
-    question: str,
-    ranked: Iterable[tuple[Hashable, str, float]],
-    leads: tuple[float, float] = LEADS,
+    question: str, ranked: Iterable[tuple[Hashable, str, float]], leads: tuple[float, float] = LEADS
 ) -> float:
     """Probability of what stands best in a question's documents, which none of them sets alone.
 

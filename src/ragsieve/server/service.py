@@ -89,8 +89,7 @@ class Service:
         Raises:
             Fault: 413 if the documents have more tokens than may be.
         """
-        documents = self._documents(system, request)
-        result = (system.ask if ask else system)(request.query, documents)
+        result = (system.ask if ask else system)(request.query, self._documents(system, request))
         self.metrics.ran(result)
         return result
 

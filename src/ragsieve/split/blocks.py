@@ -111,8 +111,7 @@ class _Units:
     def add_tree(self, root: Node) -> None:
         """The units of a format's tree; the first one has the headings before it."""
         head, self.head = self.head, []
-        items = units(root, self.text, self.max_chars)
-        self.spans += self._joined(head, items, False, "tree")
+        self.spans += self._joined(head, units(root, self.text, self.max_chars), False, "tree")
         self.prose = False
 
     def finish(self) -> list[Span]:

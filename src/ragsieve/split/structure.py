@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from ragsieve.types import Span
@@ -35,7 +36,8 @@ _QUESTION = re.compile(
 )
 _ANSWER = re.compile(r"(?:\*\*)?A(?:nswer)?[ ]?\d{0,3}[.:)](?:\*\*)?[ \t]", re.IGNORECASE)
 _CODE = re.compile(r"[{}();=<>$\\|&]|--|^\s*[#%>$@]|\w[./]\w+[(/]")
-ENDS = re.compile(r"[.!?…:;。！？]\W{0,3}$")
+ENDS = re.compile(r"[.!?…:;。！？؟।۔]\W{0,3}$")
+_ASK = ("?", "？", "؟")
 
 _BLANK = re.compile(r"(?:[^\S\n]*+\n)++")
 
@@ -149,8 +151,7 @@ class _MarkdownReader:
         self.place = after or begins[-1] + 1
         while self.lines[self.place - 1].kind == "blank":
             self.place -= 1
-        ends = [*begins[1:], self.place]
-        spans = zip(begins, ends, strict=True)
+        spans = pairwise([*begins, self.place])
         return Block(kind, [(self.lines[a].start, self.lines[b - 1].end) for a, b in spans])
 
     def _kind(self, place: int) -> str:
@@ -315,22 +316,20 @@ class _MarkdownReader:
         return place
 
     def _title(self) -> Block | None:
-        """A line alone that heads what follows, without a mark; also with a line under it."""
-        place = self.place
-        if self._kind(place) == "text" and re.match(
-            r"[ ]{0,3}(?:=+|-{3,})[ ]*$", self._text(place + 1)
-        ):
+        """A line that heads what follows: underlined, alone, in bold, or a question."""
+        place, below = self.place, self._text(self.place + 1).rstrip()
+        if self.first.kind == "text" and re.match(r"[ ]{0,3}(?:=+|-{3,})$", below):
             return self._block("heading", [place], place + 2)
-        if self._alone(place) and _heads(self.first):
-            after = self._run(place + 1, lambda line: line.kind == "blank")
-            heads = after < len(self.lines) and _heads(self.lines[after]) and self._alone(after)
-            if after < len(self.lines) and not heads:
-                return self._block("heading", [place])
+        after = self._run(place + 1, lambda line: line.kind == "blank")
+        heads = self._alone(place) and after < len(self.lines) and _heads(self.first)
+        heads = heads and not (_heads(self.lines[after]) and self._alone(after))
+        begins = not self.before or self.before.kind in ("blank", "heading")
+        if self._kind(place + 1) == "text" and not below.endswith(_ASK):  # it may answer
+            ends = begins or bool(self.before and ENDS.search(self.before.text))
+            heads = heads or (ends and _asks(self.first) and _heads(self.first))
         bold = re.match(r"\s*(\*\*|__)[^*_]{1,200}\1:?\s*$", self.first.text)
-        begins = not self.before or self.before.kind == "blank"
-        if bold and begins and self._kind(place + 1) != "end":
-            return self._block("heading", [place])
-        return None
+        leads = heads or (bold and begins and self._kind(place + 1) != "end")
+        return self._block("heading", [place]) if leads else None
 
     def _alone(self, place: int) -> bool:
         """Whether no other line of prose is beside it."""
@@ -374,12 +373,16 @@ def _label(line: _Line) -> str:
     return (match and match[1]) or ""
 
 
+def _asks(line: _Line) -> bool:
+    return line.text.rstrip(" \t*_").endswith(_ASK)
+
+
 def _heads(line: _Line) -> bool:
     """Whether a line that stands alone reads like a heading: short, no full stop, or a question."""
     stripped = line.text.strip(" \t*_")
-    if stripped.endswith("?"):
+    if _asks(line):
         return len(stripped) <= LEAD and stripped.count(".") == 0
-    opens = stripped[:1].isupper() or stripped[:1].isdecimal()
+    opens = stripped[:1].isalnum() and not stripped[:1].islower()  # a letter without case, too
     prose = ENDS.search(stripped) or stripped.endswith(",") or " | " in stripped
     marked = line.kind == "item" and not _label(line).isdecimal()
     return opens and len(stripped) <= _TITLE and not prose and not marked

@@ -565,6 +565,8 @@ HEADED = [
         "CHAPTER I\nGoods\n\nArticle 1\nSale\n\n1. A:\n\n(a) B.\n\nArticle 2\nPay\n\n1. It is. D.",
         ["CHAPTER I\nGoods", "Article 2\nPay"],
     ),
+    ("第一章 总\n\n第2条（料）\nA.\n\n第3条（解約）\nIt is. D.", ["第一章 总", "第3条（解約）"]),
+    ("Artículo 1 – Uso\nA.\n\nArtículo 2 – Precio\nIt is. D.", ["Artículo 2 – Precio"]),
     ("Section 1 - Use\n\nA.\n\n§ 2 Miete\n\nIt is. D.", ["§ 2 Miete"]),
     ("Ann Ray -- Chief\n\nA.\n\nBo Lee -- Analyst\n\nIt is. D.", ["Bo Lee -- Analyst"]),
     ("As said in\nSection 5\nof it.\n\nSection 5 of it applies\nhere. It is. D.", []),

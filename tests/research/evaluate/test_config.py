@@ -56,11 +56,7 @@ def test_the_small_variant_stands_in_for_what_it_names(tmp_path: Path) -> None:
     [
         (Override(), "weak", ["filco", "weak", "strong", "own", "tuned"]),
         (Override(llm="fake:echo"), "filco", ["filco", "own", f"tuned {ECHO}"]),
-        (
-            Override(llm="fake:echo"),
-            "weak",
-            [f"weak {ECHO}", "own", f"tuned {ECHO}"],
-        ),
+        (Override(llm="fake:echo"), "weak", [f"weak {ECHO}", "own", f"tuned {ECHO}"]),
         (Override(embedder="fake:hashing"), "", ["filco", "weak", "strong", "own", "tuned"]),
     ],
 )

@@ -60,11 +60,7 @@ def logits(folder: Path, windows: list[Window]) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "measured", "near"),
-    [
-        ("float32", False, 1e-5),
-        ("int8", False, 0.15),
-        ("int8", True, 0.15),
-    ],
+    [("float32", False, 1e-5), ("int8", False, 0.15), ("int8", True, 0.15)],
 )
 def test_a_folder_becomes_a_checkpoint_again(
     checkpoint: Path,
