@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ragsieve.formats.said import HEADER, NAME, NO_SPEAKERS, STICKY, filled, said
-from ragsieve.formats.tree import Node, over, stripped
+from ragsieve.formats.tree import Node, leaf, over, stick, stripped
 
 _APART = re.compile(r"\n(?:[ \t]*(?:[-=*_]{3,}[ \t]*)?\r?\n)+")  # blank lines and rules
 _KEY = re.compile(
@@ -18,6 +18,9 @@ _KEY = re.compile(
     r"[*: \t]*",
     re.MULTILINE,
 )
+_ROW = re.compile(r"^(?:-\[ RECORD \d+ \][-+]*|\*{3,} \d+\. row \*{3,})[ \r]*$", re.MULTILINE)
+_COLUMN = re.compile(r"^[ \t]*[^\s:|][^:|\n]{0,63}[:|](?=\s)", re.MULTILINE)
+_COUNT = re.compile(r"\n\s*\(?\d+ rows?\b|\Z")  # behind the last row
 _TITLE = re.compile(r"#{1,6} |[\w*][^\n]{0,80}(?<![.!?;…\s])\s*\Z")  # a paragraph
 _ENDED = re.compile(r"[.!?…。！？][\"'”’)*]*\s*$", re.MULTILINE)
 
@@ -35,6 +38,9 @@ class _Paragraph(NamedTuple):
 
 def records(text: str, roots: Sequence[Node]) -> Iterator[Node]:
     """Records one below the other, up to a heading; none where somebody speaks."""
+    if rows := [*_upright(text)]:
+        yield over(rows, kind="table", mark="…", whole=0, each=True)
+        return
     paragraphs = [*_divided(text)]
     begins = [one.name for one in paragraphs if one.name and len(one.names) > 1]
     first, times = Counter(begins).most_common(1)[0] if begins else ("", 0)
@@ -62,6 +68,19 @@ def records(text: str, roots: Sequence[Node]) -> Iterator[Node]:
             run[-1].pop()  # prose behind the last one
         records = [_record(text, one, roots) for one in run]
         yield over(records, kind="table", mark="…", whole=0, each=True)
+
+
+def _upright(text: str) -> Iterator[Node]:
+    """Rows as ``psql`` and ``mysql`` print them, a column a line, each below its number."""
+    begins = [row.start() for row in _ROW.finditer(text)]
+    count = _COUNT.search(text, begins[-1]) if begins else None
+    for first, last in pairwise([*begins, count.start()] if count else ()):
+        start, end = stripped(text, first, last)
+        columns = [column.start() for column in _COLUMN.finditer(text, start, end)]
+        if columns:
+            one, *more = (leaf(*stripped(text, *span)) for span in pairwise([*columns, end]))
+            stick(text, more)
+            yield Node(start, one.end, end, end, mark="… {}", whole=HEADER, children=more)
 
 
 def _divided(text: str) -> Iterator[_Paragraph]:

@@ -16,7 +16,7 @@ DEEPEST = 40  # levels that have nodes of their own
 _STICKY = re.compile(
     r"[\"']?(?:\w*_)?(?:id|name|title|key|type|kind|date|unit|units|currency|total\w*|count\w*|size|"
     r"page\w*|next\w*|prev\w*|cursor|offset|limit|has_?more|more|truncated|error\w*|status|code|"
-    r"message|warnings?|fault|success|ok)[\"']?\s*[:=]",
+    r"message|warnings?|fault|success|ok)[\"']?\s*[:=|]",
     re.IGNORECASE,
 )
 _STICKY_CHARS = 160
