@@ -38,7 +38,10 @@ _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
 _CHARSETS = ("iso-8859", "iso-2022", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
 _MARKER = re.compile(r"^([ \t]*\d{1,3}(?:\.\d{1,3}){0,4})\.(?=[ \t])", re.MULTILINE)
-_BLOCK = re.compile(r"\n+(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]|\[\^[^\s\]]{1,30}\]:))")
+_BLOCK = re.compile(
+    r"\n+(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]|\[\^[^\s\]]{1,30}\]:))"
+    r"|(?<=[.!?])\n+(?=\[\d{1,3}\][ \t])"  # a footnote
+)
 
 _SAMPLE = 600  # characters in which a language shows
 _MIN_CERTAIN = 0.3  # probability below which another language than English is not believed

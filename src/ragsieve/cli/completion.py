@@ -42,8 +42,7 @@ def complete_models(*kinds: str) -> Completer:
     """Models of the kinds: names, and prefixes that another part follows."""
 
     def complete(_ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
-        forms = models.forms().items()
-        return starting((form for form, kind in forms if kind in kinds), start)
+        return starting((form for form, kind in models.forms().items() if kind in kinds), start)
 
     return complete
 

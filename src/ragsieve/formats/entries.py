@@ -14,7 +14,7 @@ _WHOLE = 400  # characters of an entry with entries of its own that is not cut
 _MARK = "# … {}"
 _KEY = (
     r"(?:(?:[\w-][\w.-]{0,60}\.)?(?:\"[^\"\n]{1,80}\"|'[^'\n]{1,80}')(?:\.[\w.-]{1,40})?"
-    r"|[\w$./@*+<>~-][\w$./@*+<>~\[\]-]{0,80}(?: [\w./-]+){0,2})"
+    r"|[\w$./@*+<>~-][\w$./@*+<>~\[\]{}-]{0,80}(?: [\w./-]+){0,2})"
 )
 _YAML = re.compile(rf"(?P<key>{_KEY})[ ]?:(?=\s|$)[ \t]*(?P<value>.*)")
 _ITEMS = re.compile(r"(?:-(?:[ ]+|$))*")
@@ -24,7 +24,7 @@ _COMMENT = re.compile(r"[#;!]|---[ \t]*(?:#.*)?$|\.\.\.[ \t]*$|%YAML")
 _BLOCK = re.compile(r"(?:[&!]\S+[ \t]+)*[|>][-+\d]*[ \t]*(?:#.*)?$")
 _HEADING = re.compile(r"#{1,6} ")
 _FRONT = re.compile(r"---[ \t]*\r?\n((?:[^\n]*+\n){1,200}?)---[ \t]*(?:\r?\n|\Z)")
-_BARE = re.compile(r"[\w$./@*+<>~\"'\[\]-]+$")
+_BARE = re.compile(r"[\w$./@*+<>~\"'\[\]{}-]+$")
 
 
 def regions(text: str, faults: list[str]) -> Iterator[Node]:

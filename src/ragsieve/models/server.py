@@ -284,8 +284,7 @@ class Server(Reopened):
     def _error(self, error: BaseException, body: Mapping[str, Any]) -> ModelError:
         if isinstance(error, _Ended):
             last = f"; the last was HTTP {refused[-1]}" if (refused := _refused.get()) else ""
-            late = f"no whole reply in total_s={self.total_s:g}{last}"
-            return self._failed(error.what or late)
+            return self._failed(error.what or f"no whole reply in total_s={self.total_s:g}{last}")
         if isinstance(error, openai.APITimeoutError):
             attempts = f"{self.max_retries + 1} attempt{'s' if self.max_retries else ''}"
             return _Late(str(self._failed(f"no reply in {self.timeout_s} s, {attempts}")))

@@ -142,8 +142,7 @@ def _marked(paragraph: Paragraph) -> str:
     """A paragraph's text; a heading's in Markdown, which has six levels."""
     style = paragraph.style.name if paragraph.style else None
     level = (style or "").removeprefix("Heading ")
-    marks = "#" * min(int(level), 6) + " " if level.isdecimal() else ""
-    return marks + paragraph.text
+    return ("#" * min(int(level), 6) + " " if level.isdecimal() else "") + paragraph.text
 
 
 def _mail(file: BytesIO) -> list[tuple[str, str]]:

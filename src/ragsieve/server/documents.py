@@ -145,8 +145,7 @@ def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -
         messages = list(body["messages"])
         # no system message: documents are nobody's word
         messages[at] = _with_lead(messages[at], _HEAD + _block(tagged, others))
-        rest = {k: v for k, v in body.items() if k != "documents"}
-        return {**rest, "messages": messages}
+        return {**{k: v for k, v in body.items() if k != "documents"}, "messages": messages}
 
     return ChatDocuments(body, question, documents, fill, tuple(unread))
 

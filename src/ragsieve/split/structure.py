@@ -38,6 +38,7 @@ _ANSWER = re.compile(r"(?:\*\*)?A(?:nswer)?[ ]?\d{0,3}[.:)](?:\*\*)?[ \t]", re.I
 _CODE = re.compile(r"[{}();=<>$\\|&]|--|^\s*[#%>$@]|\w[./]\w+[(/]")
 ENDS = re.compile(r"[.!?…:;。！？؟।۔]\W{0,3}$")
 _ASK = ("?", "？", "؟")
+_SENTENCE = re.compile(r"[^\W\d][.!?…] ")
 
 _BLANK = re.compile(r"(?:[^\S\n]*+\n)++")
 
@@ -381,7 +382,7 @@ def _heads(line: _Line) -> bool:
     """Whether a line that stands alone reads like a heading: short, no full stop, or a question."""
     stripped = line.text.strip(" \t*_")
     if _asks(line):
-        return len(stripped) <= LEAD and stripped.count(".") == 0
+        return len(stripped) <= LEAD and not _SENTENCE.search(stripped)
     opens = stripped[:1].isalnum() and not stripped[:1].islower()  # a letter without case, too
     prose = ENDS.search(stripped) or stripped.endswith(",") or " | " in stripped
     marked = line.kind == "item" and not _label(line).isdecimal()

@@ -420,6 +420,8 @@ GOES_ON = [
         f"<tr><th colspan=2>berth {n}</th></tr>\n<tr><td>depth</td><td>{n} m</td></tr>\n"
         for n in range(20)
     ) + "</table>", ">7 m", "berth 7<"),
+    ("a path's method", "a:\n" + "".join(f"  /{n}/{{b}}:\n    get: is {n}.\n" for n in range(99)),
+     "is 7.", "  /7/{b}:"),
     ("a YAML document", KINDS, "depth: 7", "kind: K7"),
     ("the first YAML document", KINDS, "depth: 0", "metadata:\n  name: k0\n  # … 1 of 2 shown"),
     ("a long fence", f"It is so:\n\n```python\n{PYTHON * 9}\n\ndef seven():\n    return 7\n```\n",

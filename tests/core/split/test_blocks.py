@@ -43,6 +43,7 @@ ANSWERS = [
     "**Is there a refund?**\nNo. We do not refund.",
     "## Where is it kept?\n\nIn Frankfurt. It is encrypted.",
     "Is it free?\nNo. It costs nine a month.",
+    "2. ¿Es gratis?\nSí. Es gratis.",
     "هل هو آمن؟\nنعم. هو آمن جدا.",
 ]
 LOG = [
@@ -81,6 +82,7 @@ CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between
     ),
     "also behind a step without a full stop": (["Hot:\n1. Stop\n2. Wait", "Cold:\n1. Go"], "\n"),
     "a definition stays with its term": (["Pro\n: It is 5", "Max\n: It is 9. A lot."], "\n"),
+    "also a plain one": (["It is 5.", "[1] Free as [2].", "[2] Nine [3]\n[4] a day."], "\n"),
     "each footnote is one": (["It is 5.[^1]", "So.", "[^1]: Free. Or not.", "[^b]: 9. A."], "\n"),
     "headings by signs": (["# Pump\n\n## Parts\n\nIt has three.", "All are metal."], " "),
     "a heading by a line under it": (["Parts\n=====\nIt has three."], ""),
