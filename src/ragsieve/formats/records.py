@@ -14,8 +14,8 @@ from ragsieve.formats.tree import Node, leaf, over, stick, stripped
 
 _APART = re.compile(r"\n(?:[ \t]*(?:[-=*_]{3,}[ \t]*)?\r?\n)+")  # blank lines and rules
 _KEY = re.compile(
-    rf"^(?:\*\*)?(?P<name>commit(?= [0-9a-f]{{4,64}}\b)|{NAME}(?=(?:\*\*)?[ \t]*+::?(?:\*\*)?\s))"
-    r"[*: \t]*",
+    r"^(?:\*\*)?(?P<name>commit(?= [0-9a-f]{4,64}\b)"
+    rf"|{NAME}(?=(?:\*\*)?[ \t]*+(?:::?(?:\*\*)?\s|：)))[*:： \t]*",
     re.MULTILINE,
 )
 _ROW = re.compile(r"^(?:-\[ RECORD \d+ \][-+]*|\*{3,} \d+\. row \*{3,})[ \r]*$", re.MULTILINE)

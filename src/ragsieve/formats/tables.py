@@ -137,7 +137,7 @@ def _ruled(line: _Line) -> bool:
 def _pipes(line: str) -> int:
     """Cells between pipes; rules count as rows."""
     bare = line.strip()
-    begins = bare.startswith(("+-", "+=", "|-", "├", "┌", "└"))
+    begins = bare.startswith(("+-", "+=", "|-", "{|", "! ", "├", "┌", "└"))
     if begins or ("-+-" in bare and _RULE.match(bare)):
         return 2
     return bare.count("|") + bare.count("│") if bare[:1] in "|│" else bare.count(" | ") + 1

@@ -29,7 +29,7 @@ _LOG = re.compile(
 _NAME = r"[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&-]{1,30}){0,3}"
 _TIME = r"\[?\d{1,2}[:.]\d\d(?:[ ]?[AaPp][Mm])?\]?[ ,-]{0,3}"
 _FIELD = re.compile(
-    rf"(?:\*\*)?({_TIME})?<?({_NAME})>?(?: ?\([^()]{{0,30}}\))?(?::\*\*|:|>)[ \t]+\S"
+    rf"(?:\*\*)?({_TIME})?<?({_NAME})>?(?: ?\([^()]{{0,30}}\))?(?:(?::\*\*|:|>)[ \t]+|：)\S"
 )
 _QUESTION = re.compile(
     r"(?:\*\*|#{1,6} )?Q(?:uestion)?[ ]?\d{0,3}[.:)](?:\*\*)?[ \t]", re.IGNORECASE
@@ -95,7 +95,7 @@ def _kind(line: str) -> str:
     stripped = line.strip()
     if not stripped:
         return "blank"
-    if stripped.startswith("|") or stripped.count(" | ") > 1 or "\t" in stripped:
+    if stripped.startswith(("|", "{|", "! ")) or stripped.count(" | ") > 1 or "\t" in stripped:
         return "row"
     for kind, pattern in _KINDS:
         if pattern.match(line if kind == "heading" else stripped):

@@ -177,6 +177,7 @@ KINDS = {  # a record, and what stands between two
     "terms": ("Term: {name}\nDefinition: It is {word}.", "\n\n"),
     "packages": ("Package: {name}\nVersion: {n}\nAbout: {word}\n " + LONG * 2, "\n\n"),
     "LDIF": ("dn: cn={name}\nobjectClass: top\nobjectClass: x\nnote: {word}\n y\nb:: eA=", "\n\n"),
+    "full-width colons": ("型号：{n}\n名称：{name}\n说明：{word}\n " + LONG * 2, "\n\n"),
     "psql": ("-[ RECORD {n} ]-+--\nname    | {name}\nof it   | {word}", "\n"),
     "mysql": ("***** {n}. row *****\n name: {name}\nof it: {word}", "\n"),
     "git log": (COMMIT, "\n"),

@@ -103,6 +103,7 @@ CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between
     "indented prose is no code": (["    The tower is old.", "It was lit\n    in 1881."], " "),
     "a fence that is never closed is text": (["```\nHe sang.", "She danced."], " "),
     "a table stays with header and caption": (["All can be cancelled.", TABLE], "\n\n"),
+    "so does one of a wiki": (["{| class=x\n! A !! B\n|-\n| 1 || 2\n|}", "So."], "\n\n"),
     "so do columns between tabs": (["Sales by quarter\nQ1\t100\nQ2\t120"], ""),
     "a question stays with its short answer": (ANSWERS, "\n\n"),
     "a mail's header is one": (["From: Al\nTo: Bo\nSubject: Up. No.", "Hi,", "it is."], "\n\n"),
