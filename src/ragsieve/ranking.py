@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain, islice
 
 from ragsieve.formats import joined
+from ragsieve.formats.logs import trouble_keys
 from ragsieve.parts import holds, parts
 from ragsieve.types import Segment, rounded
 
@@ -66,6 +67,8 @@ def _rated(heads: Sequence[Segment], some: Sequence[Segment], rate: Rate) -> lis
 def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     """Each segment once, best first as given; what adds nothing to the question comes last.
 
+    Where the best is of a log, and the question asks for trouble, errors of that log come first.
+
     A scorer gives the items of a list nearly the same score: those with others inside them change
     places by the question's words.
     """
@@ -78,7 +81,9 @@ def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     best = iter(sorted(zip(values, items, strict=True), key=lambda one: -rounded(one[0])))
     keys = {s.key for s in items}
     placed = [next(best)[1] if s.key in keys else s for s in ranked]
-    return sorted(placed, key=lambda s: adds_nothing(s.text, question))
+    first = [s for s in placed if s.document.id == placed[0].document.id]
+    told = trouble_keys(question, first) if first else set()
+    return sorted(placed, key=lambda s: (adds_nothing(s.text, question), s.key not in told))
 
 
 def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:

@@ -51,16 +51,24 @@ def error_keys(query: Query, segments: Sequence[Segment]) -> set[Key]:
     Each kind of error counts once, ten in all. Where the question asks for no trouble, and the log
     has its words, only errors that have them count. A text that is no log has none.
     """
-    found: set[Key] = set()
-    for some in grouped(segments, lambda s: s.document.id).values():
-        some.sort(key=lambda segment: segment.start)
-        spans = [(s.start, s.end) for s in some]
-        found |= {some[n].key for n in _errors(query.text, some[0].document.text, spans)}
-    return found
+    documents = grouped(segments, lambda s: s.document.id).values()
+    return {key for some in documents for key in _keys(query.text, some, beside=1)}
+
+
+def trouble_keys(question: str, segments: Sequence[Segment]) -> set[Key]:
+    """Keys of what tells of an error in one log; none where a question asks for no trouble."""
+    return _keys(question, segments, beside=0) if _TROUBLE.search(question) else set()
+
+
+def _keys(question: str, segments: Sequence[Segment], beside: int) -> set[Key]:
+    """Keys of what has an error, and of as many beside it."""
+    some = sorted(segments, key=lambda segment: segment.start)
+    found = _errors(question, some[0].document.text, [(s.start, s.end) for s in some])
+    return {s.key for n, s in enumerate(some) if any(abs(n - one) <= beside for one in found)}
 
 
 def _errors(question: str, text: str, spans: Sequence[Span]) -> set[int]:
-    """Places of the spans that have an error of a log, and of the two beside each."""
+    """Places of the spans that have an error of a log."""
     if text.count("\n") < _LEAST - 1:
         return set()
     lines = [line for line in lines_of(text) if line.text]
@@ -77,13 +85,7 @@ def _errors(question: str, text: str, spans: Sequence[Span]) -> set[int]:
             kinds.setdefault(_NUMBERS.sub("", line.text), (line.start, line.end))
         if len(kinds) == _MOST:
             break
-    return {
-        near
-        for span in kinds.values()
-        for n in places(spans, *span)
-        for near in (n - 1, n, n + 1)
-        if 0 <= near < len(spans)
-    }
+    return {n for span in kinds.values() for n in places(spans, *span)}
 
 
 def _tells(line: str, levels: bool) -> bool:

@@ -20,7 +20,7 @@ _NUMBER = r"(?:\d{1,3}|[A-Za-z]|[ivx]{2,4})"
 _ITEM = re.compile(rf"[ \t]*(?:[-*+•‣◦▪●·–]|\(?({_NUMBER})[.)]|:)[ \t]+\S")
 _CLAUSE = re.compile(r"[ \t]*\d{1,2}((?:\.\d{1,2}){1,4})\.?[ \t]+[^\W\d_]")
 _LOG = re.compile(
-    r"(?:[\w.@-]{1,30}:? )?\[?(?:\d{4}-\d\d-\d\d"
+    r"(?:[\w.@-]{1,30}:? )?\[?(?:\d{4}[-/]\d\d[-/]\d\d"
     r"|\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2} [ \d]\d)?[T ,]{0,2}\d\d:\d\d:\d\d"
     r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?[ :]"
     r"|\[ *\d+\.\d{3,6}s?\]|\d+ (?:silly|verbose|timing|info|http|notice|warn|error)(?: |$)"

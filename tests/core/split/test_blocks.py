@@ -47,7 +47,7 @@ ANSWERS = [
     "هل هو آمن؟\nنعم. هو آمن جدا.",
 ]
 LOG = [
-    "2024-05-01 12:00:01 INFO up. Version 2.1.",
+    "2024/05/01 12:00:01 INFO up. Version 2.1.",
     "2024-05-01 12:00:05 ERROR failed. Retrying.\nTraceback:\n  File a.py",
     "update-agent 2024-05-01 12:00:09: link to /usr/lib/jvm updated. Done.",
     "2024-05-01 12:00:09 INFO down",
