@@ -20,7 +20,7 @@ _KEY = re.compile(
 )
 _ROW = re.compile(r"^(?:-\[ RECORD \d+ \][-+]*|\*{3,} \d+\. row \*{3,})[ \r]*$", re.MULTILINE)
 _COLUMN = re.compile(r"^[ \t]*[^\s:|][^:|\n]{0,63}[:|](?=\s)", re.MULTILINE)
-_COUNT = re.compile(r"\n\s*\(?\d+ rows?\b|\Z")  # behind the last row
+_COUNT = re.compile(r"\n[ \t]*\(?\d+ rows?\b|\Z")  # behind the last row
 _TITLE = re.compile(r"#{1,6} |[\w*][^\n]{0,80}(?<![.!?;…\s])\s*\Z")  # a paragraph
 _ENDED = re.compile(r"[.!?…。！？][\"'”’)*]*\s*$", re.MULTILINE)
 

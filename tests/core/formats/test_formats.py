@@ -625,6 +625,7 @@ LARGE: dict[str, Callable[[int], str]] = {
     "quotes in tags": lambda n: "<ul><li class='a\">It is 5' long." * 5 * n,
     "events": lambda n: "BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT\n" * 3 * n,
     "blank lines": lambda n: "<p>It rained.</p><pre>\nx\n" + "     \n" * 15 * n + "y</pre>",
+    "blank lines of psql": lambda n: "-[ RECORD 1 ]-\na | b\n" + "      \n" * 15 * n + "x",
     "open events": lambda n: "BEGIN:VEVENT\n" * 9 * n,
     "records": lambda n: (
         "a: b\nc: d\ne: f\n" * n

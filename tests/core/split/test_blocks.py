@@ -119,10 +119,7 @@ CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between
         "\n",
     ),
     "a line break inside a sentence does not split it": (PDF, " "),
-    "initials at the beginning of lines are no list": (
-        ["He met\nJ. Crofts and\nD. Seals there."],
-        "",
-    ),
+    "initials that begin lines are no list": (["He met\nJ. Crofts and\nD. Seals there."], ""),
     "a wrapped item is whole, prose after the list is not in it": (
         ["Safety\n1. Switch it off and pull the\nplug.\n2. Wait. Then\nopen it.", "It is wet."],
         "\n",
