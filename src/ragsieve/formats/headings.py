@@ -123,9 +123,8 @@ def _level(text: str, match: re.Match[str]) -> int:
     if match["number"] and match["plain"][0].isupper():
         return _PLAIN + 2 + match["number"].rstrip(".").count(".")
     plain = match["plain"] or ""
-    named = " -- " in plain or (
-        plain.isupper() and _CAPITALS.match(plain)
-    )  # a title, or who speaks
+    # a title, or who speaks
+    named = " -- " in plain or (plain.isupper() and _CAPITALS.match(plain))
     return _PLAIN if named and not match["number"] else len(match["equals"] or "")
 
 

@@ -19,10 +19,11 @@ from functools import cache, partial
 
 from ragsieve.formats import outline
 from ragsieve.formats.elements import TAG
-from ragsieve.formats.tree import Node, leaf, places, within
+from ragsieve.formats.tree import JSON, Node, leaf, places, within
 from ragsieve.types import Span
 
 LEAST = 0.4  # share of its score that a row keeps which has none of the question's rarer words
+_JSON_MARKS = re.compile(r'["{}\[\]]')
 _FEW = 3  # rows that are compared, of which one in so many has a rare word
 _ROW = 2000  # characters of a row that is read whole with each part of it
 _OUTER = re.compile(r"^[|│]|[|│]$")
@@ -46,20 +47,19 @@ _Columns = tuple[list[str], Callable[[str], list[str]]]  # their names, and what
 def linearized(text: str, spans: Sequence[Span], *, small: bool = False) -> list[str]:
     """What is read for each span: rows of a table as ``column: value; …``, others verbatim.
 
-    Of HTML it is the text without the tags. What is small is read so where it is asked.
+    Of HTML it is the text without the tags, of JSON without brackets, quotes and indentation. What
+    is small is read so where it is asked.
     """
     roots = outline(text, small=small)
     headed = (one for one in _apart(roots) if one.head > one.start)
     tables = [one for one in headed if one.kind in ("table", "grid")]
-    pages = [root for root in roots if root.kind in ("tags", "grid")]
-    if not tables and not pages:
-        return [text[start:end] for start, end in spans]
     columns = [_columns(text[root.start : root.head], root.kind) for root in tables]
-    return [
-        _without_tags(said) if within(pages, *span) else said
-        for span in spans
-        for said in [_linearized(text, span, tables, columns)]
-    ]
+    said = [_linearized(text, span, tables, columns) for span in spans]
+    for kinds, plain in ((("tags", "grid"), _without_tags), (JSON, _without_marks)):
+        some = [root for root in roots if root.kind in kinds]
+        pairs = zip(said, spans, strict=True)
+        said = [plain(one) if within(some, *span) else one for one, span in pairs]
+    return said
 
 
 def _apart(nodes: Iterable[Node]) -> Iterator[Node]:
@@ -73,6 +73,10 @@ def _apart(nodes: Iterable[Node]) -> Iterator[Node]:
 
 def _without_tags(text: str) -> str:
     return " ".join(html.unescape(TAG.sub(" ", text)).split()) or text
+
+
+def _without_marks(text: str) -> str:
+    return " ".join(_JSON_MARKS.sub("", text.replace(r"\n", " ")).split()).strip(" ,") or text
 
 
 def _linearized(
