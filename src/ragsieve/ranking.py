@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain, islice
 
-from ragsieve.formats import joined
+from ragsieve.formats import joined, parts_of
 from ragsieve.formats.logs import trouble_keys
+from ragsieve.formats.tree import JSON
 from ragsieve.parts import holds, parts
 from ragsieve.types import Segment, rounded
 
@@ -54,7 +55,9 @@ def _rated(heads: Sequence[Segment], some: Sequence[Segment], rate: Rate) -> lis
     inside: list[list[Segment]] = []
     for one in some:
         text, start, end = one.document.text, one.start, one.end
-        head, body, _ = parts(text, start, end) if holds(text, start, end) else ([], [], "")
+        head, body, kind = parts_of(text, start, end)
+        if kind not in JSON:
+            head, body, _ = parts(text, start, end) if holds(text, start, end) else ([], [], "")
         spans = [*head, *body] or [(start, end)]
         inside.append([Segment(one.document, a, b, one.scores) for a, b in spans])
     if not (rated := rate([*heads, *chain.from_iterable(inside)])):

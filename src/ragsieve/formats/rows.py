@@ -24,6 +24,8 @@ from ragsieve.types import Span
 
 LEAST = 0.4  # share of its score that a row keeps which has none of the question's rarer words
 _JSON_MARKS = re.compile(r'["{}\[\]]')
+_NAME = re.compile(r"[\"'](?:\w*_)?(?:\w*Id|(?i:id|name|title|key|date))[\"']\s*:")
+_FIELDS, _NAMED = 9, 80  # fields of a record that may name it, and characters of one that does
 _FEW = 3  # rows that are compared, of which one in so many has a rare word
 _ROW = 2000  # characters of a row that is read whole with each part of it
 _OUTER = re.compile(r"^[|│]|[|│]$")
@@ -47,18 +49,22 @@ _Columns = tuple[list[str], Callable[[str], list[str]]]  # their names, and what
 def linearized(text: str, spans: Sequence[Span], *, small: bool = False) -> list[str]:
     """What is read for each span: rows of a table as ``column: value; …``, others verbatim.
 
-    Of HTML it is the text without the tags, of JSON without brackets, quotes and indentation. What
-    is small is read so where it is asked.
+    Of HTML it is the text without the tags, of JSON without brackets, quotes and indentation,
+    behind the fields that name its records. What is small is read so where it is asked.
     """
     roots = outline(text, small=small)
     headed = (one for one in _apart(roots) if one.head > one.start)
     tables = [one for one in headed if one.kind in ("table", "grid")]
     columns = [_columns(text[root.start : root.head], root.kind) for root in tables]
-    said = [_linearized(text, span, tables, columns) for span in spans]
-    for kinds, plain in ((("tags", "grid"), _without_tags), (JSON, _without_marks)):
-        some = [root for root in roots if root.kind in kinds]
-        pairs = zip(said, spans, strict=True)
-        said = [plain(one) if within(some, *span) else one for one, span in pairs]
+    pages, values = ([r for r in roots if r.kind in kinds] for kinds in (("tags", "grid"), JSON))
+    said = []
+    for span in spans:
+        one = _linearized(text, span, tables, columns)
+        if within(pages, *span):
+            one = _without_tags(one)
+        elif within(values, *span):
+            one = _without_marks(_names(text, values, span) + one) or one
+        said.append(one)
     return said
 
 
@@ -76,7 +82,17 @@ def _without_tags(text: str) -> str:
 
 
 def _without_marks(text: str) -> str:
-    return " ".join(_JSON_MARKS.sub("", text.replace(r"\n", " ")).split()).strip(" ,") or text
+    return " ".join(_JSON_MARKS.sub("", text.replace(r"\n", " ")).split()).strip(" ,")
+
+
+def _names(text: str, nodes: Sequence[Node], span: Span) -> str:
+    """The last of the fields that name it, before a span, of each record in which it stands."""
+    names = ""
+    while len(inside := within(nodes, *span)) == 1 and inside[0].start < span[0]:
+        nodes = inside[0].children
+        fields = (text[one.start : one.end] for one in nodes[:_FIELDS] if one.end <= span[0])
+        names += next((f"{f}, " for f in [*fields][::-1] if _NAME.match(f) and len(f) < _NAMED), "")
+    return names
 
 
 def _linearized(
