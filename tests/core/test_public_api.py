@@ -252,7 +252,8 @@ for command in "filter", "ask":
 """
     no_html, filtered, no_llm, asked = with_core_alone(code).splitlines()
 
-    assert "error: html_to_markdown is not installed: pip install 'ragsieve[html]'" == no_html
+    missing = "html_to_markdown is not installed: pip install 'ragsieve[html]'"
+    assert f"error: {missing}, to read {page}" == no_html
     assert no_llm.startswith("error: smollm2 is not installed: pip install 'ragsieve[local]', or ")
     assert ("2", "2") == (filtered, asked)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.documents import as_documents, from_json
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, MissingExtra
 from ragsieve.files import read_bytes, standard_input
 from ragsieve.questions import as_example, is_question, lines, load_json
 from ragsieve.read.office import docx_text, mail_text, pdf_pages
@@ -63,6 +63,9 @@ def items_of(name: str, warn: Warn | None, without: Path | None = None) -> Itera
         found = _items(path)
         try:
             first = [*islice(found, 1)]
+        except MissingExtra as error:
+            reading = f", to read {path}"
+            raise MissingExtra(error.package, extra=error.extra, instead=reading) from error
         except InputError as error:
             if warn is None or path == name:
                 raise
