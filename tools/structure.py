@@ -43,7 +43,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
             "text",
             "documents",
             "files",
-            "formats",
+            "structure",
             "trace",
             "result",
             "records",

@@ -1,6 +1,6 @@
 """What a budget keeps: the best segments that fit, the best of all cut where it must be.
 
-What has a tree (`ragsieve.formats`) is cut into its records, entries, rows and statements, steps
+What has a tree (`ragsieve.structure`) is cut into its records, entries, rows and statements, steps
 from the last one; lists and prose into items and sentences. What answers best stays: by the
 system's own scorer, where it rates parts, and by the question's rarer words.
 """
@@ -16,10 +16,10 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from ragsieve.documents import site
-from ragsieve.formats import Headless, parts_of, stands_alone
 from ragsieve.parts import holds, parts
 from ragsieve.ranking import Rate, ranked_parts, ranked_segments
 from ragsieve.schema import Amount, Options, Probability
+from ragsieve.structure import Headless, parts_of, stands_alone
 from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Answer, Document, Key, Query, Segment, Span, grouped, rounded
 

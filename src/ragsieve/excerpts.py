@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ragsieve import formats
+from ragsieve import structure
 from ragsieve.budget import ReaderLike
-from ragsieve.formats.tree import Node
 from ragsieve.result import Result
+from ragsieve.structure.tree import Node
 from ragsieve.text import safe
 from ragsieve.types import Answer, Document, Query, Segment, grouped
 
@@ -18,7 +18,7 @@ class Excerpt(NamedTuple):
     """What is kept of one place of a document.
 
     Args:
-        text: As it is read, see `ragsieve.formats.joined`: of prose ``document.text[start:end]``,
+        text: As it is read, see `ragsieve.structure.joined`: of prose ``document.text[start:end]``,
             of structured text inside its keys, header or signature.
         start: First character of the place in the document.
         end: One past its last.
@@ -103,7 +103,7 @@ def _of(segments: Sequence[Segment]) -> DocumentExcerpts:
     So are those of one table, record or function, and parts of one span that a budget has cut.
     """
     document = segments[0].document
-    roots = formats.outline(document.text)
+    roots = structure.outline(document.text)
     runs: list[list[Segment]] = []
     for segment in segments:
         if runs and _together(runs[-1][-1], segment, roots):
@@ -123,7 +123,7 @@ def _together(one: Segment, other: Segment, roots: Sequence[Node]) -> bool:
 
 def _excerpt(run: Sequence[Segment]) -> Excerpt:
     best = max((s.score for s in run if s.scores), default=None)
-    return Excerpt(formats.text_of(run), run[0].start, max(s.end for s in run), best)
+    return Excerpt(structure.text_of(run), run[0].start, max(s.end for s in run), best)
 
 
 def _rank(score: float | None) -> float:

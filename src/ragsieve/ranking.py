@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain, islice
 
-from ragsieve.formats import joined, parts_of
-from ragsieve.formats.logs import trouble_keys
-from ragsieve.formats.tree import JSON
 from ragsieve.parts import holds, parts
+from ragsieve.structure import joined, parts_of
+from ragsieve.structure.log_errors import trouble_keys
+from ragsieve.structure.tree import JSON
 from ragsieve.types import Segment, rounded
 
 _ALSO = 0.5  # share of the best part's words from which others come before other segments

@@ -15,10 +15,10 @@ from ragsieve.answer import Reader
 from ragsieve.budget import LIMITS, ContextBudget, fit, fit_parts
 from ragsieve.documents import site
 from ragsieve.errors import ModelError
-from ragsieve.formats import stands_alone
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.parts import parts
 from ragsieve.pipeline import Pipeline, System
+from ragsieve.structure import stands_alone
 from ragsieve.text import adds_nothing, sentence_spans
 from ragsieve.trace import Step, step
 from ragsieve.types import Document, Query, Segment

@@ -233,7 +233,7 @@ function previewed(run) {
   return read;
 }
 
-// As ragsieve.formats.headings.between: white space as it stood, a blank line, or a mark for a cut.
+// As ragsieve.structure.headings.between: white space as it stood, a blank line, or a mark for a cut.
 function between(text, end, start) {
   const gap = text.slice(Math.min(start, end), Math.max(start, end));
   if (start >= end && !gap.trim()) return head(gap, 80);

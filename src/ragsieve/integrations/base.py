@@ -20,10 +20,10 @@ from ragsieve.errors import (
     check_choice,
     typed_line,
 )
-from ragsieve.formats import text_of
 from ragsieve.pipeline import OnError, System
 from ragsieve.result import Result
 from ragsieve.spec import SystemSpec
+from ragsieve.structure import text_of
 from ragsieve.trace import origin
 from ragsieve.types import LAYOUT, Document, Layout, Segment, Span, grouped
 
@@ -44,7 +44,7 @@ class Kept(NamedTuple):
         document: The document as the system knows it.
         place: Which of the framework's documents it is, from 0; None where a model wrote it, or a
             stage found it.
-        text: The kept spans as the reader reads them: see `ragsieve.formats.joined`.
+        text: The kept spans as the reader reads them: see `ragsieve.structure.joined`.
         score: The best of the spans' last scores; None where nothing scored them.
         about: JSON values for the metadata: ``spans``, each with ``start``, ``end`` and ``scores``
             by name; ``answerable``, the probability that some document answers the question, None

@@ -11,10 +11,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ragsieve.errors import InputError
-from ragsieve.formats import json_values
-from ragsieve.formats.tree import KEY, Node
 from ragsieve.schema import Amount, Probability, Schema, check_options
 from ragsieve.split.structure import blocks
+from ragsieve.structure import brackets
+from ragsieve.structure.tree import KEY, Node
 from ragsieve.text import json_value, safe
 from ragsieve.types import Span
 
@@ -169,7 +169,7 @@ def spliced(text: str, fields: Sequence[tuple[Span, str]]) -> str:
 
 def _members(text: str) -> Iterator[tuple[str, Node]]:
     """Members of the JSON that a text is, by key; the elements of a list have that of the list."""
-    root, end = json_values.read(text, len(text) - len(text.lstrip()))
+    root, end = brackets.read(text, len(text) - len(text.lstrip()))
     if not root or text[end:].strip() or len(text) > _MOST:
         return
     left = [("", root)]

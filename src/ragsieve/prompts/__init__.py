@@ -14,9 +14,9 @@ from itertools import groupby
 from string import Template
 
 from ragsieve.errors import InputError
-from ragsieve.formats import outline, text_of
 from ragsieve.models.base import Message, Prompt
 from ragsieve.registry import points
+from ragsieve.structure import outline, text_of
 from ragsieve.types import Document, Segment
 
 GROUP = "ragsieve.prompts"
@@ -63,7 +63,7 @@ def context(segments: Sequence[Segment]) -> str:
     """Evidence as a reader reads it: a paragraph a document, its title before its kept spans.
 
     Headings, fences, tables and whatever is structured begin a line of their own behind the title,
-    which is written on one line. See `ragsieve.formats.joined` for how spans are put together. No
+    which is written on one line. See `ragsieve.structure.joined` for how spans are put together. No
     span is changed.
     """
     groups = groupby(segments, key=lambda segment: segment.document.id)

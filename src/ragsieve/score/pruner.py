@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
-from ragsieve.formats.rows import LEAST, linearized, shares
 from ragsieve.models.base import PASSAGE, Passage, SentencePruner
 from ragsieve.score.base import Scorer, by_document
+from ragsieve.structure.linearize import LEAST, linearized, shares
 from ragsieve.trace import note, set_answerable
 from ragsieve.types import Key, Query, Segment, Span
 

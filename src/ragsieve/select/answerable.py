@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ragsieve.formats.logs import error_keys
 from ragsieve.models.base import PASSAGE
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.schema import Amount, Options, Probability
 from ragsieve.select.base import Selector
+from ragsieve.structure.log_errors import error_keys
 from ragsieve.types import Query, Segment, rounded
 
 

@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ragsieve.errors import InputError
-from ragsieve.formats.logs import error_keys
 from ragsieve.models.base import LEADS, SentencePruner, promised
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.schema import Amount, Probability, check_options
 from ragsieve.select.base import Selector
+from ragsieve.structure.log_errors import error_keys
 from ragsieve.text import repeats
 from ragsieve.trace import Cutoff, Promises, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
@@ -35,7 +35,7 @@ class Threshold(Selector):
         promises: What ``min_score`` promises, and the values for other promises; for the trace.
         leads: Between which scores what leads counts, over 0 and below 1.
         errors: Whether lines of a log that tell of an error, and their two neighbours, stay
-            whatever they score; see `ragsieve.formats.logs`.
+            whatever they score; see `ragsieve.structure.log_errors`.
 
     Raises:
         InputError: If an option breaks its rule, or a segment has no score yet.

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ragsieve.formats import read
-from ragsieve.formats.tree import Node, stripped, units
 from ragsieve.split.sentences import Sentences
 from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, blocks
+from ragsieve.structure import read
+from ragsieve.structure.tree import Node, stripped, units
 from ragsieve.text import sentence_spans
 from ragsieve.trace import note
 from ragsieve.types import Span
@@ -37,8 +37,8 @@ class Blocks(Sentences):
     alike, also as converted from HTML or PDF: a line break inside a sentence ends none.
 
     JSON, configuration, longer tables, HTML, XML, and code without a fence are cut by records,
-    entries, rows, elements and statements; see `ragsieve.formats`. What of these cannot be read is
-    split as text, with a note in the trace.
+    entries, rows, elements and statements; see `ragsieve.structure`. What of these cannot be
+    read is split as text, with a note in the trace.
 
     Longer lists and code are cut between items or lines, longer tables into rows; the
     first piece has the lead-in or header. What is only white space yields nothing.

@@ -36,7 +36,8 @@ def finefilter_one_pass(
     entries, rows and statements, which are shown under their keys, heads and headers. Where
     question or document is not English, the pruner of ``ragsieve[multilingual]`` decides where it
     is installed and knows the language; else shared character n-grams, and more is kept.
-    Of a log, lines that tell of an error stay with their neighbours; see `ragsieve.formats.logs`.
+    Of a log, lines that tell of an error stay with their neighbours; see
+    `ragsieve.structure.log_errors`.
 
     Args:
         llm: The generator; it is not asked before it answers.

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ragsieve.formats import entries
-from ragsieve.formats.code_lines import CLOSES, PREFIX, Line, family_of, lines_of, scanned
-from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, leaf, line_spans, moved, over
+from ragsieve.structure import entries
+from ragsieve.structure.code_lines import CLOSES, PREFIX, Line, family_of, lines_of, scanned
+from ragsieve.structure.tree import ALWAYS, DEEPEST, Node, leaf, line_spans, moved, over
 
 _NO_CODE = ("```", "\n@@ -", "\nTraceback (most recent call last):")  # Markdown, a diff, a log
 _FENCED = 1000  # characters of a fence that is not cut

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragsieve.formats.tree import ALWAYS, DEEPEST, MERGED, Node, over, stick, stripped
+from ragsieve.structure.tree import ALWAYS, DEEPEST, MERGED, Node, over, stick, stripped
 from ragsieve.types import Span
 
 SMALLEST = 200  # characters of a value that is cut, or seen inside prose

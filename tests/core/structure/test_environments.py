@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.formats import joined, outline
-from ragsieve.formats.rows import linearized
+from ragsieve.structure import joined, outline
+from ragsieve.structure.linearize import linearized
 
 EVENT = """BEGIN:VEVENT
 UID:{0}@example.org

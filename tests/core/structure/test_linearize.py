@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from ragsieve.formats.rows import linearized, shares
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.score.pruner import LEAST, Pruner
 from ragsieve.split.blocks import Blocks
+from ragsieve.structure.linearize import linearized, shares
 from ragsieve.types import Document, Query, Segment
 
 NUMBERS = range(12)

@@ -6,11 +6,19 @@ import json
 
 import pytest
 
-from ragsieve.formats import read
 from ragsieve.split.blocks import Blocks
+from ragsieve.structure import read
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
-from tests.core.formats.test_formats import BLANKS, CELLS, COMMAS, HUNKS, INCIDENTS, PIPES, PYTHON
+from tests.core.structure.test_structure import (
+    BLANKS,
+    CELLS,
+    COMMAS,
+    HUNKS,
+    INCIDENTS,
+    PIPES,
+    PYTHON,
+)
 
 QUERY = Query("Which one is it?")
 NAMED = f"--- a/x.c\n+++ b/x.c\n{BLANKS}"

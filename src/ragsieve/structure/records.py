@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ragsieve.formats.said import HEADER, NAME, NO_SPEAKERS, STICKY, filled, said
-from ragsieve.formats.tree import Node, leaf, over, stick, stripped
+from ragsieve.structure.said import HEADER, NAME, NO_SPEAKERS, STICKY, filled, said
+from ragsieve.structure.tree import Node, leaf, over, stick, stripped
 
 _APART = re.compile(r"\n(?:[ \t]*(?:[-=*_]{3,}[ \t]*)?\r?\n)+")  # blank lines and rules
 _KEY = re.compile(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ragsieve.formats.tables import WHOLE
-from ragsieve.formats.tree import DEEPEST, MERGED, Node, grouped, leaf, line_spans, over, stripped
+from ragsieve.structure.rows import WHOLE
+from ragsieve.structure.tree import DEEPEST, MERGED, Node, grouped, leaf, line_spans, over, stripped
 
 _ENTRY = 600  # characters of an event or a card that are not cut
 _BOUND = re.compile(r"(BEGIN|END):([A-Z][A-Z0-9-]{0,30})[ \t]*$")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ragsieve.formats.lines import Line, lines_of
-from ragsieve.formats.tree import ALWAYS, DEEPEST, Node, leaf, over, stick, stripped
+from ragsieve.structure.lines import Line, lines_of
+from ragsieve.structure.tree import ALWAYS, DEEPEST, Node, leaf, over, stick, stripped
 
 SMALLEST = 3  # entries of a text that is configuration
 _WHOLE = 400  # characters of an entry with entries of its own that is not cut

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ragsieve.formats.lines import lines_of
-from ragsieve.formats.rows import content_words, words
-from ragsieve.formats.tree import places
+from ragsieve.structure.linearize import content_words, words
+from ragsieve.structure.lines import lines_of
+from ragsieve.structure.tree import places
 from ragsieve.types import Key, Query, Segment, Span, grouped
 
 _LEAST = 3  # lines of a log

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from ragsieve.formats.tree import Node, grouped, leaf, line_spans
+from ragsieve.structure.tree import Node, grouped, leaf, line_spans
 
 WHOLE = 300  # characters of a table that is not cut
 _LEAST = 3  # rows, with the header

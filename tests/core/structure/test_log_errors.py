@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import ragsieve
-from ragsieve.formats.logs import error_keys
 from ragsieve.split.blocks import Blocks
+from ragsieve.structure.log_errors import error_keys
 from ragsieve.types import Document, Query, Segment
 
 AT = "2026-03-01 12:00:"

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from ragsieve.formats import joined, outline
-from ragsieve.formats.rows import linearized, shares
-from ragsieve.formats.tree import units
 from ragsieve.split.blocks import Blocks
+from ragsieve.structure import joined, outline
+from ragsieve.structure.linearize import linearized, shares
+from ragsieve.structure.tree import units
 from ragsieve.types import USUAL, Document, Layout, Query, Segment
 from tests.timing import is_linear
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from ragsieve.formats import joined, outline
-from tests.core.formats.test_formats import spans
+from ragsieve.structure import joined, outline
+from tests.core.structure.test_structure import spans
 
 LONG = (
     "The pier was closed in March because of the storm, and it took six weeks to mend the planks. "

@@ -11,8 +11,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ragsieve.formats.elements import BLOCKS, DIVIDES, GROUPS, RAW, TAG, VOID, Element, Reader
-from ragsieve.formats.tree import ALWAYS, ROWSPAN, Node, leaf, sections, stripped
+from ragsieve.structure.elements import BLOCKS, DIVIDES, GROUPS, RAW, TAG, VOID, Element, Reader
+from ragsieve.structure.tree import ALWAYS, ROWSPAN, Node, leaf, sections, stripped
 from ragsieve.types import Span
 
 SMALLEST = 300  # characters of a text with tags that is cut

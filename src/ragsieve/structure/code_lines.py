@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragsieve.formats.tree import line_spans, stripped
+from ragsieve.structure.tree import line_spans, stripped
 
 _SHARE = 0.4  # of its lines that look like code
 _SHOWN = 500  # characters of a line that are looked at

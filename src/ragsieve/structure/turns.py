@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ragsieve.formats.records import records
-from ragsieve.formats.said import BLANK, HEADER, NAME, NO_SPEAKERS, STICKY, WHOLE, filled, said
-from ragsieve.formats.tree import Node, leaf, over, stripped
+from ragsieve.structure.records import records
+from ragsieve.structure.said import BLANK, HEADER, NAME, NO_SPEAKERS, STICKY, WHOLE, filled, said
+from ragsieve.structure.tree import Node, leaf, over, stripped
 from ragsieve.types import Span
 
 _FEWEST = 3  # turns of a chat

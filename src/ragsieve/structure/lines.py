@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ragsieve.formats.tree import ALWAYS, Node, leaf, line_spans
 from ragsieve.parts import holds
+from ragsieve.structure.tree import ALWAYS, Node, leaf, line_spans
 
 _LONG = 1000  # characters of a list that may be cut
 _ITEMS = 4

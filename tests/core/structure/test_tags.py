@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from ragsieve.formats import joined, outline, parts_of
-from ragsieve.formats.rows import linearized
-from ragsieve.formats.tree import ELEMENTS
-from tests.core.formats.test_formats import spans
+from ragsieve.structure import joined, outline, parts_of
+from ragsieve.structure.linearize import linearized
+from ragsieve.structure.tree import ELEMENTS
+from tests.core.structure.test_structure import spans
 
 ROWS = "".join(f"<tr><td>{n}</td><td>{n} euros</td></tr>\n" for n in range(10, 16))
 PAGE = f"""<!doctype html>

@@ -17,9 +17,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 
-from ragsieve.formats import outline
-from ragsieve.formats.elements import TAG
-from ragsieve.formats.tree import JSON, Node, leaf, places, within
+from ragsieve.structure import outline
+from ragsieve.structure.elements import TAG
+from ragsieve.structure.tree import JSON, Node, leaf, places, within
 from ragsieve.types import Span
 
 LEAST = 0.4  # share of its score that a row keeps which has none of the question's rarer words

@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from ragsieve.formats import json_values
-from ragsieve.formats.headings import between, left_out
-from ragsieve.formats.tree import ELEMENTS, Kept, Node, shown, stripped, within
+from ragsieve.structure import brackets
+from ragsieve.structure.headings import between, left_out
+from ragsieve.structure.tree import ELEMENTS, Kept, Node, shown, stripped, within
 from ragsieve.types import USUAL, Layout, Segment, Span
 
 _REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
@@ -108,20 +108,20 @@ def _alone(text: str, node: Node) -> bool:
 
 
 def _read(text: str) -> Outline:
-    from ragsieve.formats import code, entries, environments, lines, markup, tables, turns
+    from ragsieve.structure import code, entries, environments, lines, rows, tags, turns
 
     faults: list[str] = []
-    marked = [*markup.regions(text, faults), *environments.regions(text)]
+    marked = [*tags.regions(text, faults), *environments.regions(text)]
     if marked and marked[0].end - marked[0].start >= len(text.strip()):
         return Outline((marked[0],), (*faults,))
-    found = [*json_values.regions(text)]
+    found = [*brackets.regions(text)]
     short = len(text) <= _LONG * (text.count("\n") + 1)
     if short and (not found or text[: found[0].start].strip()):
         found = [*entries.regions(text, faults)] or [*code.regions(text, faults)] or found
     found += marked
     if not found or found[-1].end < len(text.rstrip()):
         told = [*lines.regions(text, faults)]
-        found += [*tables.regions(text, [] if told else faults), *told]
+        found += [*rows.regions(text, [] if told else faults), *told]
     found += [*code.fences(text, found)]
     apart: list[Node] = []
     for root in sorted(found, key=lambda one: (one.start, -one.end)):
@@ -149,8 +149,8 @@ _READING = [(most, lru_cache(maxsize=texts)(_read)) for most, texts in _REMEMBER
 
 def _ends_early(text: str, roots: Sequence[Node]) -> str:
     """Where a text begins as JSON but cannot be read to its end, a sentence that says so."""
-    begins = text[:200].lstrip()[:1] in ("{", "[") and len(text) > json_values.SMALLEST
-    if not begins or not json_values.BEGINS.match(text.lstrip()[:200]):
+    begins = text[:200].lstrip()[:1] in ("{", "[") and len(text) > brackets.SMALLEST
+    if not begins or not brackets.BEGINS.match(text.lstrip()[:200]):
         return ""
     if not roots or text[: roots[0].start].strip():
         return "a document begins as JSON but cannot be read as such: split as text"

@@ -1,0 +1,119 @@
+"""What each reader of structure is worth: the default filter with one of them off at a time.
+
+    python benchmarks/structure.py            # the table of benchmarks/results/structure.md
+    python benchmarks/structure.py --all-on   # its first line alone, in a minute
+
+Evidence that is whole in what is shown, and the share of the words that is: of the everyday
+questions (`tests/everyday.jsonl`) without a budget and in 100 tokens, of agents' tool results
+(`tests/traces.jsonl`), of questions over JSON (`tests/core/test_json_questions.py`), and of
+`tests/structured.jsonl`, whose author does not write readers. A reader that no column needs goes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+import ragsieve  # noqa: E402
+from ragsieve import structure  # noqa: E402
+from ragsieve.integrations.tools import question_of  # noqa: E402
+from tests.core.test_everyday import whole as everyday_whole  # noqa: E402
+from tests.core.test_json_questions import ASKED  # noqa: E402
+
+Record = dict[str, Any]
+
+
+class Score(NamedTuple):
+    """Questions whose evidence is whole, of how many, and the mean share of words that is shown."""
+
+    whole: int
+    of: int
+    words: float
+
+    def __str__(self) -> str:
+        return f"{self.whole} of {self.of} ({self.words:.1%})"
+
+
+def records(name: str) -> list[Record]:
+    """The records of a file of tests/."""
+    lines = (ROOT / "tests" / name).read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def pieces(name: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Question, text and evidence, verbatim pieces."""
+    if name == "traces":
+        for trace in records("traces.jsonl"):
+            asked = question_of(trace["user"], trace["said"], trace["arguments"])
+            yield asked, trace["result"], trace["evidence"]
+    elif name == "json":
+        for indent in (None, 2):
+            yield from ((q, json.dumps(value, indent=indent), [a]) for value, q, a in ASKED)
+    else:
+        for one in records("structured.jsonl"):
+            yield one["question"], one["text"], one["evidence"]
+
+
+def score(name: str, max_tokens: int | None = None) -> tuple[Score, list[str]]:
+    """The score of the default filter on a set, and what is lost."""
+    system = ragsieve.load("finefilter")
+    system = system.with_budget(max_tokens) if max_tokens else system
+    lost, shares = [], []
+    if name == "everyday":
+        for record in records("everyday.jsonl"):
+            result = system(record["question"], record["documents"])
+            lost += [] if everyday_whole(record, result) else [record["id"]]
+            own = sum(len(s.text.split()) for s in result.kept)
+            shares.append(own / sum(len(d.text.split()) for d in result.documents))
+        return Score(len(shares) - len(lost), len(shares), sum(shares) / len(shares)), lost
+    for question, text, evidence in pieces(name):
+        shown = system(question, [text]).text
+        lost += [] if all(one in shown for one in evidence) else [question]
+        shares.append(min(len(shown.split()) / len(text.split()), 1))
+    return Score(len(shares) - len(lost), len(shares), sum(shares) / len(shares)), lost
+
+
+SETS: Sequence[tuple[str, int | None]] = (
+    ("everyday", None),
+    ("everyday", 100),
+    ("traces", None),
+    ("json", None),
+    ("structured", None),
+    ("structured", 100),
+)
+
+
+def row(off: str) -> list[tuple[Score, list[str]]]:
+    """Scores of all sets without a reader."""
+    structure.switch_off(off)
+    return [score(*one) for one in SETS]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--all-on", action="store_true")
+    parser.add_argument("--lost", action="store_true", help="name what is lost, too")
+    options = parser.parse_args()
+    names = ["", *([] if options.all_on else structure.READERS)]
+    print("| off | " + " | ".join(f"{n}{f', {m} tokens' if m else ''}" for n, m in SETS) + " |")
+    print("|---" * (len(SETS) + 1) + "|")
+    with ProcessPoolExecutor(1, max_tasks_per_child=1) as pool:
+        for name in names:
+            found = pool.submit(row, name).result()
+            print(f"| {name or 'nothing'} | " + " | ".join(str(s) for s, _ in found) + " |")
+            for (one, _), (_, lost) in zip(SETS, found, strict=True):
+                if options.lost and lost:
+                    print(f"  {one}: {'; '.join(lost)}")
+
+
+if __name__ == "__main__":
+    main()
