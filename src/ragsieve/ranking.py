@@ -10,7 +10,7 @@ from itertools import chain, islice
 
 from ragsieve.parts import holds, parts
 from ragsieve.structure import joined, parts_of
-from ragsieve.structure.log_errors import trouble_keys
+from ragsieve.structure.odd import odd_keys
 from ragsieve.structure.tree import JSON
 from ragsieve.types import Segment, rounded
 
@@ -70,7 +70,7 @@ def _rated(heads: Sequence[Segment], some: Sequence[Segment], rate: Rate) -> lis
 def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     """Each segment once, best first as given; what adds nothing to the question comes last.
 
-    Where the best is of a log, and the question asks for trouble, errors of that log come first.
+    Odd lines of the best one's document come before those that are like all others.
 
     A scorer gives the items of a list nearly the same score: those with others inside them change
     places by the question's words.
@@ -85,8 +85,8 @@ def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     keys = {s.key for s in items}
     placed = [next(best)[1] if s.key in keys else s for s in ranked]
     first = [s for s in placed if s.document.id == placed[0].document.id]
-    told = trouble_keys(question, first) if first else set()
-    return sorted(placed, key=lambda s: (adds_nothing(s.text, question), s.key not in told))
+    odd = odd_keys(question, first)
+    return sorted(placed, key=lambda s: (adds_nothing(s.text, question), s.key not in odd))
 
 
 def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:

@@ -9,7 +9,7 @@ from ragsieve.models.base import PASSAGE
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.schema import Amount, Options, Probability
 from ragsieve.select.base import Selector
-from ragsieve.structure.log_errors import error_keys
+from ragsieve.structure.odd import odd_keys
 from ragsieve.types import Query, Segment, rounded
 
 
@@ -23,7 +23,7 @@ class Answerable(Options, Selector):
     Args:
         min_answerable: The least probability of the likeliest passage, in [0, 1]; 0 keeps all.
         min_keep: So many of the best stay below it; not negative.
-        errors: Whether errors of logs stay, as in `ragsieve.select.Threshold`.
+        odd: Whether odd lines stay, as in `ragsieve.select.Threshold`.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -31,7 +31,7 @@ class Answerable(Options, Selector):
 
     min_answerable: Probability = 0.05
     min_keep: Amount = 1
-    errors: bool = False
+    odd: bool = False
 
     def at(self, cuts: Cuts) -> tuple[Answerable, Cuts]:
         """See `ragsieve.pipeline.Cutting`."""
@@ -43,7 +43,7 @@ class Answerable(Options, Selector):
         chance = max((rounded(s.scores.get(PASSAGE, 1.0)) for s in segments), default=1.0)
         if chance >= self.min_answerable:
             return [""] * len(segments)
-        spared = error_keys(query, segments) if self.errors else set()
+        spared = odd_keys(query.text, segments).keys() if self.odd else set()
         spared |= {s.key for s in best_first(segments)[: self.min_keep]}
         reason = f"answerable {chance:.3f} is below min_answerable={self.min_answerable:g}"
         return ["" if s.key in spared else reason for s in segments]

@@ -12,7 +12,7 @@ from ragsieve.models.base import LEADS, SentencePruner, promised
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.schema import Amount, Probability, check_options
 from ragsieve.select.base import Selector
-from ragsieve.structure.log_errors import error_keys
+from ragsieve.structure.odd import odd_keys
 from ragsieve.text import repeats
 from ragsieve.trace import Cutoff, Promises, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
@@ -34,8 +34,8 @@ class Threshold(Selector):
             fewer others, one without keeps more.
         promises: What ``min_score`` promises, and the values for other promises; for the trace.
         leads: Between which scores what leads counts, over 0 and below 1.
-        errors: Whether lines of a log that tell of an error, and their two neighbours, stay
-            whatever they score; see `ragsieve.structure.log_errors`.
+        odd: Whether rows and lines that are unlike their neighbours stay whatever they score, where
+            the question picks none of these; see `ragsieve.structure.odd`.
 
     Raises:
         InputError: If an option breaks its rule, or a segment has no score yet.
@@ -46,7 +46,7 @@ class Threshold(Selector):
     relative: Probability = 0.0
     promises: Promises | None = None
     leads: tuple[float, float] = LEADS
-    errors: bool = False
+    odd: bool = False
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.min_score):
@@ -79,7 +79,7 @@ class Threshold(Selector):
             InputError: If ``keep_answer`` is beyond those that the model promises.
         """
         if cuts.min_score is not None:
-            plain = type(self)(cuts.min_score, self.min_keep, errors=self.errors)
+            plain = type(self)(cuts.min_score, self.min_keep, odd=self.odd)
             return plain, cuts._replace(min_score=None)
         if cuts.keep_answer is None or not self.promises:
             return self, cuts
@@ -88,11 +88,13 @@ class Threshold(Selector):
         return replace(self, min_score=least, promises=promises), cuts._replace(keep_answer=None)
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
-        errors = error_keys(query, segments) if self.errors else set()
-        if errors:
-            note(f"lines of errors in logs, with their neighbours, stay: {len(errors)}")
+        odd = odd_keys(query.text, segments) if self.odd else {}
+        if odd:
+            note(
+                f"lines unlike their neighbours stay: odd, {', '.join(dict.fromkeys(odd.values()))}"
+            )
         ranked = best_first(segments)
-        spared = errors | {s.key for s in ranked[: self.min_keep]}
+        spared = odd.keys() | {s.key for s in ranked[: self.min_keep]}
         best = self._lead(query, ranked)
         least = self._level(self.min_score, best)
         if ranked and (self.promises or self.relative):
@@ -102,7 +104,7 @@ class Threshold(Selector):
                 option="min_score",
                 at=rounded(least),
                 keeps="at least",
-                segments=tuple(s for s in segments if s.key not in errors),
+                segments=tuple(s for s in segments if s.key not in odd),
                 min_keep=self.min_keep,
                 promises=self._promises(best),
             )

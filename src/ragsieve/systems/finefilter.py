@@ -36,8 +36,8 @@ def finefilter_one_pass(
     entries, rows and statements, which are shown under their keys, heads and headers. Where
     question or document is not English, the pruner of ``ragsieve[multilingual]`` decides where it
     is installed and knows the language; else shared character n-grams, and more is kept.
-    Of a log, lines that tell of an error stay with their neighbours; see
-    `ragsieve.structure.log_errors`.
+    Rows and lines that are unlike their neighbours stay where the question picks none; see
+    `ragsieve.structure.odd`.
 
     Args:
         llm: The generator; it is not asked before it answers.
@@ -68,14 +68,14 @@ def finefilter_one_pass(
     least = 0.5 if min_score is None else min_score
 
     def read_by(model: SentencePruner) -> Pipeline:
-        cutting: Stage = cut or select.Threshold(least, min_keep, errors=True)
+        cutting: Stage = cut or select.Threshold(least, min_keep, odd=True)
         if cut is None and min_score is None:
             promised = select.Threshold.promised(model, keep_answer, min_keep)
-            cutting = replace(promised, errors=True)
-        answerable = select.Answerable(min_answerable, min_keep, errors=True)
+            cutting = replace(promised, odd=True)
+        answerable = select.Answerable(min_answerable, min_keep, odd=True)
         return Pipeline(score.Pruner(model), *once, answerable, cutting)
 
-    shared = select.Threshold(least, min_keep, errors=True)
+    shared = select.Threshold(least, min_keep, odd=True)
     other = Pipeline(score.Ngrams(), *once, shared)
     for model in others():
         other = ByLanguage(read_by(model), other, languages=model.languages)

@@ -1,0 +1,138 @@
+"""What is unlike its neighbours: rows and lines whose shape or value is rare among many alike.
+
+A reader of sentences cannot tell that one pod of 24 crashed, or that one of 120 lines of a log says
+something else. How rare it is can be counted: of lines with as many words each position is a
+column, and a value, a number far from the others, or a number of words that few lines have, is odd
+by ``-log`` of its share, where nearly all other lines are alike.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from statistics import median
+
+from ragsieve.structure import outline
+from ragsieve.structure.linearize import content_words
+from ragsieve.structure.tree import JSON, KEY, Node, line_spans, places, within
+from ragsieve.types import Key, Segment, Span, grouped
+
+_LEAST = 8  # lines of a run
+_RARE = 0.06  # share of lines, at most, that have what is rare, if it is not one alone
+_UNLIKE = 0.15  # share of all that are rare in one respect, at most: else nothing is usual
+_FAR = 8.0  # median deviations between a number that is far from the others and their median
+_MOST = 10  # lines of a text that are kept for being odd
+_NAMED = 0.5  # share of lines, at most, that a word picks which the question has
+_CHARS = 500  # characters of a line that are looked at
+_TOKEN = re.compile(r"[^\s,;|\"'`(){}\[\]]+")
+_NUMBER = re.compile(r"([-+]?\d[\d,]*(?:\.\d+)?)([%A-Za-zµ]{0,3})")
+_DIGITS = re.compile(r"[\w.+-]*\d[\w.+-]*")
+
+_Words = tuple[str, ...]
+
+
+def odd_keys(question: str, segments: Sequence[Segment]) -> dict[Key, str]:
+    """Keys of what is odd in its document, and why, as ``1 of 24``.
+
+    Nothing is where the question has words that pick some of the other lines: those are asked for.
+    Ten lines of a document at most, the rarest.
+    """
+    found: dict[Key, str] = {}
+    asked = content_words(question)
+    for some in grouped(segments, lambda s: s.document.id).values():
+        ordered = sorted(some, key=lambda s: s.start)
+        odd, picked = _odd(ordered[0].document.text)
+        if asked.isdisjoint(picked):
+            spans = [(s.start, s.end) for s in ordered]
+            for span, said in odd:
+                found |= {ordered[n].key: said for n in places(spans, *span)}
+    return found
+
+
+@lru_cache(maxsize=64)
+def _odd(text: str) -> tuple[list[tuple[Span, str]], frozenset[str]]:
+    """What is odd in the whole text or in a run of lines without blank ones, the rarest first.
+
+    And the words, in small letters, that some of the other lines have.
+    """
+    roots = [root for root in outline(text) if root.kind in JSON]
+    runs: list[list[Span]] = [[]]
+    for start, end in line_spans(text):
+        if not text[start:end].strip():
+            runs.append([])
+        elif not within(roots, start, end):
+            runs[-1].append((start, min(end, start + _CHARS)))
+    runs = [run for run in runs if run]
+    whole = [span for run in runs for span in run]
+    found = [*_fields(text, roots), *_rare(text, whole)]
+    found += [one for run in runs if len(run) < len(whole) for one in _rare(text, run)]
+    best: dict[Span, tuple[float, str]] = {}
+    for span, share, said in found:
+        best[span] = max(best.get(span, (0.0, "")), (-math.log(share), said))
+    heads = {run[0] for run in runs}
+    ranked = sorted(best.items(), key=lambda one: (-one[1][0], one[0]))
+    odd = [(span, said) for span, (_, said) in ranked if span not in heads][:_MOST]
+    usual = [{*_words(text[slice(*span)].lower())} for span in whole if span not in best]
+    counts = Counter(word for words in usual for word in words)
+    picked = (word for word, number in counts.items() if number <= _NAMED * len(usual))
+    return odd, frozenset(picked if odd else ())
+
+
+def _fields(text: str, nodes: Sequence[Node]) -> Iterator[tuple[Span, float, str]]:
+    """Fields of JSON whose value is rare among those of the same name."""
+    columns: dict[str, list[Span]] = {}
+    stack = [*nodes]
+    while stack:
+        node = stack.pop()
+        stack += node.children
+        if not node.children and (key := KEY.match(text, node.start)):
+            columns.setdefault(key[0], []).append((node.start, node.end))
+    for spans in columns.values():
+        if len(spans) >= _LEAST:
+            yield from _few(spans, [text[slice(*span)] for span in spans])
+
+
+def _rare(text: str, run: Sequence[Span]) -> Iterator[tuple[Span, float, str]]:
+    """Lines of a run with what is rare in them: the share that has it."""
+    if len(run) < _LEAST:
+        return
+    rows = [_words(text[slice(*span)]) for span in run]
+    lengths = [len(words) for words in rows]
+    yield from _few(run, lengths)
+    for length in {*lengths}:
+        spans = [span for span, own in zip(run, lengths, strict=True) if own == length]
+        if len(spans) < _LEAST:
+            continue
+        for column in zip(*(words for words in rows if len(words) == length), strict=True):
+            yield from _few(spans, [_DIGITS.sub("0", word) for word in column])
+            yield from _far(spans, column)
+
+
+def _few(spans: Sequence[Span], values: Sequence[object]) -> Iterator[tuple[Span, float, str]]:
+    """Those with a value that few have, where nearly all others have values that many have."""
+    counts = Counter(values)
+    most = max(1.0, _RARE * len(values))
+    rare = {value: number for value, number in counts.items() if number <= most}
+    if 0 < sum(rare.values()) <= _UNLIKE * len(values):
+        for span, value in zip(spans, values, strict=True):
+            if value in rare:
+                yield span, rare[value] / len(values), f"{rare[value]} of {len(values)}"
+
+
+def _far(spans: Sequence[Span], column: _Words) -> Iterator[tuple[Span, float, str]]:
+    """Those whose number is far from all others, of one unit; a header may stand above them."""
+    read = {span: _NUMBER.fullmatch(word) for span, word in zip(spans, column, strict=True)}
+    numbers = {span: float(m[1].replace(",", "")) for span, m in read.items() if m}
+    if len(numbers) < len(spans) - 1 or len({m[2] for m in read.values() if m}) != 1:
+        return
+    middle = median(numbers.values())
+    usual = 1.4826 * median(abs(number - middle) for number in numbers.values())
+    far = [abs(number - middle) > _FAR * usual > 0 for number in numbers.values()]
+    yield from _few([*numbers], far)
+
+
+def _words(line: str) -> _Words:
+    return tuple(_TOKEN.findall(line))

@@ -1,0 +1,117 @@
+"""What is unlike its neighbours stays, where the question picks none of these."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from ragsieve.split.blocks import Blocks
+from ragsieve.structure.odd import odd_keys
+from ragsieve.types import Document, Query, Segment
+
+FAULTS = [
+    "has no customer", "skipped 3 rows", "duplicate key 4711", "killed", "took 940 seconds",
+    "gave up after three attempts", "rejected by the bank", "unexpected end of file", "rolled back",
+]  # fmt: skip
+STATES = ["CrashLoopBackOff", "ImagePullBackOff", "Pending", "Evicted"]
+ROWS = {  # a row among others, as numbers and words are drawn; what is odd; with it
+    "import": ("{t} import: batch {n} {x}", "stored {n} rows"),
+    "levels": ("{t}Z [worker-{k}] INFO  order {n} {x}", "packed for customer {w}"),
+    "syslog": ("Nov  2 {t} box-{k} sync[{n}]: file /srv/{w}/{n}.csv {x}", "done in {k} ms"),
+    "logfmt": ('level=info ts={t} msg="{x}" job={n}', "job done"),
+    "JSON": ('{{"time": "{t}", "job": {n}, "state": "{x}"}}', "done"),
+    "CSV": ("{n},{w},{x},{k}", "stored"),
+}
+
+
+def odd(question: str, text: str) -> list[str]:
+    units = Blocks()(Query(question), [Segment.whole(Document("d", text))])
+    keys = odd_keys(question, units)
+    return [unit.text for unit in units if unit.key in keys]
+
+
+def rows(kind: str, fault: str, size: int, seed: int) -> str:
+    draw = Random(seed)
+    form, usual = ROWS[kind]
+    at = draw.randrange(2, size - 2)
+    lines = []
+    for place in range(size):
+        told = {"t": f"10:{place // 60:02}:{place % 60:02}", "k": draw.randrange(4)}
+        told |= {"n": draw.randrange(100, 999), "w": draw.choice(["north", "south", "east"])}
+        said = fault if place == at else usual.format(**told)
+        lines.append(form.format(x=said, **told))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_the_one_line_that_says_something_else_is_odd(kind: str) -> None:
+    """Whatever its words are, in the lines of anybody; few others are."""
+    for seed, fault in enumerate(FAULTS):
+        text = rows(kind, fault, 60, seed)
+        found = odd("Is everything fine?", text)
+
+        assert any(fault in line for line in found)
+        assert sum(line.count("\n") + 1 for line in found) <= 4
+
+
+@pytest.mark.parametrize("size", [24, 40])
+def test_the_one_row_with_another_state_is_odd(size: int) -> None:
+    """Of a table whose other columns have few values, many, or numbers alone."""
+    for seed, state in enumerate(STATES):
+        draw = Random(seed)
+        at = draw.randrange(size)
+        head = f"{'NAME':24}READY   STATUS            RESTARTS\n"
+        table = "".join(
+            f"{draw.choice(['cart', 'web'])}-{draw.randrange(16**8):08x}".ljust(24)
+            + f"{int(n != at)}/1     {state if n == at else 'Running':18}{draw.choice([0, 0, 1])}\n"
+            for n in range(size)
+        )
+
+        (found,) = (line for line in odd("Customers cannot pay.", head + table) if state in line)
+        assert found.count("\n") <= 1
+
+
+def test_a_number_far_from_the_others_is_odd() -> None:
+    """Of one unit: a disk that is full among others."""
+    sizes = [20, 22, 21, 25, 28, 100, 24, 27, 26, 23, 29, 30]
+    rows = (f"/dev/sd{n:02}  100G  {size}%  /data/{n}\n" for n, size in enumerate(sizes))
+
+    assert ["/dev/sd05  100G  100%  /data/5"] == odd(
+        "Uploads fail.", f"Name       Size  Use%  Place\n{''.join(rows)}"
+    )
+
+
+def test_what_is_asked_for_needs_nothing_odd() -> None:
+    """Words of the question that some usual lines have pick these."""
+    text = rows("levels", "killed", 60, 1)
+
+    assert odd("What happened?", text)
+    assert not odd("Which orders were packed for north?", text)
+
+
+PROSE = """\
+The pier was closed in March because of the storm.
+It took six weeks to mend the planks, and the rails were painted.
+The harbour master asked for a second coat.
+Nobody had planned for it, and it cost nine thousand euros.
+In May the band will play at noon.
+Fishers land their catch on the north side before five.
+A crane of 1911 still stands there; it lifts three tonnes.
+Children may not climb it.
+Two boats carry visitors to the island, and one carries the mail.
+When the wind is strong neither of them leaves.
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        rows("import", "stored 100 rows", 60, 1),
+        PROSE,
+        "".join(f"{name} likes {thing}.\n" for name in "abcdefgh" for thing in "ijklmn"),
+    ],
+)
+def test_nothing_is_odd_where_all_or_none_are_alike(text: str) -> None:
+    """A log that is well, and prose."""
+    assert not odd("What went wrong?", text)
