@@ -108,7 +108,7 @@ def _alone(text: str, node: Node) -> bool:
 
 
 def _read(text: str) -> Outline:
-    from ragsieve.structure import code, entries, environments, lines, rows, tags, turns
+    from ragsieve.structure import environments, indentation, lines, rows, tags, turns
 
     faults: list[str] = []
     marked = [*tags.regions(text, faults), *environments.regions(text)]
@@ -117,12 +117,12 @@ def _read(text: str) -> Outline:
     found = [*brackets.regions(text)]
     short = len(text) <= _LONG * (text.count("\n") + 1)
     if short and (not found or text[: found[0].start].strip()):
-        found = [*entries.regions(text, faults)] or [*code.regions(text, faults)] or found
+        found = [*indentation.regions(text, faults)] or found
     found += marked
     if not found or found[-1].end < len(text.rstrip()):
         told = [*lines.regions(text, faults)]
         found += [*rows.regions(text, [] if told else faults), *told]
-    found += [*code.fences(text, found)]
+    found += [*indentation.fences(text, found)]
     apart: list[Node] = []
     for root in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or root.start >= apart[-1].end:

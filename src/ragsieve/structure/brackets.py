@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragsieve.structure.tree import ALWAYS, DEEPEST, MERGED, Node, over, stick, stripped
+from ragsieve.structure.tree import ALWAYS, DEEPEST, MERGED, Node, name_first, over, stripped
 from ragsieve.types import Span
 
 SMALLEST = 200  # characters of a value that is cut, or seen inside prose
@@ -95,7 +95,7 @@ def read(text: str, at: int) -> tuple[Node | None, int]:
         node.children = [one for one in complete if one.end <= at or one is inner]
         ends = [one.end for one in node.children]
         node.tail = node.end = last if early else max(ends, default=node.head)
-        _finish(text, node)
+        _finish(node)
         inner = node
     return (stack[0] if stack[0].children else None), at
 
@@ -125,7 +125,7 @@ def _read(text: str, at: int, stack: list[Node]) -> tuple[Node | None, int]:
             if kind == 3:
                 node = stack.pop()
                 node.tail, node.end = start, at
-                _finish(text, node)
+                _finish(node)
             else:
                 quotes = int(kind == 1)
                 whole = Node(start if key < 0 else key, start + quotes, at - quotes, at)
@@ -143,10 +143,10 @@ def _below(stack: list[Node], node: Node) -> Node:
     return node
 
 
-def _finish(text: str, node: Node) -> None:
+def _finish(node: Node) -> None:
     """Say where a container may be cut."""
     nested = any(child.kind in ("array", "object") for child in node.children)
     most = SMALLEST if node.kind == "array" else _RECORD
     node.whole, node.merge = most if nested else ALWAYS, MERGED
     if node.kind == "object" and len(node.children) > 1:
-        stick(text, node.children)
+        name_first(node.children)

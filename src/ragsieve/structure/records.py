@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ragsieve.structure.said import HEADER, NAME, NO_SPEAKERS, STICKY, filled, said
-from ragsieve.structure.tree import Node, leaf, over, stick, stripped
+from ragsieve.structure.tree import Node, leaf, over, stripped
 
 _APART = re.compile(r"\n(?:[ \t]*(?:[-=*_]{3,}[ \t]*)?\r?\n)+")  # blank lines and rules
 _KEY = re.compile(
@@ -79,7 +79,6 @@ def _upright(text: str) -> Iterator[Node]:
         columns = [column.start() for column in _COLUMN.finditer(text, start, end)]
         if columns:
             one, *more = (leaf(*stripped(text, *span)) for span in pairwise([*columns, end]))
-            stick(text, more)
             yield Node(start, one.end, end, end, mark="… {}", whole=HEADER, children=more)
 
 

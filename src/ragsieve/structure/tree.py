@@ -13,14 +13,8 @@ from ragsieve.types import USUAL, Layout, Span
 ALWAYS = 10**9  # characters: a node that is whole wherever a segment may be that long
 MERGED = 250  # characters of neighbouring scalars that make one unit
 DEEPEST = 40  # levels that have nodes of their own
-_STICKY = re.compile(
-    r"[\"']?(?:\w*_)?(?:id|name|title|key|type|kind|date|unit|units|currency|total\w*|count\w*|size|"
-    r"page\w*|next\w*|prev\w*|cursor|offset|limit|has_?more|more|truncated|error\w*|status|code|"
-    r"message|warnings?|fault|success|ok)[\"']?\s*[:=|]",
-    re.IGNORECASE,
-)
-_STICKY_CHARS = 160
-_ABOUT = re.compile(r"[\"']?(?:meta(?:data)?|info)[\"']?\s*:", re.IGNORECASE)
+_STICKY_CHARS = 160  # of a field that names its record
+_BESIDE = 400  # of all fields beside a long list
 ELEMENTS = ("tags", "xml", "items", "grid", "group", "cells", "inline")  # nodes with tags
 ROWSPAN = re.compile(r"(\browspan\s*=\s*[\"']?)([1-9]\d{0,4})", re.IGNORECASE)
 JSON = ("array", "object", "rows")
@@ -142,17 +136,23 @@ def places(spans: Sequence[Span], start: int, end: int) -> range:
     return range(first, bisect_left(spans, end, first, key=lambda one: one[0]))
 
 
-def stick(text: str, children: Sequence[Node]) -> None:
-    """Mark what names or counts the parts beside it: identifiers, totals, cursors, errors.
+def name_first(children: Sequence[Node]) -> None:
+    """Let what names a record be shown with any of its parts: its first field.
 
-    Of an object ``metadata``, what does so in it is shown with the parts beside it, too.
+    And that of its first part where it stands right behind; and all that stands beside the one long
+    list of an object, which is what an API says of its own list.
     """
-    for child in children:
-        if child.children:
-            named = _ABOUT.match(text, child.start) and any(one.sticky for one in child.children)
-            child.sticky = bool(named)
-        elif child.size <= _STICKY_CHARS:
-            child.sticky = bool(_STICKY.match(text, child.start, child.end))
+    lists = [child for child in children if child.kind == "array" and child.children]
+    if len(children) > 1 and not children[0].children:
+        children[0].sticky = children[0].size <= _STICKY_CHARS
+        inside = children[1].children
+        if inside and not inside[0].children:
+            children[1].sticky = inside[0].sticky = True
+    beside = [child for child in children if not child.children]
+    said = sum(child.size for child in beside)
+    if len(lists) == 1 and said <= min(_BESIDE, lists[0].size):
+        for child in beside:
+            child.sticky = True
 
 
 def units(root: Node, text: str, max_chars: int) -> list[Span]:

@@ -270,9 +270,6 @@ SOURCES = {
     "#endif\n",
     "JavaScript": ";(function (root, make) {\n  root.x = make();\n}(this, function () {\n"
     "  var a = b.map(\n    (c) => `\n${c} (\n`\n  );\n  return a;\n}));\n\nfoo(1);\n",
-    "a shell's quotes": "#!/bin/sh\n# says\ncat <<-\\EOF\nBEGIN {\nEOF\nx='a (\nb'\n"
-    "case \"$1\" in\n-c)\n\t"
-    "c=1\n\t;;\n*)\n\tbreak\n\t;;\nesac\nif [ $c ]; then\n\techo \"so ((\nit\"\nfi\n",
     "SQL for psql": "/* 1.2 */\n\n-- said\n\\echo Use it. \\quit\n\n"
     "CREATE FUNCTION f(a int,\n  b int,\n"
     "  OUT c int)\nRETURNS SETOF record\nAS 'x', 'f'\nLANGUAGE C;\n\n"
@@ -481,7 +478,6 @@ def test_lists_below_headings_are_no_configuration(front: str) -> None:
 @pytest.mark.parametrize(("before", "after", "code"), [
     ("Version 2\n", "\nVersion 1\n\n * Types:\n * Fix type(a):\n * Use (a, b):\n", False),
     ("/**\n", " */\nint first(void);\nint second(int a);\n", True),
-    ("", " */\nint first(void);\nint second(int a);\n", True),
 ])  # fmt: skip
 def test_items_of_a_list_are_no_comments(before: str, after: str, code: bool) -> None:
     """A line that begins with a star is code only in a comment, which may begin before the text."""
