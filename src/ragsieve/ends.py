@@ -29,6 +29,8 @@ FIRM = [  # what stands before an end that is none even before a capital, and be
     (rf"\b(?:{_TITLES})\.", r"\s+[^\W\d_]"),  # Ft. Vancouver
     (rf"\b(?i:{_BEFORE_ORDINALS})\s+\d{{1,2}}\.", r"\s+[A-ZÄÖÜ]"),  # das 19. Jahrhundert
     (r"\b[ap]\.m\.", r"\s+(?:\w{3,6}day|[A-Z]{2,4}T)\b"),  # 5 p.m. Monday
+    (r"\w{2}\.[-–]\w{2,6}\.", r"\s+\w"),  # Dr.-Ing. Holt
+    (r"\.", r"~"),  # Fig.~3
 ]
 JOINS = [  # what stands before an end that is none, and behind it
     (r"", r"\s*[&,;%)\]}/=+]"),  # Prod. & Dev.; (see Fig. [3]) well
@@ -46,10 +48,11 @@ JOINS = [  # what stands before an end that is none, and behind it
     (r"[。！？][」』]", r"と"),  # 「行こう。」と彼は言った
 ]
 _VOWELS = "aeiouyáéíóúàèùäöüаеёиоуыэюяαεηιουω"
-_SHORTENED = rf"[^\s.!?]{{1,3}}|(?i:[^\W\d_{_VOWELS}]{{4,5}})"  # p. m. abre; tbsp. of
+_SHORTENED = rf"[^\s.!?]{{1,3}}|[a-zß-ÿ]{{4}}|(?i:[^\W\d_{_VOWELS}]{{5}})"  # p. m. abre; prod. of
 SMALL = [  # the same where sentences begin with capitals
     (rf"(?:^|[\s.(])(?:{_SHORTENED})\.", r"\s+[a-zß-ÿа-яё]"),
     (r"\w!", r"\s+[a-zß-ÿа-яё]"),  # the band Wham! was big
+    (r"\b[A-Z][a-zß-ÿ]{1,3}\.", r"\s*\d"),  # Qty. 4
 ]
 
 
@@ -71,6 +74,7 @@ _APOSTROPHE = re.compile(
 _BOLD = re.compile(r"(?<![^\s(])\*\*(?=[^\s*])[^*]{0,200}$")
 _CLOSES = re.compile(r"[^*]{0,200}(?<!\s)\*\*")
 _REFERENCE = re.compile(r"(?<=[.!?\]])\[(?:\^[^\s\[\]]{1,30}|\d[\d,;–— -]{0,20}|[a-z])\]")
+_RAISED = re.compile(r"(?<=[.!?])[¹²³⁰⁴-⁹†‡]{1,3}(?=\s|\Z)")  # read as closing quotes
 _BRACKET = re.compile(r"(?<=[^\W\d_]{2}[.!?][)\]])\s+(?=[A-ZÀ-ÞА-ЯΑ-Ω“\"(\[])")
 _QUOTED = re.compile(r"“[^“”]{60,}”|„[^„“]{60,}“|«[^«»]{60,}»|\"[^\"]{60,}\"")
 _GOES_ON = re.compile(r"\s*[,;:/([–—\"”»“-]")  # “Why? – she asked. – It is
@@ -84,6 +88,7 @@ def shown(text: str) -> str:
     References behind an end, such as ``[^a]``, are digits in brackets.
     """
     text = _REFERENCE.sub(lambda match: f"[{'0' * (len(match[0]) - 2)}]", text)
+    text = _RAISED.sub(lambda match: "”" * len(match[0]), text)
     return _APOSTROPHE.sub(lambda match: "ʼ" * len(match[0]), text)
 
 
@@ -114,11 +119,15 @@ def _inside(text: str, end: int, cased: bool) -> bool:
     opens = _OPENS.match(text, end)
     before = text[max(0, end - SEEN) : end]
     stripped = before.rstrip()
-    if opens and stripped[-_SHORT:].count(" ") == 0 and len(stripped) >= _SHORT:
-        return False  # a long word ends it
     behind = before[len(stripped) :] + text[end : end + SEEN]
-    rules = _rules(bool(opens), cased)
-    return any(rest.match(behind) and join.search(stripped) for join, rest in rules)
+
+    def goes_on(opens: bool) -> bool:
+        rules = _rules(opens, cased)
+        return any(rest.match(behind) and join.search(stripped) for join, rest in rules)
+
+    if opens and stripped[-_SHORT:].count(" ") == 0 and len(stripped) >= _SHORT:
+        return goes_on(True) and "." in stripped[-_SHORT:-1]  # a long word ends it
+    return goes_on(bool(opens))
 
 
 def _more(text: str, split: Split) -> Iterator[int]:

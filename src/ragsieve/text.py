@@ -272,23 +272,24 @@ def stemmed(text: str) -> str:
 class _Punctuation(dict[int, int | str | None]):
     """What a character becomes, found once for each.
 
-    Punctuation goes; dashes, and the full stop and comma of scripts without spaces, are spaces.
+    Punctuation goes; long dashes, and the full stop and comma of scripts without spaces, are
+    spaces.
     """
 
     def __missing__(self, code: int) -> int | str | None:
-        kind = unicodedata.category(chr(code))
-        apart = " " if kind == "Pd" or chr(code) in "、。" else None
-        self[code] = apart if kind.startswith("P") else code
+        punctuation = unicodedata.category(chr(code)).startswith("P")
+        self[code] = (" " if chr(code) in "—―、。" else None) if punctuation else code
         return self[code]
 
 
-_PUNCTUATION = _Punctuation(str.maketrans("", "", f"{string.punctuation}\u2010"))  # hyphens, too
+_PUNCTUATION = _Punctuation(str.maketrans("", "", f"{string.punctuation}\u2212"))  # minus, too
+_DASH = re.compile(r"[-\u058a\u05be\u2010-\u2015\u2212\u301c\ufe58\ufe63\uff0d]")
 
 
 def normalise(text: str) -> str:
     """Text as answers are compared: NFKC, lower case, no punctuation, no articles, single spaces.
 
-    Articles stay where there is no other word. A dash that is not ASCII parts words.
+    Articles stay where there is no other word. Hyphens, short dashes and minus signs go alike.
 
     Source: SQuAD's evaluation, with Unicode NFKC before it (FineFilter's decided reading).
     Differs: Punctuation is all of Unicode's, beside SQuAD's, which is ASCII's.
@@ -348,16 +349,28 @@ def contains_answer(text: str, answers: Iterable[str]) -> bool:
 
     Scripts written without spaces (Chinese, Japanese, Thai) match as plain substrings, and their
     letters end the words of others. An answer that is an article ("A") occurs where none can stand:
-    before a mark or the text's end, or with a capital behind a word or comma.
+    before a mark or the text's end, or with a capital behind a word or comma. Dashes join words or
+    part them.
     """
-    padded = f" {normalise(text)} "
+    answers = [*answers]
+    pairs = {(text, answer) for answer in answers}
+    apart = _DASH.sub(" ", text)
+    pairs |= {(apart, _DASH.sub(" ", a)) for a in answers if not _ARTICLES.fullmatch(normalise(a))}
+    return any(_contains(*pair) for pair in pairs)
+
+
+def _contains(text: str, answer: str) -> bool:
+    named = normalise(answer)
+    padded = _padded(text)
     parted = re.sub(f"({_SPACELESS}+)", r" \1 ", padded)
-    for answer in filter(None, map(normalise, answers)):
-        whole = answer in padded if re.search(_SPACELESS, answer) else f" {answer} " in parted
-        named = _NAMED.format(answer, answer.title()) if _ARTICLES.fullmatch(answer) else None
-        if whole or (named and re.search(named, text)):
-            return True
-    return False
+    whole = named in padded if re.search(_SPACELESS, named) else f" {named} " in parted
+    article = _NAMED.format(named, named.title()) if _ARTICLES.fullmatch(named) else None
+    return bool(named) and (whole or bool(article and re.search(article, text)))
+
+
+@functools.lru_cache(maxsize=64)
+def _padded(text: str) -> str:
+    return f" {normalise(text)} "
 
 
 def begins(text: str, phrases: Iterable[str]) -> bool:

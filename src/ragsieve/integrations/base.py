@@ -74,19 +74,23 @@ class Kept(NamedTuple):
         start, end = min(s["start"] for s in spans), max(s["end"] for s in spans)
         return (start, end) if self.document.text[start:end] == self.text else None
 
-    def marked(self, metadata: Mapping[str, Any], offset: str = "") -> dict[str, Any]:
+    def marked(
+        self, metadata: Mapping[str, Any], offset: str = "", retrieved: float | None = None
+    ) -> dict[str, Any]:
         """Metadata of the whole document as those of the text, with what was kept under `KEY`.
 
         Args:
             metadata: What the framework's document has.
             offset: The key under which a framework's splitter puts the document's place in what it
                 was cut from: it becomes that of the text, None where the text has more than one.
+            retrieved: The score that the framework's document came with, under ``retriever_score``.
         """
         start = metadata.get(offset)
         moved: dict[str, int | None] = {}
         if type(start) is int and start >= 0:  # LangChain puts -1 where it does not know
             moved = {offset: start + self.extent[0] if self.extent else None}
-        return {**metadata, **moved, KEY: self.about}
+        came = {} if retrieved is None else {"retriever_score": retrieved}
+        return {**metadata, **moved, KEY: {**self.about, **came}}
 
 
 @dataclass(frozen=True)

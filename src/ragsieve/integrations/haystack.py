@@ -82,5 +82,5 @@ def _read(document: Document) -> dict[str, Any] | None:
 def _write(document: Document | None, kept: Kept) -> Document:
     original = document or Document(id=kept.document.id, meta=kept.metadata)
     score = original.score if kept.score is None else kept.score
-    meta = kept.marked(original.meta or {}, "split_idx_start")
+    meta = kept.marked(original.meta or {}, "split_idx_start", retrieved=original.score)
     return replace(original, content=kept.text, meta=meta, score=score)

@@ -56,7 +56,8 @@ def _write(retrieved: NodeWithScore | None, kept: Kept) -> NodeWithScore:
     node = retrieved.node
     unread = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
     changes: dict[str, Any] = {n: [*dict.fromkeys([*getattr(node, n), KEY])] for n in unread}
-    changes |= {"metadata": kept.marked(node.metadata), **_indices(node, kept)}
+    known = kept.marked(node.metadata, retrieved=retrieved.score)
+    changes |= {"metadata": known, **_indices(node, kept)}
     copy = node.model_copy(update=changes)
     copy.set_content(kept.text)
     return NodeWithScore(node=copy, score=retrieved.score if kept.score is None else kept.score)

@@ -12,6 +12,7 @@ from ragsieve.models.base import LEADS, SentencePruner, promised
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.schema import Amount, Probability, check_options
 from ragsieve.select.base import Selector
+from ragsieve.structure.notes import companions
 from ragsieve.structure.odd import odd_keys
 from ragsieve.text import repeats
 from ragsieve.trace import Cutoff, Promises, note, record_cutoff
@@ -35,7 +36,8 @@ class Threshold(Selector):
         promises: What ``min_score`` promises, and the values for other promises; for the trace.
         leads: Between which scores what leads counts, over 0 and below 1.
         odd: Whether rows and lines that are unlike their neighbours stay whatever they score, where
-            the question picks none of these; see `ragsieve.structure.odd`.
+            the question picks none of these, and notes with what they are on; see
+            `ragsieve.structure.odd` and `ragsieve.structure.notes`.
 
     Raises:
         InputError: If an option breaks its rule, or a segment has no score yet.
@@ -109,11 +111,11 @@ class Threshold(Selector):
                 promises=self._promises(best),
             )
         )
-        stays = (rounded(s.score) >= rounded(least) or s.key in spared for s in segments)
-        return [
-            "" if stay else self._reason(segment.score, least)
-            for segment, stay in zip(segments, stays, strict=True)
-        ]
+        kept = spared | {s.key for s in segments if rounded(s.score) >= rounded(least)}
+        if self.odd and (beside := companions(kept, segments)):
+            note(f"notes stay with what they are on: {', '.join(dict.fromkeys(beside.values()))}")
+            kept |= beside.keys()
+        return ["" if s.key in kept else self._reason(s.score, least) for s in segments]
 
     def _lead(self, query: Query, ranked: Sequence[Segment]) -> float:
         units = ((s.document.id, s.text, rounded(s.score)) for s in ranked)

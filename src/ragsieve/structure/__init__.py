@@ -10,14 +10,17 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib import import_module
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ragsieve.structure import brackets
 from ragsieve.structure.headings import between, left_out
 from ragsieve.structure.tree import ELEMENTS, Kept, Node, shown, stripped, within
 from ragsieve.types import USUAL, Layout, Segment, Span
 
+READERS = ["tags", "environments", "brackets", "indentation", "lines", "rows", "fences", "turns"]
+"""Readers of structure, each a file; `benchmarks/structure.py` says what each is worth."""
 _REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
 _SHORT = 4  # characters that lines have on average, at least, where they are of any format
 _LONG = 300  # characters that lines of code and configuration have on average, at most
@@ -107,27 +110,32 @@ def _alone(text: str, node: Node) -> bool:
     return not node.children or (marked and all(_alone(text, child) for child in node.children))
 
 
-def _read(text: str) -> Outline:
-    from ragsieve.structure import environments, indentation, lines, rows, tags, turns
+def _regions(name: str, text: str, *more: Any) -> list[Node]:
+    """What a reader finds; nothing where it is none of `READERS`."""
+    if name not in READERS:
+        return []
+    return [*import_module(f"ragsieve.structure.{name}").regions(text, *more)]
 
+
+def _read(text: str) -> Outline:
     faults: list[str] = []
-    marked = [*tags.regions(text, faults), *environments.regions(text)]
+    marked = [*_regions("tags", text, faults), *_regions("environments", text)]
     if marked and marked[0].end - marked[0].start >= len(text.strip()):
         return Outline((marked[0],), (*faults,))
-    found = [*brackets.regions(text)]
+    found = _regions("brackets", text)
     short = len(text) <= _LONG * (text.count("\n") + 1)
     if short and (not found or text[: found[0].start].strip()):
-        found = [*indentation.regions(text, faults)] or found
+        found = _regions("indentation", text, faults) or found
     found += marked
     if not found or found[-1].end < len(text.rstrip()):
-        told = [*lines.regions(text, faults)]
-        found += [*rows.regions(text, [] if told else faults), *told]
-    found += [*indentation.fences(text, found)]
+        told = _regions("lines", text, faults)
+        found += [*_regions("rows", text, [] if told else faults), *told]
+    found += _regions("fences", text, found)
     apart: list[Node] = []
     for root in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or root.start >= apart[-1].end:
             apart.append(root)
-    apart = _filled(apart, [*turns.regions(text, apart)])
+    apart = _filled(apart, _regions("turns", text, apart))
     if fault := _ends_early(text, apart):
         faults.insert(0, fault)
     return Outline((*apart,), (*dict.fromkeys(faults),))

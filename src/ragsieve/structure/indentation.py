@@ -19,7 +19,6 @@ from ragsieve.structure.tree import (
     Node,
     leaf,
     line_spans,
-    moved,
     name_first,
     over,
     stripped,
@@ -27,12 +26,10 @@ from ragsieve.structure.tree import (
 
 _NO_CODE = ("```", "\n@@ -", "\nTraceback (most recent call last):")  # Markdown, a diff, a log
 _LEAST = 3  # lines or entries of a text that is read so
-_FENCED = 1000  # characters of a fence that is not cut
 _HOLDER = 400  # characters of what holds blocks or entries that is not cut
 _MERGED = 160  # characters of neighbouring statements that make one unit
 _SHOWN = 500  # characters of a line that are looked at
 _LIKE, _PROSAIC = 0.4, 0.3  # shares of lines that look like code, at least, and like prose, at most
-_FENCE = re.compile(r"^[ \t]*((`{3,}|~{3,})([^`\n]*))$", re.MULTILINE)
 _FRONT = re.compile(r"---[ \t]*\r?\n((?:[^\n]*+\n){1,200}?)---[ \t]*(?:\r?\n|\Z)")
 _STATEMENT = re.compile(
     r".*(?:[;{}\[(]|\)?:|[)\]}'\"],|\)|=)(?:\s*(?:#|//).*)?$|.* (?:[-+*/|&:]?=|=>|->|<-|&&|\|\|) |"
@@ -71,36 +68,6 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
         stop = len(front[0].rstrip())
         children = root.children if root else [leaf(one.start, one.end) for one in inside]
         yield Node(0, 3, stop - 3, stop, mark="# … {}", whole=_HOLDER, children=children)
-
-
-def fences(text: str, others: Sequence[Node]) -> Iterator[Node]:
-    """Fences that are too long for a unit, by their statements or entries, else by their lines.
-
-    Those are left out in which other regions stand: of what is read, any but tables.
-    """
-    opened = None
-    for match in _FENCE.finditer(text):
-        if not opened:
-            opened = match
-        elif match[2].startswith(opened[2]) and not match[3].strip():
-            start, end = opened.end() + 1, match.start()
-            if end - start > _FENCED and text[start:end].strip():
-                found = [*regions(text[start:end], [])]
-                apart = [one for one in others if one.kind != "table" or not found]
-                if not any(start <= one.start < end for one in apart):
-                    yield _fence(text, found, opened, match)
-            opened = None
-
-
-def _fence(text: str, found: Sequence[Node], opened: re.Match[str], closed: re.Match[str]) -> Node:
-    start = opened.end() + 1
-    inside = text[start : closed.start()]
-    lines = (leaf(a, b) for a, b in line_spans(inside) if inside[a:b].strip())
-    node = moved(found[0] if found else over([*lines], merge=250), start)
-    node.start, node.head = opened.span(1)
-    node.tail, node.end = closed.start(1), closed.end(2)
-    node.whole, node.each, node.mark = 0, True, node.mark.removesuffix(" {}") or "…"
-    return node
 
 
 def _lines(text: str) -> Iterator[Line]:

@@ -18,6 +18,8 @@ _SHOWN = 2000  # characters of a row that are looked at
 _RULE = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]+$")
 _CAPTION = re.compile(r"\W{0,4}(?:Table|Figure|Listing|Example|Tab\.|Tabelle)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,:/ %)-]*[€%]?$")
+_CELLS = re.compile(r"[|\t,;]")
+_LETTERS, _DIGITS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)*"), re.compile(r"\d+")
 _QUOTED = re.compile(r'"[^"]*+"')
 _OPENS = re.compile(r'(?:^|[,;\t])"(?!"(?:[,;\t\r]|$))')
 _CLOSES = re.compile(r'(?<!")(?:"")*+"(?=[,;\t\r]|$)')
@@ -181,11 +183,20 @@ def _fits(cells: object, lines: Sequence[_Line]) -> bool:
 
 
 def _named(lines: Sequence[_Line]) -> tuple[bool, bool]:
-    """Whether the first row has no numbers, and whether it has words above numbers."""
-    rows = [re.split(r"[|\t,;]", line.text) for line in lines[:9]]
-    numbers = [[bool(_NUMBER.match(cell.strip())) for cell in row] for row in rows]
-    columns = zip(*numbers, strict=False)
-    return not any(numbers[0]), any(not first and all(rest) for first, *rest in columns)
+    """Whether the first row has no numbers, and whether it has words above numbers.
+
+    Neither of one that has a cell of the form that all others of its column have, as paths.
+    """
+    rows = [[cell.strip() for cell in _CELLS.split(line.text)] for line in lines[:9]]
+    numbers = [[bool(_NUMBER.match(cell)) for cell in row] for row in rows]
+    forms = [[_LETTERS.sub("a", _DIGITS.sub("0", cell)) for cell in row] for row in rows]
+    columns = zip(*forms, strict=False)
+    if len(rows) > 2 and any(
+        len({*own}) == 1 and not own[0].isalpha() for own in columns if own[0]
+    ):
+        return False, False
+    above = zip(*numbers, strict=False)
+    return not any(numbers[0]), any(not first and all(rest) for first, *rest in above)
 
 
 def _follows(text: str, rows: Sequence[_Line], place: int) -> bool:

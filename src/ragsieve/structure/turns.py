@@ -25,7 +25,7 @@ _LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL"
 _CUE = r"(?:\d\d:)?\d\d:\d\d[.,]\d{3}"
 _HEADS = {  # how a turn begins, up to what is said
     "cue": re.compile(
-        rf"^(?:\d+[ \t]*\n)?(?P<name>{_CUE} --> ){_CUE}.*\n(?:<v [^>\n]*>)?", re.MULTILINE
+        rf"^(?:\d+[ \t\r]*\n)?(?P<name>{_CUE} --> ){_CUE}.*\n(?:<v [^>\n]*>)?", re.MULTILINE
     ),
     "named": re.compile(
         rf"^(?:{_STAMP}[ \t]*+(?:[-–—|][ \t]*+)?)?(?:\*\*)?(?P<name>{NAME})(?:\*\*)?"

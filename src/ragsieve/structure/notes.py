@@ -1,0 +1,43 @@
+"""Notes and their marks: what begins with a sign that stands behind something said elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+
+from ragsieve.types import Key, Segment, grouped
+
+_NOTE = re.compile(
+    r"^[ \t]*(\[\^[^\s\]]{1,30}\]|\[\d{1,3}\]|\*{1,3}(?!\*)|[†‡¹²³⁰⁴-⁹]{1,2}|\([a-z]\)|[a-z]/)"
+    r":?[ \t]*(?=\w)",
+    re.MULTILINE,
+)
+_MOST = 3  # places that have a note's mark: what more have is no mark
+
+
+def companions(kept: Container[Key], segments: Sequence[Segment]) -> dict[Key, str]:
+    """Keys of what goes with kept segments, and the sign: their notes, and what kept notes are on.
+
+    A sign is that of a note where one line of the document alone begins with it.
+    """
+    found: dict[Key, str] = {}
+    for some in grouped(segments, lambda s: s.document.id).values():
+        for sign, note, marked in _notes(some):
+            if note.key not in kept and any(one.key in kept for one in marked):
+                found[note.key] = sign
+            elif note.key in kept and not any(one.key in kept for one in marked):
+                found |= {one.key: sign for one in marked}
+    return found
+
+
+def _notes(segments: Sequence[Segment]) -> Iterator[tuple[str, Segment, list[Segment]]]:
+    begun: dict[str, list[Segment]] = {}
+    for segment in segments:
+        for match in _NOTE.finditer(segment.text):
+            begun.setdefault(match[1], []).append(segment)
+    for sign, notes in begun.items():
+        star = sign[0] == "*"
+        mark = r"(?<=[^\s*])" * star + re.escape(sign) + r"(?!\*)(?=[\s|.,;:)]|$)" * star
+        found = [s for s in segments if s is not notes[0] and len(re.findall(mark, s.text)) == 1]
+        if len(notes) == 1 and 0 < len(found) <= _MOST:
+            yield sign, notes[0], found
