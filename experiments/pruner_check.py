@@ -2,11 +2,12 @@
 
     python experiments/pruner_check.py DATA WORK --encoder minilm
     python experiments/pruner_check.py DATA WORK --bundled
+    python experiments/pruner_check.py DATA WORK --checkpoint WORK/folder
 
 DATA is what ``experiments/pruner_data.py`` wrote, WORK the folder of ``pruner_train.py``. Adds a
-line to WORK/checks.jsonl for its last checkpoint, or for the bundled weights. AUC is inside a
-question, averaged over sets; words are what a bar relative to the question's best sentence keeps at
-which some evidence, or all of it, survives in 95% of the questions.
+line to WORK/checks.jsonl for its last checkpoint, another one, or for the bundled weights. AUC is
+inside a question, averaged over sets; words are what a bar relative to the question's best sentence
+keeps at which some evidence, or all of it, survives in 95% of the questions.
 """
 
 from __future__ import annotations
@@ -97,11 +98,16 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--encoder", default="minilm", help="that the training began with")
     parser.add_argument("--bundled", action="store_true", help="check the bundled weights")
+    parser.add_argument("--checkpoint", help="check this folder of transformers")
     parser.add_argument("--most", type=int, default=6, help="questions of each set")
     options = parser.parse_args()
     records = [*chosen(Lines(options.data / "validation.jsonl"), options.most)]
     if options.bundled:
         net, file, step = shipped(), Pruner().folder / "tokenizer.json", "bundled"
+    elif options.checkpoint:
+        encoder, step = pruner._encoder(options.checkpoint), options.checkpoint
+        net = pruner.PrunerNet(encoder, encoder.config.pad_token_id or 0)
+        file = Path(options.checkpoint) / "tokenizer.json"
     else:
         encoder = pruner._encoder(options.encoder)
         net = pruner.PrunerNet(encoder, encoder.config.pad_token_id or 0)

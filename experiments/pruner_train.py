@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from safetensors.torch import load_file, save_file
+
 from ragsieve.models.windows import Layout
+from ragsieve_research.models.store import resolve
 from ragsieve_research.train.pruner import train_pruner
 
 
@@ -38,6 +43,36 @@ class Lines(Sequence[Mapping[str, Any]]):
         return json.loads(self._file.readline())
 
 
+def thinned(encoder: str, layers: str, folder: Path) -> str:
+    """The encoder, or with ``every:2`` a folder of it with every second layer, the last among them.
+
+    Raises:
+        ValueError: If ``layers`` is neither empty nor such a form.
+    """
+    if not layers:
+        return encoder
+    name, _, number = layers.partition(":")
+    if name != "every" or not number.isdigit() or int(number) < 1:
+        raise ValueError(f"layers must be every:N, got {layers!r}")
+    source = Path(resolve(encoder))
+    config = json.loads((source / "config.json").read_text("utf-8"))
+    kept = [*range(config["num_hidden_layers"])][int(number) - 1 :: int(number)]
+    weights = {}
+    for key, weight in load_file(source / "model.safetensors").items():
+        place = re.search(r"(?<=\.layer\.)\d+(?=\.)", key)
+        if place and int(place[0]) not in kept:
+            continue
+        at = str(kept.index(int(place[0]))) if place else ""
+        weights[key[: place.start()] + at + key[place.end() :] if place else key] = weight
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    text = json.dumps({**config, "num_hidden_layers": len(kept)}, indent=1)
+    (folder / "config.json").write_text(text, "utf-8")
+    for file in source.glob("tokenizer*.json"):
+        shutil.copy(file, folder)
+    return str(folder)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
@@ -47,6 +82,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=4, help="questions a step and process")
     parser.add_argument("--learning-rate", type=float, default=1.5e-4)
     parser.add_argument("--question", type=int, default=128, help="tokens of a question, at most")
+    parser.add_argument("--layers", default="", help="every:2 keeps every second layer")
     options = parser.parse_args()
     start = time.monotonic()
 
@@ -60,7 +96,7 @@ def main() -> None:
         options.work / "folder",
         Lines(options.data / "train.jsonl"),
         work=options.work,
-        encoder=options.encoder,
+        encoder=thinned(options.encoder, options.layers, options.work / "thinned"),
         batch=options.batch,
         learning_rate=options.learning_rate,
         steps=options.steps,

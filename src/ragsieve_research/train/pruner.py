@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragsieve.errors import needs_extra
+from ragsieve.errors import ModelError, needs_extra
 
 with needs_extra("train"):
     import torch
@@ -265,7 +265,10 @@ def _publish(own: Any, name: str, folder: Path) -> None:
 
 
 def _encoder(name: str) -> Any:
-    """The encoder with a new head of two logits a token; its embeddings do not learn."""
+    """The encoder with a head of two logits a token, a new one where it has none or another.
+
+    Its embeddings do not learn.
+    """
     load = transformers.AutoModelForTokenClassification.from_pretrained
     options = {
         "num_labels": 2,
@@ -275,7 +278,13 @@ def _encoder(name: str) -> Any:
         "attention_probs_dropout_prob": 0.0,
         "attn_implementation": "eager",  # on a CPU its gradient takes half the time
         "use_safetensors": True,
+        "ignore_mismatched_sizes": True,  # a head of one label, of a cross-encoder
+        "output_loading_info": True,
     }
-    own = loaded(name, load, str(store.resolve(name)), dtype=torch.float32, **options)
+    own, told = loaded(name, load, str(store.resolve(name)), dtype=torch.float32, **options)
+    if wrong := [n for n, *_ in told["mismatched_keys"] if not n.startswith("classifier.")]:
+        raise ModelError(
+            f"{name!r} has weights of another shape than its config.json says: {wrong[0]}"
+        )
     own.get_input_embeddings().weight.requires_grad_(False)
     return own

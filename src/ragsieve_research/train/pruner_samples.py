@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ragsieve import split
+from ragsieve.formats.rows import linearized
 from ragsieve.models.base import Passage
 from ragsieve.models.windows import Window, WindowTokenizer
 from ragsieve.text import contains_answer, visible_answers
@@ -93,7 +94,7 @@ def _some(record: Mapping[str, Any], chance: random.Random | None) -> Mapping[st
 
 
 def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]:
-    """Documents as passages, and the labels of their sentences; none of one without text.
+    """Documents as a pruner reads them, and labels of their sentences; none of one without text.
 
     Where evidence is marked it is 1 and all else 0, but a sentence that holds a gold answer, too,
     is ignored, unless its document is known as a rival, which tells the same of something else;
@@ -105,13 +106,14 @@ def labelled(record: Mapping[str, Any]) -> Iterator[tuple[Passage, list[float]]]
     for values in record["documents"]:
         document = Document(values.get("id", ""), values["text"], title=values.get("title", ""))
         spans = values.get("evidence", [])
-        labels, texts = [], []
-        for sentence in split.Blocks()(Query(record["question"]), [Segment.whole(document)]):
+        labels = []
+        sentences = split.Blocks()(Query(record["question"]), [Segment.whole(document)])
+        for sentence in sentences:
             touched = any(a < sentence.end and sentence.start < b for a, b in spans)
             named = not values.get("rival") and contains_answer(sentence.text, answers)
             labels.append(1.0 if touched else repeated if named else 0.0)
-            texts.append(sentence.text)
-        if texts:
+        if sentences:
+            texts = linearized(document.text, [(s.start, s.end) for s in sentences])
             yield Passage(document.title, texts), labels
 
 
