@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +37,16 @@ def standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise InputError("standard input cannot be read: it is closed")
     return sys.stdin.buffer
+
+
+def is_passed() -> bool:
+    """Whether standard input is a pipe or a file: no terminal, not closed, and no ``/dev/null``."""
+    if sys.stdin is None:
+        return False
+    try:
+        return not stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode)
+    except (OSError, ValueError):  # it is no file of the system
+        return not sys.stdin.isatty()
 
 
 @contextmanager

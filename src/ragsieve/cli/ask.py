@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from ragsieve.cli.cluster import Cluster, Place, local_file, run_on_ray
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import Sections, from_options, options_of
 from ragsieve.errors import InputError
-from ragsieve.files import standard_input, writing
+from ragsieve.files import is_passed, standard_input, writing
 from ragsieve.pipeline import System
 from ragsieve.read.files import read_documents
 from ragsieve.result import Result
@@ -32,6 +31,7 @@ from ragsieve.text import counted, json_text
 from ragsieve.types import LAYOUT, Example, Query
 
 _STDIN = Path("-")
+_EXAMPLE = Path(__file__).with_name("example.jsonl")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +88,10 @@ _command = partial(click.command, cls=Sections, sections=_SECTIONS, params=_PARA
 @_command("filter", short_help="Keep what matters of documents.")
 def filter_command(files: Sequence[str], **options: Any) -> int:
     """Keep what matters of the documents in FILE… (text, tables, logs, HTML, PDF, Word,
-    mail, JSON, JSONL, folders of these, -).
+    mail, JSON, JSONL, folders of these, -); without one, of a small example.
 
     \b
+      ragsieve filter -q "Who designed the Statue of Liberty?"
       ragsieve filter -q "Who sang Summer Breeze?" page.html notes.txt
       cat page.txt | ragsieve filter -q "Who sang it?" --max-tokens 200 -
       ragsieve filter -q "Who sang it?" --explain docs.jsonl
@@ -108,9 +109,10 @@ def filter_command(files: Sequence[str], **options: Any) -> int:
 @_command("ask", short_help="Answer from what matters of documents.")
 def ask_command(files: Sequence[str], **options: Any) -> int:
     """Answer from what matters of the documents in FILE… (text, tables, logs, HTML, PDF,
-    Word, mail, JSON, JSONL, folders of these, -).
+    Word, mail, JSON, JSONL, folders of these, -); without one, of a small example.
 
     \b
+      ragsieve ask -q "Who designed the Statue of Liberty?"
       ragsieve ask -q "Who sang Summer Breeze?" page.html notes.txt
       ragsieve ask -q "Who sang it?" --system top-sentences --json docs.jsonl
       ragsieve ask -q "Who sang it?" --llm openai:gpt-5-mini docs.jsonl
@@ -156,7 +158,7 @@ def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
             source = Path("/dev/stdin")
         batch = Batch(source, output, label=_label(answering, system)) if output else None
         return _many(batch, system, answering, call)
-    documents = None if system.source else read_documents(_or_stdin(files, answering), warn)
+    documents = None if system.source else read_documents(_or_passed(files), warn)
     run = partial(_once, answering, call, documents)
     result, first = run(system)
     _print(result, call)
@@ -201,12 +203,12 @@ def _call(system: System, answering: bool) -> Callable[..., Result]:
     return system.ask if answering else system
 
 
-def _or_stdin(files: Sequence[str], answering: bool) -> Sequence[str]:
-    if files or (sys.stdin and not sys.stdin.isatty()):
+def _or_passed(files: Sequence[str]) -> Sequence[str]:
+    """FILE…, or standard input where a pipe or a file is passed to it, or the example."""
+    if files or is_passed():
         return files or ["-"]
-    if not answering:
-        raise InputError("name at least one FILE, or pass documents to standard input")
-    return []
+    warn(f"no FILE is named: the documents are those of ragsieve's example, {_EXAMPLE}")
+    return [str(_EXAMPLE)]
 
 
 def _many(batch: Batch | None, options: SystemSpec, answering: bool, call: AskOptions) -> int:

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from ragsieve.cli.ask import _EXAMPLE
+from tests.blocks import ROOT
 from tests.plugins.cli import Ended
 
 TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts. Cheese is made of milk."
@@ -153,6 +155,17 @@ def test_documents_come_by_standard_input() -> None:
 
     assert (0, "Summer Breeze was sung by Seals and Crofts.\n") == (ended.code, ended.out)
     assert f"{ended.out}set()\n" == done.stdout.decode()
+
+
+@pytest.mark.parametrize("given", [None, b""])
+def test_without_a_file_there_is_an_example(given: bytes | None) -> None:
+    """Of README's first command, and it is said; what is passed is read, also where it is empty."""
+    ended = process("filter", *FAKE, "-q", "Who designed the Statue of Liberty?", given=given)
+    example = given is None
+
+    assert example == ("Bartholdi designed it." in ended.out)
+    assert example == ("warning: no FILE is named: the documents are those of" in ended.err)
+    assert (ROOT / "examples/eiffel.jsonl").read_bytes() == _EXAMPLE.read_bytes()
 
 
 @pytest.mark.parametrize("unit", ["tokens", "chars"])
