@@ -13,20 +13,23 @@ WITHOUT_TORCH := $(addprefix tests/core/,server models split score select cli/te
 	$(addprefix tests/core/test_,documents.py many.py pipeline.py result.py schema.py text.py \
 	trace.py types.py public_api.py)
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all anew
-DEMO := -q "Who designed the Eiffel Tower?" examples/eiffel.jsonl
+DEMO := -q "Who designed the Statue of Liberty?"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest test-installs campaign check docs bench clean
+.PHONY: help demo test test-slow test-all test-lowest test-installs campaign check docs bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
 
-demo: .venv/models ## install, fetch the two default models, filter and answer an example
-	$(BIN)/ragsieve filter --explain $(DEMO)
-	$(BIN)/ragsieve ask $(DEMO)
+demo: .venv-demo/done ## install what answers need, fetch a small generator, filter and answer
+	.venv-demo/bin/ragsieve filter --explain $(DEMO)
+	.venv-demo/bin/ragsieve ask $(DEMO)
 
 test: .venv/models ## run the tests that are not slow, in minutes: what a change is tried by
 	$(TESTS) -m "not slow"
+
+test-slow: .venv/models ## run the others: real models and texts, training to the end, processes
+	$(TESTS) -m slow --no-loadscope-reorder
 
 test-all: .venv/models ## run all tests; those on real data need RAGSIEVE_DATA or ../shared/data
 	$(TESTS) --no-loadscope-reorder
@@ -54,13 +57,23 @@ bench: .venv/models ## measure the main systems on real questions (RAGSIEVE_DATA
 	$(BIN)/ragsieve bench experiments/finefilter-main.toml --small --data $(DATA)
 
 clean: ## remove what the commands above have made
-	rm -rf .venv .venv-lowest build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-demo .venv-lowest build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/done: pyproject.toml research/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) torch==2.13.0 uv
 	$(UV) --editable '.[agents,arrow,openai,documents,dspy,html,ray,rerank,serve,langchain,llama-index,haystack,mcp,openai-agents,opentelemetry,docs,dev]'
 	$(UV) --editable './research[bench,hub,local,peers,records,train]'
+	touch $@
+
+.venv-demo/done: pyproject.toml research/pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-demo
+	@echo "1 of 3: torch, which the generator needs"
+	.venv-demo/bin/python -m pip install --disable-pip-version-check --no-compile --constraint constraints.txt torch==2.13.0 uv
+	@echo "2 of 3: ragsieve"
+	.venv-demo/bin/uv pip install --link-mode copy --python .venv-demo/bin/python --constraint constraints.txt --editable . --editable ./research accelerate gguf llguidance transformers
+	@echo "3 of 3: the generator SmolLM2 (270 MB)"
+	.venv-demo/bin/ragsieve models pull smollm2 || .venv-demo/bin/python tools/weights.py smollm2
 	touch $@
 
 .venv-lowest/done: pyproject.toml
