@@ -16,10 +16,6 @@ from ragsieve.text import legacy_charset, safe
 if TYPE_CHECKING:
     from email.message import MIMEPart
 
-    from docx.oxml.table import CT_Tbl
-    from docx.oxml.text.paragraph import CT_P
-    from docx.text.paragraph import Paragraph
-
 MAX_UNPACKED = 1 << 28
 """Bytes of a Word file, unpacked, at most: 256 MiB."""
 
@@ -53,7 +49,8 @@ def pdf_pages(raw: bytes, name: str) -> list[str]:
 def docx_text(raw: bytes, name: str) -> str:
     """The paragraphs and tables of a Word file in order, headings and tables as Markdown.
 
-    It is read as `pdf_pages` are.
+    Numbers of lists and headings stand there as Word shows them, insertions, fields and content
+    controls too; what is deleted does not. It is read as `pdf_pages` are.
 
     Raises:
         InputError: If it cannot be read so, unpacks to more than `MAX_UNPACKED` bytes or has more
@@ -101,8 +98,8 @@ def _pages(file: BytesIO) -> list[str]:
 def _text(file: BytesIO) -> str:
     from docx import Document as open_docx
     from docx.oxml.ns import qn
-    from docx.oxml.table import CT_Tbl
-    from docx.text.paragraph import Paragraph
+
+    from ragsieve.read.word import blocks
 
     with zipfile.ZipFile(file) as archive:
         size = sum(part.file_size for part in archive.infolist())
@@ -112,37 +109,7 @@ def _text(file: BytesIO) -> str:
     spans = (max(1, int(e.get(qn("w:val"), 1))) for e in document.element.iter(qn("w:gridSpan")))
     if (cells := sum(spans)) > MAX_CELLS:
         raise InputError(f"it must have at most {MAX_CELLS} cells, got {cells} in merged ones")
-    body: list[CT_P | CT_Tbl] = document.element.body.inner_content_elements
-    blocks = (
-        _table(each) if isinstance(each, CT_Tbl) else _marked(Paragraph(each, document))
-        for each in body
-    )
-    return "\n\n".join(filter(None, blocks))
-
-
-def _table(table: CT_Tbl) -> str:
-    """A line a row; a merged cell's text stands in each of its columns and rows."""
-    from docx.text.paragraph import Paragraph
-
-    above: dict[int, str] = {}  # texts by column
-    lines = []
-    for row in table.tr_lst:
-        first = column = sum(map(int, row.xpath("./w:trPr/w:gridBefore/@w:val")))
-        for cell in row.tc_lst:
-            text = " ".join(" ".join(Paragraph(p, cell).text for p in cell.p_lst).split())
-            if cell.vMerge == "continue":
-                text = above.get(column, text)
-            columns = range(column, column := column + max(1, cell.grid_span))
-            above |= dict.fromkeys(columns, text)
-        lines.append(f"| {' | '.join(above[n] for n in range(first, column))} |")
-    return "\n".join(lines)
-
-
-def _marked(paragraph: Paragraph) -> str:
-    """A paragraph's text; a heading's in Markdown, which has six levels."""
-    style = paragraph.style.name if paragraph.style else None
-    level = (style or "").removeprefix("Heading ")
-    return ("#" * min(int(level), 6) + " " if level.isdecimal() else "") + paragraph.text
+    return "\n\n".join(blocks(document))
 
 
 def _mail(file: BytesIO) -> list[tuple[str, str]]:

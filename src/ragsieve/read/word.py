@@ -1,0 +1,288 @@
+"""Word files to text: what the page shows with all markup off, headings and tables as Markdown.
+
+Of three kept libraries mammoth loses simple fields and how numbers are written, docx2python moved
+text, tables and numbers of styles; markitdown reads by mammoth. So python-docx opens the file here,
+and its XML is walked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.oxml.ns import nsmap, qn
+
+_GONE = {*map(qn, ("w:del", "w:moveFrom", "w:pPr", "w:rPr", "w:sdtPr"))} | {
+    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+}
+_SIGNS = {"tab": "\t", "cr": "\n", "br": "\n", "noBreakHyphen": "-"}
+_WITHIN = {*map(qn, ("w:p", "w:tbl", "w:tr", "w:tc"))}
+_ROMAN = (
+    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
+    *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_LEVELS = 9
+_INDENT = "   "  # of a list in a list
+
+
+class Level(NamedTuple):
+    """How a level of a list is numbered: its first number, how it is written, and what around it.
+
+    Args:
+        start: The first number.
+        form: ``decimal``, ``lowerLetter``, ``bullet`` and others of the format.
+        text: With ``%1`` in the place of the first level's number.
+        legal: Whether numbers of all levels are decimal.
+        style: The style of paragraphs that have this level.
+    """
+
+    start: int
+    form: str
+    text: str
+    legal: bool
+    style: str
+
+
+def blocks(document: Any) -> Iterator[str]:
+    """Paragraphs, lists and tables of a document of python-docx in order, footnotes at the end."""
+    numbering, items, known = _Numbering(document), list[str](), ""
+    for element in _children(document.element.body):
+        of_list = ""
+        if element.tag == qn("w:tbl"):
+            shown = table(element)
+        else:
+            shown, of_list = numbering.paragraph(element, known)
+        if items and of_list != known:
+            yield "\n".join(items)
+            items = []
+        known = of_list
+        if of_list:
+            items.append(shown)
+        elif shown:
+            yield shown
+    if items:
+        yield "\n".join(items)
+    yield from _notes(document)
+
+
+def table(element: Any) -> str:
+    """A line a row; a merged cell's text stands in each of its columns and rows."""
+    above: dict[int, str] = {}  # texts by column
+    lines = []
+    for row in _children(element):
+        if row.tag != qn("w:tr") or row.find("w:trPr/w:del", nsmap) is not None:
+            continue
+        first = column = int(_value(row, "w:trPr/w:gridBefore") or 0)
+        for cell in _children(row):
+            text = _cell(cell)
+            if cell.vMerge == "continue":
+                text = above.get(column, text)
+            columns = range(column, column := column + max(1, cell.grid_span))
+            above |= dict.fromkeys(columns, text)
+        lines.append(f"| {' | '.join(above[n] for n in range(first, column))} |")
+    return "\n".join(lines)
+
+
+def _cell(cell: Any) -> str:
+    """The text of a cell; of a table in it the cells by commas, the rows by semicolons."""
+    said = []
+    for element in _children(cell):
+        if element.tag == qn("w:tbl"):
+            rows = [r for r in _children(element) if r.tag == qn("w:tr")]
+            said.append("; ".join(", ".join(map(_cell, _children(row))) for row in rows))
+        else:
+            said.append(text_of(element))
+    return " ".join(" ".join(said).split())
+
+
+def _children(element: Any) -> Iterator[Any]:
+    """Paragraphs, tables, rows or cells below it, those in content controls and the like too."""
+    for child in element:
+        if child.tag in _WITHIN:
+            yield child
+        elif child.tag not in _GONE:
+            yield from _children(child)
+
+
+def text_of(paragraph: Any) -> str:
+    """Runs, links, fields, insertions and content controls of a paragraph, nothing deleted."""
+    return "".join(_texts(paragraph)).strip("\n")
+
+
+def _texts(element: Any) -> Iterator[str]:
+    for child in element:
+        name = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else ""
+        if name == "t":
+            yield child.text or ""
+        elif name == "footnoteReference":
+            yield f"[^{child.get(qn('w:id'))}]"
+        elif name in _SIGNS:
+            is_break = child.get(qn("w:type"), "textWrapping") == "textWrapping"
+            yield _SIGNS[name] if is_break else ""
+        elif name and child.tag not in _GONE:
+            yield "\n" if name == "p" else ""  # of a text box
+            yield from _texts(child)
+
+
+def _notes(document: Any) -> Iterator[str]:
+    from docx.oxml import parse_xml
+
+    for relation in document.part.rels.values():
+        if relation.reltype == RELATIONSHIP_TYPE.FOOTNOTES and not relation.is_external:
+            for note in parse_xml(relation.target_part.blob):
+                text = " ".join(" ".join(map(text_of, _children(note))).split())
+                if text:
+                    yield f"[^{note.get(qn('w:id'))}]: {text}"
+
+
+class _Numbering:
+    """Numbers of lists and headings, counted through a document as Word counts them."""
+
+    def __init__(self, document: Any) -> None:
+        self.styles = {s.style_id: s.element for s in document.styles}
+        parts = [
+            relation.target_part.element
+            for relation in document.part.rels.values()
+            if relation.reltype == RELATIONSHIP_TYPE.NUMBERING and not relation.is_external
+        ]
+        self.lists: dict[str, dict[int, Level]] = {}
+        self.nums: dict[str, tuple[str, dict[int, Level], dict[int, int]]] = {}
+        links = {}
+        for part in parts:
+            for one in part.iter(qn("w:abstractNum")):
+                name = one.get(qn("w:abstractNumId"))
+                self.lists[name] = _levels(one)
+                if link := _value(one, "w:numStyleLink"):
+                    links[name] = link
+            for one in part.iter(qn("w:num")):
+                abstract = _value(one, "w:abstractNumId")
+                starts = {
+                    int(o.get(qn("w:ilvl"))): int(start)
+                    for o in one.iter(qn("w:lvlOverride"))
+                    if (start := _value(o, "w:startOverride")).isdecimal()
+                }
+                self.nums[one.get(qn("w:numId"))] = abstract, _levels(one), starts
+        for name, style in links.items():
+            linked = self._inherited(style, "w:pPr/w:numPr/w:numId")
+            self.lists[name] = self.lists.get(self.nums.get(linked, (name,))[0], {})
+        self.counts: dict[str, list[int]] = {}
+        self.begun: set[tuple[str, int]] = set()
+
+    def paragraph(self, element: Any, known: str) -> tuple[str, str]:
+        """A paragraph's text, with its number or as a heading; and its list, if it is an item.
+
+        An inner item is one of the list before it, which is `known`.
+        """
+        text, place = text_of(element), self._place(element)
+        mark = self._mark(*place) if place else ""
+        level = self._heading(element)
+        if not text.strip():
+            return "", ""
+        if level:
+            return f"{'#' * min(level, 6)} {mark and mark + ' '}{' '.join(text.split())}", ""
+        if not place or not mark:
+            return text, ""
+        pad = _INDENT * place[1]
+        shown = f"{pad}{mark} {text.strip()}".replace("\n", f"\n{pad}{_INDENT}")
+        return shown, known if known and place[1] else place[0]
+
+    def _heading(self, element: Any) -> int:
+        """1 to 9; 0 of no heading."""
+        level = self._said(element, "w:outlineLvl")
+        if level.isdecimal() and int(level) < _LEVELS:
+            return int(level) + 1
+        style = self.styles.get(_style(element))
+        name = _value(style, "w:name").lower() if style is not None else ""
+        found = re.fullmatch(r"(?:heading (\d{1,9})|title)", name)
+        return int(found[1] or 1) if found else 0
+
+    def _place(self, element: Any) -> tuple[str, int] | None:
+        """The list of a paragraph, and its level there."""
+        num, level = (self._said(element, f"w:numPr/{n}") for n in ("w:numId", "w:ilvl"))
+        if num not in self.nums:
+            return None
+        if not _value(element, "w:pPr/w:numPr/w:numId"):  # the level that has its style
+            own = self._level_of(num, _style(element))
+            level = str(own) if own is not None else level
+        return num, min(int(level), _LEVELS - 1) if level.isdecimal() else 0
+
+    def _level_of(self, num: str, style: str) -> int | None:
+        known = self.lists.get(self.nums[num][0], {})
+        return next((n for n, level in known.items() if style and level.style == style), None)
+
+    def _said(self, element: Any, name: str) -> str:
+        """What a paragraph says of itself, or its style or one that this is based on."""
+        path = f"w:pPr/{name}"
+        return _value(element, path) or self._inherited(_style(element), path)
+
+    def _inherited(self, style: str, path: str) -> str:
+        for _ in range(len(self.styles)):
+            if (element := self.styles.get(style)) is None:
+                break
+            if found := _value(element, path):
+                return found
+            style = _value(element, "w:basedOn")
+        return ""
+
+    def _mark(self, num: str, at: int) -> str:
+        """The next number of a level as it is shown; a bullet is ``-``."""
+        abstract, own, starts = self.nums[num]
+        levels = {**self.lists.get(abstract, {}), **own}
+        if not (level := levels.get(at)):
+            return ""
+        counts = self.counts.setdefault(abstract, [])
+        first = starts.get(at, level.start)
+        if (num, at) not in self.begun and at in starts:
+            del counts[at:]
+        self.begun.add((num, at))
+        for n in range(len(counts), at):
+            counts.append(levels[n].start if n in levels else 1)
+        counts[at:] = [counts[at] + 1 if at < len(counts) else first]
+        if level.form in ("bullet", "none") or "%" not in level.text:
+            return "-" if level.form == "bullet" else level.text.strip()
+
+        def shown(found: re.Match[str]) -> str:
+            n = int(found[1]) - 1
+            if n > at:
+                return ""
+            form = levels[n].form if n in levels and not level.legal else "decimal"
+            return _written(counts[n], form)
+
+        return re.sub(r"%([1-9])", shown, level.text).strip()
+
+
+def _value(element: Any, path: str) -> str:
+    """The value of the first element at a path; empty where there is none."""
+    found = element.find(path, nsmap)
+    return "" if found is None else found.get(qn("w:val"), "")
+
+
+def _style(element: Any) -> str:
+    return _value(element, "w:pPr/w:pStyle") or "Normal"
+
+
+def _levels(element: Any) -> dict[int, Level]:
+    levels = {}
+    for one in element.iter(qn("w:lvl")):
+        names = ("w:numFmt", "w:lvlText", "w:start", "w:pStyle")
+        form, text, start, style = (_value(one, name) for name in names)
+        first = int(start) if start.isdecimal() else 1
+        legal = one.find("w:isLgl", nsmap) is not None
+        levels[int(one.get(qn("w:ilvl")))] = Level(first, form or "decimal", text, legal, style)
+    return levels
+
+
+def _written(number: int, form: str) -> str:
+    """A number in a form of Word's; in digits where the form is another one, or it is too large."""
+    if form in ("lowerLetter", "upperLetter") and 0 < number <= 26 * 4:
+        text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
+        text = ""
+        for value, letters in _ROMAN:
+            text += letters * (number // value)
+            number %= value
+    else:
+        return f"{number:02}" if form == "decimalZero" else str(number)
+    return text.upper() if form.startswith("upper") else text

@@ -1,0 +1,103 @@
+"""Word files: the text that Word shows with all markup off."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import docx
+import pytest
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
+
+from ragsieve.read.office import docx_text
+
+RUN = "<w:r><w:t xml:space='preserve'>{}</w:t></w:r>"
+CHAR = "<w:r><w:fldChar w:fldCharType='{}'/></w:r>"
+ITEM = "<w:p><w:pPr><w:numPr><w:ilvl w:val='{}'/><w:numId w:val='{}'/></w:numPr></w:pPr>{}</w:p>"
+LEVEL = (
+    "<w:lvl w:ilvl='{}'><w:start w:val='1'/><w:numFmt w:val='{}'/>{}<w:lvlText w:val='{}'/></w:lvl>"
+)
+
+
+def read(*bodies: str, numbering: str = "") -> str:
+    """The text of a file with these elements, and with lists of their own."""
+    file, raw = docx.Document(), BytesIO()
+    for body in bodies:
+        named = body.replace(" ", f" {nsdecls('w')} ", 1) if "<w:p>" != body[:5] else body
+        element = parse_xml(named.replace("<w:p>", f"<w:p {nsdecls('w')}>", 1))
+        file.element.body.insert(-1, element)
+    root = parse_xml(f"<w:numbering {nsdecls('w')}>{numbering}</w:numbering>")
+    for one in root:
+        where = 0 if one.tag.endswith("abstractNum") else len(file.part.numbering_part.element)
+        file.part.numbering_part.element.insert(where, one)
+    file.save(raw)
+    return docx_text(raw.getvalue(), "a.docx")
+
+
+@pytest.mark.parametrize(
+    ("inner", "shown"),
+    [
+        (f"<w:ins w:id='1' w:author='A'>{RUN.format('two months')}</w:ins>", "two months"),
+        ("<w:del w:id='1' w:author='A'><w:r><w:delText>old</w:delText></w:r></w:del>", ""),
+        (f"<w:moveFrom w:id='1' w:author='A'>{RUN.format('old')}</w:moveFrom>", ""),
+        (f"<w:moveTo w:id='1' w:author='A'>{RUN.format('new')}</w:moveTo>", "new"),
+        (f"<w:sdt><w:sdtContent>{RUN.format('Ada')}</w:sdtContent></w:sdt>", "Ada"),
+        (f"<w:fldSimple w:instr=' REF x '>{RUN.format('4.2')}</w:fldSimple>", "4.2"),
+        (f"<w:smartTag w:uri='u' w:element='e'>{RUN.format('Oslo')}</w:smartTag>", "Oslo"),
+        (
+            f"{CHAR.format('begin')}<w:r><w:instrText>DATE</w:instrText></w:r>"
+            f"{CHAR.format('separate')}{RUN.format('3 May')}{CHAR.format('end')}",
+            "3 May",
+        ),
+    ],
+)
+def test_what_word_shows_of_a_line_is_in_the_text(inner: str, shown: str) -> None:
+    """Insertions, controls, results of fields, tags; nothing that is deleted."""
+    line = f"<w:p>{RUN.format('It is ')}{inner}{RUN.format(' here.')}</w:p>"
+
+    assert f"It is {shown} here." == read(line)
+
+
+def test_what_stands_in_controls_and_inner_tables_is_in_the_text() -> None:
+    """A paragraph, a row, and the cells of a table in a cell."""
+    cells = "<w:tc><w:p>{}</w:p></w:tc><w:tc>{}<w:p/></w:tc>"
+    inner = f"<w:tbl><w:tr>{cells.format(RUN.format('a'), '')}</w:tr></w:tbl>"
+    row = f"<w:tr>{cells.format(RUN.format('fee'), '')}</w:tr>"
+    table = (
+        f"<w:tbl ><w:tr>{cells.format(RUN.format('outer'), inner)}</w:tr>"
+        f"<w:sdt><w:sdtContent>{row}</w:sdtContent></w:sdt></w:tbl>"
+    )
+    control = f"<w:sdt ><w:sdtContent><w:p>{RUN.format('In it.')}</w:p></w:sdtContent></w:sdt>"
+
+    assert "In it.\n\n| outer | a, |\n| fee |  |" == read(control, table)
+
+
+def test_lists_have_the_numbers_that_word_shows() -> None:
+    """By levels, decimal where it is legal, begun anew where it says so; one block a list."""
+    levels = (
+        LEVEL.format(0, "upperRoman", "", "Article %1."),
+        LEVEL.format(1, "decimal", "<w:isLgl/>", "%1.%2"),
+        LEVEL.format(2, "lowerLetter", "", "(%3)"),
+    )
+    numbering = (
+        f"<w:abstractNum w:abstractNumId='90'>{''.join(levels)}</w:abstractNum>"
+        "<w:num w:numId='91'><w:abstractNumId w:val='90'/></w:num>"
+        "<w:num w:numId='92'><w:abstractNumId w:val='90'/><w:lvlOverride w:ilvl='0'>"
+        "<w:startOverride w:val='7'/></w:lvlOverride></w:num>"
+    )
+    places = [(0, 91), (1, 91), (2, 91), (2, 91), (1, 91), (0, 91), (1, 91), (0, 92)]
+    items = [ITEM.format(*place, RUN.format("x")) for place in places]
+    first = "Article I. x\n   1.1 x\n      (a) x\n      (b) x\n   1.2 x\nArticle II. x\n   2.1 x"
+
+    assert f"{first}\n\nArticle VII. x" == read(*items, numbering=numbering)
+
+
+def test_lists_of_styles_are_lists() -> None:
+    """As python-docx and Word's own buttons make them; a text between two of them parts them."""
+    file, raw = docx.Document(), BytesIO()
+    for text, style in (("Open", "List Number"), ("Close", "List Number"), ("Wait.", None)):
+        file.add_paragraph(text, style)
+    file.add_paragraph("free", "List Bullet")
+    file.save(raw)
+
+    assert "1. Open\n2. Close\n\nWait.\n\n- free" == docx_text(raw.getvalue(), "a.docx")
