@@ -137,7 +137,8 @@ class Threshold(Selector):
         if self.promises:
             origin = f"keep_answer={self.promises.keep_answer} → {self.min_score:.3g}"
         if self.relative:
-            origin += f", relative {self.relative:g}, best {best:.3f} → {least:.3g}"
+            origin += f", and {self.relative:g} (relative) of the log-odds of {best:.3f}, "
+            origin += f"the mean of the best of up to {_LEADING} documents → {least:.3g}"
         return origin
 
     def _promises(self, best: float) -> Promises | None:

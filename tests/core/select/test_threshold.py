@@ -42,7 +42,8 @@ def test_a_low_score_is_the_reason() -> None:
     _, record = traced(Threshold(0.2, relative=0.5), spans(0.9, 0.42855))
 
     assert ["score 0.428550 is below 0.428571"] == [d.reason for d in record.dropped]
-    assert ["min_score=0.2, relative 0.5, best 0.900 → 0.429"] == record.notes
+    why = "0.5 (relative) of the log-odds of 0.900, the mean of the best of up to 3 documents"
+    assert [f"min_score=0.2, and {why} → 0.429"] == record.notes
 
 
 def spans(*values: float, of: str = "d") -> list[Segment]:
@@ -83,6 +84,8 @@ def test_no_document_lifts_a_relative_threshold_alone() -> None:
         ("Many ask: Who sang Summer Breeze? Read on.", False),
         ("Summer Breeze was written by Dash Crofts and Jim Seals in 1972.", True),
         ("Seals and Crofts sang it.", True),
+        ("Seals and Crofts sang Summer Breeze.", True),
+        ("Summer Breeze, sang, summer", False),
     ],
 )
 def test_what_repeats_the_question_lifts_nothing(text: str, counts: bool) -> None:
@@ -105,7 +108,7 @@ def test_a_promised_threshold_says_where_it_comes_from() -> None:
         [s.score for s in kept],
         repr(threshold.promises),
     )
-    assert ["keep_answer=0.8 → 0.2, relative 0.5, best 0.900 → 0.429"] == record.notes
+    assert record.notes[0].startswith("keep_answer=0.8 → 0.2, and 0.5 (relative) of the log-odds")
     reasons = ["score 0.300 is below 0.429", "score 0.250 is below 0.429"]
     assert reasons == [d.reason for d in record.dropped]
 
