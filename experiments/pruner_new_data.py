@@ -61,8 +61,8 @@ def gathered(sets: Path, chance: random.Random, most: int) -> dict[str, Parts]:
     parts: tuple[list[Record], list[Record]] = ([], [])
     for passage in passages:
         parts[place(passage["title"].partition(" - ")[0]) < HELD_OUT].append(passage)
-    for held, some in enumerate(parts):
-        kinds["table"][held].extend(look_ups(joined(some), chance, 2))
+    for part, some in enumerate(parts):
+        kinds["table"][part].extend(look_ups(joined(some), chance, 2))
     for held, record in outputs(chance, most // 8):
         kinds["output"][held].append(record)
     for package, record in sources(chance, most // 12):
@@ -203,8 +203,8 @@ def main() -> None:
     ]
     options.output.mkdir(parents=True, exist_ok=True)
     old = options.data / "train.jsonl"
-    learned = mixed(old, kinds, options.count, chance)
-    for file, items in (("train", learned), ("validation", iter(checked))):
+    order = mixed(old, kinds, options.count, chance)
+    for file, items in (("train", order), ("validation", iter(checked))):
         with (options.output / f"{file}.jsonl").open("w", encoding="utf-8") as lines:
             lines.writelines(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
 

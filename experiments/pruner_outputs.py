@@ -331,8 +331,8 @@ def failures(run: int, chance: random.Random) -> Iterator[Record]:
         )
     ]
     for found in chance.sample(sections, min(len(sections), 2)):
-        gold = [m.span() for m in re.finditer(r"^(?:E|>) .*", text[: found.end()], re.MULTILINE)]
-        gold = [[a, b] for a, b in gold if a >= found.start()]
+        told = re.finditer(r"^(?:E|>) .*", text[: found.end()], re.MULTILINE)
+        gold = [[*m.span()] for m in told if m.start() >= found.start()]
         summary = re.search(rf"^(?:FAILED|ERROR) \S+::{found['name']}\b.*", text, re.MULTILINE)
         gold += [[*summary.span()]] if summary else []
         name = found["name"]

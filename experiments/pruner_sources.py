@@ -33,7 +33,7 @@ ASKED = (  # by a verb in the third person, by the sentence, by its words
 def packages() -> Iterator[tuple[str, list[Path]]]:
     """Installed packages under a permissive licence, with their modules."""
     for one in importlib.metadata.distributions():
-        meta = one.metadata
+        meta: Any = one.metadata  # a message of mails, too
         named = " ".join(
             [meta.get("License-Expression") or "", (meta.get("License") or "")[:200]]
             + [c for c in meta.get_all("Classifier") or [] if c.startswith("License")]

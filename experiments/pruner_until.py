@@ -85,7 +85,7 @@ class Training:
         with torch.no_grad():
             for name, weight in self.learned.items():
                 self.average[name].lerp_(weight, 1 - keep)
-        return loss.item()
+        return float(loss.detach())
 
     def publish(self, encoder: str, folder: Path) -> None:
         """Write the averaged weights as a checkpoint of transformers."""

@@ -27,7 +27,7 @@ from ragsieve.registry import points
 from ragsieve.schema import Amount, Probability, Schema, fits, in_words
 from ragsieve.sources import Models, named_source
 from ragsieve.systems.base import PARTS, ROLES, SYSTEMS, SystemEntry
-from ragsieve.types import LAYOUT, JsonAs, Layout
+from ragsieve.types import LAYOUT, FileNames, JsonAs, Layout
 
 PRUNE = "prune"
 """An option of systems that search: another system by its name, which filters what is found."""
@@ -69,6 +69,8 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         max_share: The share of a budget that one site's documents may take, 0 to 1.
         mark: What stands where text of a document is left out; … by default.
         json_as: What is kept of JSON: closed, with its brackets, or paths: lines "path: value".
+        file_names: Whether a line names the file and page of each document, where several are read:
+            shown, as usual, or hidden.
         on_error: keep: a stage that fails is skipped, and a warning says so.
     """
 
@@ -91,6 +93,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     max_share: Probability | None = None
     mark: str | None = None
     json_as: JsonAs | None = None
+    file_names: FileNames | None = None
     on_error: OnError = "raise"
 
     def replaced(self, **changes: Any) -> SystemSpec:

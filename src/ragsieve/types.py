@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from ragsieve.errors import InputError, check_choice
 
 JsonAs = Literal["closed", "paths"]
+FileNames = Literal["shown", "hidden"]
 G = TypeVar("G")
 Span = tuple[int, int]
 """A span of a text: its first character, and one past its last."""
@@ -68,6 +69,8 @@ class Layout:
             ``" \\ { } < >`` or at the ends a space.
         json_as: What is kept of JSON: ``"closed"``, inside its keys with the brackets closed, or
             ``"paths"``, a line ``path: value`` for each value.
+        file_names: Whether a line before it names its file and page, of a document that was read
+            beside others (``metadata["file"]``): ``"shown"`` or ``"hidden"``.
 
     Raises:
         InputError: If one of them is something else.
@@ -75,6 +78,7 @@ class Layout:
 
     mark: str = "…"
     json_as: JsonAs = "closed"
+    file_names: FileNames = "shown"
 
     def __post_init__(self) -> None:
         if not isinstance(self.mark, str) or not _MARK.fullmatch(self.mark):
@@ -83,6 +87,7 @@ class Layout:
             )
             raise InputError(f"mark {rule}, got {self.mark!r:.80}")
         check_choice(JsonAs, json_as=self.json_as)
+        check_choice(FileNames, file_names=self.file_names)
 
     def of(self, mark: str) -> str:
         """A format's mark with this one's."""
@@ -91,7 +96,8 @@ class Layout:
 
 _MARK = re.compile(r'(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029"\\{}<>]{1,20}(?<! )')
 USUAL = Layout()
-LAYOUT = ("mark", "json_as")
+FILE = "file"  # of a document's metadata: its file, and the page there
+LAYOUT = ("mark", "json_as", "file_names")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import Message, Prompt
 from ragsieve.registry import points
 from ragsieve.structure import outline, text_of
-from ragsieve.types import Document, Segment
+from ragsieve.types import FILE, Document, Segment
 
 GROUP = "ragsieve.prompts"
 """Group of the entry points by which other packages add templates; each names a package."""
@@ -62,9 +62,9 @@ _OPENS = re.compile(
 def context(segments: Sequence[Segment]) -> str:
     """Evidence as a reader reads it: a paragraph a document, its title before its kept spans.
 
-    Headings, fences, tables and whatever is structured begin a line of their own behind the title,
-    which is written on one line. See `ragsieve.structure.joined` for how spans are put together. No
-    span is changed.
+    One of several files has its name on a line before. Headings, fences, tables and whatever is
+    structured begin a line of their own behind the title, which is written on one line. See
+    `ragsieve.structure.joined` for how spans are put together. No span is changed.
     """
     groups = groupby(segments, key=lambda segment: segment.document.id)
     return "\n\n".join("".join(paragraph([*group])) for _, group in groups)
@@ -74,7 +74,14 @@ def paragraph(spans: Sequence[Segment]) -> tuple[str, str]:
     """What `context` has of the kept spans of a document: what its title makes, and their text."""
     title, text = title_of(spans[0].document), text_of(spans)
     gap = "\n" if title and (_OPENS.match(text) or _structured(spans[0])) else " "
-    return f"{title}:{gap}" if title else "", text
+    return _file(spans[0].document) + (f"{title}:{gap}" if title else ""), text
+
+
+def _file(document: Document) -> str:
+    """The line that names its file; empty where it has none, or none is to be shown."""
+    name = document.metadata.get(FILE, "")
+    shown = document.layout.file_names == "shown" and isinstance(name, str) and name.strip()
+    return f"[{' '.join(name[:_TITLE].split())}]\n" if shown else ""
 
 
 def _structured(segment: Segment) -> bool:

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from ragsieve.files import read_bytes, standard_input
 from ragsieve.questions import as_example, is_question, lines, load_json
 from ragsieve.read.office import docx_text, mail_text, pdf_pages
 from ragsieve.read.web import charset, page_text
-from ragsieve.types import Document, Example
+from ragsieve.types import FILE, Document, Example
 
 Warn = Callable[[str], object]
 Found = tuple[str, int, Document | Example]
@@ -38,7 +39,8 @@ def read_documents(paths: Sequence[str], warn: Warn | None = None) -> tuple[Docu
     array of them, each any JSON (`from_json`); other files are text as they are. Folders are read
     recursively, files of these kinds, text, tables, logs, settings and notebooks, by name; hidden
     ones and code are left out. Standard input is JSON where it is an object or an array, JSONL
-    where it begins with an object, HTML where it begins with a tag, else text.
+    where it begins with an object, HTML where it begins with a tag, else text. The metadata of each
+    of several files, or pages, name its ``file``.
 
     Args:
         paths: Files and folders.
@@ -51,7 +53,19 @@ def read_documents(paths: Sequence[str], warn: Warn | None = None) -> tuple[Docu
     """
     if list(paths).count("-") > 1:
         raise InputError("standard input can be read once, got - twice")
-    return tuple(map(_document, chain.from_iterable(items_of(name, warn) for name in paths)))
+    found = [*chain.from_iterable(items_of(name, warn) for name in paths)]
+    documents = map(_document, found)
+    alone = len({path for path, *_ in found}) < 2
+    if alone and (len(found) < 2 or not found[0][0].lower().endswith(".pdf")):
+        return tuple(documents)
+    return tuple(map(_with_file, found, documents))
+
+
+def _with_file(found: Found, document: Document) -> Document:
+    path, number, _ = found
+    kind = Path(path.removesuffix(".gz")).suffix.lower()
+    part = {".pdf": f", page {number}", ".jsonl": f", line {number}"}.get(kind, "")
+    return replace(document, metadata={FILE: name_of(path) + part, **document.metadata})
 
 
 def items_of(name: str, warn: Warn | None, without: Path | None = None) -> Iterator[Found]:

@@ -42,6 +42,7 @@ _TAG = re.compile(  # comments, scripts and styles are one match, to the page's 
 )
 _NO_LETTERS = re.compile(r"[\W_]+")
 _NO_ITEM = re.compile(r"[\s*+#>-]*")
+_HEADING = re.compile(r"#{1,6} +([^\n]*)")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -78,7 +79,8 @@ def convert_page(html: str) -> tuple[str, str]:
         raise ValueError(str(error)) from error
     if lost := [warning.message for warning in page.warnings if warning.kind in _LOST]:
         raise ValueError(lost[0])
-    return metadata.document.title or "" if metadata else "", without_menus(page.content or "")
+    title = metadata.document.title or "" if metadata else ""
+    return title, without_repeats(title, without_menus(page.content or ""))
 
 
 def _without_open_script(html: str) -> str:
@@ -111,6 +113,20 @@ def without_menus(markdown: str) -> str:
     kept += run if lines < 2 else []
     cleaned = "\n".join("" if _NO_ITEM.fullmatch(text) else text for text in kept)
     return _BLANK_LINES.sub("\n\n", cleaned).strip()
+
+
+def without_repeats(title: str, markdown: str) -> str:
+    """Markdown in which no heading says what the title or the heading right above it says."""
+    kept, above, fenced = [], title.split(), False
+    for line in markdown.split("\n"):
+        fenced ^= line.startswith("```")
+        heading = _HEADING.match(line) if not fenced else None
+        words = heading[1].split() if heading else []
+        if heading and words == above:
+            continue
+        above = above if not line.strip() else words
+        kept.append(line)
+    return _BLANK_LINES.sub("\n\n", "\n".join(kept)).strip() or markdown
 
 
 def _linked(line: str) -> float:

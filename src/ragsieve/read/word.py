@@ -47,7 +47,7 @@ class Level(NamedTuple):
 
 def blocks(document: Any) -> Iterator[str]:
     """Paragraphs, lists and tables of a document of python-docx in order, footnotes at the end."""
-    numbering, items, known = _Numbering(document), list[str](), ""
+    numbering, items, known, last = _Numbering(document), list[str](), "", ""
     for element in _children(document.element.body):
         of_list = ""
         if element.tag == qn("w:tbl"):
@@ -60,8 +60,9 @@ def blocks(document: Any) -> Iterator[str]:
         known = of_list
         if of_list:
             items.append(shown)
-        elif shown:
+        elif shown and not (shown[:1] == "#" and shown.lstrip("# ") == last.lstrip("# ")):
             yield shown
+        last = shown or last
     if items:
         yield "\n".join(items)
     yield from _notes(document)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from ragsieve.pipeline import best_first
 from ragsieve.select.base import Selector
@@ -28,6 +28,11 @@ _REFERS = re.compile(
 )
 
 _INK = re.compile(r"\S")
+_CELLS = re.compile(r"[ \t]*\|[ \t]*")
+_HEADS = re.compile(r"(?:[ \t]*#{1,6}[ \t][^\n]*\n\s*)+")
+_MARKS = re.compile(  # rules, bullets
+    r"^(?:(?=[^\n]*[-=]{3})[|:+=_ \t-]++$|[-*+•][ \t]+)", re.MULTILINE
+)
 
 _Words = tuple[str, ...]
 
@@ -36,19 +41,21 @@ _Words = tuple[str, ...]
 class Copies(Selector):
     """Of segments that say the same in the same words keep the best one; the order stays.
 
-    White space, the case of longer words, typographic quotes and dashes, emphasis and the full stop
-    make no difference; every other sign does. Where titles or headings differ, the same words say
-    something else, and so they do behind "it" or "this" where the sentences before differ: all of
-    those stay. So does what one document says twice in few words. Documents with the same title and
-    the same source, one of them known, are chunks of one page. Of those the first sentence, if it
-    begins in lower case, and the last one, if it has no full stop, are cut by the chunk: they are
-    copies of the whole one; and a chunk without headings may stand below those of another. Best is
-    the higher score, then the earlier place. The trace names each copy, and where what is kept
-    stands.
+    White space, line breaks without an indented line, rules of tables, bullets, the case of longer
+    words, typographic quotes and dashes, emphasis and the full stop make no difference; every other
+    sign does. So the same page as Markdown, HTML or Word is kept once. Where titles or headings
+    differ, the same words say something else, and so they do behind "it" or "this" where the
+    sentences before differ: all of those stay. So does what one document says twice in few words.
+    Documents with the same title and the same source, one of them known, are chunks of one page. Of
+    those the first sentence, if it begins in lower case, and the last one, if it has no full stop,
+    are cut by the chunk: they are copies of the whole one; and a chunk without headings may stand
+    below those of another. Best is the higher score, then the earlier place. The trace names each
+    copy, and where what is kept stands.
     """
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
-        kept, same = _Kept({s.key: _words(s.text) for s in segments}), dict[Key, str]()
+        said = {s.key: _words(s.text[_headed(s.text) :]) for s in segments}
+        kept, same = _Kept(said), dict[Key, str]()
         for segment in best_first(segments):
             if original := kept.original(segment):
                 name, start, end = original.key
@@ -102,16 +109,21 @@ class _Kept:
             return False
         if _REFERS.match(one.text) and self.before.get(one.key) != self.before.get(other.key):
             return False
-        (title, above), (theirs, others) = self._context(one), self._context(other)
+        above, others = self._context(one), self._context(other)
         a, b = one.document, other.document
         chunks = a.id != b.id and _page(a) == _page(b)
-        return title == theirs and (above == others or (chunks and not (above and others)))
+        least = bool(a.title.strip())  # the title is above all of a page
+        return above == others or (chunks and least in (len(above), len(others)))
 
-    def _context(self, segment: Segment) -> tuple[_Words, _Words]:
-        """Title of its document, and the headings above it there; the beginning of long ones."""
-        text, start = segment.document.text, segment.start
-        above = " ".join(one.text[:500] for one in headings(text, start) if one.start < start)
-        return _words(segment.document.title[:500]), _words(" ".join(above.split()))
+    def _context(self, segment: Segment) -> tuple[_Words, ...]:
+        """What stands above it: the title of its document, the headings there, each once.
+
+        Of those only the beginning of long ones.
+        """
+        text, start = segment.document.text, segment.start + _headed(segment.text)
+        above = (one.text for one in headings(text, start) if one.start < start)
+        lines = (_words(one.strip("#= \n-")[:500]) for one in (segment.document.title, *above))
+        return tuple(name for name, _ in groupby(filter(None, lines)))
 
 
 def _page(document: Document) -> tuple[str, ...]:
@@ -120,10 +132,23 @@ def _page(document: Document) -> tuple[str, ...]:
     return (title, source) if title or source else (document.id,)
 
 
+def _headed(text: str) -> int:
+    """Where what its first headings stand above begins; 0 where that is nothing."""
+    found = _HEADS.match(text)
+    return found.end() if found and found.end() < len(text) else 0
+
+
 def _words(text: str) -> _Words:
-    """What is compared: words and signs of prose; lines as they stand of what has several."""
-    if "\n" in text.strip():
-        return tuple(line.rstrip() for line in text.strip().split("\n"))
-    plain = _EMPHASIS.sub("", unicodedata.normalize("NFC", text).translate(_TYPOGRAPHY))
+    """What is compared: words and signs of prose, tables and lists.
+
+    Lines as they stand of what has one that is indented: code.
+    """
+    lines = text.strip().split("\n")
+    if any(line[:1] in " \t" and line.strip() for line in lines):
+        return tuple(line.rstrip() for line in lines)
+    text = "\n".join(_CELLS.sub(" | ", line) if line[:1] == "|" else line for line in lines)
+    plain = _EMPHASIS.sub(
+        "", unicodedata.normalize("NFC", _MARKS.sub("", text)).translate(_TYPOGRAPHY)
+    )
     words = plain.rstrip(".!。… ").split()
     return tuple(w.casefold() if not n or len(w) >= _LONG else w for n, w in enumerate(words))

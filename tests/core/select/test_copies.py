@@ -30,6 +30,11 @@ def segments(*documents: str) -> list[Segment]:
     [
         ([FEE, FEE, FEE], [1, 2]),
         ([FEE, "the  pier fee is 14 Euros a night"], [1]),
+        ([FEE, FEE.replace(" is ", "\nis ")], [1]),
+        (["| a | fee |\n|---|---|\n| b | 5 |", "| a | fee  |\n| --- | :-- |\n| b | 5 |"], [1]),
+        (["- mail for all\n- a pool", "* mail for all\n* a pool"], [1]),
+        ([f"# Pier\n\n# Pier\n\n{FEE}", f"Pier||{FEE}", f"# Pier\n\n{FEE}"], [1, 2]),
+        (["| a | fee |\n|---|---|\n| b | 5 |", "| a | fee |\n|---|---|\n| b | 6 |"], []),
         ([f"Dogs are free. {FEE}", f"{FEE} The pool is closed."], [2]),
         ([f"Pier||{FEE}", FEE, f"Pier||{FEE}"], [2]),
         (["“Café” — Open!", '"Cafe\u0301" - Open'], [1]),

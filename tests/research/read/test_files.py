@@ -10,6 +10,7 @@ import re
 import resource
 import sys
 import time
+from dataclasses import replace
 from email.message import EmailMessage
 from io import BytesIO
 from pathlib import Path
@@ -20,8 +21,10 @@ from pypdf import PdfWriter
 
 from ragsieve.documents import site
 from ragsieve.errors import InputError
+from ragsieve.prompts import context
 from ragsieve.read import office
 from ragsieve.read.files import items_of, read_documents
+from ragsieve.types import Layout, Segment
 from ragsieve_research.retrieve.pooled import Sources
 from tests.office import BOMBS, CELL, pdf, word
 
@@ -54,6 +57,41 @@ def test_a_page_is_text_with_a_title(tmp_path: Path) -> None:
     assert "Bees\u2019 caf\u00e9" == document.text
     with pytest.raises(InputError, match="must be cp1252, as it declares; byte 30 is 0x81"):
         read_documents([str(path)])
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<title>Fees</title><h1>Fees</h1><h1>Fees</h1><p>5 euros.", "5 euros."),
+        ("<title>Fees</title><h1>Fees</h1><h2>Pool</h2><h2>Pool</h2><p>Five.", "## Pool\n\nFive."),
+        (
+            "<title>Town</title><h1>Fees</h1><p>Five.</p><h1>Fees</h1><p>Six.",
+            "# Fees\n\nFive.\n\n# Fees\n\nSix.",
+        ),
+        ("<title>Fees</title><h1>Fees</h1>", "# Fees"),
+    ],
+)
+def test_a_heading_of_a_page_stands_once(tmp_path: Path, page: str, text: str) -> None:
+    """Not below the title, or a heading, that says the same."""
+    (tmp_path / "a.html").write_text(page)
+
+    assert text == read_documents([str(tmp_path / "a.html")])[0].text
+
+
+def test_what_is_read_of_several_files_names_its_file(tmp_path: Path) -> None:
+    """And the page there, on a line before it in the prompt; of one file nothing does."""
+    (tmp_path / "a.md").write_text("Bees.")
+    (tmp_path / "b.pdf").write_bytes(pdf("Cheese.", "Tea."))
+    bees, *pages = read_documents([str(tmp_path)])
+    (alone,) = read_documents([str(tmp_path / "a.md")])
+    name = str(tmp_path / "b.pdf")
+
+    assert f"[{tmp_path / 'a.md'}]\nBees." == context([Segment.whole(bees)])
+    assert [f"{name}, page {n}" for n in (1, 2)] == [one.metadata["file"] for one in pages]
+    assert pages == [*read_documents([name])]
+    assert "Bees." == context([Segment.whole(alone)])
+    hidden = replace(bees, layout=Layout(file_names="hidden"))
+    assert "Bees." == context([Segment.whole(hidden)])
 
 
 def test_jsonl_holds_a_document_a_line(tmp_path: Path) -> None:
