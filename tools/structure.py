@@ -51,6 +51,7 @@ LAYERS = {  # a module imports from its own layer and from those above it
             "budget",
             "parts",
             "ranking",
+            "identifiers",
             "ends",
             "many",
             "tables",

@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from ragsieve.documents import site
+from ragsieve.identifiers import exact_first
 from ragsieve.parts import holds, parts
 from ragsieve.ranking import Rate, ranked_parts, ranked_segments
 from ragsieve.schema import Amount, Options, Probability
@@ -165,7 +166,7 @@ class _Layout:
         self, segments: Sequence[Segment], limits: _Limits, reader: ReaderLike, question: str
     ) -> None:
         self.limits, self.reader, self.question = limits, reader, question
-        self.ranked = ranked_segments(question, best_first(segments))
+        self.ranked = exact_first(question, ranked_segments(question, best_first(segments)))
         self.place = {s.key: (n, 0) for n, s in enumerate(segments)}
         sizes = limits.sizes([s.text for s in segments], reader)
         self.own = {s.key: size for s, size in zip(segments, sizes, strict=True)}

@@ -607,7 +607,10 @@ def test_provence_takes_the_same_pruner(ragsieve: Command) -> None:
     options = ("--system", "provence", "--option", "min_score=0.5")
     ended = ragsieve("filter", *PRUNED, "b.txt", *options)
 
-    assert ("Who sang summer breeze?\n\nWho sang here?\n", 0) == (ended.out, ended.code)
+    assert ("[b.txt]\nWho sang summer breeze?\n\n[a.txt]\nWho sang here?\n", 0) == (
+        ended.out,
+        ended.code,
+    )
 
 
 def test_a_question_that_no_document_answers_is_said(ragsieve: Command) -> None:
