@@ -310,41 +310,19 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
         ("filter -q x --max-tokens -1 a.txt", "--max-tokens"),
         ("filter -q x --llm nope:x a.txt", "a model must be one of openai:MODEL"),
         ("filter -q x --llm minilm a.txt", "minilm is no LLM"),
-        ("filter -q x --embedder smollm2 a.txt", "smollm2 is no embedder"),
         ("filter -q x --llm-option a a.txt", "--llm-option must be KEY=VALUE"),
         ("filter -q x --llm fake:echo --llm-option a=1 a.txt", r"cannot take options \['a'\]"),
         ("filter -q x --option cuts=1 a.txt", "got 'cuts'; did you mean 'cut'\\?"),
         ("filter -q x --system finefiltr a.txt", "got 'finefiltr'; did you mean 'finefilter'\\?"),
-        ("filter -q x --llm smolm2 a.txt", "got 'smolm2'; did you mean 'smollm2'\\?"),
         ("fliter -q x a.txt", "No such command 'fliter'.*filter"),
-        ("models pull minlm", "got 'minlm'; did you mean 'minilm'\\?"),
-        ("scorers sampel", "got 'sampel'; did you mean 'sample'\\?"),
-        ("scorers sample --scorer bm52", "got 'bm52'; did you mean 'bm25'\\?"),
         (
             "filter -q x --system all --option n=1 a.txt",
             "options of all are k, max_tokens, got 'n'",
-        ),
-        (
-            "filter -q x --system top-sentences --option k=two a.txt",
-            "k of top-sentences must be a whole number, got 'two'",
-        ),
-        (
-            "filter -q x --system finefilter-point --option mode=loud a.txt",
-            "mode of finefilter-point must be one of 'point', 'write', got 'loud'",
         ),
         ("filter -q x --model extractor a.txt", "--model must be ROLE=MODEL, got 'extractor'"),
         (
             "filter -q x --option keep_answer=0.4 a.txt",
             r"keep_answer must be from 0\.5 to 0\.99, got 0\.4",
-        ),
-        (
-            "filter -q x --model critic=smollm2 a.txt",
-            "models of finefilter are pruner, got 'critic'",
-        ),
-        ("filter -q x --pruner minilm a.txt", "minilm is no sentence pruner"),
-        (
-            "filter -q x --system finefilter-point --model extractor=minilm a.txt",
-            "minilm is no LLM",
         ),
         (
             "filter -q x --system finefilter-point --option truncator=none "
@@ -363,7 +341,6 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
         (f"{ONE_PASS} --system all --keep-answer 0.9", "max_tokens, got 'keep_answer'"),
         (f"{ONE_PASS} --keep-answer 1.5", "keep_answer must be over 0 and below 1, got 1.5"),
         (f"{ONE_PASS} --keep-answer 0.9 --option keep_answer=0.8", "not both"),
-        (f"{ONE_PASS} --keep-answer much", "'much' is not a valid float"),
         (f"{ONE_PASS} --keep-answer 0.9 --min-score 0.8", "keep_answer or min_score, not both"),
         (f"{ONE_PASS} --min-answerable 2", "--min-answerable': 2.0 is not in the range 0<=x<=1"),
         ("filter -q x none.txt", "none.txt cannot be read: No such file"),

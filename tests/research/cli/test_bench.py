@@ -87,25 +87,6 @@ def test_a_dry_run_asks_nothing(ragsieve: Command, limit: tuple[str, ...], own: 
     assert not Path("runs").exists()
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ('{ name = "gone.jsonl" }', "no file 'gone.jsonl' is there: paths count from the current"),
-        ('{ name = "nq" }', "data set nq must be in a folder or on the hub (empty has no nq.jsonl"),
-        ('{ name = "sample", index = "gone" }', "gone"),
-    ],
-)
-def test_a_dry_run_says_that_data_are_missing(ragsieve: Command, data: str, message: str) -> None:
-    """In one line behind the table, with the code of a user's error."""
-    Path("empty").mkdir()
-    Path("run.toml").write_text(RUN.replace('{ name = "sample" }', data))
-    ended = ragsieve("bench", "run.toml", "--dry-run", "--data", "empty")
-
-    assert 2 == ended.code
-    assert 3 == len(ended.out.strip().splitlines())
-    assert [True] == [message in line for line in ended.err.splitlines()]
-
-
 def test_a_report_is_written_where_it_shall(ragsieve: Command) -> None:
     """Each form to a file or to standard output, with another baseline and other prices."""
     ragsieve("bench", "run.toml", "--output", "r")

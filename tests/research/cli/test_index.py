@@ -114,29 +114,6 @@ def test_an_index_may_do_without_an_embedder(ragsieve: Command) -> None:
     assert (2, True) == (dense.code, "by must be 'bm25' where there is no embedder" in dense.err)
 
 
-def test_what_is_built_says_what_it_holds(ragsieve: Command) -> None:
-    """Documents of questions once, files of other kinds counted."""
-    built = ragsieve("index", "build", "i", "q.jsonl", *FAKE)
-    found = ragsieve("index", "search", "i", "-q", ASKED, "-k", "1")
-
-    assert built.out.startswith("i: 2 added, ")
-    assert "pooled: 1 document of questions had come before" in built.err
-    assert "  q1/0  " in found.out
-
-    ragsieve("index", "build", "j", "notes", *FAKE)
-    about = json.loads(ragsieve("index", "info", "j", "--json").out)
-
-    assert (2, 4) == (about["documents"], about["chunks"])
-    assert "fake:hashing" == about["built with"]["embedder"]
-    assert "embedder=fake:hashing, chunks=semantic" in ragsieve("index", "info", "j").out
-
-    Path("notes/c.xlsx").write_bytes(b"%PDF")
-    built = ragsieve("index", "build", "k", "notes", *FAKE)
-
-    assert built.out.startswith("k: 2 added")
-    assert "left out files of other kinds: 1 .xlsx\n" in built.err
-
-
 def test_recall_is_a_table_or_json(ragsieve: Command) -> None:
     """A row a way of searching; an interval of one question is null."""
     ragsieve("index", "build", "i", "q.jsonl", *FAKE)
