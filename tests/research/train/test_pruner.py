@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from ragsieve.errors import InputError  # noqa: E402
+from ragsieve.errors import InputError, ModelError  # noqa: E402
 from ragsieve.models.base import Passage  # noqa: E402
 from ragsieve.models.pruner import Pruner  # noqa: E402
 from ragsieve.models.windows import WindowTokenizer  # noqa: E402
@@ -78,6 +79,12 @@ def test_evidence_is_marked_or_holds_the_answer() -> None:
     ] == [*labelled(MARKED)]
 
     assert [[1.0, 0.0, 1.0], [0.0]] == [labels for _, labels in labelled(FOUND)]
+
+    rows = "song,by,year\n" + "".join(f"Song {n},Band {n},{1972 + n}\n" for n in range(40))
+    record = {"question": "Who?", "answers": [], "documents": [{"text": rows, "evidence": []}]}
+
+    ((passage, _),) = labelled(record)
+    assert "song: Song 39; by: Band 39; year: 2011" == passage.sentences[-1]
 
     record = {"question": "Who?", "answers": [], "documents": [{"text": SONG, "evidence": []}]}
 
@@ -216,6 +223,27 @@ def test_a_killed_run_goes_on_to_the_same_result(
     assert [1, 2, 2] == [first[0], second[0], full[0]]
     assert all(torch.equal(second[1][name], full[1][name]) for name in full[1])
     assert any(not torch.equal(second[1][name], first[1][name]) for name in full[1])
+
+
+@pytest.mark.slow
+def test_a_head_of_one_label_is_replaced(encoder: Path, tmp_path: Path) -> None:
+    """As cross-encoders have; weights of another shape than the configuration says are refused."""
+    import safetensors.torch as files
+    import transformers
+
+    shutil.copytree(encoder, tmp_path / "ranker")
+    load = transformers.AutoModelForSequenceClassification.from_pretrained
+    load(str(encoder), num_labels=1).save_pretrained(tmp_path / "ranker")
+    options: Any = {"work": tmp_path / "work", "encoder": str(tmp_path / "ranker"), "batch": 1}
+    train_pruner(tmp_path / "made", [MARKED], **options)
+    made = files.load_file(tmp_path / "made" / "model.safetensors")
+
+    assert 2 == len(made["classifier.weight"])
+
+    config = json.loads((tmp_path / "ranker/config.json").read_text())
+    (tmp_path / "ranker/config.json").write_text(json.dumps({**config, "intermediate_size": 8}))
+    with pytest.raises(ModelError, match="has weights of another shape than its config"):
+        train_pruner(tmp_path / "made", [MARKED], **options)
 
 
 def test_a_step_needs_a_question(tmp_path: Path) -> None:
