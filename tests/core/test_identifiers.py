@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ragsieve.identifiers import exact_first
@@ -37,13 +39,14 @@ def test_a_segment_with_the_identifier_goes_first(
     assert [given[first], *rest] == exact_first(question, given)
 
 
-def test_an_identifier_may_stand_above() -> None:
-    """In a heading, or in the title."""
-    text = "# Hall 211\n\nIt has oil.\n\n# Hall 212\n\nIt has gas."
+@pytest.mark.parametrize(("heads", "lifted"), [(("Hall 210", "Hall 211"), True), ((), False)])
+def test_an_identifier_may_stand_above(heads: tuple[str, ...], lifted: bool) -> None:
+    """In a heading; where it alone tells headings apart, it counts for what scores a tenth, too."""
+    text = "".join(f"# {head}\n\nIt has oil.\n\n" for head in (*heads, "Garden"))
+    text += "# Hall 212\n\nIt has gas."
     document = Document("1", text)
-    oil, gas = (
-        Segment(document, text.index(t), text.index(t) + 11).scored("s", 0.5)
-        for t in ("It has oil", "It has gas")
-    )
+    places = [m.span() for m in re.finditer(r"It has \w+\.", text)]
+    *oil, gas = (Segment(document, *place) for place in places)
+    given = [*(s.scored("s", 0.5) for s in oil), gas.scored("s", 0.05)]
 
-    assert [gas, oil] == exact_first("What has hall 212?", [oil, gas])
+    assert lifted == (given[-1] == exact_first("What has hall 212?", given)[0])
