@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from docx.opc.constants import RELATIONSHIP_TYPE
@@ -160,7 +161,7 @@ class _Numbering:
             for one in part.iter(qn("w:num")):
                 abstract = _value(one, "w:abstractNumId")
                 starts = {
-                    int(o.get(qn("w:ilvl"))): int(start)
+                    _level(o): int(start)
                     for o in one.iter(qn("w:lvlOverride"))
                     if (start := _value(o, "w:startOverride")).isdecimal()
                 }
@@ -218,6 +219,7 @@ class _Numbering:
         path = f"w:pPr/{name}"
         return _value(element, path) or self._inherited(_style(element), path)
 
+    @cache  # noqa: B019 - one document is read by one process
     def _inherited(self, style: str, path: str) -> str:
         for _ in range(len(self.styles)):
             if (element := self.styles.get(style)) is None:
@@ -260,6 +262,12 @@ def _value(element: Any, path: str) -> str:
     return "" if found is None else found.get(qn("w:val"), "")
 
 
+def _level(element: Any) -> int:
+    """The place of a level, from 0; the first where it says none."""
+    place = element.get(qn("w:ilvl"), "")
+    return int(place) if place.isdecimal() else 0
+
+
 def _style(element: Any) -> str:
     return _value(element, "w:pPr/w:pStyle") or "Normal"
 
@@ -271,7 +279,7 @@ def _levels(element: Any) -> dict[int, Level]:
         form, text, start, style = (_value(one, name) for name in names)
         first = int(start) if start.isdecimal() else 1
         legal = one.find("w:isLgl", nsmap) is not None
-        levels[int(one.get(qn("w:ilvl")))] = Level(first, form or "decimal", text, legal, style)
+        levels[_level(one)] = Level(first, form or "decimal", text, legal, style)
     return levels
 
 
