@@ -30,6 +30,8 @@ _REFERS = re.compile(
 _INK = re.compile(r"\S")
 _CELLS = re.compile(r"[ \t]*\|[ \t]*")
 _HEADS = re.compile(r"(?:[ \t]*#{1,6}[ \t][^\n]*\n\s*)+")
+_UNDERLINE = re.compile(r"\n[=-]+\s*$")
+_ALIGNED = re.compile(r"[ \t]+\S|(?!\|)[^\n]*?\S(?:  |\t)[ \t]*\S")
 _MARKS = re.compile(  # rules, bullets
     r"^(?:(?=[^\n]*[-=]{3})[|:+=_ \t-]++$|[-*+•][ \t]+)", re.MULTILINE
 )
@@ -122,7 +124,8 @@ class _Kept:
         """
         text, start = segment.document.text, segment.start + _headed(segment.text)
         above = (one.text for one in headings(text, start) if one.start < start)
-        lines = (_words(one.strip("#= \n-")[:500]) for one in (segment.document.title, *above))
+        shown = (_UNDERLINE.sub("", one[:500]) for one in (segment.document.title, *above))
+        lines = (_words(one.lstrip("# \t")) for one in shown)
         return tuple(name for name, _ in groupby(filter(None, lines)))
 
 
@@ -141,10 +144,10 @@ def _headed(text: str) -> int:
 def _words(text: str) -> _Words:
     """What is compared: words and signs of prose, tables and lists.
 
-    Lines as they stand of what has one that is indented: code.
+    Lines as they stand of what has one that is indented, as code, or has wide gaps, as columns.
     """
     lines = text.strip().split("\n")
-    if any(line[:1] in " \t" and line.strip() for line in lines):
+    if len(lines) > 1 and any(map(_ALIGNED.match, lines)):
         return tuple(line.rstrip() for line in lines)
     text = "\n".join(_CELLS.sub(" | ", line) if line[:1] == "|" else line for line in lines)
     plain = _EMPHASIS.sub(

@@ -54,6 +54,8 @@ def segments(*documents: str) -> list[Segment]:
         (["Basic has mail. It costs 9 euros.", "Mini has none. It costs 9 euros."], []),
         (["Ann: Is it late? Yes. Ann: Is it dear? Yes."], []),
         (["if a:\n    b()\nc()", "if a:\n    b()\n    c()"], []),
+        (["day   in   out\nMon   5", "day   in   out\nMon        5"], []),
+        ([f"# C\n\n{FEE}", f"# C#\n\n{FEE}"], []),
         ([LONG, CUT, REST], []),
         ([f"Pier@a.md||{LONG}", f"Pier@b.md||{CUT}"], []),
         ([f"## Lies\n\nOld ones. {FEE}", FEE], []),
