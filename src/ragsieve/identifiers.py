@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from ragsieve.formats.headings import headings
+from ragsieve.structure.headings import headings
 from ragsieve.types import Segment
 
 _NAME = re.compile(r"\w+(?:[-._:/]\w+)*")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ragsieve import split
-from ragsieve.formats.rows import linearized
 from ragsieve.models.base import Passage
 from ragsieve.models.windows import Window, WindowTokenizer
+from ragsieve.structure.linearize import linearized
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Document, Query, Segment
 
