@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache as cached
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -20,20 +21,21 @@ from ragsieve import models, systems
 from ragsieve.budget import LIMITS
 from ragsieve.errors import InputError, nearest
 from ragsieve.models.adapt import as_embedder, as_llm
+from ragsieve.models.addresses import declared, merged, written
 from ragsieve.models.pruner import others
 from ragsieve.models.sharing import Share, sharing
+from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Cuts, OnError, Source, System
 from ragsieve.registry import points
-from ragsieve.schema import Amount, Probability, Schema, fits, in_words
+from ragsieve.schema import Amount, Probability, Schema, fits, without_secrets
 from ragsieve.sources import Models, named_source
-from ragsieve.systems.base import PARTS, ROLES, SYSTEMS, SystemEntry
-from ragsieve.types import LAYOUT, FileNames, JsonAs, Layout
-
-PRUNE = "prune"
-"""An option of systems that search: another system by its name, which filters what is found."""
+from ragsieve.systems.base import PARTS, PRUNE, ROLES, SYSTEMS, SystemEntry, rule_in_words
+from ragsieve.types import LAYOUT, JsonAs, Layout
 
 CUTS = Cuts._fields
 """Options of systems that fields of `SystemSpec` set."""
+
+_json = partial(json.dumps, sort_keys=True, default=str)
 
 USUAL = {"embedder": "minilm", "pruner": "pruner"}
 """Models of `ragsieve.systems.base.ROLES` where nobody names others."""
@@ -54,6 +56,8 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             sources.
         llm: smollm2, transformers:ID_OR_FOLDER, openai:NAME; fake:echo needs no weights.
         llm_options: An option of the LLM, as base_url=http://127.0.0.1:8000/v1.
+        model_options: An option of any other model, by its name, as
+            openai:NAME.base_url=http://127.0.0.1:8000/v1; the LLM's own name has the LLM's.
         embedder: minilm, sentence_transformers:ID_OR_FOLDER; fake:hashing needs no weights.
         pruner: Of the systems finefilter and provence: pruner, pruner:FOLDER, of provence also
             provence:ID; fake:pruner needs no weights.
@@ -81,6 +85,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     source_options: dict[str, Any] = msgspec.field(default_factory=dict)
     llm: str | None = None
     llm_options: dict[str, Any] = msgspec.field(default_factory=dict)
+    model_options: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     embedder: str = "minilm"
     pruner: str = "pruner"
     keep_answer: float | None = None
@@ -127,6 +132,11 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         parts = {part: model for part, model in self.models.items() if part not in roles}
         return parts, {role: self.models.get(role, getattr(self, role)) for role in roles}
 
+    @property
+    def declared(self) -> dict[str, dict[str, Any]]:
+        """Options of models by their names, the LLM's among them; one address a name."""
+        return merged(self.model_options, {self.llm: self.llm_options} if self.llm else {})
+
     def check(self, *, gold: bool = False) -> None:
         """Check all that can be known before a model is loaded.
 
@@ -144,6 +154,8 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             raise InputError(f"source_options go with a source, got {self.source_options!r:.80}")
         if self.llm is not None:
             models.check(self.llm, "LLM")
+        for name in self.declared:
+            models.kind_of(name)
         needed = roles_of(self.system, self.options)
         for role, kind in ROLES.items():
             if role in needed or getattr(self, role) != USUAL[role]:
@@ -168,12 +180,14 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             parts["pruner"] = "+".join(p.identity for p in (models.load(self.pruner), *others()))
         parts |= {**self._set((*LIMITS, *LAYOUT)), "llm_options": public, "options": self.options}
         parts |= {"models": self.models, "on_error": self.on_error}
+        parts |= {"model_options": without_secrets(self.model_options)}
         if self.source:
             found = named_source(self.source, self.source_options)
             parts["source"] = {self.source.partition(":")[0]: found.identity()}
         parts |= self._set(CUTS)
         shown = {name: value for name, value in parts.items() if value not in (None, {})}
-        return " ".join(f"{name}={_text(value)}" for name, value in shown.items())
+        texts = {n: v if isinstance(v, str) else _json(v) for n, v in shown.items()}
+        return " ".join(f"{name}={text}" for name, text in texts.items())
 
     @contextmanager
     def loaded(
@@ -183,9 +197,9 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         with sharing(callers, cache=cache, inner=inner) as share:
 
             @cached
-            def load(model: str) -> Any:  # the LLM by its name is the one with its options
-                own = self.llm_options if model == self.llm else {}
-                return share(models.defer(model, **own))
+            def load(model: str) -> Any:
+                with declared(self.declared):
+                    return share(models.defer(model))
 
             yield Models(share, load)
 
@@ -207,11 +221,14 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             InputError: If there is no such system, option or model.
         """
         llm = own.load(self.llm or "")
-        if source is None and self.source:
-            source = named_source(self.source, self.source_options).open(llm, own.load, own.share)
         parts, roles = ({n: own.load(model) for n, model in some.items()} for some in self.named)
         options = {**self.own, **parts}
-        system = build(self.system, llm, options, source=source, share=own.share, **roles, **others)
+        with declared(self.declared):  # for a router's model, and those of a trained filter
+            if source is None and self.source:
+                found = named_source(self.source, self.source_options)
+                source = found.open(llm, own.load, own.share)
+            rest: dict[str, Any] = {"source": source, "share": own.share, **roles, **others}
+            system = build(self.system, llm, options, **rest)
         system = replace(system.at(**self._set(LIMITS)), layout=Layout(**self._set(LAYOUT)))
         return system.lenient() if self.on_error == "keep" else system
 
@@ -251,19 +268,21 @@ def load(
         StoreError: If the hub or the package index cannot give what is missing.
         MissingExtra: If a model needs a package that is not installed.
     """
-    llm, embedder = _own(llm, as_llm, share), _own(embedder, as_embedder, share)
-    if not isinstance(name, str) or name not in SYSTEMS:
-        return cast(System, _trained(name).load(name, llm, embedder, options, share))
-    if isinstance(pruner, str):
-        models.check(pruner, ROLES["pruner"])
-        pruner = share(models.defer(pruner))
-    elif pruner is not None and not hasattr(pruner, "prune"):
-        raise InputError(f"a pruner must be a model's name, or have prune(), got {pruner!r:.80}")
-    roles = {r: m for r, m in (("embedder", embedder), ("pruner", pruner)) if m is not None}
-    for role in roles_of(name, options or {}):
-        if role not in roles:
-            roles[role] = share(models.defer(USUAL[role]))
-    return build(name, llm or share(models.defer(generator(name))), options, share=share, **roles)
+    with declared(written(map(unwrap, (llm, embedder, pruner, *(options or {}).values())))):
+        llm, embedder = _own(llm, as_llm, share), _own(embedder, as_embedder, share)
+        if not isinstance(name, str) or name not in SYSTEMS:
+            return cast(System, _trained(name).load(name, llm, embedder, options, share))
+        if isinstance(pruner, str):
+            models.check(pruner, ROLES["pruner"])
+            pruner = share(models.defer(pruner))
+        elif pruner is not None and not hasattr(pruner, "prune"):
+            raise InputError(f"pruner must be a name, or have prune(), got {pruner!r:.80}")
+        roles = {r: m for r, m in (("embedder", embedder), ("pruner", pruner)) if m is not None}
+        for role in roles_of(name, options or {}):
+            if role not in roles:
+                roles[role] = share(models.defer(USUAL[role]))
+        llm = llm or share(models.defer(generator(name)))
+        return build(name, llm, options, share=share, **roles)
 
 
 def build(
@@ -357,7 +376,7 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
             if entry(value).knows:
                 raise InputError(f"{PRUNE} of {name} must not know gold answers, got {value!r}")
         elif not fits(value, hints[option]):
-            rule = _rule(option, hints[option])
+            rule = rule_in_words(option, hints[option])
             raise InputError(f"{option} of {name} {rule}, got {value!r:.80}")
     kinds = {part: kinds for part, kinds in PARTS.items() if part in known.options}
     kinds |= {role: (ROLES[role],) for role in roles_of(name, options)}
@@ -368,15 +387,6 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
         if part in options:
             raise InputError(f"{part} of {name} must be an option or a model, got both")
         models.check(model, *kinds[part])
-
-
-def _rule(option: str, hint: Any) -> str:
-    """The rule of an option's value, where its type is not all of it."""
-    if option == PRUNE:
-        return "must be the name of a system"
-    if option in PARTS:
-        return "is a model's: name one for it, as --model or models = {…} do"
-    return f"must be {in_words(hint)}"
 
 
 def _own(model: Any, adapt: Callable[[Any], Any], share: Share) -> Any:
@@ -390,7 +400,3 @@ def _trained(name: str | Path) -> Any:
     for point in points("ragsieve.loaders"):
         return point.load()
     raise InputError(SYSTEMS.unknown(str(name)))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)

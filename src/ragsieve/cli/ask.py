@@ -79,7 +79,7 @@ _SECTIONS = {
     "Where evidence is searched": ("source", "source_options"),
     "On a Ray cluster": ("engine", "address", "actors", "form"),
     "Models and their options": (
-        *("llm_options", "embedder", "pruner", "options", "models", "cache"),
+        *("llm_options", "embedder", "pruner", "options", "models", "model_options", "cache"),
     ),
 }
 _command = partial(click.command, cls=Sections, sections=_SECTIONS, params=_PARAMS)

@@ -64,6 +64,22 @@ def values(flag: str, arguments: Sequence[str]) -> dict[str, Any]:
     return {key: _json(value) for key, value in pairs(flag, arguments).items()}
 
 
+def tables(flag: str, arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Values by key by name of ``NAME.KEY=VALUE`` arguments of ``flag``.
+
+    Raises:
+        InputError: As `pairs`.
+    """
+    result: dict[str, dict[str, Any]] = {}
+    for argument in arguments:
+        place, equals, value = argument.partition("=")
+        name, _, key = place.rpartition(".")
+        if not name:
+            raise InputError(f"{flag} must be NAME.KEY=VALUE, got {place!r} before the =")
+        result.setdefault(name, {}).update(values(flag, [f"{key}{equals}{value}"]))
+    return result
+
+
 def _json(text: str) -> Any:
     try:
         return json.loads(text)

@@ -22,6 +22,7 @@ from ragsieve.spec import CUTS, SystemSpec
 FILE = "ragsieve.toml"
 
 
+_BY_MODEL = "model_options"
 _OF_SYSTEM = ("options", "models", *CUTS)
 
 
@@ -67,6 +68,10 @@ def settings(warn: Callable[[str], object] = lambda _: None) -> dict[str, Settin
 
 
 def _flat(values: Mapping[str, Any], origin: str) -> dict[str, Setting]:
+    values = {
+        **{name: value for name, value in values.items() if name != _BY_MODEL},
+        **{f"{_BY_MODEL}.{n}": own for n, own in values.get(_BY_MODEL, {}).items()},
+    }
     return {
         f"{name}.{key}" if key else name: Setting(one, origin)
         for name, value in values.items()
@@ -86,9 +91,9 @@ def _over(far: Mapping[str, Setting], near: Mapping[str, Setting]) -> dict[str, 
     if "system" in near and near["system"].value != system:
         far = {n: one for n, one in far.items() if n.partition(".")[0] not in _OF_SYSTEM}
     servers = {
-        n.partition(".")[0] for n, (_, by) in near.items() if by == FILE and ".base_url" in n
+        n.rpartition(".")[0] for n, (_, by) in near.items() if by == FILE and ".base_url" in n
     }
-    far = {n: one for n, one in far.items() if n.partition(".")[0] not in servers}
+    far = {n: one for n, one in far.items() if n.rpartition(".")[0] not in servers}
     return {**{n: one for n, one in far.items() if _subject(n) not in subjects}, **near}
 
 
@@ -149,9 +154,9 @@ def config_command(*, as_json: Json = False) -> None:
       max_tokens = 1000                                 or RAGSIEVE_MAX_TOKENS
 
     Also min_score, min_answerable, max_chars, max_tokens_per_document, max_chars_per_document,
-    max_share, mark, json_as, file_names, embedder, pruner, on_error, source, and the tables
-    options, models and source_options. A ragsieve.toml can send your questions to another
-    server: look at those of folders that are not yours.
+    max_share, mark, json_as, embedder, pruner, on_error, source, and the tables options, models,
+    model_options and source_options. A ragsieve.toml can send your questions to another server:
+    look at those of folders that are not yours.
     """
     known = settings()
     shown = without_secrets({name: setting.value for name, setting in known.items()})

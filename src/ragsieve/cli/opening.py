@@ -39,6 +39,7 @@ CHANGES: dict[str, dict[str, Any]] = {
         "shell_complete": complete_models("LLM"),
     },
     "llm_options": {"flags": ["--llm-option"]},
+    "model_options": {"flags": ["--model-option"], "metavar": "MODEL.KEY=VALUE"},
     "keep_answer": {"show_default": "0.95"},
 }
 """Differences of options of `SystemSpec` from its fields."""

@@ -20,6 +20,7 @@ from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.integrations.rules import ToolRule, ToolRules
+from ragsieve.models.addresses import declared
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.wrap import is_concurrent
 from ragsieve.schema import Count, read_toml
@@ -162,8 +163,10 @@ def _serve(chosen: Sequence[SystemSpec], host: str, port: int, settings: Setting
     from ragsieve.server import create_app  # fastapi and uvicorn are an extra
     from ragsieve.server.running import run
 
+    upstream = {"--upstream": {"base_url": settings.upstream.base_url}} if settings.upstream else {}
     with chosen[0].loaded(callers=1, inner=_batched) as loaded:
-        systems = {one.system: one.built(loaded) for one in chosen}
+        with declared(upstream):
+            systems = {one.system: one.built(loaded) for one in chosen}
         app = create_app(systems, settings=settings)
         busy = run(app, host, port, settings, on_start=click.echo)
         if busy:  # a model is still at what nobody waits for: it cannot be stopped

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import click
 from click.core import ParameterSource
 
-from ragsieve.cli.base import pairs, values
+from ragsieve.cli.base import pairs, tables, values
 from ragsieve.schema import argument_texts, rule_of
 
 Api = Callable[..., Any]
@@ -192,8 +192,11 @@ def from_options(api: Api, options: dict[str, Any], prefix: str = "") -> Any:
     for name, hint in get_type_hints(api).items():
         if name in given and _is_table(hint):
             flag = f"--{name.removesuffix('s').replace('_', '-')}"
-            named = get_args(hint)[1] is str
-            given[name] = (
-                pairs(flag, given[name], "ROLE=MODEL") if named else values(flag, given[name])
-            )
+            inner = get_args(hint)[1]
+            if get_origin(inner) is dict:
+                given[name] = tables(flag, given[name])
+            elif inner is str:
+                given[name] = pairs(flag, given[name], "ROLE=MODEL")
+            else:
+                given[name] = values(flag, given[name])
     return api(**given)

@@ -14,6 +14,7 @@ from inspect import signature
 from typing import Any, TypeVar
 
 from ragsieve.errors import InputError, MissingExtra, nearest
+from ragsieve.models.addresses import check_address, options_of
 from ragsieve.registry import Registry, more
 
 GROUP = "ragsieve.models"
@@ -116,16 +117,19 @@ def load(name: str, **options: Any) -> Any:
             ``"transformers:org/model"`` …; the part behind the prefix is a named model, a folder or
             a hub id. ``"fake:echo"``, ``"fake:hashing"`` and other fakes need no weights: see
             `ragsieve.models.fake`.
-        options: Options of the backend's class.
+        options: Options of the backend's class, beside those that
+            `ragsieve.models.addresses.declared` has for the name.
 
     Raises:
-        InputError: If there is no such model, or it does not take the options.
+        InputError: If there is no such model, it does not take the options, or it would go to an
+            address that nobody wrote.
         MissingExtra: If the backend's packages are not installed.
     """
     entry, arguments = _find(name)
     make = _member(entry.make) if isinstance(entry.make, str) else entry.make
+    options = options_of(full_name(name), options)
     try:
-        return make(*arguments, **options)
+        model = make(*arguments, **options)
     except TypeError as error:
         if not options:
             raise
@@ -137,6 +141,8 @@ def load(name: str, **options: Any) -> Any:
         raise InputError(
             f"options of {name} break a rule, got {sorted(options)}: {error}"
         ) from error
+    check_address(full_name(name), model)
+    return model
 
 
 def defer(name: str, **options: Any) -> Any:
@@ -147,7 +153,7 @@ def defer(name: str, **options: Any) -> Any:
     Raises:
         InputError, MissingExtra: As `load`.
     """
-    if options or not local_calls(name):
+    if not local_calls(name) or options_of(full_name(name), options):
         return load(name, **options)
     _find(name)
     _check_torch()
@@ -181,8 +187,12 @@ def known_identity(name: str) -> str:
 
 
 def full_name(name: str) -> str:
-    """``PREFIX:MODEL``, of a short name too."""
-    return (BACKENDS[name].alias or name) if ":" not in name and name in BACKENDS else name
+    """``PREFIX:MODEL``, of a short name too; an embedder's prefix where the name says it is one."""
+    name = (BACKENDS[name].alias or name) if ":" not in name and name in BACKENDS else name
+    prefix, _, model = name.partition(":")
+    if prefix == "openai" and "embed" in model.lower():  # text-embedding-3-small, nomic-embed-text
+        return f"openai_embeddings:{model}"
+    return name
 
 
 def check(name: str, *kinds: str) -> None:
@@ -210,8 +220,6 @@ def _find(name: str) -> tuple[Backend, tuple[str, ...]]:
     if name in BACKENDS.entries() and BACKENDS[name].whole:
         return BACKENDS[name], ()
     prefix, _, model = full_name(name).partition(":")
-    if prefix == "openai" and "embed" in model.lower():  # text-embedding-3-small, nomic-embed-text
-        prefix = "openai_embeddings"
     if model and (entry := BACKENDS.get(prefix)) and entry.make:
         return entry, (model,)
     if name in (USUAL, "minilm"):  # of another package; perhaps nobody has named it

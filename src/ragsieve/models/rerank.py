@@ -141,11 +141,12 @@ class Cohere(Rerank):
         InputError: If there is no key, or an option breaks its rule.
     """
 
+    own_url: ClassVar[str] = "https://api.cohere.com/v2"
     key_name: ClassVar[str] = "CO_API_KEY"
 
     def __post_init__(self) -> None:
-        root = os.environ.get("CO_API_URL") or "https://api.cohere.com"
-        object.__setattr__(self, "base_url", self.base_url or f"{root.rstrip('/')}/v2")
+        if (root := os.environ.get("CO_API_URL")) and not self.base_url:
+            object.__setattr__(self, "base_url", f"{root.rstrip('/')}/v2")
         if not (self.api_key or os.environ.get(self.key_name)):
             raise InputError("api_key must be given, or CO_API_KEY be set, for Cohere's models")
         super().__post_init__()

@@ -78,6 +78,7 @@ class Server(Reopened):
     max_retries: Amount = field(default=4, kw_only=True)
     total_s: Seconds = field(default=180.0, kw_only=True)
     concurrency: Count = field(default=8, kw_only=True)
+    is_unwritten: bool = field(default=False, init=False, repr=False, compare=False)
     _late: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
     _told: list[_Told] = field(default_factory=list, init=False, repr=False, compare=False)
 
@@ -89,8 +90,10 @@ class Server(Reopened):
     key_name: ClassVar[str] = ""  # and of the key
 
     def __post_init__(self) -> None:
-        url = self.base_url or os.environ.get(self.url_name) or self.own_url
-        object.__setattr__(self, "base_url", url.rstrip("/"))
+        url = self.base_url or os.environ.get(self.url_name)
+        is_public = self.own_url.startswith("https:")
+        object.__setattr__(self, "is_unwritten", not url and is_public)
+        object.__setattr__(self, "base_url", (url or self.own_url).rstrip("/"))
         object.__setattr__(self, "api_key", self.api_key or os.environ.get(self.key_name) or "none")
         if not self.model.strip():
             raise InputError(f"model must not be blank, got {self.model!r}")

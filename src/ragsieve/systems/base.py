@@ -40,6 +40,9 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 """Options of systems that name a model of a part's own: the kinds that it may be of."""
 
+PRUNE = "prune"
+"""An option of systems that search: another system by its name, which filters what is found."""
+
 GROUP = "ragsieve.systems"
 """Group of the entry points by which other packages add systems."""
 
@@ -183,3 +186,12 @@ def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | No
         plain = get_origin(hint) is Literal or ({*get_args(hint)} or {hint}) <= _NUMBERS
         if isinstance(value, str) and plain and not fits(value, hint):
             raise InputError(f"{option} of {name} must be {in_words(hint)}, got {value!r:.80}")
+
+
+def rule_in_words(option: str, hint: Any) -> str:
+    """The rule of an option's value, where its type is not all of it."""
+    if option == PRUNE:
+        return "must be the name of a system"
+    if option in PARTS:
+        return "is a model's: name one for it, as --model or models = {…} do"
+    return f"must be {in_words(hint)}"

@@ -10,11 +10,26 @@ from ragsieve.models.sharing import Share
 from ragsieve.pipeline import Source
 from ragsieve.schema import Count, Schema
 from ragsieve.sources import Load
-from ragsieve_research.artifacts.router import check_router, named_router, router_content
+from ragsieve_research.artifacts.router import (
+    check_router,
+    named_router,
+    router_content,
+    router_models,
+)
 from ragsieve_research.retrieve.corpus import By
-from ragsieve_research.retrieve.indexes import content, index_source, open_words, ready
+from ragsieve_research.retrieve.indexes import (
+    content,
+    index_embedder,
+    index_source,
+    open_words,
+    ready,
+)
 from ragsieve_research.retrieve.route import Routed
-from ragsieve_research.retrieve.sources import read_sources, sources_content
+from ragsieve_research.retrieve.sources import (
+    read_sources,
+    source_models,
+    sources_content,
+)
 
 
 class Index(Schema, frozen=True, kw_only=True):
@@ -37,6 +52,10 @@ class Index(Schema, frozen=True, kw_only=True):
     def identity(self) -> Mapping[str, Any]:
         """What the index holds, and how it is searched."""
         return {"index": content(self.place), "k": self.k, "by": self.by}
+
+    def models(self) -> list[str]:
+        """Its embedder by name, where it is searched by one."""
+        return index_embedder(self.place, self.by)
 
     def about(self) -> Mapping[str, Any]:
         """How many documents and passages it holds."""
@@ -77,6 +96,10 @@ class Sources(Schema, frozen=True, kw_only=True):
             "sources": sources_content(self.place, data=self._folder),
             "router": router_content(self.router),
         }
+
+    def models(self) -> list[str]:
+        """Embedders of its indexes and a trained router's model, by name."""
+        return [*source_models(self.place), *router_models(self.router)]
 
     def about(self) -> Mapping[str, Any]:
         """Its file and its router."""

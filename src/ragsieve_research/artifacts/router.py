@@ -90,6 +90,12 @@ def check_router(name: str) -> None:
         read_router(name)
 
 
+def router_models(name: str) -> list[str]:
+    """The model of a trained router by its name; none of another's."""
+    plain = name in ("all", "llm") or name.startswith("only:")
+    return [] if plain else [read_router(name).base.model]
+
+
 def router_content(name: str) -> str:
     """A router's name, with twelve hex digits of what its folder holds where it is trained."""
     weights = [Path(name) / WEIGHTS, *sorted((Path(name) / ADAPTER).glob("*.safetensors"))]

@@ -58,6 +58,15 @@ def generator(name: str) -> str:
     return read(_folder_of(name)).generator.model
 
 
+def model_names(name: str) -> list[str]:
+    """Models other than the generator that a trained filter in a folder here opens; else none."""
+    if name in KNOWN or not Path(name).expanduser().is_dir():
+        return []
+    trained = read(_folder_of(name))
+    own = [part.model for part in trained.parts.values()]
+    return [*own, *([trained.embedder.model] if trained.embeds else [])]
+
+
 def load(
     name: str, llm: Any, embedder: Any, options: Mapping[str, Any] | None, share: Share
 ) -> System:

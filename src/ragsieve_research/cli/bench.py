@@ -26,6 +26,7 @@ from ragsieve.cli.base import (
     progress,
     table,
 )
+from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.files import writing
 from ragsieve.schema import Count
@@ -33,8 +34,14 @@ from ragsieve_research.cli.base import Data
 from ragsieve_research.evaluate.override import Override
 from ragsieve_research.evaluate.prices import Prices
 
+_CHANGES = {"model_options": CHANGES["model_options"]}
 
-@command("bench", short_help="Measure systems on questions.", params=options_of(Override))
+
+@command(
+    "bench",
+    short_help="Measure systems on questions.",
+    params=options_of(Override, changes=_CHANGES),
+)
 def bench_command(
     run: Annotated[Path, EXISTING_FILE],
     *,
@@ -87,6 +94,8 @@ def bench_command(
         bench.check()
         for name, why in bench.unable.items():
             print_error(INFO, f"cannot run {name}: {why}")
+        for address in bench.models.addresses:
+            info(f"asks {address}")
         info(sums)
         return 0
     failures = _run(bench)

@@ -38,7 +38,7 @@ _KINDS = {
     "pruner": "sentence pruner",
     "pair": "cross-encoder",
 }
-_MODELS = ("models", "llm", "llm_options", "embedder", "pruner")
+_MODELS = ("models", "llm", "llm_options", "model_options", "embedder", "pruner")
 _CHANGES: dict[str, Any] = {
     **CHANGES,
     "models": {

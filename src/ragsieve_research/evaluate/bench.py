@@ -10,7 +10,7 @@ RUN/cache/CELL.sqlite       replies of models until the cell is done
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property, partial
 from itertools import islice, product
@@ -20,10 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from ragsieve import models
 from ragsieve.batch import Batch, Done, Failed, Process, replace_lines
 from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError, one_line, typed_line
-from ragsieve.models.deferred import identity_of
+from ragsieve.models.addresses import declared
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.pipeline import System
@@ -35,10 +34,12 @@ from ragsieve.spec import SystemSpec, entry, identity
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.types import Example
 from ragsieve_research import datasets
+from ragsieve_research.artifacts.trained import model_names
 from ragsieve_research.evaluate import evidence, questions
 from ragsieve_research.evaluate.answers import AnswerJudge, contained
 from ragsieve_research.evaluate.config import Cell, Config, cells, check_folder
 from ragsieve_research.evaluate.cost import costed_trace, timed
+from ragsieve_research.evaluate.declared import RunModels
 from ragsieve_research.evaluate.expected import TRIED, built, expected, failure
 from ragsieve_research.evaluate.header import header, names
 from ragsieve_research.evaluate.metrics import (
@@ -86,8 +87,12 @@ class Bench:
     data: Path | None = None
     command: Sequence[str] = ()
     retry: bool = False
-    loaded_models: dict[str, Any] = field(default_factory=dict, repr=False)
     _about: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def models(self) -> RunModels:
+        """Its models by their names."""
+        return RunModels(self.config.model_options)
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -107,16 +112,17 @@ class Bench:
 
     def _check(self, cell: Cell) -> None:
         datasets.load(cell.data.name, folder=self.data)
+        found = list[str]()
         if source := cell.data.source(cell.system.router, self.data):
             source.check()
-        (parts, roles), generator = self._spec(cell).named, cell.generator
-        llm = self._model(generator.llm, generator.options)
-        for name in filter(None, (*parts.values(), *roles.values(), self.config.judge)):
+            found = source.models()
+        for name in (*self._names(cell), *model_names(cell.system.name), *found):
             check_folder(name)
-            self._model(name)
+            self.models.of(cell, name)
+        llm = self.models.of(cell, cell.generator.llm)
         if lacking := {*entry(cell.system.name).calls.split()} - llm.can:
             calls = ", ".join(sorted(lacking))
-            raise InputError(f"{cell.system.name} needs {calls} of {generator.llm}")
+            raise InputError(f"{cell.system.name} needs {calls} of {cell.generator.llm}")
         self.standing(cell)
 
     def standing(self, cell: Cell) -> System | None:
@@ -191,6 +197,7 @@ class Bench:
         for name in {c.system.name for c in self.cells} - {*SYSTEMS}:
             used[name] = identity(name)
         values = header(self.config, self.cells, self._about, used, self.command)
+        values["addresses"] = self.models.addresses
         values["unable"] = [
             {**names(cell), "why": self.unable[cell.file]}
             for cell in cells(self.config)
@@ -277,16 +284,16 @@ class Bench:
 
     def _system(self, cell: Cell, wrap: Share) -> System:
         """The cell's system, its models wrapped."""
-        generator = cell.generator
 
         @cache
         def load(name: str) -> Any:
-            return wrap(self._model(name, generator.options if name == generator.llm else None))
+            return wrap(self.models.of(cell, name))
 
-        llm = load(generator.llm)
+        llm = load(cell.generator.llm)
         llm.count(["?"])  # a model that is not there shows here
         found = cell.data.source(cell.system.router, self.data)
-        source = found.open(llm, load, wrap) if found else None
+        with declared(self.config.model_options):
+            source = found.open(llm, load, wrap) if found else None
         others = {"answers": self._answers(cell)} if entry(cell.system.name).knows else {}
         return self._spec(cell).built(Models(wrap, load), source=source, **others)
 
@@ -298,6 +305,7 @@ class Bench:
             models=row.models,
             llm=generator.llm,
             llm_options=generator.options,
+            model_options=self.config.model_options,
             embedder=self.config.embedder,
             pruner=self.config.pruner,
         )
@@ -313,30 +321,22 @@ class Bench:
 
     def _metrics(self, wrap: Share) -> list[Metric]:
         """Every metric, and those that need a model where the run says so."""
-        judge = AnswerJudge(wrap(self._model(self.config.judge))) if self.config.judge else None
+        judge = AnswerJudge(wrap(self.models(self.config.judge))) if self.config.judge else None
         more = [judged(judge), semantic_accuracy(judge)] if judge else []
         rule = contained if self.config.crag else None
         more += crag_metrics(judge or rule, everywhere=self.config.crag)
         every = {**METRICS, **{metric.name: metric for metric in more}}.values()
         return [metric for metric in every if self.config.answers or metric.group != "answer"]
 
-    def _model(self, spec: str, options: Mapping[str, Any] | None = None) -> Any:
-        """The model of a specification, the same each time."""
-        key = json.dumps([spec, options or {}], sort_keys=True)
-        if key not in self.loaded_models:
-            self.loaded_models[key] = models.defer(spec, **(options or {}))
-        return self.loaded_models[key]
+    def _names(self, cell: Cell) -> list[str]:
+        """Models of a cell by name: the generator, those of parts and roles, and the judge."""
+        parts, roles = self._spec(cell).named
+        names = [cell.generator.llm, *parts.values(), *roles.values(), self.config.judge]
+        return [*filter(None, names)]
 
     def used_models(self, cell: Cell) -> dict[str, str]:
         """The identities of a cell's models, by specification; a generator may be none of them."""
-        parts, roles = self._spec(cell).named
-        names = [*parts.values(), *roles.values(), self.config.judge]
-        options = {cell.generator.llm: cell.generator.options} | {n: {} for n in names if n}
-        return {
-            name: identity_of(self._model(name, own))
-            for name, own in options.items()
-            if not name.startswith(models.DEFERRED)
-        }
+        return self.models.identities(cell, self._names(cell))
 
     def _label(self, cell: Cell) -> str:
         """Everything that a cell's records depend on beside the questions, in a line."""

@@ -15,10 +15,10 @@ from msgspec import Meta
 from ragsieve import models, schema
 from ragsieve.errors import InputError, check_choice
 from ragsieve.schema import Amount, Count, Probability, Schema
-from ragsieve.sources import SourceKind
 from ragsieve.spec import check, entry
 from ragsieve.systems.base import ROLES, SYSTEMS
 from ragsieve_research.artifacts.places import Index, Sources
+from ragsieve_research.evaluate.declared import shared
 from ragsieve_research.evaluate.metrics import METRICS
 from ragsieve_research.evaluate.noise import Kind, Noise, Position
 from ragsieve_research.retrieve.corpus import By
@@ -82,7 +82,7 @@ class Data(Schema, frozen=True, kw_only=True):
         names = ", ".join(filter(None, choices))
         return f"{stem} ({names})" if names else stem
 
-    def source(self, router: str, folder: Path | None = None) -> SourceKind | None:
+    def source(self, router: str, folder: Path | None = None) -> Index | Sources | None:
         """Where systems find evidence; None where it is the questions' own documents.
 
         Args:
@@ -162,6 +162,9 @@ class Config(Schema, frozen=True, kw_only=True):
         embedder: Ranks for systems; a name as `ragsieve.models.load` takes it.
         pruner: Prunes sentences for systems.
         judge: An LLM that says whether answers mean the same; none where empty.
+        model_options: Options of models by their names, as ``[model_options."openai:NAME"]`` with
+            ``base_url``: of the judge, of parts of systems, of the run's embedder. A model with the
+            name of a generator is that generator.
         crag: Whether CRAG's accuracy, hallucination, missing and score are measured of every data
             set, not only of CRAG's own; without a judge, an answer that holds a gold one is right.
         answers: Whether generators answer; false measures filters alone: what they keep, in the
@@ -188,6 +191,7 @@ class Config(Schema, frozen=True, kw_only=True):
     embedder: str = "minilm"
     pruner: str = "pruner"
     judge: str = ""
+    model_options: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     crag: bool = False
     answers: bool = True
     baseline: str = ""
@@ -279,6 +283,9 @@ def read(path: Path, *, small: bool = False) -> Config:
         config = _budgeted(schema.read(Config, values))
         if "generators" not in values:
             config = _unasked(config)
+        generators, table = shared(config.generators, config.model_options)
+        own = {"generators": generators, "model_options": table}
+        config = msgspec.structs.replace(config, **own)
         _check(config)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
@@ -333,6 +340,8 @@ def _check(config: Config) -> None:
         models.check(getattr(config, role), kind)
     if config.judge:
         models.check(config.judge, "LLM")
+    for name in config.model_options:
+        models.kind_of(name)
 
 
 def _check_distinct(kind: str, labels: list[str]) -> None:

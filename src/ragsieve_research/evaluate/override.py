@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from ragsieve import models
+from ragsieve.models.addresses import merged
 from ragsieve.systems.base import PARTS
 from ragsieve_research.evaluate.config import BenchSystem, Config, Generator, is_folder, label, same
+from ragsieve_research.evaluate.declared import shared
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,14 @@ class Override:
         judge: Says whether answers mean the same.
         embedder: Of the run, and of systems that name their own.
         reranker: The cross-encoder, or sentence pruner, of systems that name a cross-encoder.
+        model_options: An option of a model by its name, as openai:NAME.base_url=URL.
     """
 
     llm: str | None = None
     judge: str | None = None
     embedder: str | None = None
     reranker: str | None = None
+    model_options: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def applied(self, config: Config) -> Config:
         """The run with these models.
@@ -58,7 +62,9 @@ class Override:
         systems = [one for one in labelled.values() if label(one) not in twice]
         changes: dict[str, Any] = {"systems": systems}
         changes |= {"baseline": label(labelled[config.baseline])} if config.baseline else {}
-        changes |= {"generators": (Generator(llm=self.llm),)} if self.llm else {}
+        generators = (Generator(llm=self.llm),) if self.llm else config.generators
+        options = merged(config.model_options, self.model_options)
+        changes["generators"], changes["model_options"] = shared(generators, options)
         changes |= {"judge": self.judge} if self.judge is not None else {}
         changes |= {"embedder": self.embedder} if self.embedder else {}
         return msgspec.structs.replace(config, **changes)

@@ -161,6 +161,12 @@ def index_source(
     return Search(open_index(folder, embedder=load(name)), k, by)
 
 
+def index_embedder(folder: Path | str, by: By | None) -> list[str]:
+    """The embedder by name that an index is searched with; none where it is searched by words."""
+    name = index_options(folder).embedder
+    return [] if by == "bm25" or name == NO_EMBEDDER else [name]
+
+
 def ready(folder: Path | str) -> None:
     """Raise `InputError` where there is no index, or one whose first build did not end."""
     index_options(folder)

@@ -44,7 +44,7 @@ from ragsieve.schema import Schema
 from ragsieve_research import datasets
 from ragsieve_research.datasets import Dataset
 from ragsieve_research.retrieve.corpus import By
-from ragsieve_research.retrieve.indexes import content, index_source
+from ragsieve_research.retrieve.indexes import content, index_embedder, index_source
 from ragsieve_research.retrieve.route import Named, check_names, nothing
 
 Load = Callable[[str], Embedder]
@@ -249,6 +249,16 @@ def read_sources(path: Path | str, load: Load, *, data: Path | None = None) -> t
         with _naming(f"{path}, source {table.name!r}"):
             sources.append(_source(table, where))
     return tuple(sources)
+
+
+def source_models(path: Path | str) -> list[str]:
+    """Embedders of the indexes that a file of sources names.
+
+    Raises:
+        InputError: If the file cannot be read, or there is no index.
+    """
+    indexes = [table for table in _tables(Path(path)) if isinstance(table, Index)]
+    return [n for one in indexes for n in index_embedder(Path(path).parent / one.folder, one.by)]
 
 
 def sources_content(path: Path | str, *, data: Path | None = None) -> str:

@@ -55,7 +55,7 @@ def run(folder: Path, config: Config = CONFIG, llm: Any = None, **options: Any) 
     """A run from start to end; ``llm`` stands in for fake:echo."""
     bench = Bench(config, folder, **options)
     if llm:
-        bench.loaded_models[json.dumps(["fake:echo", {}])] = llm
+        bench.models.opened[json.dumps(["fake:echo", {}])] = llm
     bench.prepare()
     [*bench.run()]
     return bench
