@@ -18,6 +18,9 @@ from typing import Any, ParamSpec, TypeVar
 from ragsieve.errors import Overdue
 
 P = ParamSpec("P")
+PROGRESS = 25
+"""Level of log lines that say how far something is: the command line shows them."""
+
 T = TypeVar("T")
 
 _OVER = "the time for a reply is over"

@@ -200,8 +200,8 @@ def test_the_threshold_is_made_for_the_means(figure: Run) -> None:
     result, llm, _ = figure
     ((asked,), (gone,)) = llm.prompts[9], stage(result, "Adaptive").dropped
 
-    assert "best first: 0.89, 0.60, 0.50, 0.10." in asked.content
-    assert "mean is 0.52, their standard deviation 0.28." in asked.content
+    assert "best first: 89, 60, 50, 10." in asked.content
+    assert "mean is 52, their standard deviation 28." in asked.content
     assert (C, "score 0.100 is below the threshold 0.450 (proposed by the LLM)") == (
         gone.segment.text,
         gone.reason,

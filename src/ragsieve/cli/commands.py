@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from ragsieve.cli.base import INFO, describe, info, printable, warn
 from ragsieve.cli.config import FILE, defaults, settings
+from ragsieve.deadline import PROGRESS
 from ragsieve.errors import InputError, MissingExtra, nearest
 from ragsieve.registry import more, points
 
@@ -54,9 +55,9 @@ def main(argv: Sequence[str]) -> None:
     stderr.setFormatter(_Formatter())
     logging.basicConfig(level=logging.ERROR, handlers=[stderr])
     for name in _LOGGERS:
-        logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger(name).setLevel(PROGRESS)
     for handler in logging.getLogger().handlers:  # some libraries' loggers let everything through
-        handler.setLevel(logging.WARNING)
+        handler.setLevel(PROGRESS)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that has no letter for it shows a ?
             stream.reconfigure(errors="replace")

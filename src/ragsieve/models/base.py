@@ -343,18 +343,20 @@ def written_odds(
     Prompts with the same options are one batch; an unreadable reply is requested once more.
     """
     from ragsieve.models.options import option_reader  # whose patterns few calls need
+    from ragsieve.models.protocol import reply_tokens
 
     results: list[list[float] | None] = [None] * len(prompts)
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, some in enumerate(options):
         groups.setdefault(tuple(some), []).append(place)
     for some, places in groups.items():
+        schema = {"type": "string", "enum": list(some)}
         replies = complete_parsed(
             llm,
             [prompts[place] for place in places],
             option_reader(some),
-            max_tokens=32 + 4 * max(map(len, some)),  # JSON may write a character as an escape
-            schema={"type": "string", "enum": list(some)},
+            max_tokens=reply_tokens(schema, max(map(len, some))),
+            schema=schema,
         )
         for place, reply in zip(places, replies, strict=True):
             results[place] = readable(reply, None, f"choice {place} stays open")

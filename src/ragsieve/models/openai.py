@@ -16,7 +16,7 @@ from ragsieve.errors import ContextOverflow, InputError, ModelError, Overdue, ne
 from ragsieve.models import protocol
 from ragsieve.models.base import LLM, Prompt, check_fits, written_odds
 from ragsieve.models.options import Odds, first_token_odds
-from ragsieve.models.server import Server
+from ragsieve.models.server import Away, Server
 from ragsieve.models.tokenizer import token_counter, tokenizer_file
 from ragsieve.schema import Count, check_number
 from ragsieve.text import estimated_tokens
@@ -28,12 +28,13 @@ with needs_extra("openai"):
 
 T = TypeVar("T")
 
+_FORM = "response_format"
 _CONTEXT = 8192  # tokens, where neither option nor server says
 _PROBE_S = 20.0
 """Seconds in which a server says how it counts tokens, a twentieth for one that was late before."""
 
 _SETTINGS = {  # what a server may refuse: the words it does so with, and what follows
-    "response_format": ("response_format|json_schema|grammar", "replies are not held to a schema"),
+    _FORM: ("response_format|json_schema|grammar", "replies are not held to a schema"),
     "logprobs": ("(?:top_)?logprobs", "options are asked for as text"),
     "temperature": ("temperature", "replies may differ from call to call"),
     "seed": ("seed", "replies may differ from call to call"),
@@ -87,6 +88,7 @@ class OpenAI(Server, LLM):
     tokenizer: str | Path | None = field(default=None, kw_only=True)
     context: int = field(default=cast(int, _Context()), kw_only=True, repr=False, compare=False)
     _refused: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    _held: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     can = frozenset({"complete", "choose"})
     backend: ClassVar[str] = "openai"
@@ -119,7 +121,10 @@ class OpenAI(Server, LLM):
             ContextOverflow: If a prompt and its reply do not fit the context.
             ModelError: If the server fails one prompt; the others in flight end first.
         """
-        extra = {} if schema is None else {"response_format": protocol.response_format(schema)}
+        extra = {}
+        if schema is not None:
+            bounded = self.limits.slots is not None  # llama.cpp's grammar lets bounded text quote
+            extra = {_FORM: protocol.response_format(schema, bounded=bounded)}
         replies = self._ask(prompts, max_tokens, extra)
         if schema is None or schema.get("type") == "object":
             return [reply.text for reply in replies]
@@ -268,7 +273,9 @@ class OpenAI(Server, LLM):
                     raise
                 refused.add(error.setting)
                 continue
-            self._refused.update(refused)  # now known to be what the server minded
+            if _FORM in body:
+                self._held.add(_FORM)
+            self._refused.update(refused - self._held)  # now known to be what the server minds
             return data, tuple(name for name in settings if name in refused)
 
     def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -280,7 +287,7 @@ class OpenAI(Server, LLM):
     def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:
         failed, text = super()._translated(error, body), protocol.error_text(error.body)
         if error.status_code not in (400, 413, 422):
-            return failed
+            return self._formless(error.status_code, failed, body)
         if protocol.OVERFLOW.search(f"{error.code} {text}"):
             limit, needed = protocol.LIMIT.search(text), protocol.NEEDED.search(text)
             if limit and needed:
@@ -293,7 +300,12 @@ class OpenAI(Server, LLM):
         for name, (words, _) in _SETTINGS.items():
             if name in body and re.search(rf"\b(?:{words})\b", f"{error.param} {text}"):
                 return _Refused(name, str(failed))
-        return failed
+        return self._formless(error.status_code, failed, body)
+
+    def _formless(self, status: int, failed: ModelError, body: Mapping[str, Any]) -> ModelError:
+        """The error, or, where it may be of a form, one that leads to a request without it."""
+        whose = status in (401, 403, 404, 408, 409, 429) or status > 501  # the caller's, or busy
+        return failed if whose or _FORM not in body else _Refused(_FORM, str(failed))
 
     def _read(self, data: dict[str, Any], chat: list[dict[str, str]]) -> _ChatReply:
         try:
@@ -302,7 +314,7 @@ class OpenAI(Server, LLM):
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise self._failed(f"reply has no choices[0].message: {data!r}") from error
         return _ChatReply(
-            self._without_key(text),
+            text,
             chat,
             finish=str(choice.get("finish_reason")),
             tokens=protocol.used(data),
@@ -340,7 +352,7 @@ class OpenAI(Server, LLM):
         except (OSError, ValueError) as error:
             why = f"tiktoken has no encoding at hand ({type(error).__name__})"
         url = f"{self.base_url.removesuffix('/v1')}/tokenize"
-        ends = time.monotonic() + (_PROBE_S / 20 if self._late else _PROBE_S)
+        ends = time.monotonic() + (_PROBE_S / 20 if "once" in self._late else _PROBE_S)
         for fields in ({"model": self.model, "add_special_tokens": False}, {}):  # vLLM, llama.cpp
             counter = partial(self._tokenize, url, fields)
             try:
@@ -349,7 +361,9 @@ class OpenAI(Server, LLM):
                         return counter, ""
             except ModelError as error:
                 check_time(deadline())
-                if isinstance(error.__cause__, openai.APIConnectionError):
+                if isinstance(error, Away) or isinstance(
+                    error.__cause__, openai.APIConnectionError
+                ):
                     raise
         why += ", no /tokenize on the server; pass tokenizer=... for exact counts"
         return estimated_tokens, f"tokens are estimated, on the high side: {why}"

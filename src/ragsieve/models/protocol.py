@@ -66,15 +66,53 @@ def check_options(prompts: Sequence[Prompt], options: Sequence[Sequence[str]]) -
             raise InputError(f"options must be distinct and not blank, got {list(group)!r}")
 
 
-def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Format of a reply by ``schema``, wrapped where its root is no object, as OpenAI wants one."""
-    root: dict[str, Any] = dict(schema)
+def response_format(schema: Mapping[str, Any], *, bounded: bool = True) -> dict[str, Any]:
+    """Format of a reply by ``schema``, wrapped where its root is no object, as OpenAI wants one.
+
+    Args:
+        schema: The schema.
+        bounded: Whether lengths of strings stay: in xgrammar, a string with one has no quotation
+            mark and no line break.
+    """
+    root: dict[str, Any] = dict(schema) if bounded else _unbounded(schema)
     if root.get("type") != "object":
         wrapped: dict[str, Any] = {"type": "object", "additionalProperties": False}
         for name in {"$defs", "definitions"} & root.keys():  # references start at the root
             wrapped[name] = root.pop(name)
         root = {**wrapped, "properties": {"reply": root}, "required": ["reply"]}
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": root, "strict": True}}
+
+
+_FENCED = 24  # tokens of a fence, which a server may cut from what it counted, and of a wrapper
+_SPACED = 5  # of white space, a comma and quotation marks at a value
+
+
+def reply_tokens(schema: Mapping[str, Any], text: int = 0) -> int:
+    """Tokens of the longest reply by a schema, with white space, a fence and a wrapper.
+
+    Args:
+        schema: Numbers are integers with bounds, lists have ``maxItems``.
+        text: Tokens of all strings that are free, or have a length alone.
+    """
+    return _FENCED + text + _longest(schema)
+
+
+def _longest(schema: Mapping[str, Any]) -> int:
+    if "enum" in schema:  # JSON may write a character as an escape, and each a token
+        return _SPACED + max(len(json.dumps(value)) for value in schema["enum"])
+    if schema["type"] == "integer":
+        return _SPACED + max(len(str(schema[end])) for end in ("minimum", "maximum"))
+    if schema["type"] == "array":
+        return _SPACED + int(schema["maxItems"]) * _longest(schema["items"])
+    properties = schema.get("properties", {})
+    return _SPACED + sum(len(name) // 2 + _longest(one) for name, one in properties.items())
+
+
+def _unbounded(value: Any) -> Any:
+    """A schema without ``maxLength``."""
+    if isinstance(value, Mapping):
+        return {k: _unbounded(v) for k, v in value.items() if k != "maxLength"}
+    return value
 
 
 def unwrapped(text: str) -> str:

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
-import socket
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
-from ragsieve.deadline import Pool, check_time, deadline, in_time, seconds_left, start, until
+from ragsieve.deadline import (
+    PROGRESS,
+    Pool,
+    check_time,
+    deadline,
+    in_time,
+    seconds_left,
+    start,
+    until,
+)
 from ragsieve.errors import InputError, ModelError, Overdue, RagsieveError, needs_extra
-from ragsieve.models import protocol
+from ragsieve.models import http, protocol
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Amount, Count, Seconds, check_options
 from ragsieve.text import safe
@@ -25,12 +34,10 @@ from ragsieve.text import safe
 with needs_extra("openai"):
     import openai
 
-MAX_REPLY = 1 << 25
-"""Bytes of a reply's body at most: 32 MiB."""
-
 _PROBE_S = 5.0  # in which a server tells its limits
+_TOLD_S = 3.0  # after which a wait is told
 
-_refused: ContextVar[list[int] | None] = ContextVar("_refused", default=None)  # of a request
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -40,6 +47,10 @@ _Told = tuple[protocol.Limits, threading.BoundedSemaphore]  # and the requests t
 
 class _Late(ModelError):
     """A request had no reply in its time, at any attempt."""
+
+
+class Away(ModelError):
+    """A server takes no connection."""
 
 
 def _is_late(future: Future[Any]) -> bool:
@@ -114,10 +125,7 @@ class Server(Reopened):
             timeout=self.timeout_s,
             max_retries=self.max_retries,
             default_headers={"Accept-Encoding": "identity"},  # a small reply unpacks to any size
-            http_client=openai.DefaultHttpxClient(
-                follow_redirects=False,
-                event_hooks={"request": [_limit_time], "response": [_limit_body]},
-            ),
+            http_client=http.Client(),
         )
 
     @property
@@ -155,7 +163,7 @@ class Server(Reopened):
                     replies.append(running.result(seconds_left()))
                 except TimeoutError:
                     break
-                except (openai.OpenAIError, RagsieveError, ValueError, RecursionError, _Ended):
+                except (openai.OpenAIError, RagsieveError, ValueError, RecursionError, http.Ended):
                     replies.append(None)
                 if (told := protocol.limits(replies, self.model)).context:
                     break
@@ -252,7 +260,7 @@ class Server(Reopened):
             yield from in_time(events, ends)
         except Overdue:
             raise
-        except (Exception, _Ended) as error:  # the client's own, or its HTTP library's
+        except (Exception, http.Ended) as error:  # the client's own, or its HTTP library's
             check_time(ends)
             raise self._failed(f"the stream broke off: {error}") from error
         finally:
@@ -261,14 +269,24 @@ class Server(Reopened):
 
     def _waited(self, work: Callable[[], R], body: Mapping[str, Any]) -> R:
         """Result of a request, which is no longer waited for when its time is over."""
-        _refused.set([])
+        http.refused.set([])
         with self._errors(body), until(time.monotonic() + self.total_s):
             running = start(work)
             try:
+                with suppress(TimeoutError):
+                    return running.result(min(seconds_left() or 0.0, _TOLD_S))
+                self._tell_wait()
                 return running.result(seconds_left())
             except TimeoutError as error:
                 self._late.add("once")
-                raise _Ended from error
+                raise http.Ended from error
+
+    def _tell_wait(self) -> None:
+        """Say once that a reply takes its time."""
+        if "told" not in self._late:
+            self._late.add("told")
+            text = "waiting for %s, %g s so far, at most %g s"
+            _log.log(PROGRESS, text, self.identity, _TOLD_S, self.total_s)
 
     @contextmanager
     def _errors(self, body: Mapping[str, Any]) -> Iterator[None]:
@@ -277,16 +295,16 @@ class Server(Reopened):
             yield
         except RagsieveError:
             raise
-        except (Exception, _Ended) as error:  # the client's own, or its HTTP library's
+        except (Exception, http.Ended) as error:  # the client's own, or its HTTP library's
             check_time(deadline())
-            raise self._error(error, body) from (None if self._leaks(error) else error)
-
-    def _leaks(self, error: BaseException) -> bool:
-        return self.api_key != "none" and self.api_key in str(error)
+            leaks = self._without_key(str(error)) != str(error)
+            raise self._error(error, body) from (None if leaks else error)
 
     def _error(self, error: BaseException, body: Mapping[str, Any]) -> ModelError:
-        if isinstance(error, _Ended):
-            last = f"; the last was HTTP {refused[-1]}" if (refused := _refused.get()) else ""
+        if isinstance(error, http.Ended) and error.away:
+            return Away(str(self._failed(error.what)))
+        if isinstance(error, http.Ended):
+            last = f"; the last was HTTP {refused[-1]}" if (refused := http.refused.get()) else ""
             return self._failed(error.what or f"no whole reply in total_s={self.total_s:g}{last}")
         if isinstance(error, openai.APITimeoutError):
             attempts = f"{self.max_retries + 1} attempt{'s' if self.max_retries else ''}"
@@ -305,68 +323,12 @@ class Server(Reopened):
         return self._failed(f"HTTP {error.status_code}: {protocol.error_text(error.body)}")
 
     def _without_key(self, text: str) -> str:
-        return text if self.api_key == "none" else text.replace(self.api_key, "(key)")
+        """A line of an error without the key, of which a short one counts as a word of its own."""
+        if self.api_key == "none":
+            return text
+        key = re.escape(self.api_key)
+        return re.sub(key if len(self.api_key) > 7 else rf"(?<!\w){key}(?!\w)", "(key)", text)
 
     def _failed(self, what: str) -> ModelError:
         what = " ".join(safe(self._without_key(what)).split())
         return ModelError(f"{self.identity}: {what[:400]}")
-
-
-class _Ended(BaseException):
-    """Ends a request for good: the client tries again after any `Exception`.
-
-    Args:
-        what: Why; empty where its time is over.
-    """
-
-    def __init__(self, what: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-
-
-def _limit_time(request: Any) -> None:
-    """Let no step of an attempt take longer than there is time, and none begin behind it."""
-    left = seconds_left() or 0.0  # there is always an end
-    if not left:
-        raise _Ended
-    steps = request.extensions.get("timeout", {})
-    request.extensions["timeout"] = {k: min(v or left, left) for k, v in steps.items()}
-
-
-def _limit_body(response: Any) -> None:
-    if response.status_code >= 400 and (refused := _refused.get()) is not None:
-        refused.append(response.status_code)
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
-        response.close()
-        raise _Ended("the reply is compressed, though it was asked for as it is")
-    raw = response.extensions["network_stream"].get_extra_info("socket")
-    body = type("Body", (_Limited, *type(response.stream).__bases__), {})  # httpx's, or httpx2's
-    response.stream = body(response.stream, raw, deadline())
-
-
-@dataclass
-class _Limited:
-    """A reply's body of at most `MAX_REPLY` bytes, until a moment."""
-
-    inner: Any
-    raw: socket.socket | None
-    ends: float
-    whole: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        for part in self.inner:
-            size += len(part)
-            if size > MAX_REPLY:
-                raise _Ended(f"the reply is longer than {MAX_REPLY} bytes")
-            if time.monotonic() >= self.ends:
-                raise _Ended
-            yield part
-        self.whole = True
-
-    def close(self) -> None:
-        """Close it; a thread that waits for more of it ends."""
-        if not self.whole and self.raw:
-            with suppress(OSError):
-                self.raw.shutdown(socket.SHUT_RDWR)
-        self.inner.close()

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed, odds, readable
+from ragsieve.models.protocol import reply_tokens
 from ragsieve.prompts import render
 from ragsieve.schema import Count, Options
 from ragsieve.trace import note
@@ -20,6 +21,7 @@ from ragsieve_research.answer.parts import (
     agree,
     first_paragraph,
     is_answer,
+    member,
     number_lists,
     parts,
     plain,
@@ -35,6 +37,7 @@ Form = Mapping[str, Mapping[str, Any]]  # JSON schemas of the parts of a reply, 
 
 _SAME = ("Unique answers", "Duplicate answers")
 _JUDGED = ("Incorrect answers", "Explanation", "Consistent answer")
+_AGREED = "Agreed answer"  # behind a consistent answer's "yes", where a reply is held to a form
 _CONSISTENT = re.compile(
     r"[*_\"]*(?:yes\b[*_\"]*(?:\s*[:,;.–—]+[*_]*\s+|\s+(?:-+\s+)?)(.*\w.*)"
     r"|(?:no|none|null|n/a)\b.*)",
@@ -132,7 +135,7 @@ class Critic(Options):
             "Unique answers": {"type": "array", "items": written, "maxItems": most},
             "Duplicate answers": {"type": "array", "items": pair, "maxItems": most // 2},
         }
-        max_tokens = self._reply_tokens(40 * most)  # each answer may be written once more
+        max_tokens = self._reply_tokens(form, 25 * most)  # each answer may be written once more
         prompt = self._fitting("critic_same", query, [Argument(a) for a in answers], max_tokens)
         reply = self._reply(prompt, max_tokens, form, lambda reply: _duplicates(reply, answers))
         alone = [[place] for place in range(most)]
@@ -145,12 +148,10 @@ class Critic(Options):
         form: Form = {
             "Incorrect answers": {"type": "array", "items": number, "maxItems": most},
             "Explanation": {"type": "string", "maxLength": _CHARS["explanation"]},
-            "Consistent answer": {
-                "type": "string",
-                "pattern": f"^(no|yes: .{{1,{_CHARS['answer']}}})$",
-            },
+            "Consistent answer": {"type": "string", "enum": ["no", "yes"]},
+            _AGREED: {"type": "string", "maxLength": _CHARS["answer"]},
         }
-        max_tokens = self._reply_tokens(4 * most)
+        max_tokens = self._reply_tokens(form)
         prompt = self._fitting("critic_judge", query, arguments, max_tokens)
         reply = self._reply(prompt, max_tokens, form, lambda reply: _judgement(reply, answers))
         disputed = reply.places if isinstance(reply, _Disagreement) else ()
@@ -213,9 +214,10 @@ class Critic(Options):
         )
         return replies[0]
 
-    def _reply_tokens(self, more: int) -> int:
-        """Tokens of a reply: so many more, but never over a third of the context."""
-        return min(self.max_tokens + more, max(1, self.llm.context // 3))
+    def _reply_tokens(self, form: Form, more: int = 0) -> int:
+        """Tokens of a reply: so many more of text, but never over a third of the context."""
+        tokens = reply_tokens(schema(form), self.max_tokens + more)
+        return min(tokens, max(1, self.llm.context // 3))
 
     def _fitting(
         self, name: str, query: Query, arguments: Sequence[Argument], reply: int
@@ -308,6 +310,8 @@ def _of_texts(value: Any, answers: Sequence[str]) -> list[list[int]] | None:
 
 def _judgement(reply: str, answers: Sequence[str]) -> Judgement:
     incorrect, explanation, consistent = parts(reply, _JUDGED).values()
+    if consistent == "yes" and (agreed := member(reply, _AGREED)):
+        consistent = f"yes: {agreed}"
     lists = number_lists(incorrect, _JUDGED[0], reply, len(answers))
     wrong = sorted({number - 1 for numbers in lists for number in numbers})
     answer = _consistent(consistent, answers, reply)

@@ -81,6 +81,12 @@ def parts(reply: str, names: Sequence[str]) -> dict[str, Any]:
     return {name: values[name.lower()] for name in names}
 
 
+def member(reply: str, name: str) -> str:
+    """A member of the JSON object that a reply is, as text; empty where it has none."""
+    value = _members(strip_fence(reply), [name]).get(name.lower())
+    return value if isinstance(value, str) else ""
+
+
 def _broken(body: str, names: Sequence[str]) -> str:
     """A body with a line for each of its parts, of which some follow others on one line."""
     missing = {name.lower() for name in names} - {name.lower() for name, _ in _lines(body, names)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.models.protocol import reply_tokens
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import render
 from ragsieve.schema import Options, Weight
@@ -41,7 +43,7 @@ class Adaptive(Options, Selector):
 
     Source: ChunkRAG (arXiv 2410.19572), section 3, "Dynamic Threshold Determination".
     Differs: Proposals are held to the range of the scores, which the paper does not speak of; what
-        was shown, in two digits, at or above the proposal stays.
+        was shown, in hundredths, at or above the proposal stays.
     """
 
     llm: LLM | None = None
@@ -66,35 +68,41 @@ class Adaptive(Options, Selector):
         """The prompt for a threshold of ``scores``, best first."""
         return render(
             "threshold",
-            scores=", ".join(f"{score:.2f}" for score in scores),
-            mean=f"{np.mean(scores):.2f}",
-            deviation=f"{np.std(scores):.2f}",
-            lowest=f"{scores[-1]:.2f}",
-            highest=f"{scores[0]:.2f}",
+            scores=", ".join(str(hundredths(score)) for score in scores),
+            mean=str(hundredths(float(np.mean(scores)))),
+            deviation=str(hundredths(float(np.std(scores)))),
+            lowest=str(hundredths(scores[-1])),
+            highest=str(hundredths(scores[0])),
         )
 
     def _threshold(self, scores: Sequence[float]) -> tuple[float, str]:
         """The threshold for ``scores``, best first, and what it is."""
         if self.llm is None:
             return _statistical(scores, self.epsilon)
-        lowest, highest = round(scores[-1], 2), round(scores[0], 2)  # as they are shown
+        lowest, highest = hundredths(scores[-1]), hundredths(scores[0])  # as they are shown
         if lowest == highest:  # there is nothing to choose from
             return scores[-1], "all scores are alike"
 
         def parse(reply: str) -> float:
             match = _NUMBER.fullmatch(strip_marks(reply).strip("[]{} "))
-            if not match or not lowest <= float(match[1]) <= highest:
-                raise BadReply(f"one number from {lowest:.2f} to {highest:.2f}", reply)
-            return float(match[1])
+            value = float(match[1]) * (100 if "." in match[1] else 1) if match else math.nan
+            if not lowest <= rounded(value) <= highest:
+                raise BadReply(f"one whole number from {lowest} to {highest}", reply)
+            return value / 100
 
-        schema = {"type": "number", "minimum": lowest, "maximum": highest}
-        prompts = [self.prompt(scores)]
-        (proposal,) = complete_parsed(self.llm, prompts, parse, max_tokens=16, schema=schema)
+        schema = {"type": "integer", "minimum": lowest, "maximum": highest}
+        prompts, most = [self.prompt(scores)], reply_tokens(schema)
+        (proposal,) = complete_parsed(self.llm, prompts, parse, max_tokens=most, schema=schema)
         if isinstance(proposal, BadReply):
             note(f"no threshold proposed, the statistical rule stands in: {proposal}")
             return _statistical(scores, self.epsilon)
         shown = [score for score in scores if round(score, 2) >= proposal]
         return min(proposal, *shown), "proposed by the LLM"
+
+
+def hundredths(score: float) -> int:
+    """A score as it is shown: engines hold bounds of whole numbers alone."""
+    return round(100 * score)
 
 
 def _statistical(scores: Sequence[float], epsilon: float) -> tuple[float, str]:

@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from typing import Literal
+from typing import Any, Literal
 
 from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
+from ragsieve.models.protocol import reply_tokens
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import context, render, titled
 from ragsieve.schema import Amount, Count, Options
@@ -83,7 +84,7 @@ class Extract(Options):
             ]
         else:
             schema = _schema(len(window), self.max_clues)
-            max_tokens = _point_tokens(min(self.max_clues, len(window)))
+            max_tokens = reply_tokens(schema)
             replies = complete_parsed(
                 self.llm,
                 [prompt],
@@ -152,10 +153,10 @@ class Extract(Options):
 
 
 def _point_tokens(clues: int) -> int:
-    return 4 + 6 * clues
+    return reply_tokens(_schema(999, clues))
 
 
-def _schema(most: int, clues: int) -> dict[str, object]:
+def _schema(most: int, clues: int) -> dict[str, Any]:
     number = {"type": "integer", "minimum": 1, "maximum": most}
     return {"type": "array", "items": number, "maxItems": min(most, clues)}
 

@@ -18,15 +18,17 @@ from ragsieve.schema import Count, Options
 from ragsieve.systems.base import system
 from ragsieve.trace import log_event, note, record_drop
 from ragsieve.types import Query, Segment
-from ragsieve_research.answer.parts import NONE, parts, schema, strip_enclosing, text
+from ragsieve_research.answer.parts import NONE, member, parts, schema, strip_enclosing, text
 from ragsieve_research.systems.written import written
 
 _PARTS = ("Summary", "Evaluation")
+_LACKING = "Lacking"  # what the evaluation says beside its verdict, where a reply is held to a form
 _VERDICT = re.compile(r"\[(IN)?COMPLETE\]")
 _SCHEMA = schema(
     {
         "Summary": {"type": "string", "maxLength": 1200},
-        "Evaluation": {"type": "string", "pattern": r"^\[(COMPLETE|INCOMPLETE)\] .{1,300}$"},
+        "Evaluation": {"type": "string", "enum": ["[COMPLETE]", "[INCOMPLETE]"]},
+        _LACKING: {"type": "string", "maxLength": 300},
     }
 )
 
@@ -190,5 +192,5 @@ def _summary(reply: str) -> Summary:
     complete, nothing = verdicts.pop(), strip_enclosing(summary).lower() in NONE
     if complete and nothing:
         raise BadReply("a Summary where the Evaluation is [COMPLETE]", reply)
-    reason = " ".join(_VERDICT.sub(" ", evaluation).split())
+    reason = " ".join(_VERDICT.sub(" ", f"{evaluation} {member(reply, _LACKING)}").split())
     return Summary("" if nothing else summary, reason, complete)

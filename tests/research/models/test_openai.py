@@ -422,17 +422,23 @@ def test_other_schemas_are_wrapped(serve: Serve, text: str, expected: str) -> No
     } == server.requests[0]["response_format"]["json_schema"]["schema"]
 
 
-@pytest.mark.parametrize("status", [400, 422])
-def test_refused_schemas_are_left_out(serve: Serve, status: int) -> None:
-    """A server that refuses ``response_format`` is asked without, with a note, and remembered."""
+NAMED = "Unexpected fields in the request: {'response_format'}"
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(400, NAMED), (422, NAMED), (400, "no"), (500, "not peg-native"), (501, "")],
+)
+def test_refused_schemas_are_left_out(serve: Serve, status: int, said: str) -> None:
+    """A server that fails at ``response_format`` is asked once without, noted and remembered."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
         if "response_format" in body:
-            return status, {"detail": "Unexpected fields in the request: {'response_format'}"}
+            return status, {"detail": said}
         return 200, reply("ok")
 
     server = serve(script)
-    llm = model(server)
+    llm = model(server, max_retries=0 if status == 501 else 4)
     with step("read") as current:
         replies = [llm.complete([prompt("hi")], schema=SCHEMA) for _ in range(2)]
 
@@ -440,6 +446,64 @@ def test_refused_schemas_are_left_out(serve: Serve, status: int) -> None:
     assert [
         f"{llm.identity} refuses response_format: replies are not held to a schema"
     ] == current.notes
+
+
+def test_a_form_that_held_before_is_not_given_up(serve: Serve) -> None:
+    """One reply that a server fails at is asked for without; what fails so too is an error."""
+
+    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+        text = body["messages"][-1]["content"]
+        fails = text == "bad" or (text == "once" and "response_format" in body)
+        return (400, {"error": "no"}) if fails else (200, reply("ok"))
+
+    server = serve(script)
+    llm = model(server)
+    asked = [llm.complete([prompt(text)], schema=SCHEMA) for text in ("hi", "once", "hi")]
+    with pytest.raises(ModelError, match="HTTP 400: no"):
+        llm.complete([prompt("bad")], schema=SCHEMA)
+
+    assert [["ok"]] * 3 == asked
+    assert [True, True, False, True, True, False] == [
+        "response_format" in body for body in server.requests
+    ]
+
+
+def test_lengths_of_strings_go_where_they_let_text_quote(serve: Serve) -> None:
+    """To llama.cpp; xgrammar would take no quotation mark in such a string."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}}
+    sent = []
+    for told in ({}, {"/props": {"total_slots": 1}}):
+        server = serve(always(200, reply("{}")))
+        server.told |= told
+        model(server).complete([prompt("hi")], schema=schema)
+        form = server.requests[0]["response_format"]["json_schema"]["schema"]
+        sent.append("maxLength" in form["properties"]["a"])
+
+    assert [False, True] == sent
+
+
+@pytest.mark.parametrize("key", ["x", "EMPTY", "ollama", KEY])
+def test_a_key_is_cut_out_of_errors_alone(serve: Serve, key: str) -> None:
+    """A reply may hold its letters."""
+    said = f"Explanation: EMPTY, ollama, {KEY}"
+    assert [said] == model(serve(always(200, reply(said))), api_key=key).complete([prompt("a")])
+
+    with pytest.raises(ModelError) as caught:
+        model(serve(always(401, {"error": f"not a key: {key}"})), api_key=key).complete(
+            [prompt("")]
+        )
+
+    assert str(caught.value).endswith("HTTP 401: not a key: (key)")
+
+
+def test_a_refused_connection_is_tried_once_more() -> None:
+    """After half a second; then a line names the address."""
+    url = f"http://127.0.0.1:{free_port()}/v1"
+    began = time.monotonic()
+    with pytest.raises(ModelError, match=f"^openai:m@{url}: no connection: .*refused"):
+        OpenAI("m", base_url=url).complete([prompt("a"), prompt("b")])
+
+    assert 0.5 <= time.monotonic() - began < 3
 
 
 def test_newer_names_of_the_limit_are_used(serve: Serve) -> None:

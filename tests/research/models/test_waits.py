@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ragsieve.deadline import PROGRESS
 from ragsieve.errors import ModelError
 from tests.stalling import MODES, PROMPT, stalling, waits
 
@@ -75,6 +76,18 @@ def test_a_reply_has_a_limit(mode: str, error: str) -> None:
 
     with stalling(mode) as url, pytest.raises(ModelError, match=error):
         OpenAI("m", base_url=url, max_retries=0).complete([PROMPT])
+
+
+@pytest.mark.slow
+def test_a_wait_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """From three seconds on, with the address."""
+    from ragsieve.models.openai import OpenAI
+
+    caplog.set_level(PROGRESS, "ragsieve")
+    with stalling("silent") as url, pytest.raises(ModelError):
+        OpenAI("m", base_url=url, total_s=4, max_retries=0).complete([PROMPT, PROMPT])
+
+    assert [f"waiting for openai:m@{url}, 3 s so far, at most 4 s"] == caplog.messages
 
 
 def test_a_stream_keeps_what_came_in_time() -> None:

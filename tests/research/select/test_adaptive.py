@@ -97,15 +97,15 @@ def test_the_model_sees_the_distribution() -> None:
     cut(stage, *SPREAD)
     ((asked,),) = llm.prompts
 
-    assert "best first: 0.90, 0.60, 0.40, 0.10. " in asked.content
-    assert "mean is 0.50, their standard deviation 0.29." in asked.content
-    assert asked.content.endswith("one number from 0.10 to 0.90.")
+    assert "best first: 90, 60, 40, 10. " in asked.content
+    assert "mean is 50, their standard deviation 29." in asked.content
+    assert asked.content.endswith("one whole number from 10 to 90.")
     assert (asked,) == stage.prompt(sorted(SPREAD, reverse=True))
 
 
 READABLE = [
-    " 0.5\n", ".5", "0.50", "00.5", "0.5.", "**0.5**", "Threshold: 0.5", "**Threshold:** 0.5.",
-    "The threshold is 0.5", "```json\n0.5\n```", "[0.5]", '{"threshold": 0.5}', "0.5 (the mean)",
+    "50", "Threshold: 50", " 0.5\n", ".5", "0.50", "00.5", "0.5.", "**0.5**", "Threshold: 0.5", 
+    "**Threshold:** 0.5.", "The threshold is 0.5", "```json\n0.5\n```", "[0.5]", '{"threshold": 0.5}', "0.5 (the mean)",
     "- 0.5", "Answer: `0.5`",
 ]  # fmt: skip
 
@@ -134,7 +134,7 @@ def test_what_is_no_number_in_range_is_asked_once_more(reply: str) -> None:
 
     assert ([0.9], [0.9, 0.6]) == (found, ruled)
     assert (1, 2) == (record.unreadable, twice.unreadable)
-    assert "one number from 0.10 to 0.90" in llm.prompts[1][-1].content
+    assert "one whole number from 10 to 90" in llm.prompts[1][-1].content
     assert Message("assistant", reply) == llm.prompts[1][-2]
     assert "no threshold proposed, the statistical rule stands in" in twice.notes[1]
     assert "threshold 0.500 (mean): 2 of 4 stay" == twice.notes[2]
@@ -167,7 +167,7 @@ def test_scores_above_1_have_their_own_range() -> None:
     llm = ScriptedLLM(["8.5"])
 
     assert [9.0] == cut(Adaptive(llm), 9.0, 2.0)[0]
-    assert "from 2.00 to 9.00" in llm.prompts[0][0].content
+    assert "from 200 to 900" in llm.prompts[0][0].content
 
 
 def test_every_dropped_segment_has_its_reason() -> None:

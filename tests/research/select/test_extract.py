@@ -307,7 +307,7 @@ def everything(prompt: Prompt) -> str:
     return json.dumps([int(n) for n in re.findall(r"^\[(\d+)\] ", prompt[0].content, re.MULTILINE)])
 
 
-@pytest.mark.parametrize("context", [270, 300, 400, 8192])
+@pytest.mark.parametrize("context", [335, 365, 465, 8192])
 def test_windows_lose_nothing(context: int) -> None:
     """Where the context is small the sentences go in several prompts; each is read once."""
     given = wholes(*(f"Sentence number {n} of many others." for n in range(40)))
@@ -325,8 +325,8 @@ def test_windows_lose_nothing(context: int) -> None:
 def test_windows_take_turns() -> None:
     """The first clue of every window comes before the second of any."""
     given = wholes(*(f"Sentence number {n} of many others." for n in range(8)))
-    # Reply 124 tokens, chat format 64; each sentence costs 10. In 270 go some of the eight.
-    llm = ScriptedLLM(lambda prompt: "[1, 2]", context=270)
+    # Reply 189 tokens, chat format 64; each sentence costs 10. In 335 go some of the eight.
+    llm = ScriptedLLM(lambda prompt: "[1, 2]", context=335)
     texts, _ = kept(Extract(llm), given)
     windows = [re.findall(r"Sentence number \d+ of", p[0].content) for p in llm.prompts]
 
@@ -350,7 +350,7 @@ def test_a_window_that_stays_unreadable_is_kept_whole() -> None:
     """The other windows' clues are chosen as usual."""
     given = wholes(*(f"Sentence number {n} of many others." for n in range(8)))
     llm = ScriptedLLM(
-        lambda prompt: "?" if "number 0 of" in prompt[0].content else "[1]", context=270
+        lambda prompt: "?" if "number 0 of" in prompt[0].content else "[1]", context=335
     )
     texts, record = kept(Extract(llm), given)
     first = re.findall(r"Sentence number \d+ of many others\.", llm.prompts[0][0].content)
@@ -363,7 +363,7 @@ def test_a_window_that_stays_unreadable_is_kept_whole() -> None:
 def test_what_cannot_be_asked_is_told() -> None:
     """A context without room, a segment over it, and a model that fails."""
     given = wholes("One.", "word " * 300, "Three.")
-    texts, record = kept(Extract(ScriptedLLM(everything, context=300)), given)
+    texts, record = kept(Extract(ScriptedLLM(everything, context=365)), given)
 
     assert ["One.", "Three."] == texts
     assert any("not read" in line for line in record.notes)
