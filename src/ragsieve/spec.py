@@ -163,8 +163,6 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         for name in self._set(CUTS).keys() & self.options.keys():
             raise InputError(f"name {name} or the option {name}, not both")
         Layout(**self._set(LAYOUT))
-        if {"keep_answer", "min_score"} <= self.own.keys():
-            raise InputError("name keep_answer or min_score, not both")
         check(self.system, self.own, self.models)
         if self.source:
             named_source(self.source, self.source_options).check()

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ragsieve.errors import InputError, needs_extra
-from ragsieve.integrations.base import Adapter
+from ragsieve.integrations.base import Adapter, with_own
 from ragsieve.schema import Count, check_options
 from ragsieve.tables import rows
 
@@ -32,7 +32,7 @@ class Kept(NamedTuple):
     reason: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Filter:
     """A system by name that pickles as these arguments and is loaded at its first row.
 
@@ -48,6 +48,7 @@ class Filter:
         query: The column of questions.
         texts: The column of texts, or of lists of texts, which are filtered together.
         workers: Rows at once; at least 1.
+        own: Options by their own names, as ``keep_answer=0.8``.
 
     Raises:
         InputError: If there is no such system, model or option, or one breaks its rule.
@@ -62,7 +63,22 @@ class Filter:
     texts: str = "texts"
     workers: Count = 8
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        system: str = "finefilter",
+        llm: str | None = None,
+        embedder: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        query: str = "query",
+        texts: str = "texts",
+        workers: int = 8,
+        **own: Any,
+    ) -> None:
+        values = {"system": system, "llm": llm, "embedder": embedder, "max_tokens": max_tokens}
+        values |= {"options": with_own(options, own), "query": query, "texts": texts}
+        for name, value in {**values, "workers": workers}.items():
+            object.__setattr__(self, name, value)
         if not isinstance(self.system, str):
             raise InputError(f"system must be a name, got {self.system!r:.80}")
         check_options(self)

@@ -115,7 +115,7 @@ class Filtered(Generic[T]):
         return {**known, "error": self.error}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Adapter:
     """A system as a framework sees it: documents in, what is kept of them out, first read first.
 
@@ -133,6 +133,7 @@ class Adapter:
         on_error: ``"keep"``: a stage that fails is skipped, and where that does not help, the
             documents come back as they were, over the budget too; a warning is logged.
             ``"raise"``: what fails raises. An argument that breaks its rule raises in both.
+        own: Options by their own names, as ``keep_answer=0.8``.
 
     Raises:
         InputError: If there is no such system, model or option, or one breaks its rule.
@@ -147,7 +148,24 @@ class Adapter:
     _loaded: list[System] = field(default_factory=list, init=False, repr=False)
     _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        system: System | str = "finefilter",
+        llm: str | None = None,
+        embedder: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        on_error: OnError = "keep",
+        **own: Any,
+    ) -> None:
+        values: dict[str, Any] = {"system": system, "llm": llm, "embedder": embedder}
+        values |= {"options": with_own(options, own), "max_tokens": max_tokens}
+        values |= {"on_error": on_error, "_loaded": [], "_lock": threading.Lock()}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
         check_choice(OnError, on_error=self.on_error)
         if not isinstance(self.options, Mapping) or {*map(type, self.options)} - {str}:
             raise InputError(f"options must be values by name, got {self.options!r:.80}")
@@ -276,6 +294,19 @@ class Adapter:
         layout = replace(system.layout, **self._layout)
         system = replace(system.at(**self._limits), layout=layout)
         return system.lenient() if self.on_error == "keep" else system
+
+
+def with_own(options: Any, own: Mapping[str, Any]) -> Any:
+    """Options of a call, with those that are arguments by their own names.
+
+    Raises:
+        InputError: If one is named in both ways.
+    """
+    if not own or not isinstance(options, Mapping | None):
+        return {} if options is None else options
+    if twice := {*own} & {*(options or {})}:
+        raise InputError(f"name {min(twice)} or options[{min(twice)!r}], not both")
+    return {**(options or {}), **own}
 
 
 def read_document(name: str | None, text: object, metadata: object) -> dict[str, Any] | None:

@@ -37,10 +37,11 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
         options: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
         on_error: OnError = "keep",
+        **own: Any,
     ) -> None:
         super().__init__()
         self.retriever = retriever
-        self.sieve = Adapter(system, llm, embedder, options or {}, max_tokens, on_error)
+        self.sieve = Adapter(system, llm, embedder, options, max_tokens, on_error, **own)
 
     def forward(self, query: str) -> dspy.Prediction:
         """The retriever's prediction of what is kept, in the order in which it is to be read.

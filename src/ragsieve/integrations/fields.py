@@ -44,8 +44,9 @@ class AdapterFields(BaseModel):
         max_tokens: int | None = None,
         on_error: OnError = "keep",
         on_result: Callable[[Result], object] | None = None,
+        **own: Any,
     ) -> None:
-        adapter = Adapter(system, llm, embedder, options or {}, max_tokens, on_error)
+        adapter = Adapter(system, llm, embedder, options, max_tokens, on_error, **own)
         super().__init__(**{**adapter.arguments, "on_result": on_result})
         self._adapter = adapter
 

@@ -42,8 +42,9 @@ class RagsieveFilter:
         options: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
         on_error: OnError = "keep",
+        **own: Any,
     ) -> None:
-        self._adapter = Adapter(system, llm, embedder, options or {}, max_tokens, on_error)
+        self._adapter = Adapter(system, llm, embedder, options, max_tokens, on_error, **own)
 
     def warm_up(self) -> None:
         """Make the system."""

@@ -176,6 +176,8 @@ _NUMBERS = {int, float, type(None)}
 
 def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | None) -> None:
     """Raise `InputError` where the system ``name`` has no such option, or it has another text."""
+    if {"keep_answer", "min_score"} <= {*(options or {})}:
+        raise InputError("name keep_answer or min_score, not both")
     hints = get_type_hints(entry.function) if options else {}
     for option, value in (options or {}).items():
         if option not in entry.options:

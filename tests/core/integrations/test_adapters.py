@@ -389,6 +389,9 @@ def test_each_document_says_how_probable_an_answer_is(framework: Framework, syst
         ({"options": {3: 4}}, "options must be values by name, got {3: 4}"),
         ({"llm": ScriptedLLM([])}, "llm must be a model's name, got ScriptedLLM"),
         ({"embedder": 3}, "embedder must be a model's name, got 3"),
+        ({"keep_answr": 0.8}, "options of finefilter are .*'keep_answr'.*keep_answer"),
+        ({"min_keep": 1, "options": {"min_keep": 1}}, "name min_keep or options"),
+        ({"keep_answer": 0.8, "min_score": 0.2}, "name keep_answer or min_score, not both"),
     ],
 )
 def test_an_option_that_breaks_its_rule_raises_at_once(
@@ -483,14 +486,14 @@ def test_threads_share_one_system() -> None:
         ("max_chars_per_document", (25, 1000)),
     ],
 )
-def test_where_it_is_cut_is_an_option(
+def test_where_it_is_cut_is_an_argument(
     framework: Framework, name: str, values: tuple[float, float]
 ) -> None:
     """Of the default filter: the first value keeps less than the second."""
     documents = [framework.make(name, text) for name, text in TEXTS.items()]
     kept = []
     for value in values:
-        adapter = framework.adapter(llm="fake:echo", options={name: value}, on_error="raise")
+        adapter = framework.adapter(llm="fake:echo", on_error="raise", **{name: value})
         seen = [framework.see(d) for d in framework.run(adapter, QUESTION, documents)]
         kept.append({(one.id, s["start"]) for one in seen for s in one.metadata[KEY]["spans"]})
 

