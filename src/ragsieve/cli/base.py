@@ -113,7 +113,11 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def progress() -> Any:
-    """A bar over questions with the time left, on standard error."""
+    """A bar over questions with the time left, on standard error; lines where it is no terminal."""
+    if not INFO.is_terminal:
+        from ragsieve.cli.lines import Lines
+
+        return Lines(info, INFO)
     from rich import progress as bar
 
     columns = (bar.TextColumn("{task.description}"), bar.BarColumn(), bar.MofNCompleteColumn())
@@ -124,10 +128,12 @@ def watched(
     done: Iterable[Done], total: int | None, source: str, label: str = "questions"
 ) -> Iterator[Done]:
     """Questions as they are done, with a bar; the errors of those that failed are printed."""
+    failed = 0
     with progress() as bars:
         bar = bars.add_task(label, total=total)
         for one in done:
-            bars.advance(bar)
+            failed += one.error is not None
+            bars.update(bar, advance=1, failed=failed)
             if one.error:
                 print_error(bars.console, f"error: {source} line {one.line}: {describe(one.error)}")
             yield one

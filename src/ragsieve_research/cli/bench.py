@@ -138,17 +138,16 @@ def _run(bench: Any) -> int:
         bar = bars.add_task("", total=total)
         for event in bench.run():
             part = "times" if event.part == "latency" else "questions"
-            bars.update(bar, advance=1, description=f"{event.cell.file} {part}")
             error = event.done.error or event.done.record.get("error")
-            if error:
-                failed[event.cell.file] += 1
-                if failed[event.cell.file] <= 3:
-                    print_error(
-                        bars.console, f"error: {event.cell.file} line {event.done.line}: {error}"
-                    )
+            failed[event.cell.file] += bool(error)
+            about = {"description": f"{event.cell.file} {part}", "failed": failed.total()}
+            bars.update(bar, advance=1, **about)
+            if error and failed[event.cell.file] <= 3:
+                where = f"{event.cell.file} line {event.done.line}"
+                print_error(bars.console, f"error: {where}: {error}")
     for name, why in bench.unable.items():
         print_error(INFO, f"{name} did not run to the end: {why}")
-    for name, count in failed.items():
+    for name, count in (+failed).items():
         print_error(INFO, f"{name}: {count} failed; they count as wrong; --retry asks them again")
     return failed.total() + len(bench.unable)
 

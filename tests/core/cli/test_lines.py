@@ -1,0 +1,49 @@
+"""Progress where standard error is no terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve.cli.base import progress
+from ragsieve.cli.lines import Lines
+
+
+def test_a_line_comes_every_tenth() -> None:
+    """Done, of how many, errors, and the time left."""
+    told: list[str] = []
+    with Lines(told.append, every_s=0) as bars:
+        bar = bars.add_task("questions", total=200)
+        for number in range(200):
+            bars.update(bar, advance=1, failed=number // 50)
+
+    assert [f"{n} of 200 done" for n in range(20, 201, 20)] == [
+        line.split(", ")[0].partition(": ")[2] for line in told
+    ]
+    assert told[4].startswith("questions: 100 of 200 done, 1 failed, about 0 s left")
+
+
+def test_no_line_comes_before_its_time() -> None:
+    """Of a task whose size nobody knows, one every so many seconds."""
+    told: list[str] = []
+    with Lines(told.append, every_s=3600) as bars:
+        [*bars.track(range(50))]
+        bars.update(bars.add_task("indexing", total=None), completed=9)
+
+    assert [] == told
+
+
+def test_a_command_tells_lines(
+    ragsieve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command that shows a bar on a terminal does."""
+    monkeypatch.setattr(Lines.__init__, "__defaults__", (None, 0.0))
+    rows = ['{"question": "Who?", "documents": ["Seals sang."]}'] * 10
+    Path("q.jsonl").write_text("\n".join(rows))
+    ended = ragsieve("filter", "--input", "q.jsonl", "--output", "out.jsonl")
+
+    assert isinstance(progress(), Lines)
+    assert 10 == ended.err.count("of 10 done")
