@@ -281,6 +281,15 @@ class System:
         """The same, with a context of at most ``max_tokens`` tokens; other limits stay."""
         return replace(self, max_tokens=max_tokens)
 
+    def with_answer_tokens(self, answer_tokens: int | None) -> System:
+        """The same, whose reader's answers have at most so many tokens; None: as it is."""
+        if answer_tokens is None:
+            return self
+        if not hasattr(self.reader, "max_tokens"):
+            raise InputError(f"answer_tokens needs a reader with max_tokens, not {self.reader!r}")
+        reader: Any = self.reader
+        return replace(self, reader=replace(reader, max_tokens=answer_tokens))
+
     def at(
         self,
         *,

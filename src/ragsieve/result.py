@@ -10,11 +10,8 @@ from typing import Any
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
 from ragsieve.schema import Amount, check_number
-from ragsieve.trace import Cutoff, Trace, segment_to_dict
+from ragsieve.trace import UNANSWERED, Cutoff, Trace, segment_to_dict
 from ragsieve.types import Answer, Document, Key, Query, Segment, grouped
-
-UNANSWERED = 0.2
-"""Under this probability that some document answers, whoever shows a result warns."""
 
 
 @dataclass(frozen=True)

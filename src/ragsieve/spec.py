@@ -27,7 +27,7 @@ from ragsieve.models.sharing import Share, sharing
 from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import Cuts, OnError, Source, System
 from ragsieve.registry import points
-from ragsieve.schema import Amount, Probability, Schema, fits, without_secrets
+from ragsieve.schema import Amount, Count, Probability, Schema, fits, without_secrets
 from ragsieve.sources import Models, named_source
 from ragsieve.systems.base import PARTS, PRUNE, ROLES, SYSTEMS, SystemEntry, rule_in_words
 from ragsieve.types import LAYOUT, JsonAs, Layout
@@ -58,6 +58,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         llm_options: An option of the LLM, as base_url=http://127.0.0.1:8000/v1.
         model_options: An option of any other model, by its name, as
             openai:NAME.base_url=http://127.0.0.1:8000/v1; the LLM's own name has the LLM's.
+        answer_tokens: Tokens of an answer at most, of most systems 64 by default.
         embedder: minilm, sentence_transformers:ID_OR_FOLDER; fake:hashing needs no weights.
         pruner: Of the systems finefilter and provence: pruner, pruner:FOLDER, of provence also
             provence:ID; fake:pruner needs no weights.
@@ -86,6 +87,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     llm: str | None = None
     llm_options: dict[str, Any] = msgspec.field(default_factory=dict)
     model_options: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    answer_tokens: Count | None = None
     embedder: str = "minilm"
     pruner: str = "pruner"
     keep_answer: float | None = None
@@ -182,7 +184,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         if self.source:
             found = named_source(self.source, self.source_options)
             parts["source"] = {self.source.partition(":")[0]: found.identity()}
-        parts |= self._set(CUTS)
+        parts |= self._set((*CUTS, "answer_tokens"))
         shown = {name: value for name, value in parts.items() if value not in (None, {})}
         texts = {n: v if isinstance(v, str) else _json(v) for n, v in shown.items()}
         return " ".join(f"{name}={text}" for name, text in texts.items())
@@ -228,6 +230,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             rest: dict[str, Any] = {"source": source, "share": own.share, **roles, **others}
             system = build(self.system, llm, options, **rest)
         system = replace(system.at(**self._set(LIMITS)), layout=Layout(**self._set(LAYOUT)))
+        system = system.with_answer_tokens(self.answer_tokens)
         return system.lenient() if self.on_error == "keep" else system
 
 

@@ -86,6 +86,7 @@ class Cutoff:
     promises: Promises | None = None
 
 
+CUT, UNANSWERED = "a reply was cut at", 0.2  # begins a note; below this nothing seems to answer
 Kind = Literal["stage", "source", "reader"]
 
 
@@ -238,12 +239,14 @@ class Trace:
 
     @property
     def warnings(self) -> list[str]:
-        """Stages that failed and were skipped, and what others did without, one line each."""
+        """What failed, what others did without, and that nothing answers: a line each."""
         lines = []
         for step in self.steps:
             lines += step.warnings
             if step.error:
                 lines.append(f"{step.stage} was skipped: {step.error}")
+        if (chance := self.answerable) is not None and chance < UNANSWERED:
+            lines.append(f"no document seems to answer ({chance:.0%})")
         return [*dict.fromkeys(lines)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -364,6 +367,9 @@ def record_usage(usages: Sequence[Usage]) -> None:
     """Charge the running step for a model call, one `Usage` an item; a no-op elsewhere."""
     if current := _step.get():
         current.usages.extend(usages)
+        who = "answer_tokens allows more" if current.kind == "reader" else current.stage
+        cut = dict.fromkeys(u.note for u in usages if u.note.startswith(CUT))
+        current.warnings += [f"{note}: {who.partition('(')[0]}" for note in cut]
 
 
 def recorded_usages() -> tuple[Usage, ...]:

@@ -71,8 +71,8 @@ _PARAMS = [
 
 _SECTIONS = {
     "Options": (
-        *("query", "system", "keep_answer", "max_tokens", "llm", "explain", "as_json", "html"),
-        *("input", "output"),
+        *("query", "system", "keep_answer", "max_tokens", "llm", "answer_tokens", "explain"),
+        *("as_json", "html", "input", "output"),
     ),
     "Other budgets and thresholds": (*CUTS[1:], *LIMITS[1:]),
     "How what is kept is shown": LAYOUT,
@@ -117,6 +117,7 @@ def ask_command(files: Sequence[str], **options: Any) -> int:
       ragsieve ask -q "Who sang it?" --system top-sentences --json docs.jsonl
       ragsieve ask -q "Who sang it?" --llm openai:gpt-5-mini docs.jsonl
       ragsieve ask -q "Who sang it?" --keep-answer 0.99 docs.jsonl
+      ragsieve ask -q "How do I renew a book?" --answer-tokens 256 docs.jsonl
       ragsieve ask -q "Who sang it?" --source index:my-index --system chunkrag-likelihood
       ragsieve ask -q "Who sang it?" --source sources:my.toml --source-option router=my-router
       ragsieve ask -q "Who sang it?" --system winnowrag --option clusters=5 docs.jsonl
@@ -245,8 +246,6 @@ def _print(result: Result, call: AskOptions) -> None:
         warn(warning)
     if not result.tokens.before:
         warn("the documents hold no text")
-    if result.unanswered:
-        warn(f"no document seems to answer ({result.answerable:.0%})")
     if call.as_json:
         _print_json(result.to_dict(documents=False), indent=2)
     elif call.explain:

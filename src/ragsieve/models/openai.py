@@ -20,7 +20,7 @@ from ragsieve.models.server import Away, Server
 from ragsieve.models.tokenizer import token_counter, tokenizer_file
 from ragsieve.schema import Count, check_number
 from ragsieve.text import estimated_tokens
-from ragsieve.trace import Usage, note, record_usage
+from ragsieve.trace import CUT, Usage, note, record_usage
 
 with needs_extra("openai"):
     import openai
@@ -228,7 +228,7 @@ class OpenAI(Server, LLM):
 
     def _record(self, replies: Sequence[_ChatReply], most: int) -> None:
         """Charge for replies, note each that was cut at ``most`` tokens, and what is refused."""
-        self._charge(replies, f"a reply was cut at {most} tokens" if most else "")
+        self._charge(replies, f"{CUT} {most} tokens" if most else "")
         for name in dict.fromkeys(name for reply in replies for name in reply.unsent):
             note(f"{self.identity} refuses {name}: {_SETTINGS[name][1]}")
 

@@ -27,7 +27,7 @@ from ragsieve.models.once import once
 from ragsieve.models.wrap import check_columns
 from ragsieve.schema import Amount, Count, check_number
 from ragsieve.text import safe
-from ragsieve.trace import Usage, record_usage
+from ragsieve.trace import CUT, Usage, record_usage
 from ragsieve_research.models import reflection, store
 from ragsieve_research.models.attention import ATTENTION
 from ragsieve_research.models.decoding import Decoder, Mask, RowsDecoder
@@ -346,7 +346,7 @@ class Transformers(BatchedModel):
     def _record_usage(
         self, rows: Sequence[Sequence[int]], out: Sequence[int], limit: int | None = None
     ) -> None:
-        cut = f"a reply ended at max_tokens={limit}"
+        cut = f"{CUT} {limit} tokens"
         notes = [cut if tokens == limit else "" for tokens in out]
         items = zip(rows, out, notes, strict=True)
         record_usage([Usage(self.identity, len(row), n, note=text) for row, n, text in items])

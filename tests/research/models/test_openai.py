@@ -20,6 +20,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
+from ragsieve import load
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import LLM, Message, Prompt
 from ragsieve.models.batcher import DynamicBatcher
@@ -269,6 +270,19 @@ def test_cut_replies_are_noted(serve: Serve) -> None:
         usage.note for usage in current.usages
     ]
     assert ([], []) == (current.notes, chosen.messages)
+
+
+@pytest.mark.parametrize("most", [None, 9])
+def test_a_cut_answer_is_a_warning(serve: Serve, most: int | None) -> None:
+    """Which says how it can be longer."""
+    server = serve(always(200, reply("It is not", finish="length")))
+    system = load("all", model(server)).with_answer_tokens(most)
+    result = system.ask("Who?", ["Seals sang."])
+
+    assert f"a reply was cut at {most or 64} tokens: answer_tokens allows more" in (
+        result.trace.warnings
+    )
+    assert (most or 64) == server.requests[-1]["max_tokens"]
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_a_call_is_charged_what_it_reads_and_writes(llm: Transformers) -> None:
     with step("test") as seen:
         llm.complete([ask(SENTENCES[0])], max_tokens=2)
 
-    assert ["a reply ended at max_tokens=2"] == seen.messages
+    assert ["a reply was cut at 2 tokens"] == seen.messages
 
 
 @pytest.mark.parametrize("options", [[], ["a", "a"], ["a", ""]])
