@@ -342,7 +342,7 @@ def generator(name: str, *, asking: bool = False) -> str:
     known = entry(name)
     if name not in SYSTEMS:
         return str(_trained(name).generator(name))
-    return ("" if asking or known.needs_llm else models.DEFERRED) + models.USUAL
+    return models.USUAL if asking or known.needs_llm else models.UNASKED
 
 
 def identity(name: str) -> str:

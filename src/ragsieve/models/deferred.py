@@ -14,7 +14,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from ragsieve.models import USUAL, check, full_name, known_identity, load, local_calls
+from ragsieve.models import USUAL, full_name, known_identity, load, local_calls
 from ragsieve.models.base import LLM, Prompt, streamed
 from ragsieve.models.once import once
 from ragsieve.models.reopen import Reopened
@@ -120,16 +120,13 @@ def deferred(name: str) -> Deferred:
     return kind(name)
 
 
-def unnamed(name: str) -> Any:
-    """The LLM ``name`` where nobody named one, so that it may never be asked.
+def unasked() -> DeferredLLM:
+    """The usual LLM where nobody named one, so that it may never be asked.
 
     Documents are filtered where no packages for local LLMs are installed: tokens are the bundled
-    pruner's, and the usual LLM is not looked for. One that is not local is loaded at once.
+    pruner's, and the usual LLM is not looked for.
     """
-    make: Any = DeferredLLM
-    if name != USUAL:
-        check(name, "LLM")
-    return make(name, bundled=True) if name == USUAL or local_calls(name) else load(name)
+    return DeferredLLM(USUAL, bundled=True)
 
 
 def opened(model: Any) -> Any:

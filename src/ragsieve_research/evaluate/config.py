@@ -308,9 +308,7 @@ def _unasked(config: Config) -> Config:
     """The same with a generator that only counts tokens, where no system needs one to filter."""
     if config.answers or any(entry(spec.name).needs_llm for spec in config.systems):
         return config
-    (usual,) = config.generators
-    unasked = Generator(llm=f"{models.DEFERRED}{usual.llm}", label=usual.llm)
-    return msgspec.structs.replace(config, generators=(unasked,))
+    return msgspec.structs.replace(config, generators=(Generator(llm=models.UNASKED),))
 
 
 def _check(config: Config) -> None:

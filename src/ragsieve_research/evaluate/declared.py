@@ -68,8 +68,8 @@ class RunModels:
 
     def identities(self, cell: Cell, names: Iterable[str]) -> dict[str, str]:
         """Identities of a cell's models by name; a generator that is never asked has none."""
-        known = [name for name in names if not name.startswith(models.DEFERRED)]
-        return {name: identity_of(self.of(cell, name)) for name in known}
+        asked = [name for name in names if name != models.UNASKED]
+        return {name: identity_of(self.of(cell, name)) for name in asked}
 
     @property
     def addresses(self) -> list[str]:

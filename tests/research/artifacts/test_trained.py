@@ -333,8 +333,8 @@ def test_another_model_than_a_pruner_is_refused(pruner: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "asking", "llm"),
     [
-        ("finefilter", False, "deferred:smollm2"),
-        ("top-documents", False, "deferred:smollm2"),
+        ("finefilter", False, "none"),
+        ("top-documents", False, "none"),
         ("finefilter", True, "smollm2"),
         ("chunkrag", False, "smollm2"),
     ],

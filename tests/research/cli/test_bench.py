@@ -54,6 +54,19 @@ def test_a_run_ends_with_its_report_and_can_be_extended(ragsieve: Command) -> No
     assert 4 == len(records.read_text().splitlines())
 
 
+def test_no_llm_is_shown_where_none_is(ragsieve: Command) -> None:
+    """Neither in the plan nor in the folder of a run that only filters, nor in records."""
+    Path("run.toml").write_text(RUN.replace(RUN.splitlines()[-1], "answers = false"))
+    Path("q.jsonl").write_text('{"question": "Who?", "documents": ["Seals sang."]}')
+    ended = [ragsieve("bench", "run.toml", "--dry-run"), ragsieve("bench", "run.toml")]
+    ended += [ragsieve("filter", "--input", "q.jsonl", "--output", "kept.jsonl")]
+    files = [path for path in Path().rglob("*") if path.is_file()]
+
+    assert [0, 0, 0] == [one.code for one in ended]
+    assert "smollm2" not in f"{ended}{files}".lower()
+    assert [] == [path for path in files if b"smollm2" in path.read_bytes().lower()]
+
+
 def test_a_page_is_drawn_anew_where_its_figures_are_others(ragsieve: Command) -> None:
     """The same run again leaves page and picture as they are; more questions change both."""
     pages = [Path("runs", "run", f"report.{kind}") for kind in ("html", "svg")]

@@ -90,7 +90,7 @@ def test_a_run_can_give_every_system_one_budget(tmp_path: Path) -> None:
     ("more", "llm"),
     [
         ("", "smollm2"),
-        ("answers = false\n", "deferred:smollm2"),
+        ("answers = false\n", "none"),
         ("answers = false\ngenerators = [{ }]\n", "smollm2"),
         ("answers = false\n[[systems]]\nname = 'chunkrag'\n", "smollm2"),
     ],
@@ -98,11 +98,11 @@ def test_a_run_can_give_every_system_one_budget(tmp_path: Path) -> None:
 def test_a_generator_that_nobody_names_or_asks_is_deferred(
     tmp_path: Path, more: str, llm: str
 ) -> None:
-    """Tables name it as before; where a system asks it, all count by its own tokens."""
+    """Tables say none; where a system asks it, all count by its own tokens."""
     config = parsed(tmp_path, more + PLAIN.partition('[[systems]]\nname = "finefilter-point')[0])
     (generator,) = config.generators
 
-    assert (llm, "smollm2") == (generator.llm, label(generator))
+    assert (llm, llm) == (generator.llm, label(generator))
 
 
 def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ NOWHERE = "./no-such-folder"
 LOCAL = [
     "smollm2",
     "minilm",
-    "deferred:smollm2",
+    "none",
     *(f"{p}:{NOWHERE}" for p, e in models.BACKENDS.items() if e.calls),
 ]
 
@@ -180,22 +180,22 @@ def test_options_are_checked_at_once() -> None:
 
 
 @pytest.mark.parametrize("load", [models.defer, models.load])
-@pytest.mark.parametrize("name", ["nope", "transformers:", "deferred:nope", "deferred:minilm"])
+@pytest.mark.parametrize("name", ["nope", "transformers:", "none:nope"])
 def test_a_name_that_is_none_is_refused_at_once(load: Callable[[str], Any], name: str) -> None:
     """Not with the first call."""
     with pytest.raises(InputError):
         load(name)
 
 
-@pytest.mark.parametrize("name", ["pruner", "fake:echo", "deferred:fake:echo"])
+@pytest.mark.parametrize("name", ["pruner", "fake:echo"])
 def test_a_model_that_needs_no_torch_is_loaded_at_once(name: str) -> None:
     """There is nothing to wait for."""
-    assert models.load(name.removeprefix("deferred:")).identity == models.defer(name).identity
+    assert models.load(name).identity == models.defer(name).identity
 
 
 def test_tokens_are_counted_without_an_llm_that_nobody_named(llama: str) -> None:
     """By the bundled pruner; what it reads fits by its own tokens."""
-    model = models.load("deferred:smollm2")
+    model = models.load("none")
     with DynamicBatcher(model) as shared:
         counts = shared.count(["The Eiffel Tower.", ""])
 
