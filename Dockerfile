@@ -38,7 +38,7 @@ WORKDIR /home/ragsieve
 EXPOSE 8000
 
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD \
-    ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/health', timeout=4)"]
+    ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/ready', timeout=4)"]
 
 ENTRYPOINT ["ragsieve"]
 CMD ["serve", "--host", "0.0.0.0", "--port", "8000"]

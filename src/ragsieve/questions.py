@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.documents import as_documents, listed_in_json
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, needs_extra, one_line
 from ragsieve.types import Example, Query
 
 MAX_LINE = 1 << 27
@@ -22,10 +22,16 @@ _OTHERS = {"contexts", "retrieved_contexts", "passages", "ctxs", "context", "doc
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbered lines of a file, from 1, blank ones left out; ``.gz`` is unpacked on the way.
 
+    Of a ``.parquet`` each row, as a line of JSON.
+
     Raises:
+        MissingExtra: If the file is Parquet and pyarrow is not installed.
         InputError: If the file cannot be read, ends before its ``.gz`` does, or has a line of more
             than `MAX_LINE` bytes: a small ``.gz`` can hold one that fills the memory.
     """
+    if path.suffix == ".parquet":
+        yield from enumerate(_rows(path), 1)
+        return
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
@@ -36,6 +42,17 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
     except (OSError, EOFError, zlib.error) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise InputError(f"{path} cannot be read: {reason}") from error
+
+
+def _rows(path: Path) -> Iterator[bytes]:
+    with needs_extra("arrow"):
+        from pyarrow import ArrowException, parquet
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(256):
+                yield from (json.dumps(row, default=str).encode() for row in batch.to_pylist())
+    except (OSError, ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {one_line(error)}") from error
 
 
 def parse_record(line: bytes) -> Example:

@@ -140,3 +140,20 @@ def test_real_records_can_be_read(data: Path) -> None:
     examples = [parse_record(next(lines(path))[1]) for path in files]
 
     assert [] == [e.query.id for e in examples if not e.documents or not e.query.id]
+
+
+def test_parquet_is_read_by_pyarrow_alone(tmp_path: Path, ragsieve: Any) -> None:
+    """Rows as lines; what is no Parquet is named."""
+    parquet, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    documents = [{"id": "d", "text": "Seals and Crofts sang it."}]
+    rows = [{"question": "Who sang it?", "documents": documents, "answers": ["Seals"]}] * 3
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "q.parquet")
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1")
+    ended = ragsieve("filter", "--input", "q.parquet", "--output", "kept.jsonl")
+    failed = ragsieve("filter", "--input", "bad.parquet", "--output", "o.jsonl")
+    kept = [json.loads(line) for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
+
+    assert (0, 2) == (ended.code, failed.code)
+    assert [1, 2, 3] == [one["line"] for one in kept]
+    assert all("Crofts" in one["text"] for one in kept)
+    assert "bad.parquet cannot be read" in failed.err

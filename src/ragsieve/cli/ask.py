@@ -40,8 +40,9 @@ class AskOptions:
 
     Args:
         query: The question.
-        input: Many questions: JSONL, a question with its documents a line; may be .gz. -: standard
-            input; results go to standard output, each as soon as it is there, if not to --output.
+        input: Many questions: JSONL, a question with its documents a line, may be .gz; or .parquet.
+            -: standard input; results go to standard output, each as soon as it is there, if not to
+            --output.
         output: Its results, a line each; goes on if interrupted.
         limit: Only the first lines of --input.
         cache: Remember model replies here.
