@@ -53,6 +53,7 @@ def main(argv: Sequence[str]) -> None:
     """
     stderr = logging.StreamHandler()
     stderr.setFormatter(_Formatter())
+    stderr.addFilter(lambda one: one.name.startswith(_LOGGERS) or one.levelno >= logging.ERROR)
     logging.basicConfig(level=logging.ERROR, handlers=[stderr])
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(PROGRESS)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import importlib
 import logging
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from ragsieve.errors import InputError, MissingExtra, ModelError, StoreError, needs_extra, one_line
+
+_REACH_S, _KNOWN_S = 5.0, 60.0  # to reach the hub, and for how long that is known
 
 _log = logging.getLogger(__name__)
 
@@ -74,11 +79,45 @@ def loading(model: str) -> Iterator[None]:
     Raises:
         ModelError: Of anything but a missing extra, and of what was turned before.
     """
+    away = ""
     try:
-        yield
+        with ExitStack() as stack:
+            if "/" in str(model) and not Path(model).is_dir():
+                away = stack.enter_context(_hub())
+            yield
     except MissingExtra:
         raise
     except Exception as error:  # tokenizers and onnxruntime raise no class that could be named
         if isinstance(error, ModelError) and error.__cause__ is not None:
             raise
-        raise ModelError(f"model {model!r} cannot be loaded: {one_line(error, 300)}") from error
+        why = f"{away}, and it is not in the cache here" if away else one_line(error, 300)
+        raise ModelError(f"model {model!r} cannot be loaded: {why}") from error
+
+
+@contextmanager
+def _hub() -> Iterator[str]:
+    """Have the hub's client go by its cache where the hub is away: it would try for a minute.
+
+    Yields what is wrong; an empty text where the hub can be reached.
+    """
+    settings = importlib.import_module("huggingface_hub").constants
+    now = int(time.monotonic() / _KNOWN_S)
+    if settings.HF_HUB_OFFLINE or not (why := _why_away(settings.ENDPOINT, now)):
+        yield "HF_HUB_OFFLINE is set" if settings.HF_HUB_OFFLINE else ""
+        return
+    settings.HF_HUB_OFFLINE = True
+    try:
+        yield f"{settings.ENDPOINT} cannot be reached ({why})"
+    finally:
+        settings.HF_HUB_OFFLINE = False
+
+
+@lru_cache(maxsize=1)
+def _why_away(url: str, _now: int) -> str:
+    """Why the hub takes no connection, asked once a while; empty where it does."""
+    session: Any = importlib.import_module("huggingface_hub").get_session()
+    try:
+        session.head(url, timeout=_REACH_S)
+    except Exception as error:  # of the client's HTTP library
+        return one_line(error, 100)
+    return ""

@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError, StoreError
+from ragsieve import models
+from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve_research.models import store
+from tests.serving import free_port
 
 hub = pytest.importorskip("huggingface_hub")  # before a test says that it is offline
 
@@ -267,3 +269,18 @@ def test_the_named_weights_load() -> None:
     assert "torch.bfloat16" == str(model.dtype)
     assert cat @ kitten > 0.5 > cat @ law
     assert pytest.approx(1.0, abs=1e-5) == float(cat @ cat)
+
+
+def test_a_hub_that_is_away_costs_one_attempt(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its client would try eleven times, for more than a minute."""
+    url = f"http://127.0.0.1:{free_port()}"
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", url)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    began = time.monotonic()
+    with pytest.raises(ModelError, match=f"org/nothing.*{url} cannot be reached .*refused"):
+        models.load("transformers:org/nothing").count(["a"])
+
+    assert time.monotonic() - began < 8
+    assert [] == [record for record in caplog.records if "Retrying" in record.message]
