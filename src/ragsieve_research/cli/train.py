@@ -241,9 +241,9 @@ def pruner(folder: Path, plan: Any, run: Run) -> None:
     with documents, or a name of `ragsieve datasets`. Where a document has a key evidence, [[start,
     end], …] in characters of its text, that is learned; else which sentences hold one of the
     question's answers. A salted hash divides the questions: three quarters to learn from, an eighth
-    to set the thresholds of --keep-answer, an eighth to check; of a name of `ragsieve datasets` its
-    part train to learn from, its part validation for the other two. An interrupted training goes on
-    where it stopped.
+    to set the thresholds of --keep-answer, an eighth to check, or as many as these need of those
+    whose evidence is known; of a name of `ragsieve datasets` its part train to learn from, its part
+    validation for the other two. An interrupted training goes on where it stopped.
 
     \b
       ragsieve train pruner my-pruner questions.jsonl

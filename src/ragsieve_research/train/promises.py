@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,9 +24,10 @@ from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import rounded
 from ragsieve_research.artifacts.card import page
 from ragsieve_research.artifacts.folder import CARD, atomic_dir, check_replaceable
+from ragsieve_research.datasets.parts import place_of
 from ragsieve_research.evaluate.auc import auc
 from ragsieve_research.score.calibrated import Logistic
-from ragsieve_research.train.evidence import Share
+from ragsieve_research.train.evidence import SALT, Share
 from ragsieve_research.train.examples import check_enough, in_turns
 from ragsieve_research.train.pruner_samples import labelled
 from ragsieve_research.train.risk import ScoredQuestion, calibrate, least_questions
@@ -237,12 +238,39 @@ def check_shares(parts: Mapping[Share, Sequence[Mapping[str, Any]]]) -> None:
     """
     records = in_turns([(part, one) for one in some] for part, some in parts.items())
     shown = (part for part, one in records if unscored(one).holds.any())
-    needed = dict.fromkeys(map(str, parts), 1) | {"calibration": least_questions(LEAST)}
     rule = (
         "six eighths of all questions to train, one each to calibration and to checking, and to "
-        "these of a named data set half of its part validation each"
+        "these of a named data set half of its part validation each; add questions, mark the "
+        "evidence of documents ([[start, end], …]), or give answers that stand in them"
     )
-    check_enough(shown, needed, "known evidence", rule)
+    check_enough(shown, _needed(parts), "known evidence", rule)
+
+
+def _needed(parts: Iterable[Share]) -> dict[str, int]:
+    """Questions with known evidence that each part must have."""
+    return dict.fromkeys(map(str, parts), 1) | {"calibration": least_questions(LEAST)}
+
+
+def fill_shares(parts: Mapping[Share, list[dict[str, Any]]], own: Collection[str]) -> int:
+    """Move questions with known evidence from training to where they are too few; how many.
+
+    Those of one's own files alone, and in the order of their salted hash, so that the same
+    questions are divided in the same way.
+
+    Args:
+        parts: Questions by their purpose, which are changed.
+        own: Ids of questions of one's own files.
+    """
+    known = [one for one in parts["train"] if one["id"] in own and unscored(one).holds.any()]
+    known.sort(key=lambda one: place_of(one["question"], SALT, 1 << 32))
+    moved = 0
+    for share in ("checking", "calibration"):
+        have = sum(bool(unscored(one).holds.any()) for one in parts[share])
+        for _ in range(min(_needed(parts)[share] - have, len(known) - 1)):
+            parts[share].append(one := known.pop())
+            parts["train"].remove(one)
+            moved += 1
+    return moved
 
 
 def unscored(record: Mapping[str, Any]) -> ScoredQuestion:

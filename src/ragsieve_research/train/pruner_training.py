@@ -25,7 +25,13 @@ from ragsieve_research.models import store
 from ragsieve_research.train.artifacts import check_free, model_dir
 from ragsieve_research.train.evidence import RULE, SALT, Record, Share, records, share_of
 from ragsieve_research.train.plans import PrunerPlan
-from ragsieve_research.train.promises import check_shares, figures, promise, recalibrated
+from ragsieve_research.train.promises import (
+    check_shares,
+    figures,
+    fill_shares,
+    promise,
+    recalibrated,
+)
 from ragsieve_research.train.pruner_samples import labelled
 from ragsieve_research.train.run import Run, check_same_run
 
@@ -113,10 +119,15 @@ def make_pruner(
 def _divided(plan: PrunerPlan, run: Run) -> dict[Share, list[Record]]:
     """The questions of each part; the folder is noted to be of them, or checked."""
     parts: dict[Share, list[Record]] = {share: [] for share in get_args(Share)}
+    own = set[str]()
     for source in run.sources:
         for record in records([source], "all"):
             if share := share_of(record["question"], named=source.entry is not None):
                 parts[share].append(record)
+                own |= set() if source.entry else {record["id"]}
+    fresh = plan.base in (*BUNDLED, "minilm")  # which have seen no question of one's own
+    if fresh and (moved := fill_shares(parts, own)):
+        run.warn(f"{moved} questions are held back beside an eighth each: fewer would be too few")
     most = {"train": plan.limit, "calibration": HELD_OUT, "checking": HELD_OUT}
     for share, some in parts.items():
         random.Random(plan.seed).shuffle(some)

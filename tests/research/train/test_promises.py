@@ -21,9 +21,11 @@ from ragsieve_research.score.calibrated import Logistic
 from ragsieve_research.train.promises import (
     Reading,
     check_free,
+    check_shares,
     copy,
     curve,
     figures,
+    fill_shares,
     log_odds,
     possible,
     scored,
@@ -164,3 +166,29 @@ def test_a_promise_holds_in_every_group() -> None:
     hard = answered([n / 200 for n in range(99)])
 
     assert thresholds({"hard": hard}) == thresholds({"easy": easy, "hard": hard})
+
+
+def test_parts_are_filled_with_questions_whose_evidence_is_known() -> None:
+    """From those to learn from, the same each time; a named set's stay where they are."""
+    rows = [question(n, known=n % 5 < 2) for n in range(50)]
+    parts = {"train": rows[:48], "calibration": rows[48:49], "checking": rows[49:]}
+    first, again = ({n: [*some] for n, some in parts.items()} for _ in range(2))
+    own = {row["id"] for row in rows}
+    moved = [fill_shares(first, own), fill_shares(again, own), fill_shares(parts, set())]
+
+    assert [5, 5, 0] == moved
+    assert first == again
+    assert (43, 5, 2) == tuple(len(first[share]) for share in ("train", "calibration", "checking"))
+    check_shares(first)
+
+
+def question(n: int, *, known: bool) -> dict[str, Any]:
+    """A question with a document whose evidence is marked, or without."""
+    text = f"The bees ran in rome {n}. The seals sang it."
+    evidence = {"evidence": [[0, text.index(".") + 1]] if known else []}
+    return {
+        "id": f"{n}",
+        "question": f"Who ran {n}?",
+        "answers": [],
+        "documents": [{"id": "d", "title": "", "text": text, **evidence}],
+    }
