@@ -287,8 +287,7 @@ class System:
             return self
         if not hasattr(self.reader, "max_tokens"):
             raise InputError(f"answer_tokens needs a reader with max_tokens, not {self.reader!r}")
-        reader: Any = self.reader
-        return replace(self, reader=replace(reader, max_tokens=answer_tokens))
+        return replace(self, reader=replace(cast(Any, self.reader), max_tokens=answer_tokens))
 
     def at(
         self,

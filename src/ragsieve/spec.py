@@ -21,7 +21,7 @@ from ragsieve import models, systems
 from ragsieve.budget import LIMITS
 from ragsieve.errors import InputError, nearest
 from ragsieve.models.adapt import as_embedder, as_llm
-from ragsieve.models.addresses import declared, merged, written
+from ragsieve.models.addresses import declared, written
 from ragsieve.models.pruner import others
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.models.wrap import unwrap
@@ -137,7 +137,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     @property
     def declared(self) -> dict[str, dict[str, Any]]:
         """Options of models by their names, the LLM's among them; one address a name."""
-        return merged(self.model_options, {self.llm: self.llm_options} if self.llm else {})
+        return models.named(self.model_options, {self.llm: self.llm_options} if self.llm else {})
 
     def check(self, *, gold: bool = False) -> None:
         """Check all that can be known before a model is loaded.
@@ -186,8 +186,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             parts["source"] = {self.source.partition(":")[0]: found.identity()}
         parts |= self._set((*CUTS, "answer_tokens"))
         shown = {name: value for name, value in parts.items() if value not in (None, {})}
-        texts = {n: v if isinstance(v, str) else _json(v) for n, v in shown.items()}
-        return " ".join(f"{name}={text}" for name, text in texts.items())
+        return " ".join(f"{n}={v if isinstance(v, str) else _json(v)}" for n, v in shown.items())
 
     @contextmanager
     def loaded(

@@ -242,9 +242,8 @@ class Trace:
         """What failed, what others did without, and that nothing answers: a line each."""
         lines = []
         for step in self.steps:
-            lines += step.warnings
-            if step.error:
-                lines.append(f"{step.stage} was skipped: {step.error}")
+            skipped = [f"{step.stage} was skipped: {step.error}"] if step.error else []
+            lines += [*step.warnings, *skipped]
         if (chance := self.answerable) is not None and chance < UNANSWERED:
             lines.append(f"no document seems to answer ({chance:.0%})")
         return [*dict.fromkeys(lines)]

@@ -13,7 +13,8 @@ import pytest
 
 from ragsieve.errors import RagsieveError
 from ragsieve.models.base import Message, written_odds
-from ragsieve.models.protocol import reply_tokens, response_format
+from ragsieve.models.options import reply_tokens
+from ragsieve.models.protocol import response_format
 from ragsieve.models.wrap import Wrapper
 from ragsieve.sources import Models
 from ragsieve.spec import SystemSpec

@@ -14,7 +14,7 @@ from inspect import signature
 from typing import Any, TypeVar
 
 from ragsieve.errors import InputError, MissingExtra, nearest
-from ragsieve.models.addresses import check_address, options_of
+from ragsieve.models.addresses import Options, check_address, merged, options_of
 from ragsieve.registry import Registry, more
 
 GROUP = "ragsieve.models"
@@ -193,6 +193,11 @@ def full_name(name: str) -> str:
     if prefix == "openai" and "embed" in model.lower():  # text-embedding-3-small, nomic-embed-text
         return f"openai_embeddings:{model}"
     return name
+
+
+def named(*tables: Options) -> dict[str, dict[str, Any]]:
+    """Options by full name of tables by any name; see `ragsieve.models.addresses.merged`."""
+    return merged(*({full_name(name): own} for table in tables for name, own in table.items()))
 
 
 def check(name: str, *kinds: str) -> None:

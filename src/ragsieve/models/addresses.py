@@ -16,7 +16,7 @@ from typing import Any
 from ragsieve.errors import InputError
 
 Options = Mapping[str, Mapping[str, Any]]
-"""Options of models by name."""
+"""Options of models by full name."""
 
 _URL = "base_url"
 _declared: ContextVar[dict[str, dict[str, Any]]] = ContextVar("_declared")
@@ -37,15 +37,13 @@ def declared(*tables: Options) -> Iterator[None]:
 
 
 def merged(*tables: Options) -> dict[str, dict[str, Any]]:
-    """Options of all tables by full name; of a later table those that an earlier one has, too.
+    """Options of all tables by name; of a later table those that an earlier one has, too.
 
     Raises:
         InputError: If a model has two addresses.
     """
-    from ragsieve.models import full_name  # which imports this
-
     result: dict[str, dict[str, Any]] = {}
-    for name, options in ((full_name(n), own) for table in tables for n, own in table.items()):
+    for name, options in ((name, own) for table in tables for name, own in table.items()):
         known = result.setdefault(name, {})
         one, other = known.get(_URL), options.get(_URL)
         if one and other and str(one).rstrip("/") != str(other).rstrip("/"):

@@ -342,8 +342,7 @@ def written_odds(
 
     Prompts with the same options are one batch; an unreadable reply is requested once more.
     """
-    from ragsieve.models.options import option_reader  # whose patterns few calls need
-    from ragsieve.models.protocol import reply_tokens
+    from ragsieve.models.options import option_reader, reply_tokens  # whose patterns few need
 
     results: list[list[float] | None] = [None] * len(prompts)
     groups: dict[tuple[str, ...], list[int]] = {}

@@ -1,9 +1,11 @@
-"""Options as replies: which one a text names, and how probable each is by first tokens."""
+"""Options as replies: which one a text names, how probable each is; the tokens of a form."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from ragsieve.errors import BadReply
 from ragsieve.text import json_value
@@ -183,3 +185,28 @@ def _odds_of_word(reply: str, options: Sequence[str]) -> Odds | None:
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" *_`\"'.,:;!?()[]<>#")
+
+
+_FENCED = 24  # tokens of a fence, which a server may cut from what it counted, and of a wrapper
+_SPACED = 5  # of white space, a comma and quotation marks at a value
+
+
+def reply_tokens(schema: Mapping[str, Any], text: int = 0) -> int:
+    """Tokens of the longest reply by a schema, with white space, a fence and a wrapper.
+
+    Args:
+        schema: Numbers are integers with bounds, lists have ``maxItems``.
+        text: Tokens of all strings that are free, or have a length alone.
+    """
+    return _FENCED + text + _longest(schema)
+
+
+def _longest(schema: Mapping[str, Any]) -> int:
+    if "enum" in schema:  # JSON may write a character as an escape, and each a token
+        return _SPACED + max(len(json.dumps(value)) for value in schema["enum"])
+    if schema["type"] == "integer":
+        return _SPACED + max(len(str(schema[end])) for end in ("minimum", "maximum"))
+    if schema["type"] == "array":
+        return _SPACED + int(schema["maxItems"]) * _longest(schema["items"])
+    properties = schema.get("properties", {})
+    return _SPACED + sum(len(name) // 2 + _longest(one) for name, one in properties.items())

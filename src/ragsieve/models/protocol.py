@@ -83,31 +83,6 @@ def response_format(schema: Mapping[str, Any], *, bounded: bool = True) -> dict[
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": root, "strict": True}}
 
 
-_FENCED = 24  # tokens of a fence, which a server may cut from what it counted, and of a wrapper
-_SPACED = 5  # of white space, a comma and quotation marks at a value
-
-
-def reply_tokens(schema: Mapping[str, Any], text: int = 0) -> int:
-    """Tokens of the longest reply by a schema, with white space, a fence and a wrapper.
-
-    Args:
-        schema: Numbers are integers with bounds, lists have ``maxItems``.
-        text: Tokens of all strings that are free, or have a length alone.
-    """
-    return _FENCED + text + _longest(schema)
-
-
-def _longest(schema: Mapping[str, Any]) -> int:
-    if "enum" in schema:  # JSON may write a character as an escape, and each a token
-        return _SPACED + max(len(json.dumps(value)) for value in schema["enum"])
-    if schema["type"] == "integer":
-        return _SPACED + max(len(str(schema[end])) for end in ("minimum", "maximum"))
-    if schema["type"] == "array":
-        return _SPACED + int(schema["maxItems"]) * _longest(schema["items"])
-    properties = schema.get("properties", {})
-    return _SPACED + sum(len(name) // 2 + _longest(one) for name, one in properties.items())
-
-
 def _unbounded(value: Any) -> Any:
     """A schema without ``maxLength``."""
     if isinstance(value, Mapping):

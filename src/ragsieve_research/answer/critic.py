@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed, odds, readable
-from ragsieve.models.protocol import reply_tokens
+from ragsieve.models.options import reply_tokens
 from ragsieve.prompts import render
 from ragsieve.schema import Count, Options
 from ragsieve.trace import note

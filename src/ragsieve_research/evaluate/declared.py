@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -15,13 +15,10 @@ from ragsieve.models.addresses import Options, declared, merged
 from ragsieve.models.deferred import identity_of
 from ragsieve.models.wrap import unwrap
 
-if TYPE_CHECKING:
-    from ragsieve_research.evaluate.config import Cell, Generator
-
 
 def shared(
-    generators: Iterable[Generator], options: Options
-) -> tuple[tuple[Generator, ...], dict[str, dict[str, Any]]]:
+    generators: Iterable[Any], options: Options
+) -> tuple[tuple[Any, ...], dict[str, dict[str, Any]]]:
     """Generators with the options of their names, and the options of every name.
 
     Where generators of one name differ, what they have in common is the name's.
@@ -29,8 +26,7 @@ def shared(
     Raises:
         InputError: If a model has two addresses.
     """
-    own: list[Generator] = []
-    table, common = merged(options), dict[str, dict[str, Any]]()
+    table, own, common = models.named(options), list[Any](), dict[str, dict[str, Any]]()
     for one in generators:
         name = models.full_name(one.llm)
         known = merged({name: table.get(name, {})}, {name: one.options})[name]
@@ -61,12 +57,12 @@ class RunModels:
                 self.opened[key] = models.defer(name, **(options or {}))
         return self.opened[key]
 
-    def of(self, cell: Cell, name: str) -> Any:
+    def of(self, cell: Any, name: str) -> Any:
         """The model of a name in a cell; the generator's where it is the same name."""
         same = models.full_name(name) == models.full_name(cell.generator.llm)
         return self(name, cell.generator.options if same else None)
 
-    def identities(self, cell: Cell, names: Iterable[str]) -> dict[str, str]:
+    def identities(self, cell: Any, names: Iterable[str]) -> dict[str, str]:
         """Identities of a cell's models by name; a generator that is never asked has none."""
         asked = [name for name in names if name != models.UNASKED]
         return {name: identity_of(self.of(cell, name)) for name in asked}

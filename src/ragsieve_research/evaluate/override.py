@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from ragsieve import models
-from ragsieve.models.addresses import merged
 from ragsieve.systems.base import PARTS
 from ragsieve_research.evaluate.config import BenchSystem, Config, Generator, is_folder, label, same
 from ragsieve_research.evaluate.declared import shared
@@ -63,7 +62,7 @@ class Override:
         changes: dict[str, Any] = {"systems": systems}
         changes |= {"baseline": label(labelled[config.baseline])} if config.baseline else {}
         generators = (Generator(llm=self.llm),) if self.llm else config.generators
-        options = merged(config.model_options, self.model_options)
+        options = models.named(config.model_options, self.model_options)
         changes["generators"], changes["model_options"] = shared(generators, options)
         changes |= {"judge": self.judge} if self.judge is not None else {}
         changes |= {"embedder": self.embedder} if self.embedder else {}

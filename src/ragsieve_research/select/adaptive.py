@@ -11,7 +11,7 @@ import numpy as np
 
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed
-from ragsieve.models.protocol import reply_tokens
+from ragsieve.models.options import reply_tokens
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import render
 from ragsieve.schema import Options, Weight

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
-from ragsieve.models.protocol import reply_tokens
+from ragsieve.models.options import reply_tokens
 from ragsieve.pipeline import best_first
 from ragsieve.prompts import context, render, titled
 from ragsieve.schema import Amount, Count, Options
