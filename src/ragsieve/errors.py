@@ -10,6 +10,7 @@ RagsieveError
     ├── Unsupported     this backend cannot do what was asked of it
     ├── ContextOverflow the prompt does not fit the model's context
     ├── BadReply        a reply could not be read; keeps the text
+    ├── EndedEarly      a streamed reply broke off; keeps the text so far
     ├── Overdue         a reply was not there in time
     └── PeerError       another framework's filter raised something that is not ours
 """
@@ -101,6 +102,19 @@ class BadReply(ModelError):
 
     def __init__(self, rule: str, text: str) -> None:
         super().__init__(f"the reply should be {rule}, got {text[:200]!r}")
+        self.text = text
+
+
+class EndedEarly(ModelError):
+    """A streamed reply broke off, which may say the opposite of the whole.
+
+    Args:
+        line: What happened.
+        text: What came before.
+    """
+
+    def __init__(self, line: str, text: str) -> None:
+        super().__init__(line)
         self.text = text
 
 

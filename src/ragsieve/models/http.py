@@ -39,6 +39,11 @@ class Ended(BaseException):
         self.what, self.away = what, away
 
 
+def said_done(response: Any) -> bool:
+    """Whether a streamed reply ended with what the protocol ends with."""
+    return bool(getattr(response.stream, "tail", b"").rstrip().endswith(b"[DONE]"))
+
+
 class Client(openai.DefaultHttpxClient):
     """A client of one server: what sends a request with a body tries a refused connection twice."""
 
@@ -110,6 +115,7 @@ class _Limited:
     raw: socket.socket | None
     ends: float
     whole: bool = False
+    tail: bytes = b""
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
@@ -119,6 +125,7 @@ class _Limited:
                 raise Ended(f"the reply is longer than {MAX_REPLY} bytes")
             if time.monotonic() >= self.ends:
                 raise Ended
+            self.tail = (self.tail + part)[-64:]
             yield part
         self.whole = True
 

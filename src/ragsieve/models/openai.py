@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from ragsieve.deadline import check_time, deadline, until
-from ragsieve.errors import ContextOverflow, InputError, ModelError, Overdue, needs_extra
+from ragsieve.errors import (
+    ContextOverflow,
+    EndedEarly,
+    InputError,
+    ModelError,
+    Overdue,
+    needs_extra,
+)
 from ragsieve.models import protocol
 from ragsieve.models.base import LLM, Prompt, check_fits, written_odds
 from ragsieve.models.options import Odds, first_token_odds
@@ -20,7 +27,7 @@ from ragsieve.models.server import Away, Server
 from ragsieve.models.tokenizer import token_counter, tokenizer_file
 from ragsieve.schema import Count, check_number
 from ragsieve.text import estimated_tokens
-from ragsieve.trace import CUT, Usage, note, record_usage
+from ragsieve.trace import CUT, Usage, note, record_usage, warn
 
 with needs_extra("openai"):
     import openai
@@ -121,10 +128,8 @@ class OpenAI(Server, LLM):
             ContextOverflow: If a prompt and its reply do not fit the context.
             ModelError: If the server fails one prompt; the others in flight end first.
         """
-        extra = {}
-        if schema is not None:
-            bounded = self.limits.slots is not None  # llama.cpp's grammar lets bounded text quote
-            extra = {_FORM: protocol.response_format(schema, bounded=bounded)}
+        bounded = schema is not None and self.limits.slots is not None  # llama.cpp's text quotes
+        extra = {_FORM: protocol.response_format(schema, bounded=bounded)} if schema else {}
         replies = self._ask(prompts, max_tokens, extra)
         if schema is None or schema.get("type") == "object":
             return [reply.text for reply in replies]
@@ -135,8 +140,8 @@ class OpenAI(Server, LLM):
 
         Raises:
             InputError, ContextOverflow: As `complete`.
-            ModelError: If the server fails, also in the middle of a reply; where its time is over
-                there, the reply ends, and the trace says so.
+            EndedEarly: If the reply breaks off; where its time is over, it ends, with a warning.
+            ModelError: If the server fails.
         """
         (chat,) = self._chats([prompt], max_tokens)
         options = {"stream": True, "stream_options": {"include_usage": True}}
@@ -149,7 +154,7 @@ class OpenAI(Server, LLM):
                     part = protocol.part(event)
                     reply = reply._replace(
                         text=reply.text + part.text,
-                        finish=part.finish or reply.finish,
+                        finish=reply.finish or part.finish,
                         tokens=part.tokens or reply.tokens,
                     )
                     if part.text:
@@ -157,7 +162,10 @@ class OpenAI(Server, LLM):
             except Overdue as error:
                 if not reply.text:
                     raise
-                note(f"the reply is cut short: {error}")
+                warn(f"the reply is cut short: {error}")
+                reply = reply._replace(finish="over")
+            except ModelError as error:
+                raise EndedEarly(str(error), reply.text) from error
         if not reply.text and not reply.finish:  # no event, or none that can be read
             self._refused.add("stream")
             if tried:
@@ -166,7 +174,8 @@ class OpenAI(Server, LLM):
             return
         self._record([reply], max_tokens)
         if not reply.finish:
-            note("the stream ended before the server said that the reply was complete")
+            line = self._failed("the stream ended before the server said that the reply was whole")
+            raise EndedEarly(str(line), reply.text)
 
     def choose(
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
@@ -309,7 +318,7 @@ class OpenAI(Server, LLM):
 
     def _read(self, data: dict[str, Any], chat: list[dict[str, str]]) -> _ChatReply:
         try:
-            choice = data["choices"][0]
+            choice = protocol.first_choice(data)
             text = protocol.text_of(choice["message"].get("content"))
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise self._failed(f"reply has no choices[0].message: {data!r}") from error
@@ -361,9 +370,7 @@ class OpenAI(Server, LLM):
                         return counter, ""
             except ModelError as error:
                 check_time(deadline())
-                if isinstance(error, Away) or isinstance(
-                    error.__cause__, openai.APIConnectionError
-                ):
+                if isinstance(error, Away):
                     raise
         why += ", no /tokenize on the server; pass tokenizer=... for exact counts"
         return estimated_tokens, f"tokens are estimated, on the high side: {why}"

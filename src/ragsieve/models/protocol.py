@@ -97,6 +97,10 @@ def unwrapped(text: str) -> str:
     return text
 
 
+DONE = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+"""The event that stands for the end that a server says without JSON."""
+
+
 class StreamedPart(NamedTuple):
     """Additions of an event of a streamed reply: text, why it ended, tokens read and written."""
 
@@ -109,11 +113,21 @@ def part(event: object) -> StreamedPart:
     """An event as `StreamedPart`; an empty one of another form."""
     data: dict[str, Any] = event if isinstance(event, dict) else {}
     try:
-        choice = data["choices"][0]
+        choice = first_choice(data)
         text, finish = text_of(choice["delta"].get("content")), choice.get("finish_reason")
     except (AttributeError, IndexError, KeyError, TypeError):
         text, finish = "", ""
     return StreamedPart(text, finish if isinstance(finish, str) else "", used(data))
+
+
+def first_choice(data: Mapping[str, Any]) -> Any:
+    """The first of the choices that a reply or an event has; of others an event tells nothing.
+
+    Raises:
+        IndexError, KeyError, TypeError: If there is none.
+    """
+    rows = [row for row in data["choices"] if row.get("index", 0) in (0, None)]
+    return rows[0]
 
 
 def text_of(content: object) -> str:

@@ -45,12 +45,12 @@ R = TypeVar("R")
 _Told = tuple[protocol.Limits, threading.BoundedSemaphore]  # and the requests that may begin
 
 
-class _Late(ModelError):
-    """A request had no reply in its time, at any attempt."""
-
-
 class Away(ModelError):
-    """A server takes no connection."""
+    """A server takes no connection, or does not reply."""
+
+
+class _Late(Away):
+    """A request had no reply in its time, at any attempt."""
 
 
 def _is_late(future: Future[Any]) -> bool:
@@ -258,6 +258,8 @@ class Server(Reopened):
     def _of_stream(self, events: openai.Stream[object], ends: float) -> Iterator[object]:
         try:
             yield from in_time(events, ends)
+            if http.said_done(events.response):
+                yield protocol.DONE
         except Overdue:
             raise
         except (Exception, http.Ended) as error:  # the client's own, or its HTTP library's
@@ -312,9 +314,9 @@ class Server(Reopened):
         if isinstance(error, openai.APIStatusError):
             return self._translated(error, body)
         if isinstance(error, openai.OpenAIError | ValueError | RecursionError):
-            away = isinstance(error, openai.APIConnectionError)
-            what = f"no connection: {error.__cause__ or error}"
-            return self._failed(what if away else f"reply is not JSON: {error}")
+            if isinstance(error, openai.APIConnectionError):
+                return Away(str(self._failed(f"no connection: {error.__cause__ or error}")))
+            return self._failed(f"reply is not JSON: {error}")
         return self._failed(f"no whole reply: {error}")
 
     def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError
+from ragsieve import load
+from ragsieve.errors import ContextOverflow, EndedEarly, InputError, ModelError
 from ragsieve.models.base import Message, Prompt, Streamer, streamed
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Usage, step
@@ -76,15 +77,45 @@ def test_a_server_streams(streaming: Any) -> None:
 def test_a_server_without_usage_is_charged_what_is_counted(streaming: Any) -> None:
     """As for whole replies; what was cut off, and what is incomplete, is noted."""
     cut, _ = streaming(lambda _: (200, [chunk("one two"), chunk(finish="length")]))
-    open_, _ = streaming(lambda _: (200, [chunk("one two")]))
     with step("cut") as first:
         assert ["one two"] == list(cut.stream(PROMPT, max_tokens=2))
-    with step("open") as second:
-        assert ["one two"] == list(open_.stream(PROMPT))
 
     assert 0 < first.usages[0].tokens_out <= 8
     assert "a reply was cut at 2 tokens" in first.messages
-    assert "the stream ended before the server said that the reply was complete" in second.notes
+
+
+DONE = "data: [DONE]\n\n"
+ENDS = [  # events, and whether they are a whole reply
+    ([chunk("It is not")], False),
+    ([chunk("It is not"), "event: error\ndata: {}\n\n"], False),
+    ([chunk("It is not"), 'data: {"choices": [{"delta": {"content": " it"}}]}'], False),
+    ([chunk("It is not"), DONE], True),
+    ([chunk("It is not"), chunk(finish="stop")], True),
+    ([chunk("It is not"), chunk(finish="stop"), DONE.strip()], True),
+]
+
+
+@pytest.mark.parametrize(("events", "whole"), ENDS)
+def test_a_stream_that_ends_early_is_no_answer(streaming: Any, events: Any, whole: bool) -> None:
+    """It is an error that has the text so far; so says `ask_stream`, at once."""
+    llm, _ = streaming(lambda _: (200, events))
+    given: list[Any] = []
+    try:
+        given += load("all", llm).ask_stream("Is it?", ["It is not said."])
+    except EndedEarly as error:
+        given.append(error.text)
+
+    assert "It is not" == given[-1].answer.text if whole else given[-1] == "It is not"
+    assert whole != isinstance(given[-1], str)
+
+
+def test_another_choice_is_not_joined_in(streaming: Any) -> None:
+    """A server may write several: the first is the reply."""
+    other = chunk("No")
+    other["choices"][0]["index"] = 1
+    llm, _ = streaming(lambda _: (200, [chunk("Yes"), other, chunk(finish="stop")]))
+
+    assert ["Yes"] == list(llm.stream(PROMPT))
 
 
 @pytest.mark.parametrize("events", [[], [{"odd": 1}], [7], [{"choices": 7}], [chunk(7)], None])
