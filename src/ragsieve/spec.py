@@ -30,7 +30,7 @@ from ragsieve.registry import points
 from ragsieve.schema import Amount, Count, Probability, Schema, fits, without_secrets
 from ragsieve.sources import Models, named_source
 from ragsieve.systems.base import PARTS, PRUNE, ROLES, SYSTEMS, SystemEntry, rule_in_words
-from ragsieve.types import LAYOUT, JsonAs, Layout
+from ragsieve.types import LAYOUT, FileNames, JsonAs, Layout
 
 CUTS = Cuts._fields
 """Options of systems that fields of `SystemSpec` set."""
