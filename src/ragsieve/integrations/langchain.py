@@ -72,7 +72,7 @@ def filter_tool_messages(messages: Sequence[BaseMessage], results: ToolFilter) -
     cut = results([_as_chat(message) for message in messages])
     changed = [*messages]
     for n, outcome in cut.outcomes.items():
-        if outcome.texts:
+        if outcome.texts and isinstance(n, int):
             changed[n] = _changed(messages[n], outcome)
     return changed
 

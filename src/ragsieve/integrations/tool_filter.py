@@ -24,7 +24,7 @@ from ragsieve.integrations.base import Adapter, kept, over_limits, probability
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
 from ragsieve.integrations.prefixes import Prefixes
 from ragsieve.integrations.rules import ToolRule
-from ragsieve.integrations.tools import Texts, ToolResult, tool_results, with_contents
+from ragsieve.integrations.tools import Place, Texts, ToolResult, tool_results, with_contents
 from ragsieve.models.lru import LRU
 from ragsieve.pipeline import System
 from ragsieve.result import Result, Tokens
@@ -107,15 +107,15 @@ class Cut:
 
     Args:
         messages: All messages, in order.
-        outcomes: What became of each result that a rule cuts, by its message's place; one on which
-            the filter failed counts no tokens.
+        outcomes: What became of each result that a rule cuts, by its place, see
+            `ragsieve.integrations.tools.Place`; one on which the filter failed counts no tokens.
         seconds: What filtering took now; a result that was cut before costs nothing again.
         cache_broken: Tokens sent before that read otherwise now, so that a provider cannot take
             them from its cache; see `ragsieve.integrations.prefixes`.
     """
 
     messages: list[Any]
-    outcomes: Mapping[int, Outcome] = field(default_factory=dict)
+    outcomes: Mapping[Place, Outcome] = field(default_factory=dict)
     seconds: float = 0.0
     cache_broken: int = 0
 
@@ -195,7 +195,7 @@ class ToolFilter:
                 `ragsieve.budget.ContextBudget`.
         """
         began = time.perf_counter()
-        made = ((one.message, self._outcome(one, budgets)) for one in tool_results(messages))
+        made = ((one.place, self._outcome(one, budgets)) for one in tool_results(messages))
         outcomes = {place: outcome for place, outcome in made if outcome}
         cut = with_contents(messages, {n: o.texts for n, o in outcomes.items() if o.texts})
         return Cut(cut, outcomes, time.perf_counter() - began)

@@ -1,11 +1,14 @@
 """Results of tools in a conversation, and the question that each of them answers.
 
-Messages are mappings as chat completions have them (``role: tool``), or items of OpenAI's Responses
-(``type: function_call_output``); objects of its client, which dump as these, are read as such.
+Messages are mappings as chat completions have them (``role: tool``), items of OpenAI's Responses
+(``type: function_call_output``), or Anthropic's messages, whose content has several results
+(``type: tool_result``); objects of their clients, which dump as these, are read as such.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -15,6 +18,13 @@ from ragsieve.text import json_value
 Texts = Mapping[int | None, str]
 """Texts of a message's content by their places in it; a string's is None."""
 
+Place = int | tuple[int, int]
+"""Place of a result: its message's, and where it is a part of that one's content, the part's."""
+
+_CALLS = ("tool_call_id", "call_id", "tool_use_id")  # fields with the id of a result's call
+_ELEMENT = re.compile(  # nothing but elements, as <system-reminder>…</system-reminder>
+    r"(?:\s*+<([A-Za-z][\w-]*+)(?:\s[^<>]*+)?>(?>.*?</\1>))+\s*", re.DOTALL
+)
 _SAID = 600  # last characters of what an assistant says before a call
 _ARGUMENTS = 600  # characters of a call's arguments
 USER = 1200
@@ -25,7 +35,7 @@ class ToolResult(NamedTuple):
     """What a tool returned.
 
     Args:
-        message: The place of its message.
+        place: Where it stands.
         call: The id of the tool's call; empty where the message has none.
         tool: The tool's name; empty where nobody says it.
         question: What it is read for: see `question_of`.
@@ -33,7 +43,7 @@ class ToolResult(NamedTuple):
         failed: Whether the message says that the tool failed.
     """
 
-    message: int
+    place: Place
     call: str
     tool: str
     question: str
@@ -50,27 +60,29 @@ class _Call(NamedTuple):
 def tool_results(messages: Sequence[Any]) -> Iterator[ToolResult]:
     """The results of a conversation in order, each with the question of its own call.
 
-    The question depends on messages before the result alone: a later turn does not change it.
+    The question depends on messages before the result alone: a later turn does not change it. What
+    an agent's program adds to a user's words, texts in tags, is no question where there is another.
     """
     calls: dict[str, _Call] = {}
     user = said = ""
-    for place, message in enumerate(map(plain, messages)):
+    for n, message in enumerate(map(plain, messages)):
         if not isinstance(message, dict):
             continue
-        if field := content_field(message):
-            name = _name(message.get("call_id" if field == "output" else "tool_call_id"))
+        for place, result in results_in(n, message):
+            name = _name(next((result[key] for key in _CALLS if key in result), None))
             call = calls.get(name, _Call("", "", ""))
-            tool = str(message.get("name") or call.tool)
-            content = tuple(one for one in texts(message.get(field)) if one[1].strip())
+            tool = str(result.get("name") or call.tool)
+            found = texts(result.get(content_field(result)))
+            content = tuple(one for one in found if one[1].strip())
             question = question_of(user, call.said, call.arguments)
-            bad = message.get("is_error") is True or message.get("status") == "error"
+            bad = result.get("is_error") is True or result.get("status") == "error"
             yield ToolResult(place, name, tool, question, content, bad)
-            continue
-        spoken = "\n".join(text for _, text in texts(message.get("content")))
+        spoken = [text for _, text in texts(message.get("content"))]
         if message.get("role") == "user":
-            user, said = spoken, ""
+            own = "\n".join(text for text in spoken if not _ELEMENT.fullmatch(text))
+            user, said = own or user or "\n".join(spoken), ""
         elif message.get("role") == "assistant":
-            said = spoken
+            said = "\n".join(spoken)
         calls |= {name: _Call(tool, own, said) for name, tool, own in _calls(message)}
 
 
@@ -88,17 +100,41 @@ def question_of(user: str, said: str, arguments: str) -> str:
     return "\n".join(part.strip() for part in parts if part.strip())
 
 
-def with_contents(messages: Sequence[Any], contents: Mapping[int, Texts]) -> list[Any]:
-    """The messages with other texts in results of tools, by the messages' places; a text as it is.
+def results_in(n: int, message: Mapping[str, Any]) -> list[tuple[Place, dict[str, Any]]]:
+    """What tools returned, by its place: a message itself, or parts of its content.
 
-    A result that is changed is a mapping, all other messages are the same objects.
+    Args:
+        n: The message's place.
+        message: The message, as `plain` gives it.
+    """
+    if content_field(message):
+        return [(n, dict(message))]
+    content = message.get("content")
+    parts = enumerate(map(plain, content if isinstance(content, list) else ()))
+    return [((n, place), part) for place, part in parts if content_field(part)]
+
+
+def with_contents(messages: Sequence[Any], contents: Mapping[Place, Texts]) -> list[Any]:
+    """The messages with other texts in results of tools, by the results' places; a text as it is.
+
+    A message with a result that is changed is a mapping, all other messages are the same objects.
     """
     changed: Any = messages if isinstance(messages, str) else [*messages]
-    for n, own in contents.items():
-        message = plain(messages[n])
-        field = content_field(message)
-        changed[n] = {**message, field: with_texts(message[field], own)}
+    for place, own in contents.items():
+        n, part = place if isinstance(place, tuple) else (place, None)
+        message = plain(changed[n])
+        if part is None:
+            changed[n] = _with_result(message, own)
+        else:
+            parts = [*message["content"]]
+            parts[part] = _with_result(plain(parts[part]), own)
+            changed[n] = {**message, "content": parts}
     return changed  # type: ignore[no-any-return]
+
+
+def _with_result(result: dict[str, Any], own: Texts) -> dict[str, Any]:
+    field = content_field(result)
+    return {**result, field: with_texts(result[field], own)}
 
 
 def plain(value: Any) -> Any:
@@ -113,7 +149,8 @@ def content_field(message: object) -> str:
         return ""
     if message.get("type") == "function_call_output":
         return "output"
-    return "content" if message.get("role") == "tool" else ""
+    is_result = message.get("role") == "tool" or message.get("type") == "tool_result"
+    return "content" if is_result else ""
 
 
 def texts(content: object) -> list[tuple[int | None, str]]:
@@ -143,6 +180,11 @@ def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     found = [(call.get("id"), call.get("function")) for call in some if isinstance(call, dict)]
     if message.get("type") == "function_call":
         found.append((message.get("call_id"), message))
+    content = message.get("content")
+    for part in map(plain, content if isinstance(content, list) else ()):
+        if isinstance(part, dict) and part.get("type") == "tool_use":
+            own = json.dumps(part.get("input"), ensure_ascii=False, default=str)
+            found.append((part.get("id"), {"name": part.get("name"), "arguments": own}))
     for name, function in found:
         if isinstance(function, dict):
             yield _name(name), _name(function.get("name")), _name(function.get("arguments"))

@@ -1,4 +1,4 @@
-"""`/v1/chat/completions`, `/v1/responses`: filter the documents, forward all else unchanged."""
+"""`/v1/chat/completions`, `/v1/responses`, `/v1/messages`: filter, forward all else unchanged."""
 
 from __future__ import annotations
 
@@ -34,19 +34,25 @@ MAX_REPLY = 1 << 26
 _NOT_PASSED = {  # of this connection alone, or this server's business
     *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer"),
     *("transfer-encoding", "upgrade", "host", "content-length", "accept-encoding", "cookie"),
-    *("authorization", "set-cookie", "server", "date", "expect", "origin", "referer", "location"),
+    *("set-cookie", "server", "date", "expect", "origin", "referer", "location"),
 }
 _EXAMPLE = {
     "model": "gpt-5-mini",
     "messages": [{"role": "user", "content": "Who sang Summer Breeze?"}],
     "documents": ["Summer Breeze was sung by Seals and Crofts.", "Rome is a city."],
 }
+_KEYS = (
+    "authorization",
+    "x-api-key",
+)  # headers with a client's key or token; the first is OpenAI's
+_MESSAGES = {**_EXAMPLE, "model": "claude-sonnet-4-5", "max_tokens": 1024}
 _RESPONSE = {"input" if name == "messages" else name: value for name, value in _EXAMPLE.items()}
 _RUN = DroppedRun("c0", 44, 57, "It was a hit.", 1, "score 0.02 is under 0.14")
 _PAGE: dict[str, Any] = {
     "content": {"application/json": {"example": asdict(DroppedPage([_RUN], ""))}}
 }
 _STREAMED = "text/event-stream"
+_BLANK = re.compile(rb"\n\n|\r\r|\r\n\r\n")  # the end of an event
 _KEY = b"(key)"
 
 
@@ -94,6 +100,20 @@ def chats(service: Service) -> APIRouter:
         holds of a conversation (``previous_response_id``) is not filtered.
         """
         return await _replied(service, request, "/responses", "input")
+
+    @router.post("/v1/messages", openapi_extra=_body("messages", _MESSAGES))
+    async def messages(request: Request) -> Response:
+        """Forward a request for a message of Anthropic's API, as chats are, to the upstream.
+
+        Results of tools are parts of type ``tool_result``; one that says ``is_error`` passes as it
+        came, as do thinking, images, ``system`` and ``cache_control``.
+        """
+        return await _replied(service, request, "/messages", "messages")
+
+    @router.post("/v1/messages/count_tokens", openapi_extra=_body("messages", _MESSAGES))
+    async def count_tokens(request: Request) -> Response:
+        """The upstream's count of the tokens of a message's request, filtered as it would be."""
+        return await _replied(service, request, "/messages/count_tokens", "messages")
 
     @router.post("/v1/dropped", response_model=DroppedPage, responses={200: _PAGE})
     async def dropped(body: DroppedIn) -> Response:
@@ -218,18 +238,26 @@ def _request_headers(
 ) -> list[tuple[bytes, bytes]]:
     """The client's headers for the upstream, with the key of one of them."""
     own = not upstream.api_key and not settings.tokens  # then the client's key is the upstream's
-    removed = _NOT_PASSED - {"authorization"} if own else _NOT_PASSED
+    removed = _NOT_PASSED if own else _NOT_PASSED.union(_KEYS)
     headers = [(k, v) for k, v in request.headers.raw if k.decode("latin-1") not in removed]
     headers.append((b"accept-encoding", b"identity"))
-    if upstream.api_key:
+    if upstream.api_key and _asks_anthropic(request):
+        headers.append((b"x-api-key", upstream.api_key.encode()))
+    elif upstream.api_key:
         headers.append((b"authorization", f"Bearer {upstream.api_key}".encode()))
     return headers
+
+
+def _asks_anthropic(request: Request) -> bool:
+    """Whether a client gives its key, or would, as Anthropic's do."""
+    bearer, own = (name in request.headers for name in _KEYS)
+    return own or (not bearer and request.scope["path"].startswith("/v1/messages"))
 
 
 def _reply_headers(reply: httpx.Response, hide: Callable[[bytes], bytes]) -> dict[str, str]:
     """The upstream's headers but for those of its connection, and those that hold a key."""
     named = reply.headers.get("connection", "").lower().replace(" ", "").split(",")
-    removed = _NOT_PASSED.union(named)
+    removed = _NOT_PASSED.union(named, _KEYS)
     known = [(k.decode("latin-1"), v) for k, v in reply.headers.raw if hide(v) == v]
     return {k: v.decode("latin-1") for k, v in known if k.lower() not in removed}
 
@@ -246,37 +274,42 @@ def _ascii(headers: Mapping[str, str]) -> dict[str, str]:
 async def _relayed(
     reply: httpx.Response, ends: float, hide: Callable[[bytes], bytes]
 ) -> AsyncIterator[bytes]:
-    """The upstream's events, line by line; where it breaks off, an event that says so."""
-    lines = _lines(reply.aiter_raw())
+    """The upstream's events, each whole; where it breaks off, an event that says so."""
+    events = _events(reply.aiter_raw())
     try:
         while True:
             async with asyncio.timeout_at(ends):
-                line = await anext(lines)
-            yield hide(line)
+                event = await anext(events)
+            yield hide(event)
     except StopAsyncIteration:
         return
     except (httpx.HTTPError, TimeoutError, Fault) as error:
-        yield f"\n\ndata: {json.dumps(_broken(error).values)}\n\n".encode()
+        yield _error_event(_broken(error))
     except asyncio.CancelledError:  # the server ends
-        yield f"\n\ndata: {json.dumps(ENDING.values)}\n\n".encode()
+        yield _error_event(ENDING)
     finally:
         await reply.aclose()
 
 
-async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Lines as they come, each whole, so that no key is cut; a fault over `MAX_REPLY` bytes."""
-    held: list[bytes] = []
+def _error_event(fault: Fault) -> bytes:
+    """An event that OpenAI's and Anthropic's clients raise: these read only events with a name."""
+    return f"event: error\ndata: {json.dumps({'type': 'error', **fault.values})}\n\n".encode()
+
+
+async def _events(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Events as they come, none broken, no key cut; a fault over `MAX_REPLY` bytes."""
+    held = bytearray()
     size = 0
     async for part in parts:
         if (size := size + len(part)) > MAX_REPLY:
             raise _too_long()
-        end = max(part.rfind(b"\n"), part.rfind(b"\r")) + 1
-        if end:
-            yield b"".join([*held, part[:end]])
-            held.clear()
-        held.append(part[end:])
-    if rest := b"".join(held):
-        yield rest
+        before = len(held)
+        held += part
+        if ends := [match.end() for match in _BLANK.finditer(held, max(0, before - 3))]:
+            yield bytes(held[: ends[-1]])
+            del held[: ends[-1]]
+    if held:
+        yield bytes(held)
 
 
 def _too_long() -> Fault:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ragsieve.documents import as_documents, listed_in_json
 from ragsieve.errors import InputError
 from ragsieve.integrations.base import kept
-from ragsieve.integrations.tools import texts, with_texts
+from ragsieve.integrations.tools import results_in, texts, with_texts
 from ragsieve.integrations.turns import turns_of
 from ragsieve.result import Result
 
@@ -104,9 +104,10 @@ def documents_of(body: dict[str, Any], at: int | None = None) -> ChatDocuments |
 
 
 def users_of(messages: object) -> list[int]:
-    """The places of a user's messages."""
+    """The places of a user's messages, without those that only have results of tools."""
     some = enumerate(messages) if isinstance(messages, list) else ()
-    return [n for n, m in some if isinstance(m, dict) and m.get("role") == "user"]
+    users = [(n, m) for n, m in some if isinstance(m, dict) and m.get("role") == "user"]
+    return [n for n, m in users if texts(m.get("content")) or not results_in(n, m)]
 
 
 def _asked(messages: Sequence[Any], at: int) -> str:
@@ -250,13 +251,14 @@ def _replaced(text: str, places: Sequence[ContextBlock], others: Iterator[str]) 
 
 
 def _with_lead(message: dict[str, Any], text: str) -> dict[str, Any]:
-    """A message with a text before its content."""
+    """A message with a text before its content, but behind results of tools, which come first."""
     content = message["content"]
     if isinstance(content, str):
         return {**message, "content": f"{text}\n\n{content}"}
     kinds = {part.get("type") for part in content if isinstance(part, dict)}
     kind = "input_text" if "input_text" in kinds else "text"
-    return {**message, "content": [{"type": kind, "text": text}, *content]}
+    at = len(results_in(0, message))
+    return {**message, "content": [*content[:at], {"type": kind, "text": text}, *content[at:]]}
 
 
 def _escaped(text: str) -> str:

@@ -105,10 +105,12 @@ class Guard:
         if not self._tokens or request.scope["path"] in OPEN:
             return request.client.host if request.client else ""
         kind, _, value = request.headers.get("authorization", "").partition(" ")
+        value = value if kind.lower() == "bearer" else request.headers.get("x-api-key", "")
         token = value.strip().encode("latin-1")
         known = [hmac.compare_digest(token, one) for one in self._tokens]
-        if kind.lower() != "bearer" or not any(known):
-            raise Fault(401, "unauthorized", "a known token must come as Authorization: Bearer")
+        if not any(known):
+            how = "Authorization: Bearer, or as x-api-key"
+            raise Fault(401, "unauthorized", f"a known token must come as {how}")
         return value.strip()
 
     @contextmanager

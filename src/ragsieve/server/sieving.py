@@ -17,7 +17,7 @@ from ragsieve.deadline import check_time, deadline
 from ragsieve.errors import InputError
 from ragsieve.integrations.base import probability
 from ragsieve.integrations.tool_filter import Cut
-from ragsieve.integrations.tools import content_field, texts
+from ragsieve.integrations.tools import results_in, texts, tool_results, with_contents
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.server.documents import OPEN, ChatDocuments, documents_of, users_of, without_documents
@@ -101,7 +101,8 @@ def has_work(service: Service, body: Mapping[str, Any]) -> bool:
     """Whether a request may have documents, or results of tools that are filtered."""
     messages = body.get("messages")
     some = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
-    if body.get("documents") or (service.settings.filter_tools and any(map(content_field, some))):
+    cuts = service.settings.filter_tools
+    if body.get("documents") or (cuts and any(results_in(0, one) for one in some)):
         return True
     users = (one for one in some if one.get("role") == "user")
     return any(OPEN in text for one in users for _, text in texts(one.get("content")))
@@ -129,15 +130,15 @@ def sieved(
     if service.settings.filter_tools and isinstance(messages, list):
         try:
             forwarded.cut = _cut(service, name, budgets, body["messages"])
-            messages = [*messages]
-            for place, outcome in forwarded.cut.outcomes.items():
-                messages[place] = forwarded.cut.messages[place]
-                forwarded.errors += outcome.warnings
+            outcomes = forwarded.cut.outcomes
+            new = {place: outcome.texts for place, outcome in outcomes.items() if outcome.texts}
+            messages = with_contents(messages, new)
+            forwarded.errors += [line for one in outcomes.values() for line in one.warnings]
         except Exception as error:  # fail open: whatever it is, it shall not cost the answer
             forwarded.errors.append(unfiltered_because(error))
         changed = {**changed, "messages": messages}
     if forwarded.headers:
-        forwarded.body = changed
+        forwarded.body = changed if changed != body else None
         sent, count = changed["messages"], system.reader.count
         forwarded.seconds = time.perf_counter() - began
         forwarded.cache_broken = service.prefixes.broken(body["messages"], sent, count)
@@ -205,8 +206,7 @@ def _cut(service: Service, name: str, budgets: Mapping[str, int], messages: list
     Raises:
         Fault: 413 if there are more, or more of them, than may be.
     """
-    fields = [(one, content_field(one)) for one in messages]
-    results = [text for one, field in fields if field for _, text in texts(one.get(field))]
+    results = [text for one in tool_results(messages) for _, text in one.texts]
     service.check_documents(results)
     service.check_size(service.systems[name], results)
     return service.tool_filters[name].cut([*map(without_documents, messages)], budgets)

@@ -221,6 +221,8 @@ def test_tokens_that_a_cache_loses_are_counted() -> None:
 
 def test_a_question_is_of_the_call() -> None:
     """The words before it, its arguments, then the user's; later turns change none."""
+    use = {"type": "tool_use", "id": "u", "name": "see", "input": {"of": "pump"}}
+    used = {"type": "tool_result", "tool_use_id": "u"}
     given = [
         {"role": "user", "content": "Fix it."},
         *turn("x", "grep", "Where is it?", '{"pattern": "pump", "flags": {"in": ["src"]}, "n": 3}'),
@@ -228,6 +230,12 @@ def test_a_question_is_of_the_call() -> None:
         {"type": "function_call", "call_id": "r", "name": "look", "arguments": "not JSON"},
         {"type": "function_call_output", "call_id": "r", "output": [{"type": "text", "text": "y"}]},
         {"role": "tool", "content": "z", "name": "lost"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [{**used, "content": "q"}, text("<note>Mind.</note>")]},
+        {"role": "assistant", "content": [text("<b>Look</b>."), use]},
+        {"role": "user", "content": [text("<a>Be brief.</a>\n<a>x</a>"), text("So?"), used]},
+        {"role": "assistant", "content": [{**use, "id": "u2", "input": None}]},
+        {"role": "user", "content": [{**used, "tool_use_id": "u2", "content": [text("r")]}]},
     ]
     found = [*tool_results(given)]
 
@@ -235,7 +243,15 @@ def test_a_question_is_of_the_call() -> None:
         ("grep", "Where is it?\npump\nsrc\nFix it."),
         ("look", "not JSON\nThanks!"),
         ("lost", "Thanks!"),
+        ("see", "pump\nThanks!"),
+        ("see", "<b>Look</b>.\npump\nThanks!"),
+        ("see", "So?"),
     ] == [(one.tool, one.question) for one in found]
+
+
+def text(said: str) -> dict[str, str]:
+    """A part of a content."""
+    return {"type": "text", "text": said}
 
 
 class Said:
@@ -257,7 +273,10 @@ def test_messages_that_are_objects_are_read(name: str) -> None:
     output = {"type": "function_call_output", "call_id": "c", "output": TEXT}
     own_calls = {**call, "tool_calls": [Said(one) for one in call["tool_calls"]]}
     user = {"role": "user", "content": QUESTION}
+    use = Said({"type": "tool_use", "id": "c", "name": "read", "input": {}})
+    used = Said({"type": "tool_result", "tool_use_id": "c", "content": TEXT})
     pairs = [
+        ({"role": "assistant", "content": [use]}, {"role": "user", "content": [used]}),
         (call, result),
         (own_calls, result),
         (call, Said(result)),

@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx
@@ -31,7 +28,7 @@ from ragsieve.types import Query, Segment
 from tests.stalling import sending, stalling
 from tests.timing import is_linear
 
-from .conftest import failing
+from .conftest import KEY, REPLY, Asked, chunk, failing, settings
 
 openai = pytest.importorskip("openai")
 pytestmark = pytest.mark.server
@@ -39,111 +36,12 @@ pytestmark = pytest.mark.server
 
 MakeClient = Callable[..., TestClient]
 Serve = Callable[[Any], str]
-KEY = "the-upstreams-key"
 CHATS = "/v1/chat/completions"
-REPLY = (
-    b'{"id": "c", "object": "chat.completion", "created": 1,  "model": "m", "choices": [{"index": '
-    b'0, "message": {"role": "assistant", "content": "Seals"}, "finish_reason": "stop"}]}'
-)
 DOCUMENTS = ["It rained in Rome.", "Seals sang Summer Breeze. It was a hit."]
 QUESTION = [{"role": "user", "content": "Who sang Summer Breeze?"}]
 RAINED, SANG = DOCUMENTS
 BLOCK = f'<document>{RAINED}</document><document id="a">{SANG}</document>'
 TAGGED = [{"role": "user", "content": f"<documents>{BLOCK}</documents>\nWho sang Summer Breeze?"}]
-
-
-def chunk(text: str) -> bytes:
-    delta = {"index": 0, "delta": {"content": text}, "finish_reason": None}
-    values = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    return b"data: " + json.dumps({**values, "choices": [delta]}).encode() + b"\n\n"
-
-
-@dataclass
-class Asked:
-    """What an upstream was sent, and how it is to answer."""
-
-    url: str = ""
-    status: int = 200
-    region: str = ""
-    breaks: bool = False
-    bodies: list[bytes] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
-    hold: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.bodies[-1])["messages"]
-        return found
-
-
-@pytest.fixture(scope="module")
-def chats() -> Iterator[Asked]:
-    """A server of chats that keeps what it is sent."""
-    asked = Asked()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            asked.bodies.append(body)
-            asked.paths.append(self.path)
-            asked.headers.append({k.lower(): v for k, v in self.headers.items()})
-            asked.hold.wait(5)
-            streams = b'"stream": true' in body or b'"stream":true' in body
-            self.send_response(asked.status)
-            self.send_header("content-type", "text/event-stream" if streams else "application/json")
-            self.send_header("x-request-id", "r1")
-            if asked.region:
-                self.send_header("x-region", asked.region.encode().decode("latin-1"))
-            self.send_header("set-cookie", "a=b")
-            if streams:
-                self.send_header("transfer-encoding", "chunked")
-            else:
-                self.send_header("content-length", str(len(REPLY)))
-            self.end_headers()
-            for part in (chunk("Se"), chunk("als"), b"data: [DONE]\n\n", b"") if streams else ():
-                self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
-                if asked.breaks:  # as when it is killed
-                    self.close_connection = True
-                    return
-            if not streams:
-                self.wfile.write(REPLY[: -9 if asked.breaks else None])
-                self.close_connection = asked.breaks
-
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", "30")
-            self.end_headers()
-            self.wfile.write(b'{"object": "list", "data": []}')
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.socket.listen(128)
-    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client has gone
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    asked.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    yield asked
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture
-def upstream(chats: Asked) -> Iterator[Asked]:
-    """The same, which has been asked nothing and answers well."""
-    vars(chats).update(vars(Asked(chats.url)))
-    chats.hold.set()
-    yield chats
-    chats.hold.set()
-
-
-def settings(upstream: Asked, **more: Any) -> Settings:
-    return Settings(upstream=Upstream(base_url=upstream.url, api_key=KEY, timeout_s=1), **more)
 
 
 def openai_of(url: str, key: str = "any") -> Any:
