@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which wo
 DEMO := -q "Who designed the Statue of Liberty?"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-lowest test-installs campaign check docs bench clean
+.PHONY: help demo test test-slow test-all test-lowest test-installs test-agents campaign check docs bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -39,6 +39,9 @@ test-lowest: .venv-lowest/done ## run the tests that need no torch on the lowest
 
 test-installs: .venv/models ## follow every install line of the pages in an environment of its own
 	$(BIN)/python -m tests.installs $(ARGS)
+
+test-agents: .venv/models ## run Claude Code, Codex and Qwen Code, which npm brings, before the proxy
+	RAGSIEVE_AGENTS=1 $(BIN)/python -m pytest --numprocesses 0 tests/agents
 
 campaign: .venv/models ## try random hostile inputs for a quarter of an hour: SEED=1, ARGS="--help"
 	$(BIN)/python -m tests.campaign --seed $(or $(SEED),0) $(ARGS)

@@ -20,6 +20,7 @@ import io
 import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -203,6 +204,7 @@ CHECKS = {
     "pip": check_pip,
     "docker": check_docker,
     "make": check_make,
+    "claude": lambda words: check_ragsieve(words[words.index("--") + 2 :]),
     **dict.fromkeys(("curl", "openssl"), len),  # `tests/installs` runs them
     **dict.fromkeys(("vllm", "ollama", "llama-server"), len),  # others', not ours to check
 }
@@ -228,6 +230,8 @@ def read_toml(path: Path) -> None:
         sources_content(path)
     elif path.name == "ragsieve.toml":
         read_settings(path)
+    elif path.name == "config.toml":  # Codex'
+        assert {"model_providers", "mcp_servers"} & tomllib.loads(path.read_text("utf-8")).keys()
     elif path.name == "rules.toml":
         schema.read_toml(ToolRules, path)
     else:

@@ -231,7 +231,8 @@ class ToolFilter:
             return f"Error: {error}"
 
     def _outcome(self, one: ToolResult, budgets: Mapping[str, int]) -> Outcome | None:
-        rule = rules.rule_for(one.tool, self.rules) if one.tool != SHOW_DROPPED else None
+        own = one.tool.endswith(SHOW_DROPPED)  # agents put names of MCP servers before it
+        rule = None if own else rules.rule_for(one.tool, self.rules)
         if rule is None or not one.texts:
             return None
         sieve = self.label, dict(self.sieve.options), self.sieve.max_tokens

@@ -116,6 +116,6 @@ def _status(service: Service) -> APIRouter:
         }
         return HTMLResponse(page([], live=True), headers=headers)
 
-    for path, probe in (("/health", health), ("/ready", ready)):
+    for path, probe in (("/", inspector), ("/health", health), ("/ready", ready)):
         router.add_api_route(path, probe, methods=["HEAD"], include_in_schema=False)
     return router

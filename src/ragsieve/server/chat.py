@@ -101,19 +101,17 @@ def chats(service: Service) -> APIRouter:
         """
         return await _replied(service, request, "/responses", "input")
 
+    @router.post("/v1/messages/count_tokens", openapi_extra=_body("messages", _MESSAGES))
     @router.post("/v1/messages", openapi_extra=_body("messages", _MESSAGES))
     async def messages(request: Request) -> Response:
-        """Forward a request for a message of Anthropic's API, as chats are, to the upstream.
+        """Forward a request of Anthropic's API to the upstream, as chats are.
 
         Results of tools are parts of type ``tool_result``; one that says ``is_error`` passes as it
-        came, as do thinking, images, ``system`` and ``cache_control``.
+        came, as do thinking, images, ``system`` and ``cache_control``. Tokens are counted of what
+        would be sent.
         """
-        return await _replied(service, request, "/messages", "messages")
-
-    @router.post("/v1/messages/count_tokens", openapi_extra=_body("messages", _MESSAGES))
-    async def count_tokens(request: Request) -> Response:
-        """The upstream's count of the tokens of a message's request, filtered as it would be."""
-        return await _replied(service, request, "/messages/count_tokens", "messages")
+        path = request.scope["path"].removeprefix("/v1")
+        return await _replied(service, request, path, "messages")
 
     @router.post("/v1/dropped", response_model=DroppedPage, responses={200: _PAGE})
     async def dropped(body: DroppedIn) -> Response:
@@ -144,9 +142,7 @@ async def _replied(service: Service, request: Request, path: str, field: str) ->
     name = service.named(options.system)
     budgets = options.model_dump(include={*shapes.Budgets.model_fields}, exclude_none=True)
     forwarded = await _sieved(service, name, budgets, _as_chat(body, field))
-    changed = forwarded.body
-    if changed and field != "messages":
-        changed[field] = changed.pop("messages")
+    changed = forwarded.body and _renamed(forwarded.body, "messages", field)
     content = raw if changed is own is None else as_json(changed or body).encode()
     reply = await _forward(request, service.settings, path, content)
     reply.headers.update(_ascii(forwarded.headers))
@@ -174,11 +170,15 @@ async def _sieved(
 
 def _as_chat(body: dict[str, Any], field: str) -> dict[str, Any]:
     """A request with its conversation as ``messages``."""
-    if field == "messages":
-        return body
     content = body.get(field)
-    messages = [{"role": "user", "content": content}] if isinstance(content, str) else content
-    return {**{k: v for k, v in body.items() if k != field}, "messages": messages}
+    if isinstance(content, str):
+        body = {**body, field: [{"role": "user", "content": content}]}
+    return _renamed(body, field, "messages")
+
+
+def _renamed(body: dict[str, Any], name: str, other: str) -> dict[str, Any]:
+    """A request with another name for a field, in its place."""
+    return {other if key == name else key: value for key, value in body.items()}
 
 
 def _upstream(settings: Settings) -> Upstream:

@@ -177,6 +177,8 @@ def test_the_same_conversation_gives_the_same_bytes() -> None:
     other = Adapter("top-sentences", "fake:echo", "fake:hashing", {"k": 2})
     handles = {one(given).outcomes[2].handle for one in (*filters, ToolFilter(other))}
 
+    own = [given[0], *turn(TEXT, "mcp__ragsieve__show_dropped")]
+    assert own == filters[0](own).messages  # what was asked for is not cut again
     assert first[0].messages == first[1].messages == later.messages[:3]
     assert [0, 0] == [first[0].cache_broken, later.cache_broken] and 3 == len(runs)
     assert later.messages[5]["content"] != later.messages[2]["content"] and 2 == len(handles)
