@@ -26,6 +26,7 @@ GROUP = "ragsieve.commands"
 COMMANDS = {  # name: module here and its command
     "ask": "ask:ask_command",
     "config": "config:config_command",
+    "doctor": "doctor:doctor_command",
     "filter": "ask:filter_command",
     "mcp": "mcp:mcp_command",
     "serve": "serve:serve_command",

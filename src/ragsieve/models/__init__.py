@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ragsieve.errors import InputError, MissingExtra, nearest
@@ -51,6 +52,8 @@ class Backend:
         calls: Calls of the models where importing their library takes seconds: they are deferred.
         identity: The function that gives the identity of ``MODEL`` with default options, without
             importing that library; named as ``make`` is.
+        folder: The function that gives the folder with the weights of ``MODEL``, of it and names of
+            files, and fetches what is not here; named as ``make`` is.
         alias: The full name that the name alone stands for; empty where it stands for none.
         whole: Whether the name is that of a model, which is made of options alone.
     """
@@ -59,6 +62,7 @@ class Backend:
     kind: str = ""
     calls: frozenset[str] = frozenset()
     identity: str = ""
+    folder: str = ""
     alias: str = ""
     whole: bool = False
 
@@ -184,6 +188,15 @@ def known_identity(name: str) -> str:
     """The identity of a model with default options, if its backend can tell it; else empty."""
     entry, arguments = _find(full_name(name))
     return str(_member(entry.identity)(*arguments)) if entry.identity else ""
+
+
+def folder(name: str) -> Path | None:
+    """The folder of a model's weights, fetched where they are not here; None of one without."""
+    entry, arguments = _find(full_name(name))
+    if entry.folder:
+        return Path(_member(entry.folder)(*arguments, ["config.json"]))
+    found: Path | None = getattr(load(name), "folder", None)
+    return found
 
 
 def full_name(name: str) -> str:

@@ -3,10 +3,8 @@
 from ragsieve.models import BACKENDS, Backend
 
 _ENCODERS = "sentence_transformers"
-_TOLD = {  # identities that need no torch
-    "transformers": f"{__name__}.store:llm_identity",
-    _ENCODERS: f"{__name__}.store:encoder_identity",
-}
+_STORE = f"{__name__}.store"  # identities that need no torch
+_TOLD = {"transformers": f"{_STORE}:llm_identity", _ENCODERS: f"{_STORE}:encoder_identity"}
 
 for _prefix, _where, _kind, _calls in (
     ("transformers", "transformers:Transformers", "LLM", "complete choose loglik surprisals"),
@@ -21,8 +19,8 @@ for _prefix, _where, _kind, _calls in (
     ("pe_rank", "pe_rank:PERank", "listwise reranker", "rank"),
     ("token_classifier", "token_classifier:LocalTokenClassifier", "token classifier", "classify"),
 ):
-    _row = Backend(f"{__name__}.{_where}", _kind, frozenset(_calls.split()), _TOLD.get(_prefix, ""))
-    BACKENDS.register(_prefix, _row)
+    _own = frozenset(_calls.split()), _TOLD.get(_prefix, ""), f"{_STORE}:fetched"
+    BACKENDS.register(_prefix, Backend(f"{__name__}.{_where}", _kind, *_own))
 
 BACKENDS.register("smollm2", Backend(alias="transformers:smollm2"))
 BACKENDS.register("minilm", Backend(alias=f"{_ENCODERS}:minilm"))
