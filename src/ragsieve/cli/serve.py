@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import click
 from msgspec import Meta
 
-from ragsieve.cli.base import EXISTING_FILE, secret, warn
+from ragsieve.cli.base import EXISTING_FILE, FILE, secret, warn
 from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
@@ -67,6 +67,8 @@ class Chats:
         upstream: Where chats are forwarded to, with its /v1.
         upstream_key_env: A variable with the upstream's key.
         filter_tools: In chats, filter results of tools with such names, as 'web_*'; '*' for all.
+        savings: Keep tokens before and after by day, route and tool in this SQLite file; /stats and
+            the page at / show them.
         tool_rules: TOML with a table [[tools]] for each rule, which come before --filter-tools.
     """
 
@@ -74,6 +76,7 @@ class Chats:
     upstream_key_env: _Variable = None
     filter_tools: Annotated[tuple[str, ...], {"metavar": "PATTERN"}] = ()
     tool_rules: Annotated[Path | None, EXISTING_FILE] = None
+    savings: Annotated[Path | None, FILE] = None
 
     def __post_init__(self) -> None:
         if (self.filter_tools or self.tool_rules) and not self.upstream:
@@ -120,6 +123,7 @@ def serve_command(
       ragsieve serve --system finefilter --system top-sentences --port 8080
       ragsieve serve --llm openai:NAME --llm-option base_url=http://127.0.0.1:8000/v1
       ragsieve serve --upstream https://api.openai.com/v1 --upstream-key-env OPENAI_API_KEY
+      ragsieve serve --upstream https://api.anthropic.com/v1 --filter-tools Bash --savings saved.db
       ragsieve serve --host 0.0.0.0 --token-env RAGSIEVE_TOKEN
 
     \b
@@ -141,6 +145,7 @@ def serve_command(
         hosts=_hosts(host, tokens),
         upstream=chats.server(),
         filter_tools=chats.rules(),
+        savings=chats.savings,
         strict_models=strict_models,
         warm=True,
     )

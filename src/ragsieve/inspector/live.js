@@ -70,7 +70,8 @@ function drawLive(box) {
       el("div", { class: "row" }, form.button,
         el("button", { type: "button", onclick: tryExample }, "Try an example"),
         el("label", { for: "ask" }, form.ask, " Answer, too"))));
-  box.append(form.box);
+  form.savings = el("details", { class: "panel", hidden: true }, el("summary", {}, "Savings"));
+  box.append(form.box, form.savings);
   countDocuments();
   listSystems();
 }
@@ -130,9 +131,26 @@ async function listSystems() {
     form.systems.hidden = list.length < 2; // one alone needs no choice
     form.systems.replaceChildren(el("legend", {}, "Systems, one or two"), el("div", { class: "systems" }, list.map(systemBox)));
     limitSystems();
+    listSavings();
   } catch (error) {
     form.error.textContent = "The systems could not be listed: " + error.message;
   }
+}
+
+// Tokens by day, route and tool, where the server keeps them; costs at the price under Settings.
+async function listSavings() {
+  let stats;
+  try { stats = await request("/stats"); } catch { return; } // it keeps none
+  const price = Number(document.getElementById("price").value) || 0;
+  const cells = (row) => {
+    const saved = row.tokens_before - row.tokens_after;
+    return [num(row.tokens_before), num(row.tokens_after), num(saved), ...(price > 0 ? [money(saved * price / 1e6)] : [])];
+  };
+  const rows = stats.rows.map((row) => [row.day, row.route, row.tool || "documents", num(row.requests), ...cells(row)]);
+  const heads = ["day", "route", "tool", "requests", "tokens before", "after", "saved", ...(price > 0 ? ["cost saved"] : [])];
+  form.savings.hidden = false;
+  form.savings.replaceChildren(el("summary", {}, "Savings: " + num(stats.tokens_before - stats.tokens_after) + " tokens"),
+    table("Savings", heads, [...rows, ["all", "", "", "", ...cells(stats)]].map((row) => row.map((cell) => oneLine(cell, 100)))));
 }
 
 function systemBox(one, n) {
@@ -178,4 +196,7 @@ async function inspect() {
   }
 }
 
-if (given.live) drawLive(document.getElementById("live"));
+if (given.live) {
+  drawLive(document.getElementById("live"));
+  document.getElementById("price").addEventListener("input", listSavings);
+}

@@ -105,6 +105,13 @@ def _status(service: Service) -> APIRouter:
         """Counts for Prometheus."""
         return Response(service.metrics.text, media_type="text/plain; version=0.0.4")
 
+    @router.get("/stats", response_model=shapes.StatsOut)
+    async def stats(price: shapes.Price = None) -> Response:
+        """Tokens before and after by day, route and tool; with a price what was saved."""
+        if (savings := service.savings) is None:
+            raise Fault(404, "no_savings", "no savings are kept: start with --savings FILE")
+        return await service.respond(lambda: savings.stats(price))
+
     @router.get("/", include_in_schema=False)
     async def inspector() -> Response:
         """The inspector's page."""

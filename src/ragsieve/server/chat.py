@@ -146,6 +146,8 @@ async def _replied(service: Service, request: Request, path: str, field: str) ->
     content = raw if changed is own is None else as_json(changed or body).encode()
     reply = await _forward(request, service.settings, path, content)
     reply.headers.update(_ascii(forwarded.headers))
+    if forwarded.tokens and reply.status_code < 400 and not path.endswith("/count_tokens"):
+        await asyncio.to_thread(service.saved, f"/v1{path}", forwarded.tokens)
     if options.trace and forwarded.report and not isinstance(reply, StreamingResponse):
         return _with_fields(reply, {"ragsieve": forwarded.report})
     return reply

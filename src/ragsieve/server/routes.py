@@ -48,9 +48,13 @@ def api(service: Service) -> APIRouter:
 
     async def run(body: shapes.FilterIn, *, ask: bool = False) -> Response:
         name, system = named_system(service, body)
-        return await service.respond(
-            lambda: result_dict(service.run(system, body, ask=ask), name, trace=body.trace)
-        )
+
+        def values() -> dict[str, Any]:
+            result = service.run(system, body, ask=ask)
+            service.saved("/v1/answer" if ask else "/v1/filter", [("", result.tokens)])
+            return result_dict(result, name, trace=body.trace)
+
+        return await service.respond(values)
 
     @router.post("/v1/filter", response_model=shapes.FilterOut)
     async def filter_(body: shapes.FilterIn) -> Response:
@@ -104,6 +108,7 @@ def _streamed(
                     send("delta", {"text": piece})
                 else:
                     values = result_dict(piece, name, trace=body.trace)
+                    service.saved("/v1/answer", [("", piece.tokens)])
         except Exception as error:  # whatever it is, the client gets an event
             send("error", fault_of(error).values)
             return

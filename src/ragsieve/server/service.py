@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from starlette.responses import Response
@@ -16,11 +16,12 @@ from ragsieve.integrations.dropped import DroppedPage
 from ragsieve.integrations.prefixes import Prefixes
 from ragsieve.integrations.tool_filter import ToolFilter
 from ragsieve.pipeline import System
-from ragsieve.result import Result
+from ragsieve.result import Result, Tokens
 from ragsieve.server.documents import ChatDocuments
 from ragsieve.server.faults import Fault, fault_of, json_response
 from ragsieve.server.metrics import Metrics
 from ragsieve.server.rerank_shapes import RerankIn, TextsIn
+from ragsieve.server.savings import Savings
 from ragsieve.server.settings import Settings
 from ragsieve.server.shapes import DocumentIn, FilterIn, InspectIn, QuestionIn
 from ragsieve.server.work import Work
@@ -60,6 +61,7 @@ class Service:
         self.prefixes = Prefixes()
         self.work = Work(settings.limits)
         self.metrics = Metrics(self.work)
+        self.savings = Savings(settings.savings) if settings.savings else None
         self.ready = not settings.warm
         self.unready = "models are being loaded"
 
@@ -102,6 +104,11 @@ class Service:
             if isinstance(piece, Result):
                 self.metrics.ran(piece)
             yield piece
+
+    def saved(self, route: str, tokens: Iterable[tuple[str, Tokens]]) -> None:
+        """Keep tokens before and after of a request, where they are kept; blocks."""
+        if self.savings:
+            self.savings.add(route, tokens)
 
     async def respond(self, values: Callable[[], Any]) -> Response:
         """A response of the JSON values of a function, which `Work` runs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ragsieve.errors import InputError
 from ragsieve.integrations.rules import ToolRule
@@ -82,6 +83,8 @@ class Settings:
         upstream: Where chats are forwarded to, if anywhere.
         filter_tools: Patterns of the names of tools whose results in chats are filtered, as
             ``web_*``, or rules for them; ``*`` for all, none where empty.
+        savings: An SQLite file, in which tokens before and after are kept by day, route and tool;
+            nothing is kept where None.
         strict_models: Whether a rerank request is refused whose model is no system; else the
             default system ranks, and the reply names it.
         warm: Whether models are loaded at the start, by a question of one sentence to each system.
@@ -95,6 +98,7 @@ class Settings:
     hosts: tuple[str, ...] = ()
     upstream: Upstream | None = None
     filter_tools: tuple[str | ToolRule, ...] = ()
+    savings: Path | None = None
     strict_models: bool = False
     warm: bool = False
 

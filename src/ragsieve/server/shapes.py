@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
 from ragsieve.pipeline import Cuts
@@ -267,6 +268,29 @@ class SystemsOut(BaseModel):
 
     model_config = with_example(systems=[{"name": "finefilter", "summary": "the sentences that …"}])
     systems: list[SystemOut]
+
+
+Price = Annotated[float | None, Query(ge=0, le=1e9, description="Of a million input tokens.")]
+_SAVED = {"requests": 12, "tokens_before": 36000, "tokens_after": 4100}
+
+
+class StatsOut(BaseModel):
+    """Tokens before and after by day, route and tool, the latest day first, and in all.
+
+    Documents are those of an empty ``tool``. A result that is sent again at a later turn counts
+    again, as it would have been sent again whole.
+    """
+
+    model_config = with_example(
+        rows=[{"day": "2026-11-28", "route": "/v1/messages", "tool": "Bash", **_SAVED}],
+        tokens_before=36000,
+        tokens_after=4100,
+        saved=0.0957,
+    )
+    rows: list[dict[str, Any]]
+    tokens_before: int
+    tokens_after: int
+    saved: float | None = None
 
 
 class StatusOut(BaseModel):

@@ -19,7 +19,7 @@ from ragsieve.integrations.base import probability
 from ragsieve.integrations.tool_filter import Cut
 from ragsieve.integrations.tools import results_in, texts, tool_results, with_contents
 from ragsieve.pipeline import System
-from ragsieve.result import Result
+from ragsieve.result import Result, Tokens
 from ragsieve.server.documents import OPEN, ChatDocuments, documents_of, users_of, without_documents
 from ragsieve.server.faults import fault_of
 from ragsieve.server.service import Service, result_dict
@@ -58,6 +58,14 @@ class Forwarded:
         after = sum(one.tokens.after for one in self.results) + self.cut.tokens.after
         cost = {"seconds": round(self.seconds, 4), "cache_broken": self.cache_broken}
         return {"tokens_before": before, "tokens_after": after, **cost}
+
+    @property
+    def tokens(self) -> list[tuple[str, Tokens]]:
+        """Tokens before and after of each result by its tool's name; of documents by none."""
+        cut = [
+            (o.tool, Tokens(o.tokens_before, o.tokens_after)) for o in self.cut.outcomes.values()
+        ]
+        return [*(("", one.tokens) for one in self.results), *cut]
 
     @property
     def headers(self) -> dict[str, str]:

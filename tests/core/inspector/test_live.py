@@ -26,6 +26,11 @@ class Live(Handler):
     def do_GET(self) -> None:
         if self.path == "/":
             self.reply(200, page([], live=True).encode(), "text/html; charset=utf-8")
+        elif self.path == "/stats":
+            row = {"requests": 2, "tokens_before": 3_000_000, "tokens_after": 1_000_000}
+            rows = [{"day": "2026-11-28", "route": "/v1/messages", "tool": "<i>Bash</i>", **row}]
+            if self.allowed():
+                self.reply(200, {"rows": rows, **row})
         elif self.allowed():
             listed = [{"name": "top", "summary": "the best"}, {"name": "all"}, {"name": "third"}]
             self.reply(200, {"systems": listed})
@@ -63,6 +68,18 @@ def unlock(live: Shown) -> None:
     live.page.fill("#token", TOKEN)
     live.page.locator("#token").blur()
     live.page.wait_for_selector(".system")
+
+
+def test_savings_are_shown_at_a_price(live: Shown) -> None:
+    """Where the server keeps them, once it lists its systems; names of tools are text."""
+    unlock(live)
+    live.page.wait_for_selector("summary:has-text('Savings: 2,000,000 tokens')")
+    live.page.click("text=Settings")
+    live.page.fill("#price", "1.5")
+    live.page.click("summary:has-text('Savings')")
+    cells = live.page.locator("details:has-text('Savings') tbody tr").first.inner_text()
+
+    assert ["<i>Bash</i>", "2", "3,000,000", "1,000,000", "2,000,000", "3.00"] == cells.split()[2:]
 
 
 def ask(live: Shown, typed: str = json.dumps(TEXTS), view: str = "#v0") -> None:
