@@ -61,7 +61,10 @@ LAYERS = {  # a module imports from its own layer and from those above it
         ["split", "score", "select", "answer", "read"],
         ["systems", "sources"],
         ["spec", "citations"],
-        ["batch", "ray", "integrations", "inspector", "server", "cli", "testing", "__main__"],
+        [
+            *("batch", "ray", "rerank", "integrations", "inspector", "server", "cli"),
+            *("testing", "__main__"),
+        ],
     ],
     MORE: [
         ["models", "datasets", "prompts", "fusion"],

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ragsieve import answer, models, score, select, split, systems
     from ragsieve.errors import InputError, MissingExtra, ModelError, RagsieveError
     from ragsieve.pipeline import Pipeline, System
+    from ragsieve.rerank import rank
     from ragsieve.result import Result
     from ragsieve.trace import Trace
     from ragsieve.typed import load
@@ -38,6 +39,7 @@ __all__ = [
     "answer",
     "load",
     "models",
+    "rank",
     "score",
     "select",
     "split",
@@ -53,6 +55,7 @@ _MODULES = {  # of names that are no modules themselves
     "Result": "result",
     "Trace": "trace",
     "load": "spec",
+    "rank": "rerank",
 }
 
 

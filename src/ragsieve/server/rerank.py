@@ -13,10 +13,10 @@ from starlette.responses import Response
 from ragsieve.deadline import check_time, deadline
 from ragsieve.documents import documents_and_places
 from ragsieve.integrations.base import probability
+from ragsieve.rerank import ranked, raw, relevant_spans, shortened
 from ragsieve.result import Result
 from ragsieve.server import shapes
 from ragsieve.server.faults import Fault, json_response, valid
-from ragsieve.server.ranking import ranked, raw, relevant_spans, shortened
 from ragsieve.server.rerank_shapes import RerankIn, TextsIn, ignored
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service, plain_documents

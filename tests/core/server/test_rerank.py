@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 
 import ragsieve
 from ragsieve.pipeline import System
+from ragsieve.rerank import ranked, shortened
 from ragsieve.server import Settings
-from ragsieve.server.ranking import ranked, shortened
 from ragsieve.trace import record_drop
 from ragsieve.types import Document, Query, Segment
 

@@ -1,17 +1,72 @@
-"""Rank whole documents by what a system kept and dropped, and the spans that speak for each."""
+"""Rank whole documents by what a system read in them, and the spans that speak for each."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from ragsieve.documents import AnyDocument, documents_and_places
+from ragsieve.models.base import PASSAGE
+from ragsieve.pipeline import System
 from ragsieve.result import Result
-from ragsieve.types import Document, Segment
+from ragsieve.spec import load
+from ragsieve.types import Document, Query, Segment
 
 _TINY = 1e-6  # a raw score is finite
 _DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A document in its place of a ranking.
+
+    Args:
+        index: Its place among those that were given, from 0.
+        score: Its relevance in [0, 1].
+        document: The document, as it was given.
+    """
+
+    index: int
+    score: float
+    document: AnyDocument
+
+
+def rank(
+    question: str | Query, documents: Sequence[AnyDocument], *, system: System | None = None
+) -> list[Ranked]:
+    """All documents, the most relevant first, by the net that comes with ragsieve.
+
+    A document's score is the probability that the question can be answered from it. Where a system
+    gives none, or a document is in a language that no installed pruner reads, all have the score of
+    their best span instead: see `ranked`. Documents of equal scores stay in their order.
+
+    Args:
+        question: The question; not blank.
+        documents: Texts, mappings with ``text``, or documents of LangChain, LlamaIndex or Haystack.
+        system: Another system in place of ``finefilter``.
+
+    Raises:
+        InputError: If the question is blank, or ``documents`` no list of documents.
+    """
+    _, places = documents_and_places(documents)
+    result = (system or _default())(question, documents)
+    spans = [verdict.segment for verdict in result.verdicts]
+    answers = {s.document.id: s.scores[PASSAGE] for s in spans if PASSAGE in s.scores}
+    if all(PASSAGE in s.scores for s in spans):  # a blank document has no span
+        scores = [answers.get(result.documents[place].id, 0.0) for place in places]
+        ranking = sorted(enumerate(scores), key=lambda pair: -pair[1])
+    else:
+        ranking = ranked(result, places)
+    return [Ranked(n, score, documents[n]) for n, score in ranking]
+
+
+@cache
+def _default() -> System:
+    return load("finefilter")
 
 
 def ranked(result: Result, places: Sequence[int]) -> list[tuple[int, float]]:
