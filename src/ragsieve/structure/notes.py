@@ -38,6 +38,7 @@ def _notes(segments: Sequence[Segment]) -> Iterator[tuple[str, Segment, list[Seg
     for sign, notes in begun.items():
         star = sign[0] == "*"
         mark = r"(?<=[^\s*])" * star + re.escape(sign) + r"(?!\*)(?=[\s|.,;:)]|$)" * star
-        found = [s for s in segments if s is not notes[0] and len(re.findall(mark, s.text)) == 1]
+        once = [s for s in segments if len(re.findall(mark, s.text)) == 1 and s is not notes[0]]
+        found = [s for s in once if not star or s.text.count(sign) % 2]  # else they emphasise
         if len(notes) == 1 and 0 < len(found) <= _MOST:
             yield sign, notes[0], found

@@ -1,0 +1,45 @@
+"""Notes go with what they are on, and what they are on with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.split.blocks import Blocks
+from ragsieve.structure.notes import companions
+from ragsieve.types import Document, Query, Segment
+
+NOTES = [
+    ("Ships wait a day.[^3] It rains.\n\n[^3]: Half of them.\n", "[^3]"),
+    ("The quay is of concrete [4]. It rains.\n\n[4] Minutes of 4 May.\n", "[4]"),
+    ("It carried 4 million tonnes.¹ It rains.\n\n¹ Without fish.\n", "¹"),
+    ("Day | 9 (b)\nWeek | 30\n\nIt rains.\n\n(b) Not in August.\n", "(b)"),
+    ("Growth was 4% e/ in May. It rains.\n\ne/ A guess.\n", "e/"),
+]
+NONE = [
+    "It is **bold** here.\n\n** so.\n",
+    "* one\n* two\n\nIt costs 5*.\n",
+    "See (a), (a) and (a).\n\nNo (a).\n\nOr (a)?\n\n(a) A letter.\n\nIt has (a). Is (a) it?\n",
+]
+
+
+def units(text: str) -> list[Segment]:
+    return Blocks()(Query("?"), [Segment.whole(Document("d", text))])
+
+
+@pytest.mark.parametrize(("text", "sign"), NOTES)
+def test_a_note_goes_with_its_mark_both_ways(text: str, sign: str) -> None:
+    """Whatever the sign is, and no other sentence goes with them."""
+    some = units(text)
+    note = some[-1]
+    marked = next(unit for unit in some if sign in unit.text)
+
+    assert {note.key: sign} == companions({marked.key}, some)
+    assert {marked.key: sign} == companions({note.key}, some)
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_what_only_looks_like_a_mark_goes_with_nothing(text: str) -> None:
+    """Bold words, bullets, and a letter that many places name."""
+    some = units(text)
+
+    assert not companions({some[0].key}, some)
