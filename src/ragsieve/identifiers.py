@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ragsieve.structure.headings import headings
 from ragsieve.types import Segment
@@ -12,6 +13,7 @@ from ragsieve.types import Segment
 _NAME = re.compile(r"\w+(?:[-._:/]\w+)*")
 _IDENTIFIER = re.compile(r"\d|\w[-._:/]\w")
 _LIKE, _TOLD = 0.5, 0.05  # shares of the best score from which an identifier decides
+_WORD = 4  # letters of the word before a number
 _FEW = 2  # segments that have it, or a tenth of all
 _ALIKE = 3  # heads that differ in their identifiers alone
 _SHOWN = 300  # characters of a title or heading in which it is searched
@@ -20,15 +22,17 @@ _SHOWN = 300  # characters of a title or heading in which it is searched
 def exact_first(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     """Segments, the best first, of which those with an identifier of the question go first.
 
-    It is a word with a digit or of several parts, ``212``, ``E011`` or ``max.rows``, that stands in
-    a segment, its title or the headings above it, and in few others. They go before others that
-    score at most twice as much; before those that score at most twenty times as much where heads
-    tell them apart by it alone, "Hall 211" and "Hall 212". What only repeats the question does not.
+    It is a word of letters and digits or of several parts, ``E011`` or ``max.rows``, or a number
+    with the word before it, ``hall 212``, if that has four letters, that stands in a segment, its
+    title or the headings above it, and in few others. They go before others that score at most
+    twice as much; and behind the best one alone, if that scores at most twenty times as much, where
+    headings differ by it, "Hall 211" and "Hall 212". What only repeats the question does not.
     """
     from ragsieve.text import repeats  # loads splitters of sentences
 
-    asked = {word for word in _names(question) if _IDENTIFIER.search(word)}
-    if not asked or not ranked or not ranked[0].scores:
+    asked = _names(question)
+    best = ranked[0].score if ranked and ranked[0].scores else 0.0
+    if not asked or best <= 0:
         return [*ranked]
     heads = {s.key: _heads(s) for s in ranked}
     held = {s.key: asked & _names(f"{heads[s.key]}\n{s.text}") for s in ranked}
@@ -36,17 +40,22 @@ def exact_first(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     rare = {word for word, count in often.items() if count <= max(_FEW, len(ranked) // 10)}
     kinds = Counter(map(_kind, {*heads.values()}))
 
-    def goes_first(segment: Segment) -> bool:
+    def place(segment: Segment) -> int:
         words, head = held[segment.key] & rare, heads[segment.key]
+        share = segment.score / best if segment.scores else 0.0
         told = words & _names(head) and kinds[_kind(head)] >= _ALIKE
-        near = segment.score >= (_TOLD if told else _LIKE) * ranked[0].score
-        return bool(words) and near and not repeats(segment.text, question)
+        if words and share >= (_TOLD if told else _LIKE) and not repeats(segment.text, question):
+            return 0 if share >= _LIKE else 2
+        return 1 if segment is ranked[0] else 3
 
-    return sorted(ranked, key=lambda s: not goes_first(s))
+    return sorted(ranked, key=place)
 
 
 def _names(text: str) -> set[str]:
-    return {*map(str.casefold, _NAME.findall(text))}
+    """The identifiers in a text, in small letters."""
+    words = [word.casefold() for word in _NAME.findall(text)]
+    named = {f"{a} {b}" for a, b in pairwise(words) if b.isdecimal() and len(a) >= _WORD}
+    return named | {w for w in words if _IDENTIFIER.search(w) and not w.isdecimal()}
 
 
 def _kind(head: str) -> str:
