@@ -11,7 +11,7 @@ from ragsieve.structure.headings import headings
 from ragsieve.types import Segment
 
 _NAME = re.compile(r"\w+(?:[-._:/]\w+)*")
-_IDENTIFIER = re.compile(r"\d|\w[-._:/]\w")
+_IDENTIFIER = re.compile(r"\d|\w\w[._:/]\w\w")
 _LIKE, _TOLD = 0.5, 0.05  # shares of the best score from which an identifier decides
 _WORD = 4  # letters of the word before a number
 _FEW = 2  # segments that have it, or a tenth of all
@@ -22,7 +22,7 @@ _SHOWN = 300  # characters of a title or heading in which it is searched
 def exact_first(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     """Segments, the best first, of which those with an identifier of the question go first.
 
-    It is a word of letters and digits or of several parts, ``E011`` or ``max.rows``, or a number
+    It is a word of letters and digits or with a sign inside, ``E011`` or ``max_rows``, or a number
     with the word before it, ``hall 212``, if that has four letters, that stands in a segment, its
     title or the headings above it, and in few others. They go before others that score at most
     twice as much; and behind the best one alone, if that scores at most twenty times as much, where

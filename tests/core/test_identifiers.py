@@ -24,6 +24,7 @@ def ranked(texts: list[str], scores: list[float], title: str = "") -> list[Segme
         ("What does E011 mean?", ["E001: disk", "E0111: fan", "e011: key"], [0.4, 0.4, 0.3], 2),
         ("What is max_rows.job?", ["max_rows is 5", "max_rows.job is 7"], [0.4, 0.2], 1),
         ("Who heats hall 212?", HALLS, [0.9] + [0.05] * (len(HALLS) - 1), 0),
+        ("Who is the half-brother of Mr. U.S?", ["A fan.", "A half-brother, U.S."], [0.4, 0.3], 0),
         ("Who heats the hall?", HALLS, [0.5] * len(HALLS), 0),
         ("What was in 2009?", ["A fair."] + ["A 2009 fair."] * 9, [0.5] * 10, 0),
         ("What was sold in 2009?", ["A pump.", "What was sold in 2009? See."], [0.5, 0.5], 0),
