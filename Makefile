@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which wo
 DEMO := -q "Who designed the Statue of Liberty?"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-lowest test-installs test-agents campaign check docs bench clean
+.PHONY: help demo test test-slow test-all test-lowest test-installs test-agents campaign findings check docs bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -45,6 +45,9 @@ test-agents: .venv/models ## run Claude Code, Codex and Qwen Code, which npm bri
 
 campaign: .venv/models ## try random hostile inputs for a quarter of an hour: SEED=1, ARGS="--help"
 	$(BIN)/python -m tests.campaign --seed $(or $(SEED),0) $(ARGS)
+
+findings: ## show again how outside libraries behave where a good guess is wrong (needs an index)
+	@for one in findings/*.sh; do echo "$$one"; bash $$one || exit 1; done
 
 check: .venv/done ## format, lint, types, structure and known advisories of what is pinned
 	$(BIN)/ruff format --check .
