@@ -178,5 +178,6 @@ def cli(verbose: bool, quiet: bool) -> None:
         for handler in logging.getLogger().handlers:
             handler.setLevel(level)
     for name, (_, origin) in settings(warn).items():
-        if verbose or (origin == FILE and name.startswith("llm")):  # it may name another server
+        sends = name.startswith(("llm", "model_options"))  # perhaps to another server
+        if verbose or (origin == FILE and sends):
             info(f"{name} is set by {origin}", "dim")

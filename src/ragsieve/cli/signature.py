@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ragsieve.cli.base import pairs, tables, values
-from ragsieve.schema import argument_texts, rule_of
+from ragsieve.schema import argument_texts, rule_of, without_secrets
 
 Api = Callable[..., Any]
 Changes = Mapping[str, Mapping[str, Any]]
@@ -77,6 +77,17 @@ class _TableOption(click.Option):
         if source is ParameterSource.COMMANDLINE and isinstance(known, list):
             value = (*known, *value)
         return value, source
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Of `click.Option`, without the values of keys among what is set."""
+        record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        flags, text = record
+        for item in ctx.lookup_default(self.name or "") or ():
+            name, _, value = str(item).partition("=")
+            text = text.replace(value, without_secrets({name: value})[name]) if value else text
+        return flags, text
 
 
 def _changes(hint: Any) -> Mapping[str, Any]:
