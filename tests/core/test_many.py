@@ -82,22 +82,6 @@ def test_a_bar_shows_where_asked(system: System, capsys: pytest.CaptureFixture[s
     assert "questions" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("questions", "workers", "message"),
-    [
-        ([], 0, "workers must be at least 1, got 0"),
-        ([5], 1, r"questions must be strings, .* got 5 at place 0"),
-        ([PAIRS[0], {"question": "Who?"}], 1, r"questions must be .* at place 1"),
-    ],
-)
-def test_what_is_no_question_is_named(
-    system: System, questions: list[Question], workers: int, message: str
-) -> None:
-    """The rule, the value and the place."""
-    with pytest.raises(InputError, match=message):
-        system.batch(questions, workers=workers)
-
-
 def test_a_question_that_fails_raises_at_its_place(system: System) -> None:
     """Results before it are there."""
     results = system.map([PAIRS[0], (" ", ["text"]), PAIRS[1]], workers=1)

@@ -86,21 +86,6 @@ def test_stages_run_in_order_and_a_pipeline_is_a_stage() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("stages", "options", "message"),
-    [
-        ([5], {}, "a stage must be callable, got 5"),
-        ([], {"on_error": "ignore"}, "on_error must be 'raise' or 'keep', got 'ignore'"),
-    ],
-)
-def test_a_pipeline_checks_its_options(
-    stages: list[Any], options: dict[str, Any], message: str
-) -> None:
-    """When the pipeline is made, not when it runs."""
-    with pytest.raises(InputError, match=message):
-        Pipeline(*stages, **options)
-
-
 def test_a_failing_stage_raises_unless_lenient() -> None:
     """In any system; an interrupt stops it, whatever on_error says."""
     with pytest.raises(ModelError, match="is gone"):

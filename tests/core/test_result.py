@@ -135,28 +135,6 @@ def seen(result: Result) -> dict[str, Any]:
     return {**values, "rows": result.rows}
 
 
-@pytest.mark.parametrize(
-    ("name", "numbers", "line"),
-    [
-        (
-            "all",
-            {"threshold": 0.5},
-            "no stage of this system cuts at min_score, a threshold, got 0.5",
-        ),
-        ("top-documents", {"threshold": 0.5}, "has no score yet"),
-        ("all", {"keep_answer": 0.5}, "no stage of this system cuts at keep_answer, got 0.5"),
-        ("finefilter", {"keep_answer": 1.5}, "keep_answer must be from 0.5 to 0.99, got 1.5"),
-        ("finefilter", {"threshold": float("nan")}, "a threshold, must be finite, got nan"),
-        ("finefilter", {"threshold": 0.1, "keep_answer": 0.9}, "keep_answer or min_score"),
-        ("finefilter", {"max_chars": -1}, "max_chars must not be negative, got -1"),
-    ],
-)
-def test_what_cannot_be_cut_says_so(name: str, numbers: dict[str, Any], line: str) -> None:
-    """In a line that names the number."""
-    with pytest.raises(InputError, match=line):
-        loaded(name)(QUESTION, PAGES).at(**numbers)
-
-
 def test_a_pickled_result_holds_no_model(result: Result) -> None:
     """It is the same, but cannot be cut again."""
     copy = pickle.loads(pickle.dumps(result))

@@ -19,7 +19,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import ClassifiedToken
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
@@ -110,19 +109,3 @@ def test_nothing_in_nothing_out() -> None:
     pytest.importorskip("torch")
 
     assert () == llmlingua_2(ScriptedLLM([]))(QUERY, []).kept
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"force": "."}, "force must be texts that are not blank, got '.'"),
-        ({"force": ["\n"]}, r"force must be texts that are not blank, got \['\\n'\]"),
-        ({"pool": "max"}, "pool must be one of mean, first, got 'max'"),
-        ({"rate": 1.5}, "keep must be tokens or a share from 0 to 1, got 1.5"),
-        ({"classifier": ScriptedLLM([])}, "classifier must be a token classifier, got Scripted"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    """When the system is made."""
-    with pytest.raises(InputError, match=message):
-        llmlingua_2(ScriptedLLM([]), **{"classifier": Table(), **options})

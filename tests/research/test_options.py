@@ -31,7 +31,6 @@ from ragsieve_research.retrieve.route import LightRouter, LLMRouter, Named, Rout
 from ragsieve_research.score.bottleneck import answers, bottleneck
 from ragsieve_research.score.calibrated import Logistic
 from ragsieve_research.score.listwise import Listwise, Permuting
-from ragsieve_research.select.distinct import Distinct
 from ragsieve_research.split.semantic import Semantic
 from ragsieve_research.split.windows import Windows
 from ragsieve_research.systems.written import Write
@@ -126,11 +125,3 @@ def test_options_are_checked(make: Callable[..., Any], options: Any, message: st
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
         make(**options)
-
-
-@pytest.mark.parametrize("value", [0, -1, 1.1, math.nan])
-def test_likeness_is_checked(value: float) -> None:
-    """Of what needs scikit-learn."""
-    pytest.importorskip("sklearn")
-    with pytest.raises(InputError, match=r"max_similarity must lie in \(0, 1\], got"):
-        Distinct(max_similarity=value)

@@ -15,7 +15,6 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
-from ragsieve.errors import InputError
 from ragsieve.integrations.arrow import SPANS, Filter
 
 OPTIONS: dict[str, Any] = {
@@ -93,26 +92,6 @@ def test_what_is_dropped_says_by_which_stage() -> None:
     kept = Filter(**options).row("Who wrote Dracula?", ["Bananas are yellow."])
 
     assert [[]] == kept.spans and str(kept.reason).startswith("Answerable(")
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Filter("no-such-system"), "system"),
-        (lambda: Filter(options={"k": {1}}), "options must be JSON values"),
-        (lambda: Filter(llm=object()), "llm, embedder and options must be JSON values, got .<obj"),  # type: ignore[arg-type]
-        (lambda: Filter(options={"keep_answer": 1.0}), "keep_answer must be from 0.5 to 0.99"),
-        (lambda: Filter(**OPTIONS)(TABLE.to_pydict()), "batch_format='pyarrow' gives it, got dict"),
-        (lambda: Filter(workers=0), "workers must be at least 1"),
-        (lambda: Filter(**OPTIONS, query="q")(TABLE), "must have the column 'q'"),
-        (lambda: Filter(**OPTIONS)(TABLE.append_column("kept", [[1] * len(TABLE)])), "drop it"),
-        (lambda: Filter(**OPTIONS, texts="n")(pa.table({"query": ["a"], "n": [1]})), "be strings"),
-    ],
-)
-def test_what_breaks_a_rule_is_named(make: Any, message: str) -> None:
-    """Options before anything is loaded, columns before a row is filtered."""
-    with pytest.raises(InputError, match=message):
-        make()
 
 
 @pytest.fixture

@@ -118,26 +118,6 @@ def test_pages_hold_all_and_none_is_too_long(most: int, query: str) -> None:
         assert wanted <= characters
 
 
-@pytest.mark.parametrize(
-    ("document", "cursor", "most", "message"),
-    [
-        ("x", "", 900, "document must be one of a, b, c, got 'x'"),
-        ("", "1", 900, "cursor must be that of a page before, got '1'"),
-        ("", "7:0", 900, "cursor must be that of a page before, got '7:0'"),
-        ("", "0:400", 900, "cursor must be that of a page before, got '0:400'"),
-        ("", "", 20, r"max_tokens must be at least \d+ for this page, got 20"),
-        ("", "", 0, r"max_tokens must be at least \d+ for this page, got 0"),
-        ("", "", -1, r"max_tokens must be at least \d+ for this page, got -1"),
-    ],
-)
-def test_what_breaks_a_rule_is_named(document: str, cursor: str, most: int, message: str) -> None:
-    """With what it must be."""
-    result = filtered(TEXTS)
-
-    with pytest.raises(InputError, match=message):
-        dropped_page(dropped_spans(result, document), cursor, most, length)
-
-
 def test_an_error_names_twenty_documents() -> None:
     """And says how many there are."""
     many = filtered({f"d{n}": "It is dry." for n in range(5000)})

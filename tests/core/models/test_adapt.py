@@ -159,21 +159,6 @@ def test_load_and_compositions_take_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("adapt", "model", "message"),
-    [
-        (as_llm, 5, r"an LLM must be a model's name, a function .* got 5"),
-        (as_embedder, 5, r"an embedder must be .* or have embed\(\) or encode\(\), got 5"),
-        (as_cross_encoder, 5, r"a cross-encoder must be .* predict\(\), got 5"),
-        (as_llm, client([]), "name must say which model .* asks, got ''"),
-    ],
-)
-def test_what_is_no_model_is_named(adapt: Any, model: Any, message: str) -> None:
-    """The protocol, not an attribute."""
-    with pytest.raises(InputError, match=message):
-        adapt(model)
-
-
-@pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: as_llm(lambda prompts: [1]).complete([PROMPT]), "a string for each prompt, got"),

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
+from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models.base import Message, Passage, Prompt, Pruned
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.trace import Usage, step
@@ -65,31 +65,12 @@ def test_a_reply_is_cut_to_max_tokens() -> None:
     assert ["fits"] == llm.complete([ask("one two three.")], max_tokens=6)
 
 
-def test_only_what_it_can_works() -> None:
-    """A model without ``choose`` says so, and says what it has."""
-    llm = ScriptedLLM(["x"], can=frozenset({"complete"}))
-
-    with pytest.raises(Unsupported, match=r"has no choose: it can complete"):
-        llm.choose([ask("a")], [["yes", "no"]])
-    with pytest.raises(Unsupported, match="has no loglik"):
-        llm.loglik([ask("a")], ["yes"])
-
-
 def test_options_are_equally_likely_unless_weighed() -> None:
     """Weights 3 and 1 are probabilities 3/4 and 1/4."""
     weighed = ScriptedLLM([], choices=lambda prompt, options: [3, 1])
 
     assert [[0.5, 0.5]] == ScriptedLLM([]).choose([ask("a")], [["yes", "no"]])
     assert [[0.75, 0.25]] == weighed.choose([ask("a")], [["yes", "no"]])
-
-
-@pytest.mark.parametrize("weights", [[1.0], [0.0, 0.0], [2.0, -1.0], [float("nan")] * 2])
-def test_weights_that_are_no_distribution_are_refused(weights: list[float]) -> None:
-    """One weight an option, none negative, and not all 0."""
-    llm = ScriptedLLM([], choices=lambda prompt, options: weights)
-
-    with pytest.raises(InputError, match="weights must be"):
-        llm.choose([ask("a")], [["yes", "no"]])
 
 
 def test_tokens_have_log_probability_minus_one() -> None:

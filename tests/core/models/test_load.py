@@ -172,17 +172,3 @@ def test_a_package_of_models_that_cannot_be_imported_is_left_out_aloud(
     assert isinstance(models.load("fake:hashing"), HashingEmbedder)
     assert f"entry point {point.partition(' ')[0]} of ragsieve.models is left out" in caplog.text
     assert reason in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("prefix", "kind", "rule"),
-    [
-        ("openai", "LLM", "prefix must be a name of its own"),
-        ("no-name", "LLM", "prefix must be a name of its own"),
-        ("mine", "oracle", "kind must be one of LLM, embedder"),
-    ],
-)
-def test_a_backend_that_breaks_a_rule_is_refused(prefix: str, kind: str, rule: str) -> None:
-    """The error names the option, the rule and the value."""
-    with pytest.raises(InputError, match=rule):
-        models.backend(prefix, kind)

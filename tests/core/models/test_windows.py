@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.models import WordPiece
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import InputError
 from ragsieve.models.base import Passage
 from ragsieve.models.windows import Layout, Marks, Window, WindowSpan, WindowTokenizer
 
@@ -122,18 +121,6 @@ def test_sizes_are_checked(options: dict[str, int]) -> None:
     """A window without room for sentences would never end."""
     with pytest.raises(InputError, match=next(iter(options))):
         Layout(**options)
-
-
-def test_a_tokenizer_without_control_tokens_is_no_encoders(
-    tokenizer: WindowTokenizer, tmp_path: Path
-) -> None:
-    """Windows need a first token, which says whether the passage answers."""
-    values = json.loads(tokenizer.tokenizer.to_str()) | {"post_processor": None}
-    file = tmp_path / "tokenizer.json"
-    file.write_text(json.dumps(values), encoding="utf-8")
-
-    with pytest.raises(ModelError, match="one control token before"):
-        WindowTokenizer.read(file)
 
 
 def test_control_tokens_between_two_texts_are_the_tokenizers(

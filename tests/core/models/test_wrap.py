@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve.errors import InputError, ModelError, Unsupported
+from ragsieve.errors import InputError
 from ragsieve.models.base import Message, Passage, Pruned
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
@@ -75,22 +74,6 @@ def test_the_model_inside_all_wrappers_shows(tmp_path: Path) -> None:
 
     with DynamicBatcher(HashingEmbedder(8)) as shared:
         assert "HashingEmbedder(dim=8)" == repr(Cached(shared, tmp_path / "cache.db"))
-
-
-@pytest.mark.parametrize("wrap", WRAPPERS)
-def test_what_cannot_be_answered_is_an_error(wrap: type[Wrapper]) -> None:
-    """A call that the model has not, too few results, columns of unequal length."""
-
-    class Short(HashingEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-            return super().embed(texts)[1:]
-
-    with pytest.raises(Unsupported, match="hashing:8 has no score, it is HashingEmbedder"):
-        wrap(HashingEmbedder(8)).score([("a", "b")])
-    with pytest.raises(ModelError, match="hashing:8 must give 2 results, got 1"):
-        wrap(Short(8)).embed(["a", "b"])
-    with pytest.raises(InputError, match=r"one length, got \[2, 1\]"):
-        wrap(ScriptedLLM([])).loglik([(), ()], ["x"])
 
 
 @settings(max_examples=50, deadline=None)

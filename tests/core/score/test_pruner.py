@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
-from ragsieve.errors import ModelError
 from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.score.pruner import Pruner
@@ -73,15 +70,3 @@ def test_the_best_passage_says_whether_there_is_an_answer() -> None:
         Pruner(Recorder([0.1, 0.2], [0.3, 0.7]))(QUERY, [Segment.whole(d) for d in (WIND, SONG)])
 
     assert 0.7 == trace.answerable
-
-
-@pytest.mark.parametrize(
-    ("sentences", "passages"),
-    [([], [0.5]), ([0.1, 0.2], [0.5]), ([1.5], [0.5]), ([float("nan")], [0.5]), ([0.5], [])],
-)
-def test_what_is_no_probability_of_each_is_an_error(
-    sentences: list[float], passages: list[float]
-) -> None:
-    """One number in [0, 1] a segment and one a document; the error names the model."""
-    with pytest.raises(ModelError, match="recorder must give 1 probabilities, got"):
-        Pruner(Recorder(sentences, passages))(QUERY, [Segment.whole(WIND)])

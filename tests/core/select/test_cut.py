@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.select.cut import FLOOR, Cut, Odds, inputs
 from tests.segments import QUERY, scored
 
@@ -51,18 +49,3 @@ def test_what_is_worth_most_is_kept(
     stage = Cut(odds(*probabilities), price=price)
 
     assert kept == [s.score for s in stage(QUERY, scored(0.5, 0.9, 0.1))]
-
-
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"weights": [[0.0]], "bias": [0.0, 0.0]}, "weights must have 2 rows of 1 numbers"),
-        ({"weights": [[0.0], [math.nan]], "bias": [0.0, 0.0]}, "weights and bias must be finite"),
-        ({"weights": [[0.0], [1e308]], "bias": [0.0, 0.0]}, "from -1000000 to 1000000"),
-        ({"weights": [[0.0], [0.0]], "bias": [0.0, -1e7]}, "from -1000000 to 1000000"),
-    ],
-)
-def test_broken_odds_are_refused(values: dict[str, Any], said: str) -> None:
-    """By shape and finite numbers."""
-    with pytest.raises(InputError, match=said):
-        Odds(**values)

@@ -110,20 +110,6 @@ def test_a_bad_line_is_one_clear_line(tmp_path: Path, record: Any, message: str)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("shots", "examples", "message"),
-    [
-        (-1, "", "shots must be a whole number and not negative, got -1"),
-        (5, "", "shots must be at most the 4 examples of ragsieve's own, name a file of yours"),
-        (1, "none.jsonl", "none.jsonl cannot be read: No such file"),
-    ],
-)
-def test_options_are_checked(shots: int, examples: str, message: str) -> None:
-    """The error names option, rule and value."""
-    with pytest.raises(InputError, match=message):
-        read_demonstrations(shots, examples)
-
-
 def test_a_reply_ends_in_its_answer() -> None:
     """With a marker behind the rationale; where none is wanted, the answer alone."""
     shown = Demonstration("Who?", "Ann", "It says so.")

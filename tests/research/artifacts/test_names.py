@@ -17,7 +17,6 @@ from ragsieve_research.artifacts.folder import save
 from ragsieve_research.artifacts.recipe import Base, Trained
 
 ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
-DOCUMENTS = ["Seals sang it. It rained.", "Bees hum."]
 
 
 @pytest.fixture
@@ -83,24 +82,6 @@ def test_what_a_folder_holds_is_its_identity(folder: Path) -> None:
 
     assert before == f"mine@{moved}"
     assert moved not in identity(str(copied))
-
-
-@pytest.mark.parametrize(
-    ("cut", "said"),
-    [
-        ({**ODDS, "price": 2}, r"cut.price must be in \[0, 1\], got 2"),
-        ({**ODDS, "price": "x"}, "cut.price must be in .*, got 'x'"),
-        ({**ODDS, "more": 1}, "cut.more is not known; known are weights, bias, price, reads"),
-        ({"bias": [0.0, 0.5]}, "cut.weights is missing"),
-    ],
-)
-def test_a_broken_cut_is_refused(folder: Path, cut: dict[str, Any], said: str) -> None:
-    """When the folder is read, with its rule."""
-    values = json.loads((folder / "filter.json").read_text())
-    (folder / "filter.json").write_text(json.dumps({**values, "cut": cut}))
-
-    with pytest.raises(InputError, match=said):
-        load(folder)
 
 
 def test_a_cut_and_a_truncator_exclude_each_other(whole: Trained) -> None:

@@ -15,7 +15,6 @@ import pytest
 
 from ragsieve.errors import InputError
 from ragsieve.types import Example
-from ragsieve_research import datasets
 from ragsieve_research.datasets import DATASETS, Entry, load
 
 LINE = b'{"id": "a", "question": "Who?", "documents": ["Me."]}\n'
@@ -163,21 +162,6 @@ def test_the_table_says_what_each_is(name: str) -> None:
 
     assert all([entry.summary, entry.licence, entry.measures])
     assert ("-NC" in entry.licence) == entry.non_commercial
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"use": "x"}, "pets.use is not known; known are summary, licence, measures, "),
-        ({"measures": 3}, "pets.measures must be a string, got 3"),
-        ({"hub": {"id": "me/pets"}}, "pets.hub.layout is missing"),
-        ({"hub": {"id": "me/pets", "layout": "petz"}}, "pets.hub.layout must be a function, got"),
-    ],
-)
-def test_a_bad_table_is_named_with_its_key(more: dict[str, Any], message: str) -> None:
-    """In one line."""
-    with pytest.raises(InputError, match=f"^table.toml: {message}"):
-        datasets.entry_of("pets", {"summary": "x", "licence": "x", "measures": "x", **more})
 
 
 @pytest.mark.data

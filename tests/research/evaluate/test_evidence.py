@@ -103,30 +103,6 @@ def test_a_gold_sentence_is_found_by_its_words_only_whole() -> None:
     assert [(start, start + len("sang it, twice"))] == found
 
 
-@pytest.mark.parametrize(
-    ("metadata", "message"),
-    [
-        (
-            {"supporting_sentences": "Seals sang it."},
-            "supporting_sentences must be a list, got 'Seals",
-        ),
-        (
-            {"supporting_sentences": [0], "sentences": {"a": 1}},
-            "sentences must be a list, got {'a': 1}",
-        ),
-        ({"supporting_sentences": [None]}, r"supporting_sentences\[0\] must be .*, got None"),
-        (
-            {"supporting_sentences": [0], "sentences": [1]},
-            r"sentences\[0\] must be a string, got 1",
-        ),
-    ],
-)
-def test_labels_of_another_kind_are_named(metadata: dict[str, Any], message: str) -> None:
-    """The error says what was found instead."""
-    with pytest.raises(InputError, match=message):
-        gold_sentences(document(**metadata))
-
-
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["hotpotqa", "2wikimultihopqa", "multihoprag", "clapnq"])
 def test_real_gold_sentences_are_found(records: dict[str, list[Example]], name: str) -> None:

@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from ragsieve.errors import InputError
 from ragsieve_research.evaluate.records import load_run
 from ragsieve_research.evaluate.report import OVERALL, Report, summarise
 from ragsieve_research.evaluate.tables import tables, to_markdown
@@ -88,12 +85,3 @@ def test_other_systems_have_no_such_table(tmp_path: Path) -> None:
     report = reported(tmp_path, nq=[failure(2, "ModelError: gone"), other])
 
     assert "other frameworks" not in to_markdown(report)
-
-
-@pytest.mark.parametrize("events", [[{**COUNTS, "given": "many"}], ["peer"], {"event": "peer"}])
-def test_events_that_are_none_are_refused(tmp_path: Path, events: Any) -> None:
-    """With the line and the file."""
-    broken = record(1)
-    broken["trace"]["steps"][0]["events"] = events
-    with pytest.raises(InputError, match=r"line 1 of .*nq must be as a benchmark writes it: "):
-        reported(tmp_path, nq=[broken])

@@ -11,7 +11,6 @@ import pytest
 
 from ragsieve import cli, score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
 
@@ -75,18 +74,6 @@ def test_prices_of_filter_generator_and_of_reading_all() -> None:
 
     assert [2.0, 7.0, 14.0] == [planned.price(role) for role in ("llm", "generator", "all")]
     assert planned.to_dict()["break_even"] is None
-
-
-def test_what_cannot_be_planned_is_said(system: System, tmp_path: Path, questions: Path) -> None:
-    """A sample of one, or a file without questions."""
-    empty = tmp_path / "empty.jsonl"
-    empty.write_text("no question\n")
-    with pytest.raises(InputError, match="sample must be at least 2, workers 1, got 1 and 16"):
-        plan(system, questions, sample=1)
-    with pytest.raises(
-        InputError, match="must have 2 questions that are answered, got 0, and 1 lines"
-    ):
-        plan(system, empty)
 
 
 def test_the_command_prints_a_table_or_json(

@@ -78,15 +78,6 @@ def test_documents_without_an_order_are_ranked_by_words(tmp_path: Path) -> None:
     assert [kept for _, kept in cases] == [texts(asked(d, tmp_path)[0]) for d, _ in cases]
 
 
-def test_groups_are_named_by_plain_values(tmp_path: Path) -> None:
-    """The error stands before anything is asked."""
-    data = Data(name=file(tmp_path, {"of": {"a": 1}}).name, groups=("of",))
-    config = Config(systems=[BenchSystem(name="all")], data=[data])
-
-    with pytest.raises(InputError, match=r"groups: of\[0\] must be .* got {'a': 1}"):
-        write(tmp_path / "asked.jsonl", data, None, config, None)
-
-
 def test_no_id_tells_what_is_false(tmp_path: Path) -> None:
     """Ids and ranks are the places."""
     (example,) = asked(file(tmp_path, {"poisoned_documents": FALSE}))

@@ -100,24 +100,6 @@ def test_ways_of_searching_stand_beside_each_other(tmp_path: Path) -> None:
     assert pytest.approx(0.541, abs=0.001) == found.means["hybrid"]["recall@1"].low
 
 
-@pytest.mark.parametrize(
-    ("count", "at", "by", "message"),
-    [
-        (0, (1,), ["bm25"], "there must be at least one question, got none"),
-        (1, (), ["bm25"], "at must be numbers of at least 1"),
-        (1, (0, 5), ["bm25"], "at must be numbers of at least 1"),
-        (1, (1,), [], "by not empty"),
-        (1, (1,), ["dense"], "by must be 'bm25' where there is no embedder"),
-    ],
-)
-def test_bad_input_is_named(
-    corpus: Corpus, count: int, at: tuple[int, ...], by: list[str], message: str
-) -> None:
-    """The error names the rule."""
-    with pytest.raises(InputError, match=message):
-        recall(corpus, [Example(Query("x"), ())] * count, at, by)  # type: ignore[arg-type]
-
-
 def test_an_empty_index_is_not_measured(tmp_path: Path) -> None:
     """Zeros would pass for a finding, where only the build has not ended yet."""
     with pytest.raises(InputError, match="must hold documents, it is empty"):

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import load_file  # noqa: E402
 
-from ragsieve.errors import InputError, ModelError  # noqa: E402
+from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve_research.models.convert import to_safetensors  # noqa: E402
 
 
@@ -107,18 +107,6 @@ def test_an_index_names_files_of_its_folder(named: Any, tmp_path: Path) -> None:
     index = tmp_path / "pytorch_model.bin.index.json"
     index.write_text(json.dumps({"weight_map": {"a": named}}))
     with pytest.raises(ModelError, match=r"must name \.bin files of the folder"):
-        to_safetensors(tmp_path)
-
-
-def test_there_must_be_something_to_convert(tmp_path: Path) -> None:
-    """And nothing that was converted already."""
-    with pytest.raises(
-        InputError, match=r"must hold one of pytorch_model\.bin, adapter_model\.bin"
-    ):
-        to_safetensors(tmp_path)
-    torch.save({"a": torch.ones(1)}, tmp_path / "pytorch_model.bin")
-    to_safetensors(tmp_path)
-    with pytest.raises(InputError, match="holds safetensors already"):
         to_safetensors(tmp_path)
 
 

@@ -16,7 +16,6 @@ transformers = pytest.importorskip("transformers")
 from safetensors.torch import save_file  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.models.jina_bert import JinaBert, slopes  # noqa: E402
 from ragsieve_research.models.pe_rank import named_encoder  # noqa: E402
@@ -131,16 +130,3 @@ def test_a_vector_is_alone_what_it_is_together(tmp_path: Path) -> None:
     assert ((0, DIM), (3, DIM)) == (encoder.embed([]).shape, together.shape)
 
     assert JinaBert(str(save(tmp_path))) == named_encoder({"encoder_name": str(tmp_path)})
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"position_embedding_type": "absolute"}, "must be a JinaBERT with ALiBi and GEGLU"),
-        ({"num_hidden_layers": 3}, r"cannot be loaded: 'encoder\.layer\.2"),
-    ],
-)
-def test_another_kind_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    """At once, not by other vectors."""
-    with pytest.raises(ModelError, match=message):
-        JinaBert(str(save(tmp_path, **changes))).embed(["ann"])

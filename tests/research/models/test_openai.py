@@ -646,15 +646,6 @@ def test_servers_without_logprobs_are_remembered(serve: Serve) -> None:
         assert ([[[0.0, 1.0]]] * 2, 3) == (shares, len(server.requests))
 
 
-@pytest.mark.parametrize(
-    "options", [[], [[]], [["a", "a"]], [["a", " "]], [["a", " a"]], [["a"], ["b"]]]
-)
-def test_choices_need_distinct_options(options: list[list[str]]) -> None:
-    """Options that are missing, blank or the same are refused before anything is sent."""
-    with pytest.raises(InputError, match="options must be"):
-        OpenAI("m").choose([prompt("?")], options)
-
-
 def test_usage_is_charged_to_the_callers_step(serve: Serve, tokenizer: Path) -> None:
     """One an item, though requests run elsewhere; counted where unstated: 1 + 2 words in, 3 out."""
     server = serve(always(200, reply("ok")))

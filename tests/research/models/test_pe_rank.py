@@ -224,32 +224,6 @@ def test_a_folder_that_is_not_whole_is_refused(tmp_path: Path) -> None:
         ranker(tmp_path / "empty").rank(["Who?"], [["a", "b"]])
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"kind": "qformer"}, "projector_type must be linear, mlpNx_gelu or identity, got 'qform"),
-        ({"kind": "identity"}, "cannot be loaded: .*projector|state_dict"),
-        ({"encoder_name": None}, "must say encoder_name"),
-        ({"embedding_size": 9}, "cannot be loaded: .*size mismatch"),
-        ({"model_type": "embed_nothing"}, "cannot be loaded"),
-        ({"num_hidden_layers": 3}, r"must be a language model, it lacks .*layers\.2\."),
-    ],
-)
-def test_a_folder_of_another_kind_is_refused(
-    tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
-    """One line that names the model or what it lacks."""
-    own = dict(changes)
-    save(tmp_path, "mlp2x_gelu", **{k: v for k, v in own.items() if k != "kind"})
-    if "kind" in own:
-        told = json.loads((tmp_path / "config.json").read_text())
-        told["projector_type"] = own["kind"]
-        (tmp_path / "config.json").write_text(json.dumps(told))
-
-    with pytest.raises(ModelError, match=message):
-        ranker(tmp_path).rank(["Who?"], [["a", "b"]])
-
-
 def test_the_encoder_is_the_configurations(tmp_path: Path, make_encoder: Any) -> None:
     """Where none is passed; an encoder with code of its own is refused."""
     encoder = make_encoder(["ann", "sang"], 32)

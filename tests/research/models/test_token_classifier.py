@@ -13,8 +13,6 @@ transformers = pytest.importorskip("transformers")
 from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
 from tokenizers import models as kinds  # noqa: E402
 
-from ragsieve import models  # noqa: E402
-from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.models.token_classifier import LocalTokenClassifier  # noqa: E402
 
@@ -129,16 +127,3 @@ def test_signs_of_the_tokenizer_in_a_text(folder: Path, tmp_path: Path) -> None:
     assert [(0, 2, True), (3, 3, True), (3, 4, False)] == [
         (t.start, t.end, t.begins) for t in tokens
     ]
-
-
-def test_other_models_are_refused(make_encoder: Callable[..., Path], tmp_path: Path) -> None:
-    """An encoder without the head, one of three labels, and a folder without a tokenizer."""
-    headless = make_encoder(WORDS, POSITIONS)
-    three = make_encoder(WORDS, POSITIONS, "BertForTokenClassification", num_labels=3)
-    for folder, message in (
-        (headless, "must be a token classifier, it lacks classifier"),
-        (three, "must have two labels, drop and keep, it has 3"),
-        (tmp_path, "tokenizer"),
-    ):
-        with pytest.raises(ModelError, match=message):
-            models.load(f"token_classifier:{folder}").classify([TEXT])

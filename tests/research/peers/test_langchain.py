@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ragsieve.errors import InputError, PeerError
+from ragsieve.errors import PeerError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve_research.peers.frameworks import (
@@ -37,15 +37,6 @@ def test_the_nearest_documents_stay_nearest_first() -> None:
     result = langchain_redundant_filter(LLM, HashingEmbedder())(QUESTION, DOCUMENTS)
 
     assert DOCUMENTS[1:] == [s.text for s in result.kept]
-
-
-def test_limits_are_checked() -> None:
-    """A filter of nothing, a reply without a token."""
-    with pytest.raises(InputError, match="k or similarity_threshold must be given"):
-        langchain_embeddings_filter(LLM, HashingEmbedder(), k=None)
-
-    with pytest.raises(InputError, match="reply_tokens must be at least 1, got 0"):
-        langchain_llm_filter(LLM, reply_tokens=0)
 
 
 def test_documents_with_a_yes_stay() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError, PeerError
+from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve_research.peers.frameworks import (
@@ -56,15 +56,6 @@ def test_sentences_stay_by_nearness() -> None:
     assert [("0", 0, 12), ("0", 32, 42)] == [s.key for s in result.kept]
 
 
-def test_what_the_framework_takes_wrongly_fails_the_question() -> None:
-    """A document without a near sentence, or a number far below."""
-    with pytest.raises(PeerError, match="ValueError: Optimizer returned zero sentences"):
-        optimizer(threshold_cutoff=0.9)(QUESTION, ["Who sang it?", "Bob left."])
-
-    with pytest.raises(PeerError, match="LLMRerank raised IndexError"):
-        reranked("Doc: -7, Relevance: 9")
-
-
 def test_named_documents_stay_by_relevance() -> None:
     """The first top_n of all batches; the model reads titles."""
     assert ["1", "0"] == reranked("Doc: 1, Relevance: 3\nDoc: 2, Relevance: 8")
@@ -100,19 +91,6 @@ def test_a_reply_that_names_no_document_is_counted(reply: str, unreadable: int) 
     result = llama_index_llm_rerank(ScriptedLLM([reply]))(QUESTION, DOCUMENTS)
 
     assert unreadable == result.trace.steps[0].unreadable
-
-
-@pytest.mark.parametrize(
-    ("options", "rule"),
-    [
-        ({"percentile_cutoff": 0}, r"percentile_cutoff must lie in \(0, 1\], got 0"),
-        ({"context": -1}, "context must not be negative, got -1"),
-    ],
-)
-def test_options_of_the_optimizer_are_checked(options: dict[str, Any], rule: str) -> None:
-    """When the system is made."""
-    with pytest.raises(InputError, match=rule):
-        optimizer(**options)
 
 
 @pytest.mark.parametrize("name", ["top_n", "choice_batch_size", "reply_tokens"])

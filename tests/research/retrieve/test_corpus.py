@@ -6,13 +6,12 @@ import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.prompts import titled
 from ragsieve.split.sentences import Sentences
@@ -320,23 +319,6 @@ def test_a_source_shows_folder_and_options(corpus: Corpus) -> None:
     assert corpus.search(CAT, k=3, by="bm25") == source(CAT)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"k": 0}, "k must be at least 1, got 0"),
-        ({"by": "words"}, "by must be one of hybrid, dense, bm25, got 'words'"),
-    ],
-)
-def test_options_of_a_search_are_checked(
-    corpus: Corpus, options: dict[str, Any], message: str
-) -> None:
-    """The error names option, rule and value; a source checks them when it is made."""
-    with pytest.raises(InputError, match=message):
-        corpus.search(CAT, **options)
-    with pytest.raises(InputError, match=message):
-        Search(corpus, **options)
-
-
 def test_documents_that_cannot_be_kept_are_named(tmp_path: Path) -> None:
     """Metadata beyond JSON, and what a model wrote."""
     corpus = Corpus(tmp_path)
@@ -346,17 +328,6 @@ def test_documents_that_cannot_be_kept_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"document 'b' must have a source .* by no model"):
         corpus.add([Document("b", "x", written_by="llm")])
     assert Change(added=1) == corpus.add([Document("c", "x")])
-
-
-def test_a_broken_embedder_is_told(tmp_path: Path) -> None:
-    """Vectors that are no numbers do not reach the index."""
-
-    class Broken(HashingEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-            return np.full((len(texts), 4), np.nan, np.float32)
-
-    with pytest.raises(ModelError, match="hashing:256 must give 1 finite vectors, got array"):
-        Corpus(tmp_path, Broken()).add([Document("a", "x")])
 
 
 def test_a_splitter_that_makes_up_documents_is_told(tmp_path: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 
@@ -14,7 +12,6 @@ from ragsieve import models
 from ragsieve.errors import InputError, StoreError
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.types import Document, Query
-from ragsieve_research.retrieve.corpus import Corpus
 from ragsieve_research.retrieve.indexes import (
     IndexOptions,
     WordCount,
@@ -163,27 +160,6 @@ def test_what_a_killed_build_left_is_an_empty_folder(tmp_path: Path) -> None:
 
     assert FAKE == index_options(tmp_path)
     assert ["index.sqlite", "lock"] == sorted(path.name for path in tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ("{}", "it was made by Corpus alone"),
-        ("[1]", "must be an object"),
-        ('{"embedder": 1}', "embedder must be a string, got 1"),
-        ('{"size": 1}', "size is not known; known are embedder"),
-        ('{"max_chars": "9"}', "max_chars must be a whole number, got '9'"),
-    ],
-)
-def test_an_index_of_unknown_options_is_named(tmp_path: Path, options: str, reason: str) -> None:
-    """Whatever it says of itself, in one plain line."""
-    with Corpus(tmp_path) as corpus:
-        corpus.add([Document("a", TEXT)])
-    with closing(sqlite3.connect(tmp_path / "index.sqlite")) as db, db:
-        db.execute("UPDATE meta SET settings=json_set(settings, '$.options', json(?))", [options])
-
-    with pytest.raises(InputError, match=f"index .* does not say how it was built: {reason}"):
-        open_index(tmp_path)
 
 
 def test_no_index_is_named(tmp_path: Path) -> None:

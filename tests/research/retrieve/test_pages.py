@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.questions import lines, parse_json
 from ragsieve.text import contains_answer
 from ragsieve.trace import Step, step
@@ -169,21 +167,6 @@ def test_hostile_pages_are_only_text() -> None:
 
     assert "honey \ufffd\ufffd[0m\ufffd \ufffd" == found[0].text
     assert "\ufffd" == found[0].document.title
-
-
-@pytest.mark.parametrize(
-    ("pages", "options", "message"),
-    [
-        ({"html": ""}, {}, "pages must be a list, got one dict"),
-        ([{"html": ""}, {"url": "u"}], {}, "a page must have html, got {'url': 'u'} at place 1"),
-        ([], {"off_topic": "first"}, "off_topic must be one of drop, last, got 'first'"),
-        ([], {"timeout_s": 0}, "timeout_s must lie in (0, 86400], got 0"),
-    ],
-)
-def test_pages_and_options_are_checked(pages: Any, options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value, at the earliest line that can know."""
-    with pytest.raises(InputError, match=re.escape(message)):
-        Pages(pages, **options)
 
 
 def test_no_pages_are_no_documents() -> None:

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from ragsieve import schema
-from ragsieve.errors import InputError, ModelError, SourceError
+from ragsieve.errors import ModelError, SourceError
 from ragsieve.trace import Trace, step
 from ragsieve.types import Query, Segment
-from ragsieve_research.retrieve.apis.api import Api, read
+from ragsieve_research.retrieve.apis.api import Api
 from ragsieve_research.retrieve.apis.entities import Rules
 from ragsieve_research.retrieve.apis.linking import best
 from ragsieve_research.retrieve.fetch import Http, NotFound
@@ -330,37 +330,6 @@ def test_the_repr_shows_the_options_and_not_the_table() -> None:
 
     assert "Records(api=Api('library', 3 endpoints), http=Http(" in repr(source)
     assert repr(source).endswith("entities=Rules(), max_calls=3, max_chars=4000)")
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ("name = ", "a.toml must be TOML"),
-        ("description = 'x'", "a.toml: name is missing"),
-        ("name = 'x'\nport = 1", "port is not known; known are name, endpoint, "),
-        ("name = 'x'\n[[endpoint]]\npath = '/a'\nmethod = 'PUT'", "method must be one of"),
-        ("name = 'x'\n[[endpoint]]\npath = '/a'\ntemplate = '{% if'", "must be a Jinja template"),
-        ("name = 'x'\n[[endpoint]]\npath = '/a'\ntakes = { a = 'b' }", "must take kinds that a"),
-        ("name = 'x'\n[[endpoint]]\npath = '/a'\n[[endpoint]]\npath = '/a'", "names of their own"),
-        ("name = 'x'\n[[link]]\nkind = 'k'\nsearch = 's'", "must search an endpoint"),
-        ("name = 'x'\n[[link]]\nkind = 'k'\npattern = '('", "must be a regular expression"),
-        ("name = 'x'\n[[link]]\nkind = 'k'\nnames = { x = [1] }", "names must be of strings"),
-        (
-            "name = 'x'\n[[endpoint]]\npath = '/a'\nfixed = { d = 2024-01-01 }",
-            "fixed of 'a' must be JSON values: Object of type date",
-        ),
-        ("name = 'x'\n[[endpoint]]\npath = '/a'\nfixed = { d = nan }", "must be JSON values"),
-        ("name = " + "[" * 3000, "a.toml must be TOML: maximum recursion depth"),
-        (f"name = 'x'\n[[endpoint]]\npath = '/a'\nfixed.{'a.' * 3000}a = 1", "must be TOML"),
-        ("name = " + "1" * 5000, "a.toml must be TOML: "),
-    ],
-)
-def test_a_wrong_table_is_one_clear_error(tmp_path: Path, table: str, message: str) -> None:
-    """Where it is read, by the name of what is wrong."""
-    (tmp_path / "a.toml").write_text(table)
-
-    with pytest.raises(InputError, match=message):
-        read(tmp_path / "a.toml")
 
 
 SHOP = """

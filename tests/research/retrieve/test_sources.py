@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from pathlib import Path
 from typing import Any
@@ -70,15 +69,6 @@ def test_pages_of_folders_and_patterns(tmp_path: Path) -> None:
     found = web.search(Query("Who makes honey?"))
     assert ["a/deep/y.HTM", "a/x.html", "b/x.html"] == [s.document.id for s in found]
     assert before != sources_content(tmp_path / "sources.toml")
-
-
-@pytest.mark.parametrize("name", ["empty", "*.html"])
-def test_folders_and_patterns_must_have_pages(tmp_path: Path, name: str) -> None:
-    """Else the source would be silent for ever."""
-    (tmp_path / "empty").mkdir()
-
-    with pytest.raises(InputError, match=rf"files must match .*, got '{re.escape(name)}'"):
-        read(tmp_path, PAGES + f'files = ["{name}"]\n')
 
 
 @pytest.mark.parametrize(

@@ -119,17 +119,6 @@ def test_the_mean_of_named_scores() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "known"), [({}, "are none"), ({"x": 1.0}, "are x"), ({"x": 1, "z": 1}, "are x, z")]
-)
-def test_a_missing_score_is_named(scores: dict[str, float], known: str) -> None:
-    """With those that there are, and the segment that lacks it."""
-    given = [*segments("a", x=0.5, y=0.5), *segments("b", **scores)]
-
-    with pytest.raises(InputError, match=rf"scores of \('0', 0, 1\) {known}, got no '[xy]'"):
-        Mean(("x", "y"))(QUERY, given)
-
-
-@pytest.mark.parametrize(
     ("weights", "rule"),
     [
         ((1.0,), "weights must be 2, one of "),
@@ -148,18 +137,3 @@ def test_weights_are_checked(make: Any, given: Any, weights: Any, rule: str) -> 
         make(given, weights)
 
     assert repr(weights) in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Hybrid(()), r"scorers must be a tuple of at least one, got \(\)"),
-        (lambda: Mean(()), r"names must be a tuple of at least one, got \(\)"),
-        (lambda: Mean("xy"), "names must be a tuple of at least one, got 'xy'"),  # type: ignore[arg-type]
-        (lambda: Hybrid(BM25()), r"scorers must be a tuple of at least one, got BM25\("),  # type: ignore[arg-type]
-    ],
-)
-def test_there_is_something_to_combine(make: Any, message: str) -> None:
-    """At least one, and no string taken for a list of letters."""
-    with pytest.raises(InputError, match=message):
-        make()

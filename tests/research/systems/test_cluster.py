@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError
 from ragsieve_research.systems.cluster import Merged, ellipse, hyperbola, kmeans, nearest, projected
 
 Array = NDArray[np.float64]
@@ -201,25 +200,6 @@ def test_nearest_ties_survive_rotation(seed: int, scale: float) -> None:
     turned = vectors @ np.linalg.qr(np.random.default_rng(seed).normal(size=(2, 2)))[0] * scale
 
     assert 0 == nearest(turned, [0], [[1], [2], [3], [4]])
-
-
-@pytest.mark.parametrize(
-    ("vectors", "message"),
-    [
-        (np.zeros(3), r"vectors must be \(n, dim\) with dim >= 1, got shape \(3,\)"),
-        (np.zeros((3, 0)), r"got shape \(3, 0\)"),
-        (np.zeros((2, 2, 2)), r"got shape \(2, 2, 2\)"),
-        (points((0, math.nan)), "vectors must be finite, with entries up to 1e.100, got nan"),
-        (points((0, -math.inf)), "got -inf"),
-        (points((0, 1e200)), r"got 1e\+200"),
-    ],
-)
-def test_vectors_are_checked(vectors: Array, message: str) -> None:
-    """By every function, here by two of them; what would overflow is refused."""
-    with pytest.raises(InputError, match=message):
-        projected(vectors)
-    with pytest.raises(InputError, match=message):
-        kmeans(vectors, 2, seed=0)
 
 
 def test_kmeans_finds_what_lies_apart() -> None:

@@ -82,14 +82,6 @@ def test_the_papers_thresholds_are_there_for_its_evaluator() -> None:
     assert "Threshold(min_score=-0.5" in " ".join(step.stage for step in result.trace.steps)
 
 
-@pytest.mark.parametrize("missing", ["upper", "lower", "min_score"])
-def test_a_cross_encoder_needs_its_own_thresholds(missing: str) -> None:
-    """The paper's are in units of its T5: by them another scorer judges all alike."""
-    message = rf"{missing} must be a number for this evaluator, .* its own T5\), got None"
-    with pytest.raises(InputError, match=message):
-        run({}, SONG, **{missing: None})
-
-
 def test_a_calibrated_cross_encoder_is_judged_as_a_probability() -> None:
     """Log-odds 2 * 0.9 and 2 * -1 are 0.86 and 0.12: correct, and a strip below 0.3 goes."""
     curve = Logistic(2.0, 0.0)

@@ -6,7 +6,6 @@ import pytest
 
 from ragsieve import models
 from ragsieve.answer import Reader
-from ragsieve.errors import Unsupported
 from ragsieve.models.base import Nats
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline
@@ -101,14 +100,6 @@ def test_the_question_is_read_before_a_long_text_to_its_end() -> None:
     assert 200 == len(asked)
     assert max(small.count(asked)) <= 40
     assert 4 * 25 == sum(worth >= 0 for *_, worth in tokens)
-
-
-def test_a_model_that_reads_no_plain_text_is_refused() -> None:
-    """A chat server cannot prune."""
-    chat = ScriptedLLM([], can=frozenset({"complete"}))
-
-    with pytest.raises(Unsupported, match="surprisals"):
-        longllmlingua(chat, max_tokens=3)(QUESTION, DOCUMENTS)
 
 
 def test_a_name_gets_back_what_was_cut_from_it() -> None:

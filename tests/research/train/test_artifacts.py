@@ -72,25 +72,6 @@ def test_what_an_earlier_training_left_is_replaced(tmp_path: Path) -> None:
     assert not (folder / "model.safetensors").exists()
 
 
-def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
-    """What is replaced is the training's own; the error names what is not."""
-    make(tmp_path / "made", "weights")
-    (tmp_path / "made" / "notes.txt").write_text("mine")
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "recipe.json").write_text("[]")
-    (tmp_path / "other" / "weights").write_text("mine")
-    (tmp_path / "link").symlink_to(tmp_path / "made")
-
-    with pytest.raises(InputError, match=r"nothing beside a trained model, got 'notes\.txt'"):
-        check_free(tmp_path / "made", "model")
-    with pytest.raises(InputError, match="nothing beside a trained model, got 'weights'"):
-        check_free(tmp_path / "other", "model")
-    with pytest.raises(InputError, match="folder must be a folder, got "):
-        check_free(tmp_path / "link", "model")
-    with pytest.raises(InputError, match="folder must be new or a trained model, got "):
-        check_free(tmp_path, "model")
-
-
 def test_labels_of_an_earlier_start_stay(tmp_path: Path) -> None:
     """One question fails: the error is raised when the others are labelled; then it alone is."""
     asked: list[str] = []

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from ragsieve import models
-from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.types import Document, Example, Query
 from ragsieve_research import datasets
@@ -115,12 +114,3 @@ def test_a_made_extractor_is_a_whole_model(tiny: str, tmp_path: Path) -> None:
         SONG.query, SONG.sentences
     )
     assert "--model extractor=transformers:FOLDER" in (tmp_path / "made" / "README.md").read_text()
-
-
-def test_examples_must_teach(tmp_path: Path) -> None:
-    """The error says which are missing."""
-    nothing, plan = example("He ran."), ExitPlan()
-    with pytest.raises(InputError, match=r"train must .* got 0 \(train 0, validation 1\)"):
-        learn_exit(plan, run_of(tmp_path, nothing, SONG), None)
-    with pytest.raises(InputError, match=r"validation must .* got 0 \(train 1, validation 0\)"):
-        learn_exit(plan, run_of(tmp_path, SONG, nothing), None)

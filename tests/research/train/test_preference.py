@@ -19,9 +19,7 @@ from datasets import Dataset  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 
 from ragsieve import models  # noqa: E402
-from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.base import Message  # noqa: E402
-from ragsieve_research.models.seq2seq import Seq2Seq  # noqa: E402
 from ragsieve_research.models.transformers import Transformers  # noqa: E402
 from ragsieve_research.train import preference, resuming, sft  # noqa: E402
 from ragsieve_research.train.preference import PreferencePair, prefer  # noqa: E402
@@ -106,17 +104,6 @@ def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started: Started) 
     assert started.llm.encode(pair.prompt) == row["prompt_ids"]
     assert [started.llm.tokenizer.vocab["1"], 1] == row["chosen_ids"]
     assert 1 not in row["rejected_ids"][:-1]
-
-
-def test_what_cannot_be_learned_is_refused(tmp_path: Path, started: Started) -> None:
-    """In one line."""
-    long = [PreferencePair((Message("user", "a " * 100),), "1", "2")]
-    known: dict[str, Any] = {"adapter": started.adapter, "tuning": FAST, "about": {}}
-
-    with pytest.raises(InputError, match="prompt with its reply in 64 tokens, got 0 of 1"):
-        prefer(tmp_path / "a", long, PAIRS, llm=started.llm, **known)
-    with pytest.raises(InputError, match="llm must be a causal model without an adapter"):
-        prefer(tmp_path / "a", PAIRS, PAIRS, llm=Seq2Seq(started.llm.model), **known)
 
 
 class _Quiet(trl.SFTTrainer):  # type: ignore[misc]

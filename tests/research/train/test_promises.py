@@ -20,7 +20,6 @@ from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.calibrated import Logistic
 from ragsieve_research.train.promises import (
     Reading,
-    check_free,
     check_shares,
     copy,
     curve,
@@ -95,15 +94,6 @@ def test_a_curve_moves_no_cut() -> None:
         moved = 1 / (1 + math.exp(-own))
 
         assert kept(before, least, LEADS) == kept([*bent], moved, (ends[0], ends[1]))
-
-
-def test_a_copy_goes_nowhere_where_something_lies(tmp_path: Path) -> None:
-    """But over an earlier copy."""
-    copy(Pruner(), tmp_path / "mine", questions(4))
-    check_free(tmp_path / "mine")
-    (tmp_path / "notes.txt").touch()
-    with pytest.raises(InputError, match=r"got 'notes\.txt' in it|must be new"):
-        check_free(tmp_path)
 
 
 def test_figures_count_evidence_that_stays() -> None:

@@ -16,7 +16,6 @@ torch = pytest.importorskip("torch")
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
 from ragsieve import models  # noqa: E402
-from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.types import Document, Query, Segment  # noqa: E402
 from ragsieve_research.models.sentence_transformers import SentenceTransformer  # noqa: E402
 from ragsieve_research.train import reranker  # noqa: E402
@@ -206,11 +205,3 @@ def test_checkpoints_of_other_options_are_not_gone_on_from(
             learn(tmp_path / "x", bert, seed=seed)
 
     assert 2 == len([*tmp_path.glob(".x.*.work")])
-
-
-def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
-    """Neither pairs to learn from, nor to choose by."""
-    with pytest.raises(InputError, match=r"train must have .* got 0 in 1 questions"):
-        train_reranker(tmp_path, [example(useful={0: True})], OTHERS)
-    with pytest.raises(InputError, match=r"validation must have .* got 0 of 1"):
-        measure([example(useful={0: True})], Lengths())

@@ -13,7 +13,6 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.models.base import Passage  # noqa: E402
 from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E402
 from ragsieve_research.train.export import export  # noqa: E402
@@ -79,11 +78,3 @@ def test_a_folder_becomes_a_checkpoint_again(
     assert np.abs(expected - found).max() < near
     assert 40 == json.loads((tmp_path / "again" / "pruner.json").read_text())["layout"]["size"]
     assert "thresholds" not in json.loads((tmp_path / "again" / "pruner.json").read_text())
-
-
-def test_a_folder_without_a_file_is_refused(
-    make_encoder: Callable[[list[str], int], Path], tmp_path: Path
-) -> None:
-    """The error names it."""
-    with pytest.raises(InputError, match=r"folder must hold model\.onnx"):
-        restore(make_encoder(["a"], 128), tmp_path / "again")

@@ -157,14 +157,6 @@ def test_a_promise_with_confidence_holds_for_most_draws() -> None:
     assert np.mean([1 - cut >= 0.85 for cut in cuts]) < 0.9
 
 
-def test_scores_are_checked() -> None:
-    """One for each sentence, and finite."""
-    with pytest.raises(InputError, match=r"of one length, got shapes \(1,\) and \(2,\)"):
-        ScoredQuestion(np.array([0.5]), np.array([True, False]))
-    with pytest.raises(InputError, match=r"scores must be finite, got \[nan\]"):
-        question(math.nan, 0.5)
-
-
 def drawn(n: int, seed: int) -> list[ScoredQuestion]:
     """Questions of three sentences, the first of which holds the answer: quick to draw."""
     scores = np.random.default_rng(seed).normal([1, 0, 0], size=(n, 3))

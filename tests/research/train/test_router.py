@@ -51,22 +51,6 @@ def test_known_sources_are_the_labels() -> None:
     assert [] == llm.prompts
 
 
-@pytest.mark.parametrize(
-    ("names", "rule"),
-    [
-        ("a", "must be a list of names, got 'a'"),
-        (None, "must be a list of names, got None"),
-        (["c"], "must name sources of a, got 'c'"),
-    ],
-)
-def test_known_sources_must_be_there(names: object, rule: str) -> None:
-    """A list of names of the sources; a name alone is no list."""
-    known = replace(EXAMPLE, metadata={"sources": names})
-
-    with pytest.raises(InputError, match=f"metadata 'sources' of question '7' {rule}"):
-        SourceLabeller((giving("a", "text"),), Reader(echo()))(known)
-
-
 def test_evidence_is_filtered_first() -> None:
     """The answer stands in a document that the stage drops."""
     source = giving("web", "It is old.", "Summer Breeze was sung by Seals.")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from ragsieve import models
-from ragsieve.errors import InputError
 from ragsieve.models.base import Message
 from ragsieve.types import Query
 from ragsieve_research.retrieve.route import LLMRouter, Named, nothing
@@ -47,13 +46,3 @@ def test_a_tuned_model_chooses(
 
     assert ["shop"] == router(Query("price"), SOURCES)
     assert [adapter] == [*tmp_path.glob("adapter-*")]
-
-
-def test_one_question_is_too_few(
-    tmp_path: Path, make_llm: Callable[[Sequence[str], int], Path]
-) -> None:
-    """It is held back to choose the best state by: none is left to learn from."""
-    tiny = f"transformers:{make_llm(WORDS, 1)}"
-    labels = ([Query("x")], np.ones((1, 2), bool), SOURCES)
-    with pytest.raises(InputError, match=r"prompt with its reply in \d+ tokens"):
-        train_llm_router(Run([], tmp_path), *labels, RouterPlan(form=f"llm:{tiny}"))
