@@ -4,7 +4,7 @@
     python benchmarks/hostile.py --data ../shared/data --limit 5 --max-share 0.25
 
 Questions are of the test part, with four documents or more, of which some sentence is evidence by
-the rule of `experiments/retention.py`. Each attack of `ragsieve_research.evaluate.attacks` adds its
+the rule of `experiments/retention.py`. Each attack of `attacks.py` adds its
 documents, and the default filter reads them with the others; what it read before is remembered, so
 that an attack costs its own documents. *Lost* is the share of questions whose evidence stayed
 without the attack and goes with it, *gained* the other way round, *kept* how many still have some.
@@ -25,13 +25,13 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
 
+from attacks import ATTACKS, SITE, attacked, false_answers
 from retention import Question, questions, survives
 
 import ragsieve
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.select.threshold import Threshold, shifted
 from ragsieve.types import Document, Query, Segment
-from ragsieve_research.evaluate.attacks import ATTACKS, SITE, attacked, false_answers
 
 CLEAN = "no attack"
 LEAST = 4  # documents of a question

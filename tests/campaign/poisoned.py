@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import ragsieve
+from benchmarks.attacks import ATTACKS, SITE, attacked
 from ragsieve.pipeline import System
 from ragsieve.types import Document, Example, Query
-from ragsieve_research.evaluate.attacks import ATTACKS, SITE, attacked
 
 from .campaign import Kind
 from .laws import check_result, holds
