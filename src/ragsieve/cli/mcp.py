@@ -12,6 +12,7 @@ from ragsieve.cli.base import secret
 from ragsieve.cli.opening import CHANGES, SourceOption
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
+from ragsieve.models.addresses import declared
 from ragsieve.models.protocol import check_url
 from ragsieve.sources import named_source
 from ragsieve.spec import SystemSpec
@@ -69,7 +70,7 @@ def mcp_command(
     kinds = [named_source(source, {}) for source in sources]
     for kind in kinds:
         kind.check()
-    with system.opened() as built:
+    with declared(system.declared), system.opened() as built:
         served = create_server(built, dict(zip(names, kinds, strict=True)), server or "", token)
         if http:
             click.echo(f"ragsieve serves at http://127.0.0.1:{port}/mcp", err=True)

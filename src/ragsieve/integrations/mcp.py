@@ -28,8 +28,10 @@ from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
 from ragsieve.integrations.base import over_limits
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
 from ragsieve.many import in_thread
+from ragsieve.models import addresses
 from ragsieve.models.lru import LRU
 from ragsieve.models.protocol import check_secret
+from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.schema import broken_rules
@@ -182,6 +184,8 @@ class _Tools:
         self._ask = ask
         self._sources = sources
         self._load = cache(models.defer)
+        llm = unwrap(getattr(system.reader, "llm", None))
+        self._declared = addresses.known() or addresses.written([llm])
         self._results: LRU[str, Result] = LRU(_HANDLES, room_of, ROOM)
 
     async def filter_documents(
@@ -225,7 +229,8 @@ class _Tools:
             source = replace(source, k=k)  # type: ignore[type-var]
         llm = getattr(self._system.reader, "llm", None)
         try:
-            found = source.open(llm, self._load, lambda model: model)
+            with addresses.declared(self._declared):
+                found = source.open(llm, self._load, lambda model: model)
         except InputError as error:
             raise ToolError(str(error)) from error
         system = self._system.with_source(found)

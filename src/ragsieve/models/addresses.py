@@ -36,6 +36,11 @@ def declared(*tables: Options) -> Iterator[None]:
         _declared.reset(token)
 
 
+def known() -> dict[str, dict[str, Any]]:
+    """All that is declared here, for work that is done elsewhere."""
+    return _declared.get({})
+
+
 def merged(*tables: Options) -> dict[str, dict[str, Any]]:
     """Options of all tables by name; of a later table those that an earlier one has, too.
 

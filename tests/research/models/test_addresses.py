@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import pytest
 import ragsieve as library
 from ragsieve.errors import InputError
 from ragsieve.models.openai import OpenAI
+from ragsieve.sources import named_source
 
 LOOKED_UP: list[str] = []
 KEY = "sk-walrus-7f3a9c21d4e8b605"
@@ -172,6 +174,13 @@ def test_an_index_asks_where_it_is_told(ragsieve: Any, server: Any, monkeypatch:
     assert "openai_embeddings:embed-e has no base_url" in unwritten.err
     assert "openai:m has no base_url" in found.err
     assert "Summer Breeze" in written.out
+
+    mcp = pytest.importorskip("ragsieve.integrations.mcp")
+    llm = OpenAI("m", base_url=f"{here.url}/v1")
+    kinds = {"index": named_source("index:index", {})}
+    tools = mcp.create_server(library.load("top-documents", llm), kinds)
+    with pytest.raises(Exception, match="openai_embeddings:embed-e has no base_url"):
+        asyncio.run(tools.call_tool("search_index", {"question": "Who?", "index": "index"}))
 
 
 def test_a_model_by_name_beside_an_opened_one(server: Any) -> None:
