@@ -23,7 +23,7 @@ from ragsieve.integrations.rules import ToolRule, ToolRules
 from ragsieve.models.addresses import declared
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.wrap import is_concurrent
-from ragsieve.schema import Count, read_toml
+from ragsieve.schema import Count, Seconds, read_toml
 from ragsieve.server.settings import Limits, Settings, Upstream
 from ragsieve.spec import CUTS, SystemSpec
 
@@ -112,6 +112,7 @@ def serve_command(
     host: str = "127.0.0.1",
     port: Annotated[int, Meta(ge=0, le=65535)] = 8000,
     workers: Count = 16,
+    grace: Seconds = 30.0,
     strict_models: bool = False,
     **options: Any,
 ) -> None:
@@ -136,6 +137,7 @@ def serve_command(
         host: The address to listen at.
         port: 0 for a free one.
         workers: Requests at once.
+        grace: Seconds that requests have to end at SIGTERM; a second one ends them at once.
         strict_models: Refuse rerank requests for unknown models.
     """
     chats, access = from_options(Chats, options), from_options(Access, options)
@@ -146,6 +148,7 @@ def serve_command(
         upstream=chats.server(),
         filter_tools=chats.rules(),
         savings=chats.savings,
+        grace_s=grace,
         strict_models=strict_models,
         warm=True,
     )

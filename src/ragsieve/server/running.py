@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import logging
+import math
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 
 import h11
 import uvicorn
@@ -78,10 +80,14 @@ class HeadLimited(H11Protocol):
             self._timer = None
 
 
+class _Server(uvicorn.Server):
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """See uvicorn, which ends at once at a second interrupt alone."""
+        super().handle_exit(signal.SIGINT, frame)
+
+
 def config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     """Configuration of uvicorn: quiet, with limits for heads, and time to finish."""
-    upstream = settings.upstream
-    longest = max(settings.limits.timeout_s, upstream.total_s if upstream else 0)
     return uvicorn.Config(
         app,
         http=HeadLimited,
@@ -91,7 +97,7 @@ def config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         access_log=False,
         ws="none",
         server_header=False,
-        timeout_graceful_shutdown=int(longest) + 1,
+        timeout_graceful_shutdown=math.ceil(settings.grace_s),
     )
 
 
@@ -104,8 +110,8 @@ def run(
         app: Of `create_app`.
         host: The address to listen at.
         port: Its port; 0 for a free one.
-        settings: Requests that run at the signal have ``limits.timeout_s`` to end, or
-            ``upstream.total_s`` where that is more.
+        settings: Requests that run at the first signal have ``grace_s`` to end; a second one ends
+            them at once.
         on_start: Called with the address, in a line, once the server listens there.
 
     Raises:
@@ -127,5 +133,5 @@ def run(
         address, port, *_ = listener.getsockname()
         name = f"[{address}]" if ":" in address else address
         on_start(f"ragsieve serves at http://{name}:{port}")  # it listens: who comes is answered
-        uvicorn.Server(config(app, settings)).run([listener])
+        _Server(config(app, settings)).run([listener])
     return int(app.state.service.work.inside)

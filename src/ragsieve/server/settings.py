@@ -8,7 +8,7 @@ from pathlib import Path
 from ragsieve.errors import InputError
 from ragsieve.integrations.rules import ToolRule
 from ragsieve.models.protocol import check_secret, check_url
-from ragsieve.schema import Amount, Count, Options, Positive, Seconds, check_options
+from ragsieve.schema import Amount, Count, Options, Positive, Seconds, check_number, check_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +85,7 @@ class Settings:
             ``web_*``, or rules for them; ``*`` for all, none where empty.
         savings: An SQLite file, in which tokens before and after are kept by day, route and tool;
             nothing is kept where None.
+        grace_s: Seconds that requests have to end once the server is told to.
         strict_models: Whether a rerank request is refused whose model is no system; else the
             default system ranks, and the reply names it.
         warm: Whether models are loaded at the start, by a question of one sentence to each system.
@@ -99,10 +100,12 @@ class Settings:
     upstream: Upstream | None = None
     filter_tools: tuple[str | ToolRule, ...] = ()
     savings: Path | None = None
+    grace_s: Seconds = 30.0
     strict_models: bool = False
     warm: bool = False
 
     def __post_init__(self) -> None:
+        check_number("grace_s", self.grace_s, Seconds)
         if isinstance(self.tokens, str):
             raise InputError("tokens must be a tuple (value not shown)")
         for token in self.tokens:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.stalling import stalling
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
@@ -100,6 +106,38 @@ def test_a_server_runs_until_it_is_told_to_stop(server: tuple[subprocess.Popen[s
     assert "Anna sang. It rained." == kept
     assert 401 == refused.value.code
     assert (0, "", "") == (process.returncode, out, err)
+
+
+@pytest.mark.slow
+@pytest.mark.server
+@pytest.mark.parametrize(("grace", "signals"), [("60", 2), ("1", 1)])
+def test_the_end_of_a_server_can_be_hastened(grace: str, signals: int) -> None:
+    """By a second signal, or by --grace: who waits for a silent upstream is told, and it ends."""
+    with stalling("silent") as upstream:
+        command = [sys.executable, "-m", "ragsieve", "serve", *FAKES, "--port", "0"]
+        command += ["--upstream", f"{upstream}/v1", "--grace", grace]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout
+        url = process.stdout.readline().rpartition(" ")[2].strip()
+        body, headers = b'{"messages": []}', {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{url}/v1/chat/completions", body, headers)
+        waiting = threading.Thread(target=lambda: suppressed(request), daemon=True)
+        waiting.start()
+        time.sleep(1)
+        began = time.monotonic()
+        for _ in range(signals):
+            assert process.poll() is None
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+        code = process.wait(10)
+
+    assert 0 == code and time.monotonic() - began < 5
+
+
+def suppressed(request: urllib.request.Request) -> None:
+    """Ask, whatever comes of it."""
+    with suppress(OSError, http.client.HTTPException):
+        urllib.request.urlopen(request, timeout=20)
 
 
 def test_keep_answer_goes_with_one_system_that_has_it(ragsieve: Any) -> None:
