@@ -14,11 +14,16 @@ from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.models.addresses import declared
 from ragsieve.models.protocol import check_url
+from ragsieve.server.settings import Limits
 from ragsieve.sources import named_source
 from ragsieve.spec import SystemSpec
 
 _OTHERS = ("source", "source_options")
-_PARAMS = options_of(SystemSpec, _OTHERS, {**CHANGES, "on_error": {"default": "keep"}})
+_NO_LIMITS = ("max_body_mb", "max_values", "workers", "queue", "per_client")  # of HTTP's server
+_PARAMS = [
+    *options_of(SystemSpec, _OTHERS, {**CHANGES, "on_error": {"default": "keep"}}),
+    *options_of(Limits, _NO_LIMITS, prefix="limit_"),
+]
 
 
 @command("mcp", short_help="Serve tools for agents by MCP.", params=_PARAMS)
@@ -65,13 +70,15 @@ def mcp_command(
     if server_token_env and not server:
         raise InputError("--server-token-env goes with --server")
     token = secret("--server-token-env", server_token_env)
+    limits = from_options(Limits, options, prefix="limit_")
     system = from_options(SystemSpec, options).with_llm()
     system.check()
     kinds = [named_source(source, {}) for source in sources]
     for kind in kinds:
         kind.check()
     with declared(system.declared), system.opened() as built:
-        served = create_server(built, dict(zip(names, kinds, strict=True)), server or "", token)
+        searched = dict(zip(names, kinds, strict=True))
+        served = create_server(built, searched, server or "", token, limits)
         if http:
             click.echo(f"ragsieve serves at http://127.0.0.1:{port}/mcp", err=True)
             served.run("streamable-http", host="127.0.0.1", port=port)

@@ -8,6 +8,7 @@ get the same bytes again, and whoever could guess a handle knows the documents a
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -23,7 +24,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ragsieve import models
-from ragsieve.deadline import start
+from ragsieve.deadline import start, until
 from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
 from ragsieve.integrations.base import over_limits
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
@@ -35,6 +36,8 @@ from ragsieve.models.wrap import unwrap
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.schema import broken_rules
+from ragsieve.server.settings import Limits
+from ragsieve.server.sizes import over_tokens
 from ragsieve.sources import SourceKind
 from ragsieve.text import safe
 
@@ -51,6 +54,9 @@ _INSTRUCTIONS = (
     "show_dropped, by the handle of the result: page by page, or what has the words of a query."
 )
 
+
+LIMITS = Limits()
+"""Those of `ragsieve serve` where nobody says otherwise."""
 
 WAIT_S = 30.0
 """Seconds for a server's page, to its last byte."""
@@ -112,6 +118,7 @@ def create_server(
     sources: Mapping[str, SourceKind] | None = None,
     server: str = "",
     token: str = "",
+    limits: Limits = LIMITS,
 ) -> MCPServer[Any]:
     """An MCP server with the tools of this module's docstring; `MCPServer.run` serves it.
 
@@ -122,6 +129,7 @@ def create_server(
         server: Address of a `ragsieve serve` that filters results of tools: ``show_dropped`` takes
             its handles, too.
         token: A bearer token of that server, where it asks for one.
+        limits: Of a call: its ``max_documents``, ``max_tokens`` and ``timeout_s``.
 
     Raises:
         InputError: If the token is not printable ASCII without spaces; it is not shown.
@@ -132,7 +140,8 @@ def create_server(
         "ragsieve", version=version("ragsieve"), instructions=_INSTRUCTIONS, log_level="ERROR"
     )
     logging.getLogger("bm25s").setLevel(logging.WARNING)  # it asks for DEBUG, which MCP would print
-    tools = _Tools(system, sources or {}, partial(_asked, server, token) if server else None)
+    ask = partial(_asked, server, token) if server else None
+    tools = _Tools(system, sources or {}, ask, limits)
     mcp.tool()(tools.filter_documents)
     mcp.tool()(tools.show_dropped)
     if sources:
@@ -179,8 +188,9 @@ class _Tools:
         system: System,
         sources: Mapping[str, SourceKind],
         ask: Callable[[Mapping[str, Any]], DroppedPage] | None,
+        limits: Limits,
     ) -> None:
-        self._system = system
+        self._system, self._limits = system, limits
         self._ask = ask
         self._sources = sources
         self._load = cache(models.defer)
@@ -225,10 +235,12 @@ class _Tools:
         """
         if (source := self._sources.get(index)) is None:
             raise ToolError(f"index must be one of {', '.join(self._sources)}, got {index!r}")
-        if hasattr(source, "k"):
-            source = replace(source, k=k)  # type: ignore[type-var]
-        llm = getattr(self._system.reader, "llm", None)
+        llm, most = getattr(self._system.reader, "llm", None), self._limits.max_documents
         try:
+            if not 1 <= k <= most:
+                raise InputError(f"k must be from 1 to max_documents, {most}, got {k!r:.80}")
+            if hasattr(source, "k"):
+                source = replace(source, k=k)  # type: ignore[type-var]
             with addresses.declared(self._declared):
                 found = source.open(llm, self._load, lambda model: model)
         except InputError as error:
@@ -275,11 +287,19 @@ class _Tools:
         limits: PassedLimits | None,
     ) -> FilteredDocuments:
         others = limits.model_dump() if limits else {}
+        seconds = self._limits.timeout_s
         try:
             system = system.at(max_tokens=max_tokens, **others)
-            result = await system.acall(question, documents)
-        except RagsieveError as error:
-            raise ToolError(one_line(error)) from error
+            async with asyncio.timeout(seconds):
+                with until(time.monotonic() + seconds):  # the work ends, too
+                    await in_thread(self._check, question, documents)
+                    result = await system.acall(question, documents)
+        except (RagsieveError, TimeoutError) as error:
+            late = f"timeout_s must not pass, got over {seconds:g} s"
+            raise ToolError(one_line(error) or late) from error
+        searched = [one.error for one in result.trace.steps[:1] if documents is None and one.error]
+        if searched:  # a filter that fails keeps documents, a search has none
+            raise ToolError(one_line(f"the search failed: {searched[0]}", 300))
         texts = [(one.id, one.title, one.text) for one in result.documents]
         handle = handle_of(repr(system.stage), question, repr(system.budget), texts)
         self._results.keep({handle: result})
@@ -291,6 +311,15 @@ class _Tools:
             answerable=result.answerable,
             warnings=[safe(warning) for warning in result.trace.warnings],
         )
+
+    def _check(self, question: str, documents: Sequence[Mapping[str, Any]] | None) -> None:
+        """Raise `InputError` where a call has more than it may."""
+        count, most = len(documents or ()), self._limits.max_documents
+        if count > most:
+            raise InputError(f"max_documents must be at most {most}, got {count}")
+        most = self._limits.max_tokens
+        if got := over_tokens([question, documents or ()], most, self._system.reader.count):
+            raise InputError(f"max_tokens must be at most {most}, got {got} in the documents")
 
 
 class _NoRedirect(HTTPRedirectHandler):

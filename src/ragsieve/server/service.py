@@ -8,7 +8,6 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ragsieve.deadline import check_time, deadline
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
 from ragsieve.integrations.base import Adapter
@@ -24,14 +23,12 @@ from ragsieve.server.rerank_shapes import RerankIn, TextsIn
 from ragsieve.server.savings import Savings
 from ragsieve.server.settings import Settings
 from ragsieve.server.shapes import DocumentIn, FilterIn, InspectIn, QuestionIn
+from ragsieve.server.sizes import over_tokens
 from ragsieve.server.work import Work
 from ragsieve.spec import entry
 
 logger = logging.getLogger(__name__)
 
-_BYTES = 8  # of a token, in the mean over a request, at most
-_FIELDS = {"id", "title", "text", "source", "metadata"}
-_PIECE = 1 << 16  # characters that are counted at a time
 DocumentsRequest = QuestionIn | InspectIn | RerankIn | TextsIn | ChatDocuments
 """Requests with a question and documents."""
 
@@ -152,38 +149,9 @@ class Service:
     def check_size(self, system: System, value: Any) -> None:
         """Raise `Fault` 413 if the texts of a JSON value have more tokens than may be."""
         most = self.settings.limits.max_tokens
-        pieces = [t[i : i + _PIECE] for t in _strings(value) for i in range(0, len(t), _PIECE)]
-        sizes = [len(piece.encode("utf-8", "replace")) for piece in pieces]
-        if (size := sum(sizes)) > _BYTES * most + _PIECE:
-            raise _over(most, f"{size} bytes")
-        tokens = first = 0
-        while size > most and first < len(pieces):  # a token has a byte or more
-            check_time(deadline())
-            last, left = first + 1, _PIECE - sizes[first]
-            while last < len(pieces) and (left := left - sizes[last]) >= 0:
-                last += 1
-            tokens += sum(system.reader.count(pieces[first:last]))
-            first = last
-            if tokens > most:
-                raise _over(most, f"{tokens}{' or more' if first < len(pieces) else ''}")
-
-
-def _over(most: int, got: str) -> Fault:
-    message = f"max_tokens must be at most {most}, got {got} in question and documents"
-    return Fault(413, "too_many_tokens", message)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """All strings in a JSON value, names of unknown fields among them."""
-    left = [value]
-    while left:
-        value = left.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, Mapping):
-            left += [*value.values(), *(key for key in value if key not in _FIELDS)]
-        elif isinstance(value, Sequence):
-            left += value
+        if got := over_tokens(value, most, system.reader.count):
+            message = f"max_tokens must be at most {most}, got {got} in question and documents"
+            raise Fault(413, "too_many_tokens", message)
 
 
 def plain_documents(documents: Sequence[Any]) -> list[AnyDocument]:

@@ -9,9 +9,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,9 +28,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 import ragsieve
 from ragsieve.cli.commands import cli
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, SourceError
 from ragsieve.integrations.mcp import create_server
-from ragsieve.types import Document
+from ragsieve.server import Limits
+from ragsieve.types import Document, Query, Segment
 from ragsieve_research.artifacts.places import Index
 from ragsieve_research.retrieve.indexes import IndexOptions, create_index
 from tests.serving import Handler, free_port, served
@@ -312,7 +315,8 @@ def test_dropped_text_is_looked_for_by_words() -> None:
         ),
         ("filter_documents", {"documents": []}, "question is missing"),
         ("search_index", {"question": "q", "index": "other"}, "index must be one of towers"),
-        ("search_index", {"question": "q", "index": "towers", "k": 0}, "k must be at least 1"),
+        ("search_index", {"question": "q", "index": "towers", "k": 0}, "k must be from 1 to"),
+        ("search_index", {"question": "q", "index": "towers", "k": 10**40}, "k must be from 1 to"),
     ],
 )
 def test_bad_arguments_are_one_line(
@@ -325,6 +329,52 @@ def test_bad_arguments_are_one_line(
     assert reply.is_error
     assert message in reply.content[0].text
     assert "\n" not in reply.content[0].text
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (["a"] * 4, "max_documents must be at most 3, got 4"),
+        (["a b c " * 20], "max_tokens must be at most 40, got 61 in the documents"),
+        (["a " * 90_000], "max_tokens must be at most 40, got 180001 bytes in the documents"),
+        (["sleeps"], "timeout_s must not pass, got over 0.2 s"),
+    ],
+)
+def test_a_call_has_the_limits_of_a_server(documents: list[str], message: str) -> None:
+    """An error of the tool in time; the next call is answered."""
+
+    def stage(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+        if segments[0].text == "sleeps":
+            time.sleep(1)
+        return [*segments]
+
+    system = replace(ragsieve.load("all", "fake:echo"), stage=stage)
+    limits = Limits(max_documents=3, max_tokens=40, timeout_s=0.2)
+
+    async def calls(client: Any) -> Any:
+        arguments = {"question": "q", "documents": documents}
+        bad = await client.call_tool("filter_documents", arguments)
+        return bad, await client.call_tool("filter_documents", {**arguments, "documents": ["b"]})
+
+    bad, good = asked(create_server(system, limits=limits), calls)
+
+    assert (True, message) == (bad.is_error, bad.content[0].text.rpartition(": ")[2])
+    assert not good.is_error and "b" == good.structured_content["text"]
+
+
+def test_a_search_that_fails_is_an_error() -> None:
+    """Also where a filter that fails keeps the documents; it is no empty result."""
+
+    def fail(query: Query) -> list[Segment]:
+        raise SourceError("the index\nis away")
+
+    broken: Any = SimpleNamespace(open=lambda *_: fail, about=dict)
+    server = create_server(ragsieve.load("finefilter").lenient(), {"towers": broken})
+    arguments = {"question": "q", "index": "towers"}
+    reply = asked(server, lambda client: client.call_tool("search_index", arguments))
+
+    assert reply.is_error and "the search failed: " in reply.content[0].text
+    assert "the index is away" in reply.content[0].text
 
 
 @pytest.mark.slow

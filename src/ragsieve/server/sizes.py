@@ -1,0 +1,50 @@
+"""How many tokens the texts of a request have, counted no further than a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ragsieve.deadline import check_time, deadline
+
+_BYTES = 8  # of a token, in the mean over a request, at most
+_FIELDS = {"id", "title", "text", "source", "metadata"}
+_PIECE = 1 << 16  # characters that are counted at a time
+
+
+def over_tokens(value: Any, most: int, count: Callable[[Sequence[str]], list[int]]) -> str:
+    """What a JSON value has of bytes or tokens where its texts have more tokens than may be.
+
+    Args:
+        value: Strings, lists and mappings.
+        most: Tokens at most.
+        count: Tokens of texts.
+    """
+    pieces = [t[i : i + _PIECE] for t in _strings(value) for i in range(0, len(t), _PIECE)]
+    sizes = [len(piece.encode("utf-8", "replace")) for piece in pieces]
+    if (size := sum(sizes)) > _BYTES * most + _PIECE:
+        return f"{size} bytes"
+    tokens = first = 0
+    while size > most and first < len(pieces):  # a token has a byte or more
+        check_time(deadline())
+        last, left = first + 1, _PIECE - sizes[first]
+        while last < len(pieces) and (left := left - sizes[last]) >= 0:
+            last += 1
+        tokens += sum(count(pieces[first:last]))
+        first = last
+        if tokens > most:
+            return f"{tokens}{' or more' if first < len(pieces) else ''}"
+    return ""
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """All strings in a JSON value, names of unknown fields among them."""
+    left = [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            left += [*value.values(), *(key for key in value if key not in _FIELDS)]
+        elif isinstance(value, Sequence):
+            left += value
