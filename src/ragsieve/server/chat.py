@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
+from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from ragsieve.errors import InputError
@@ -41,10 +42,7 @@ _EXAMPLE = {
     "messages": [{"role": "user", "content": "Who sang Summer Breeze?"}],
     "documents": ["Summer Breeze was sung by Seals and Crofts.", "Rome is a city."],
 }
-_KEYS = (
-    "authorization",
-    "x-api-key",
-)  # headers with a client's key or token; the first is OpenAI's
+_KEYS = ("authorization", "x-api-key")  # with a client's key or token: OpenAI's, Anthropic's
 _MESSAGES = {**_EXAMPLE, "model": "claude-sonnet-4-5", "max_tokens": 1024}
 _RESPONSE = {"input" if name == "messages" else name: value for name, value in _EXAMPLE.items()}
 _RUN = DroppedRun("c0", 44, 57, "It was a hit.", 1, "score 0.02 is under 0.14")
@@ -146,10 +144,10 @@ async def _replied(service: Service, request: Request, path: str, field: str) ->
     content = raw if changed is own is None else as_json(changed or body).encode()
     reply = await _forward(request, service.settings, path, content)
     reply.headers.update(_ascii(forwarded.headers))
-    if forwarded.tokens and reply.status_code < 400 and not path.endswith("/count_tokens"):
-        await asyncio.to_thread(service.saved, f"/v1{path}", forwarded.tokens)
     if options.trace and forwarded.report and not isinstance(reply, StreamingResponse):
-        return _with_fields(reply, {"ragsieve": forwarded.report})
+        reply = _with_fields(reply, {"ragsieve": forwarded.report})
+    if forwarded.tokens and reply.status_code < 400 and not path.endswith("/count_tokens"):
+        reply.background = BackgroundTask(service.saved, f"/v1{path}", forwarded.tokens)
     return reply
 
 
