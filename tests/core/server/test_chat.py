@@ -20,7 +20,6 @@ from ragsieve.integrations.rules import ToolRule
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.server import Limits, Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
-from ragsieve.server.running import config
 from ragsieve.server.service import Service
 from ragsieve.server.sieving import Forwarded, sieved
 from ragsieve.trace import set_answerable
@@ -242,22 +241,6 @@ def test_wrong_wishes_are_refused(
     assert 422 == reply.status_code
     assert message in reply.json()["error"]["message"]
     assert [] == upstream.bodies
-
-
-@pytest.mark.parametrize(
-    ("tokens", "key", "forwarded"),
-    [((), "", "Bearer sk-client"), ((), KEY, f"Bearer {KEY}"), (("sk-client",), "", None)],
-)
-def test_whose_key_the_upstream_gets(
-    client: MakeClient, upstream: Asked, tokens: tuple[str, ...], key: str, forwarded: str | None
-) -> None:
-    """The configured one; else the client's, unless that is one for this server."""
-    to = Upstream(base_url=upstream.url, api_key=key)
-    asked = client(settings=Settings(upstream=to, tokens=tokens))
-    headers = {"authorization": "Bearer sk-client"}
-    asked.post(CHATS, json={"messages": TAGGED}, headers=headers)
-
-    assert forwarded == upstream.headers[0].get("authorization")
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
@@ -594,15 +577,6 @@ def test_a_server_that_ends_says_so_to_its_chats(system: System, upstream: Asked
     assert (200, True) == (head["status"], event["body"].startswith(b"data: "))
     assert b'"code": "ending"' in last[0]["body"]
     assert not last[-1]["more_body"]
-
-
-def test_a_server_that_ends_waits_as_long_as_it_may(system: System) -> None:
-    """Half a minute, or what its settings say."""
-    given = [Settings(), Settings(grace_s=90.5)]
-
-    assert [30, 91] == [
-        config(create_app({"s": system}), one).timeout_graceful_shutdown for one in given
-    ]
 
 
 @pytest.mark.slow

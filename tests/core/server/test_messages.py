@@ -12,11 +12,12 @@ from ragsieve.server import Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
 
 from .conftest import EVENTS, KEY, Asked, MakeClient, Serve, settings
-from .test_chat import DOCUMENTS, PAGE, QUESTION, RAIN, SONG, TAGGED, cut
+from .test_chat import CHATS, DOCUMENTS, PAGE, QUESTION, RAIN, SONG, TAGGED, cut
 
 anthropic = pytest.importorskip("anthropic")
 pytestmark = pytest.mark.server
 
+MESSAGES = "/v1/messages"
 MARK = {"cache_control": {"type": "ephemeral"}}
 IMAGE = {
     "type": "image",
@@ -170,29 +171,39 @@ def test_an_upstream_that_breaks_off_is_an_error(proxy: str, upstream: Asked) ->
 
 
 @pytest.mark.parametrize(
-    ("tokens", "key", "given", "forwarded"),
+    ("path", "tokens", "key", "given", "forwarded"),
     [
-        ((), "", "x-api-key", ("sk-client", None)),
-        ((), KEY, "x-api-key", (KEY, None)),
-        ((), KEY, "authorization", (None, f"Bearer {KEY}")),
-        ((), KEY, "x-other", (KEY, None)),
-        (("sk-client",), "", "x-api-key", (None, None)),
-        (("sk-client",), KEY, "x-api-key", (KEY, None)),
+        (CHATS, (), "", "authorization", (None, "Bearer sk-client")),
+        (CHATS, (), KEY, "authorization", (None, f"Bearer {KEY}")),
+        (CHATS, (), KEY, "x-other", (None, f"Bearer {KEY}")),
+        (CHATS, ("sk-client",), "", "authorization", (None, None)),
+        (MESSAGES, (), "", "x-api-key", ("sk-client", None)),
+        (MESSAGES, (), KEY, "x-api-key", (KEY, None)),
+        (MESSAGES, (), KEY, "authorization", (None, f"Bearer {KEY}")),
+        (MESSAGES, (), KEY, "x-other", (KEY, None)),
+        (MESSAGES, ("sk-client",), "", "x-api-key", (None, None)),
+        (MESSAGES, ("sk-client",), KEY, "x-api-key", (KEY, None)),
     ],
 )
 def test_whose_key_the_upstream_gets(
-    client: MakeClient, upstream: Asked, tokens: Any, key: str, given: str, forwarded: Any
+    client: MakeClient,
+    upstream: Asked,
+    path: str,
+    tokens: Any,
+    key: str,
+    given: str,
+    forwarded: Any,
 ) -> None:
     """The configured one, as the client's came; else the client's, unless it is this server's."""
     to = Upstream(base_url=upstream.url, api_key=key)
     asked = client(settings=Settings(upstream=to, tokens=tokens))
     value = "Bearer sk-client" if given == "authorization" else "sk-client"
-    reply = asked.post("/v1/messages", json={"messages": QUESTION}, headers={given: value})
+    reply = asked.post(path, json={"messages": QUESTION}, headers={given: value})
 
     assert 200 == reply.status_code
     assert forwarded == tuple(
         upstream.headers[0].get(name) for name in ("x-api-key", "authorization")
     )
     if tokens:
-        wrong = asked.post("/v1/messages", json={}, headers={given: "sk-other"})
+        wrong = asked.post(path, json={}, headers={given: "sk-other"})
         assert 401 == wrong.status_code

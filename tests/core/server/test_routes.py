@@ -336,12 +336,6 @@ def cutting(**options: Any) -> System:
     return finefilter_one_pass(llm, pruner, **options)
 
 
-@pytest.mark.parametrize("value", [0.49, 1, "0.9", True])
-def test_a_promise_has_bounds(client: MakeClient, body: Body, value: Any) -> None:
-    """From 0.5 to 0.99, and a number."""
-    assert 422 == client().post("/v1/filter", json={**body, "keep_answer": value}).status_code
-
-
 @pytest.mark.parametrize("name", ["keep_answer", "min_answerable"])
 def test_what_a_system_cannot_cut_at_is_said(client: MakeClient, body: Body, name: str) -> None:
     """In a line that names the number; a threshold stands in place of how many stay."""
