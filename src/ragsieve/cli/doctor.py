@@ -150,7 +150,7 @@ def _of_system(spec: SystemSpec, asked: dict[str, str]) -> Iterator[Check]:
     yield from checks
     alone = not (asked or needs_llm or spec.source)
     if alone and all(one.state == _OK for one in checks):
-        yield _tried(spec)
+        yield _tried(spec.replaced(llm=None, llm_options={}))
     name = whole.llm or ""
     if spec.llm or needs_llm:
         yield _model("llm", name, whole.llm_options, asked)

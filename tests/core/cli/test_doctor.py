@@ -6,7 +6,7 @@ import json
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import platformdirs
 import pytest
@@ -21,6 +21,11 @@ KEY = "sk-secret-1234"
 
 class Models(Handler):
     """A server with a list of models for who has the key; a path of its own redirects."""
+
+    posts: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.posts.append(self.path)
 
     def do_GET(self) -> None:
         if self.path.startswith("/away"):
@@ -90,7 +95,7 @@ def test_a_server_that_is_named_is_asked(
 
     assert (state, True) == (found["llm"][0], found["llm"][1].endswith(says))
     assert int(state == "fails") == ended.code and "…" in found["llm_options.api_key"][1]
-    assert url.removeprefix("http://") == found["asked"][1]
+    assert url.removeprefix("http://") == found["asked"][1] and [] == Models.posts
 
 
 @pytest.mark.parametrize(
