@@ -25,11 +25,7 @@ from ragsieve_research.retrieve.indexes import (
     ready,
 )
 from ragsieve_research.retrieve.route import Routed
-from ragsieve_research.retrieve.sources import (
-    read_sources,
-    source_models,
-    sources_content,
-)
+from ragsieve_research.retrieve.sources import read_sources, source_models, sources_content
 
 
 class Index(Schema, frozen=True, kw_only=True):

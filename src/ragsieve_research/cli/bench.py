@@ -185,10 +185,7 @@ def report_command(
 
 
 def _report(
-    runs: Sequence[Path],
-    baseline: str | None,
-    files: Mapping[str, Path | None],
-    prices: Any = None,
+    runs: Sequence[Path], baseline: str | None, files: Mapping[str, Path | None], prices: Any = None
 ) -> None:
     """Write the files that are named; the terminal's tables where none goes to it.
 

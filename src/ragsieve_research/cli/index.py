@@ -11,15 +11,7 @@ from typing import Annotated, Any
 
 import click
 
-from ragsieve.cli.base import (
-    FOLDER,
-    Json,
-    info,
-    printable,
-    progress,
-    table,
-    warn,
-)
+from ragsieve.cli.base import FOLDER, Json, info, printable, progress, table, warn
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.schema import Count

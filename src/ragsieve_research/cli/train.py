@@ -73,10 +73,7 @@ def _run(
 
 
 def _training(
-    plan: type,
-    *params: click.Parameter,
-    short_help: str,
-    skip: Sequence[str] = (),
+    plan: type, *params: click.Parameter, short_help: str, skip: Sequence[str] = ()
 ) -> Callable[..., click.Command]:
     """Make a function of a folder, a plan and a `Run` a command of `ragsieve train`.
 

@@ -87,9 +87,7 @@ def asqa_exact_match(output: str, groups: Sequence[Sequence[str]]) -> float:
 
 
 def crag(
-    output: str,
-    answers: Sequence[str],
-    judge: Callable[[str, Sequence[str]], float] | None = None,
+    output: str, answers: Sequence[str], judge: Callable[[str, Sequence[str]], float] | None = None
 ) -> CragVerdict:
     """Whether an output is right, abstains or is wrong.
 

@@ -52,11 +52,7 @@ def to_html(report: Report) -> str:
         numbers={row.label: numbers[_who(row)] for row in report.rows},
         runs=[_about(header) for header in report.headers],
         sections=[
-            Section(
-                name,
-                tables(report, name),
-                [*_pictures(report, name, numbers)],
-            )
+            Section(name, tables(report, name), [*_pictures(report, name, numbers)])
             for name in report.datasets
         ],
     )

@@ -14,15 +14,6 @@ from ragsieve.pipeline import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve_research.peers.filters.base import REPLY_TOKENS
 
-__all__ = [
-    "langchain_embeddings_filter",
-    "langchain_llm_extractor",
-    "langchain_llm_filter",
-    "langchain_redundant_filter",
-    "llama_index_llm_rerank",
-    "llama_index_sentence_optimizer",
-]
-
 
 @system("langchain-embeddings-filter", needs="embedder")
 def langchain_embeddings_filter(

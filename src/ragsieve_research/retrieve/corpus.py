@@ -92,10 +92,7 @@ class Corpus:
         self.close()
 
     def add(
-        self,
-        documents: Iterable[Document],
-        *,
-        progress: Callable[[int, int], None] | None = None,
+        self, documents: Iterable[Document], *, progress: Callable[[int, int], None] | None = None
     ) -> Change:
         """Add documents, each in the place of any with its id; what has not changed stays.
 
@@ -159,14 +156,7 @@ class Corpus:
                 f"{repr(old) if old else 'none'}, got {repr(new) if new else 'none'}"
             )
 
-    def search(
-        self,
-        query: Query,
-        /,
-        *,
-        k: int = 20,
-        by: By = "hybrid",
-    ) -> list[Segment]:
+    def search(self, query: Query, /, *, k: int = 20, by: By = "hybrid") -> list[Segment]:
         """The best ``k`` chunks, best first; nothing where the index is empty.
 
         Scores are ``bm25`` and ``cosine``, where that list held the chunk, and ``fused`` for

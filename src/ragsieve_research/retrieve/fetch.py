@@ -18,12 +18,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from ragsieve.deadline import check_time, deadline, seconds_left, start, until
-from ragsieve.errors import (
-    InputError,
-    NotFound,
-    SourceError,
-    needs_extra,
-)
+from ragsieve.errors import InputError, NotFound, SourceError, needs_extra
 from ragsieve.models import protocol
 from ragsieve.schema import Count, Seconds, check_options
 from ragsieve.text import legacy_charset, safe

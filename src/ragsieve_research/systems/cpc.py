@@ -39,11 +39,7 @@ def cpc(
     reader = Reader(llm)
     keep = rate if max_tokens is None else max_tokens
     return System(
-        Pipeline(
-            split.Sentences(),
-            InContext(cast(SpanEmbedder, embedder)),
-            Best(reader, keep),
-        ),
+        Pipeline(split.Sentences(), InContext(cast(SpanEmbedder, embedder)), Best(reader, keep)),
         reader,
         max_tokens,
     )

@@ -69,9 +69,7 @@ def llmlingua_2(
     keep = rate if max_tokens is None else max_tokens
     return System(
         Pipeline(
-            Words(classifier, force=force, digits=digits, pool=pool),
-            Best(reader, keep),
-            Joined(),
+            Words(classifier, force=force, digits=digits, pool=pool), Best(reader, keep), Joined()
         ),
         reader,
         max_tokens,

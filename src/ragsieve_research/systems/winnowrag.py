@@ -139,10 +139,7 @@ def winnowrag(
     agent = Agent(llm, limits=limits)
     judge = critic if isinstance(critic, Judge) else Critic(critic or llm)
     return System(
-        Pipeline(
-            select.TopK(documents),
-            Winnow(agent, judge, embedder, clusters, rounds),
-        ),
+        Pipeline(select.TopK(documents), Winnow(agent, judge, embedder, clusters, rounds)),
         Reader(llm),
         max_tokens,
     )

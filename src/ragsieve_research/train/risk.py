@@ -104,12 +104,7 @@ def calibrate(
     losses = _losses(len(best), keep_answer, confidence)
     cut = float(best[losses])  # as many lie below it, at most: fewer where scores are equal
     return Promise(
-        cut,
-        keep_answer,
-        confidence,
-        len(best),
-        float((best >= cut).mean()),
-        _kept(questions, cut),
+        cut, keep_answer, confidence, len(best), float((best >= cut).mean()), _kept(questions, cut)
     )
 
 

@@ -152,11 +152,7 @@ class RouterLabels:
 
 
 def fit_light(
-    known: RouterLabels,
-    names: Sequence[str],
-    embedder: Embedder,
-    *,
-    seed: int = 0,
+    known: RouterLabels, names: Sequence[str], embedder: Embedder, *, seed: int = 0
 ) -> LightRouter:
     """A light router: for each source a logistic regression on the question's embedding.
 

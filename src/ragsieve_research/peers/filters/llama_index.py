@@ -135,9 +135,7 @@ def _nodes(given: Sequence[PeerInput], *, hidden: list[str]) -> list[NodeWithSco
     for place, one in enumerate(given):
         about: dict[str, Any] = {"title": one.title} if one.title else {}
         node = TextNode(
-            text=one.text,
-            metadata={**about, "place": place},
-            excluded_llm_metadata_keys=hidden,
+            text=one.text, metadata={**about, "place": place}, excluded_llm_metadata_keys=hidden
         )
         nodes.append(NodeWithScore(node=node))
     return nodes

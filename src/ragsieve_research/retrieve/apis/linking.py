@@ -34,11 +34,7 @@ class Linker:
     """
 
     def __init__(
-        self,
-        client: ApiClient,
-        question: str,
-        fitting: Sequence[Endpoint],
-        max_calls: int,
+        self, client: ApiClient, question: str, fitting: Sequence[Endpoint], max_calls: int
     ) -> None:
         self._client, self._question = client, question
         self._topical = [e for e in fitting if e.about]
