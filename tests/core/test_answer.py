@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from ragsieve.answer import Reader
-from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import Message, Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
@@ -147,12 +146,6 @@ def test_where_nothing_fits_the_book_is_closed() -> None:
 
     assert () == answer.segments
     assert render("reader_closed", question=QUERY.text) == llm.prompts[0]
-
-
-def test_a_question_over_the_context_is_the_models_to_refuse() -> None:
-    """The error names what is needed and what there is."""
-    with pytest.raises(ContextOverflow, match="the context of scripted holds 50"):
-        Reader(ScriptedLLM(["x"], context=50))(QUERY, scored(1))
 
 
 def test_the_reader_asks_by_its_options() -> None:

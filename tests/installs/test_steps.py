@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.blocks import CORE, EXTRAS, PAGES, blocks
 from tests.installs.steps import plan, plans
 
@@ -43,13 +41,6 @@ def test_a_line_of_installation_opens_a_section() -> None:
     assert [CORE, serve, serve | {"cohere"}, CORE] == [block.needs for block in found]
     assert ["", "", "", "weights of the hub"] == [block.not_run for block in found]
     assert "ranked\n" == found[2].output
-
-
-def test_a_block_installs_ragsieve_once() -> None:
-    """Else nobody could say what the blocks below need."""
-    lines = "pip install 'ragsieve[serve]'\npip install 'ragsieve[local]'    # or this\n"
-    with pytest.raises(ValueError, match=r"once, got .*ragsieve\[local\]"):
-        blocks(f"```sh\n{lines}```\n")
 
 
 def test_a_section_begins_with_those_that_it_includes() -> None:

@@ -20,10 +20,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.types import Span
-from ragsieve_research.score.in_context import InContext
 from ragsieve_research.systems.cpc import cpc
 
 DUO, SANG, RAIN = "Seals and Crofts were a duo.", "They sang it in 1972.", "It rained."
@@ -61,9 +59,3 @@ def test_the_best_sentences_stay_up_to_the_rate(rate: float, kept: list[str]) ->
     assert kept == [s.text for s in result.kept]
     assert [f"Band: {DUO} {SANG}", RAIN] == embedder.texts
     assert pytest.approx([0.8]) == [s.score for s in result.kept if s.text == SANG]
-
-
-def test_an_embedder_must_read_spans() -> None:
-    """A server's gives vectors of whole texts alone."""
-    with pytest.raises(InputError, match="embedder must be one with embed_spans, got ScriptedLLM"):
-        InContext(ScriptedLLM([]))  # type: ignore[arg-type]

@@ -211,14 +211,6 @@ def test_a_model_that_the_folder_sets_is_named(ragsieve: Command, home: Path) ->
     ]
 
 
-def test_verbose_says_what_is_loaded(ragsieve: Command) -> None:
-    """Models, and settings with their places."""
-    Path("ragsieve.toml").write_text('llm = "fake:echo"\n')
-    ended = ragsieve("-v", "filter", *QUESTION, "--system", "all", "a.txt")
-
-    assert "llm is set by ragsieve.toml\n" in ended.err
-
-
 @pytest.mark.parametrize(
     ("words", "start", "offered"),
     [

@@ -8,8 +8,7 @@ import json
 import pytest
 
 from ragsieve import load
-from ragsieve.errors import InputError, Unsupported
-from ragsieve.systems import build
+from ragsieve.errors import Unsupported
 
 pytest.importorskip("haystack")
 
@@ -19,7 +18,6 @@ from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ByteStream
 
 from ragsieve.integrations.haystack import RagsieveFilter
-from ragsieve.models.fake import ScriptedLLM
 
 from .conftest import FAKE, KEPT, QUESTION
 
@@ -76,13 +74,6 @@ def test_a_splitters_documents_keep_true_offsets() -> None:
 
     assert {len(one.content) for one in known} != {len(one.content) for one in split}
     assert all(text[one.meta["split_idx_start"] :].startswith(one.content) for one in known)
-
-
-def test_a_system_cannot_be_written_down() -> None:
-    """The error says what can."""
-    system = build("all", ScriptedLLM([]))
-    with pytest.raises(InputError, match="only a system by name can be written down"):
-        RagsieveFilter(system).to_dict()
 
 
 def test_warming_up_makes_the_system() -> None:

@@ -47,9 +47,3 @@ def test_what_goes_is_told_by_its_reason() -> None:
     result = system("q", ["abc", "abcd"])
 
     assert [("abcd", "over 3")] == [(v.segment.text, v.reason) for v in result.verdicts if v.stage]
-
-
-def test_each_segment_has_a_verdict() -> None:
-    """Else which one goes is anyone's guess: it is an error."""
-    with pytest.raises(ValueError, match="shorter"):
-        Short(1, verdicts_of=1)(Query("q"), segments(a=1, b=2))

@@ -71,12 +71,13 @@ def test_answers_and_responses_stand_behind_their_numbers() -> None:
         ("none", NOTHING),
         ("[[1, 3], [2, 4]]", [[0, 2], [1, 3]]),
         ("[1, 3], [2, 4]", [[0, 2], [1, 3]]),
-        ("[1, 3]\n[2, 4]", [[0, 2], [1, 3]]),
         ("- [1, 3]\n- [2, 4]", [[0, 2], [1, 3]]),
         ("Answers 1 and 3", [[0, 2], [1], [3]]),
         ("[[1, 2], [3, 4], [4, 1]]", [[0, 1, 2, 3]]),  # 2-1-4-3 is one chain
-        ("[[3, 4], [2, 3]]", [[0], [1, 2, 3]]),
         ("[3, 3]", NOTHING),
+        ('["Lyon"]', NOTHING),  # a text that but one answer has is no duplicate
+        ('[["Lyon", "Lyons"]]', [[0], [1, 3], [2]]),
+        ("Answer [1], [2] and [4]", [[0, 1, 3], [2]]),
     ],
 )
 def test_duplicates_are_one_group(duplicates: str, expected: list[list[int]]) -> None:
@@ -116,7 +117,6 @@ def test_unreadable_twice_means_that_no_two_are_the_same() -> None:
         ("Response [2], Response [4]", (1, 3)),
         ("[1, 2, 3, 4]", (0, 1, 2, 3)),
         ("2 (Lyon) and 4 (Lyons)", (1, 3)),
-        ("Response 2 (Lyon), Response 4 (Lyons)", (1, 3)),
         ("[2, 4, 7]", (1, 3)),
     ],
 )
@@ -132,31 +132,20 @@ def test_incorrect_answers_are_places(incorrect: str, expected: tuple[int, ...])
         ('"Paris"', "Paris"),
         ("The consistent answer is Paris", "Paris"),
         ("Therefore, the correct answer is Marseille", "Marseille"),
-        ("Yes, the consistent answer is Paris", "Paris"),
-        ("Yes. The answer is Paris", "Paris"),
         ("Yes. Paris is the consistent answer.", "Paris"),
         ("yes: Paris\n\nLet me know if you need more.", "Paris"),
-        ("yes: The consistent answer is: Paris", "Paris"),
         ("yes: Paris", "Paris"),
-        ("Yes - Paris", "Paris"),
-        ('yes: "Paris"', "Paris"),
         ("**Yes**, **Paris**", "Paris"),
-        ("**Yes: Paris**", "Paris"),
         ("yes: [Paris]", "Paris"),
         ("yes: Paris\nand Lyon", "Paris and Lyon"),
         ("yes: no", "no"),  # the answer to the question
         ("yes: It is not known to be Lyon", "It is not known to be Lyon"),
-        ("yes: 1984", "1984"),
         ("yes: .NET", ".NET"),
-        ("yes: *NSYNC", "*NSYNC"),
         ("yes: 巴黎", "巴黎"),
         ('yes: "Heroes" by David Bowie', '"Heroes" by David Bowie'),
         ("no", None),
         ("**No**", None),
         ("No, they do not agree", None),
-        ("no - Paris and Lyon differ", None),
-        ("No. Response 1 says Paris.", None),
-        ("No consistent answer can be derived", None),
         ("No Country for Old Men", None),  # an answer has its "yes"
         ("null", None),
     ],
@@ -176,34 +165,22 @@ def test_an_answer_is_consistent_where_the_critic_names_it(
     [
         "",
         '""',
-        "[]",
         "?",
         "yes",
-        "Yes.",
         "**Yes**",
         "yes:",
-        "yes: ...",
         "yes: none",
-        "Yes, N/A.",
         "yes/no",
         "not Paris",
         "Marseille",
         "Yesterday",
-        "Norway",
         "There is no consistent answer",
-        "It cannot be derived",
         "They don't agree",
         "unclear",
-        "unknown",
         "yes: unknown",
         "Yes, but only partly",
-        "yes, partly",
-        "yes: No consistent answer",
         "Yes, there is no consistent answer.",
         "yes: The consistent answer cannot be determined.",
-        "Yes, not enough information",
-        "yes: the others disagree",
-        "The consistent answer is unclear",
     ],
 )
 def test_what_may_be_an_answer_or_not_is_asked_for_again(consistent: str) -> None:
@@ -215,27 +192,15 @@ def test_what_may_be_an_answer_or_not_is_asked_for_again(consistent: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("consistent", "expected"), [("no", None), ("yes: Paris", "Paris"), (None, None)]
-)
-def test_a_verdict_is_read_from_an_object(consistent: str | None, expected: str | None) -> None:
-    """As a server that holds a model to a schema gives it."""
-    reply = {"Incorrect answers": [2, 4], "Explanation": "why", "Consistent answer": consistent}
-
-    assert Judgement((1, 3), "why", expected) == judged(json.dumps(reply))
-
-
-@pytest.mark.parametrize(
     "reply",
     [
         "",
         "Response 2 is wrong.",
         verdict("[2]").replace("Explanation", "Reason"),
-        verdict("[0]"),
         verdict("[5]"),
         verdict("the second"),
         verdict("[2]") + "\n" + verdict("[3]"),
         verdict("[1, 3]", "yes: Paris"),
-        verdict("[1, 2, 3]", "yes: Paris"),
         verdict("[2]", "Lyon"),
         json.dumps({"Incorrect answers": [2], "Explanation": "", "Consistent answer": "yes: Lyon"}),
         json.dumps({"Incorrect answers": [True], "Explanation": "", "Consistent answer": "no"}),
@@ -352,32 +317,6 @@ def test_pairs_decide_in_both_orders(llm: ScriptedLLM, expected: Judgement) -> N
     assert expected == found
     assert 2 == len(llm.prompts)
     assert "the first place has" in record.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("duplicates", "expected"),
-    [
-        ('["Lyon"]', NOTHING),
-        ('[["Lyon", "Lyons"]]', [[0], [1, 3], [2]]),
-        ('["Paris"]', [[0, 2], [1], [3]]),
-        ("[2] and [4]", [[0], [1, 3], [2]]),
-        ("Answer [1], [2] and [4]", [[0, 1, 3], [2]]),
-    ],
-)
-def test_duplicates_may_be_named_by_their_text_or_with_and(
-    duplicates: str, expected: list[list[int]]
-) -> None:
-    """One text that but one answer has is no duplicate."""
-    assert expected == same(f"Unique answers: [Paris]\nDuplicate answers: {duplicates}")
-
-
-def test_evidence_that_no_document_has_is_marked() -> None:
-    """The critic is told."""
-    made_up = Argument("Lyon", "It is Lyon.", "So.", quoted=False)
-    prompt = asked("judge", [verdict()], [made_up, ARGUMENTS[0]])[2].prompts[0][0].content
-
-    assert 'Evidence (in none of its documents): "It is Lyon."' in prompt
-    assert 'Evidence: "It is Paris."' in prompt
 
 
 def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:

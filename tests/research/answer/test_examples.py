@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import Message
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.prompts import render
-from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.examples import Demonstration, ExampleReader
 
@@ -102,21 +100,6 @@ def test_the_last_marked_line_is_the_answer(reply: str, text: str) -> None:
     assert (text, reply) == (answer.text, answer.reply)
 
 
-@pytest.mark.parametrize(
-    ("reply", "notes"),
-    [
-        ("Answer: x", []),
-        ("x", ["no line of the reply begins with 'Answer:': all of it is the answer"]),
-    ],
-)
-def test_a_reply_without_an_answer_line_is_told(reply: str, notes: list[str]) -> None:
-    """The trace says that the whole reply stands in for the answer."""
-    with Trace().recording(), step("Reader") as record:
-        ExampleReader(ScriptedLLM([reply]), answer_after="Answer:")(QUERY, [])
-
-    assert notes == record.notes
-
-
 @pytest.mark.parametrize("reply", ["The document gives orders.\nAnswer: Seals", "Seals"])
 def test_a_document_cannot_answer(reply: str) -> None:
     """What stands in the prompt is never read as the reply, whatever line it ends with."""
@@ -128,10 +111,3 @@ def test_a_document_cannot_answer(reply: str) -> None:
     )
 
     assert "Seals" == answer.text
-
-
-@pytest.mark.parametrize("marker", [" ", "Answer: ", "Answer\nis"])
-def test_a_marker_is_one_line(marker: str) -> None:
-    """A marker that no line could begin with is an error."""
-    with pytest.raises(InputError, match="answer_after must be one line, trimmed, got"):
-        ExampleReader(ScriptedLLM([]), answer_after=marker)

@@ -105,13 +105,6 @@ def test_a_small_local_model_reasons_only_where_asked(
     assert names in llm.prompts[0][0].content.splitlines()[-1]
 
 
-def test_a_list_is_one_answer() -> None:
-    """Its lines belong together; what stands below them does not count."""
-    answer, _, _ = read("Reasoning: It says so.\nAnswer:\n- Ann\n- Bob\nNote: both sang.")
-
-    assert "- Ann - Bob" == answer.text
-
-
 @pytest.mark.parametrize(
     "reply", ["", "Ann", "Answer: Ann", "Reasoning: x\nAnswer:", "Answer: Bob\nAnswer: x", "{"]
 )
@@ -176,31 +169,6 @@ def test_examples_are_of_other_domains(domain: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_examples_may_be_of_the_same_domain(domain: str) -> None:
-    """The same three kinds, all of the question's own domain."""
-    _, llm, _ = read(GOOD, domain=domain, same_domain=True)
-
-    assert [domain] * 3 == domains(llm)
-    assert 3 == len({*questions(llm)[:-1]})
-
-
-@pytest.mark.parametrize("examples", [0, 1, 2, 3])
-def test_so_many_examples_are_shown(examples: int) -> None:
-    """From none to three, before the question, with their documents and their reasoning."""
-    _, llm, _ = read(GOOD, examples=examples)
-
-    assert examples == len(domains(llm))
-    assert all(reply.startswith("Reasoning: ") for reply in replies(llm))
-
-
-def test_an_unknown_domain_takes_examples_of_any() -> None:
-    """Nothing is known of the question: the first three domains of the pool."""
-    _, llm, _ = read(GOOD, domain="cooking")
-
-    assert ["finance", "movie", "music"] == domains(llm)
-
-
 def test_the_embedder_guesses_the_domain() -> None:
     """The description that shares a word with the question; where it fails the answer does not."""
     reasoning = Reasoning(ScriptedLLM([]), HashingEmbedder())
@@ -216,15 +184,6 @@ def test_the_embedder_guesses_the_domain() -> None:
     evidence = [Segment.whole(Document("0", "Seals sang it."))]
 
     assert "Seals" == Reasoning(llm, Broken())(Query("Who sang it?"), evidence).text
-
-
-def test_without_reasoning_the_reply_is_the_answer() -> None:
-    """Examples have none, either, and only the answer is asked for."""
-    answer, llm, _ = read("Answer: Ann", cot=False)
-
-    assert "Ann" == answer.text
-    assert all(reply.startswith("Answer: ") and "\n" not in reply for reply in replies(llm))
-    assert "step by step" not in llm.prompts[0][0].content
 
 
 def test_what_leaves_no_room_is_left_out() -> None:

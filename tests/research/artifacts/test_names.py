@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM

@@ -15,7 +15,6 @@ from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.types import Query
 from ragsieve_research.artifacts.recipe import Base, Known, TrainedRouter, TrainingData
 from ragsieve_research.artifacts.router import (
-    check_router,
     load_router,
     named_router,
     read_router,
@@ -55,16 +54,6 @@ def test_what_was_saved_is_loaded_bit_for_bit(folder: Path) -> None:
         path.name for path in folder.iterdir()
     }
     assert ["web"] == load_router(folder)(Query("x"), [Named("web", "", nothing)])
-
-
-def test_the_card_says_data_generator_and_figures(folder: Path) -> None:
-    """For people; a bar in a description breaks no table."""
-    card = (folder / "README.md").read_text()
-
-    assert "| nq | 40 | CC |" in card
-    assert "| taught by the answers of | fake:echo |" in card
-    assert "| routed | 0.875 |" in card
-    assert "| web | News \\| pages. |" in card
 
 
 def test_another_embedder_is_refused(folder: Path) -> None:
@@ -113,22 +102,15 @@ def zeros(*shape: int) -> Any:
     [
         (lambda f: (f / "router.json").unlink(), "must be a file, there is none"),
         (lambda f: (f / "router.json").write_text("{"), "must be JSON"),
-        (lambda f: (f / "router.json").write_text("[]"), "format must be 1"),
         (changed(format=2), "format must be 1"),
         (changed(form="pickle"), "form must be one of light, llm, got 'pickle'"),
-        (changed(more=1), "more is not known"),
-        (changed(sources=3), "sources must be a list, got 3"),
         (changed(sources=[]), "sources must have names of their own"),
-        (changed(sources=[{"name": "a", "description": 3}]), r"sources\[0\].description must"),
         (changed(base={"model": "fake:echo"}), "fake:echo is no embedder"),
         (changed(base={"model": "sentence_transformers:../x"}), "a hub id or an absolute path"),
-        (changed(min_probability=2), r"min_probability must be in \[0, 1\], got 2"),
-        (changed(data=[{"name": "a"}]), r"data\[0\].licence is missing"),
         (changed(sources=[{"name": "a", "description": ""}]), "weights and bias must be 1, one a"),
         (lambda f: (f / "router.safetensors").unlink(), "must be a file of at most"),
         (lambda f: (f / "router.safetensors").write_bytes(b"\x80\x04."), "must be safetensors"),
         (swapped({"weights": zeros(2, 3)}), "must hold weights in rows and bias"),
-        (swapped({"weights": zeros(2), "bias": zeros(2)}), "must hold weights in rows and bias"),
         (swapped({"weights": zeros(2, 3) + 1e308, "bias": zeros(2)}), "must hold numbers from -1"),
         (swapped({"weights": zeros(2, 3) / 1 + float("nan"), "bias": zeros(2)}), "must be finite"),
         (changed(form="llm", base={"model": "smollm2"}), "adapter must be a folder in it"),
@@ -173,11 +155,3 @@ def test_routers_by_name(tmp_path: Path) -> None:
     assert [] == named_router("only:", echo(), sources)(asked, sources)
     assert LIGHT == named_router(str(folder), echo(), sources)
     assert router_content("all") == "all" != router_content(str(folder))
-
-
-def test_a_router_of_no_such_name_is_one_line(tmp_path: Path) -> None:
-    """A source that is not there, or no folder."""
-    with pytest.raises(InputError, match="router 'only:x' must name sources of web, got 'x'"):
-        named_router("only:x", echo(), [Named("web", "", nothing)])
-    with pytest.raises(InputError, match="none"):
-        check_router(str(tmp_path / "none"))

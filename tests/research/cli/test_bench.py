@@ -114,18 +114,6 @@ def test_a_report_is_written_where_it_shall(ragsieve: Command) -> None:
     assert figures.out != dear.out
 
 
-def test_two_runs_make_one_report(ragsieve: Command) -> None:
-    """Systems side by side."""
-    ragsieve("bench", "run.toml", "--output", "r")
-    Path("other.toml").write_text(RUN.replace('"top-sentences"', '"closed-book"'))
-    ragsieve("bench", "other.toml", "--output", "o")
-    ended = ragsieve("report", "r", "o")
-
-    assert 0 == ended.code
-    assert "top-sentences" in ended.out
-    assert "closed-book" in ended.out
-
-
 def test_models_of_a_recipe_can_be_replaced(ragsieve: Command) -> None:
     """Generators, judge, embedder, reranker, and LLMs of parts; the error names what is none."""
     critic = '{ name = "chunkrag", models = { critic = "openai:c", reranker = "rerank:r" } }'
@@ -169,33 +157,3 @@ def test_failures_are_shown_and_counted(ragsieve: Command) -> None:
     assert 3 == ended.err.count("error: sample--all--openai-x line")
     assert "sample--all--openai-x: 5 failed; they count as wrong" in ended.err
     assert "4 (4 failed)" in Path("r/report.md").read_text()
-
-
-def test_a_model_that_is_not_there_stops_the_run(ragsieve: Command) -> None:
-    """At the first question, in one line."""
-    Path("none").mkdir()
-    Path("bad.toml").write_text(RUN.replace("fake:echo", "transformers:./none"))
-    ended = ragsieve("bench", "bad.toml", "--output", "r")
-
-    assert 1 == ended.code
-    assert "error: model './none' cannot be loaded" in ended.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("bench", "none.toml"), "'none.toml' does not exist"),
-        (("bench", "run.toml", "--small"), "run.toml: there is no table [small]"),
-        (("bench", "run.toml", "--limit", "0"), "0 is not in the range x>=1"),
-        (("bench", "run.toml", "--output", "run.toml"), "is a file"),
-        (("report", "."), "run.json"),
-        (("report",), "Missing argument"),
-    ],
-)
-def test_mistakes_are_one_line(ragsieve: Command, arguments: tuple[str, ...], said: str) -> None:
-    """That names the option, the rule and the value; exit code 2."""
-    ended = ragsieve(*arguments)
-
-    assert 2 == ended.code
-    assert said in ended.err
-    assert 1 == len(ended.err.strip().splitlines())

@@ -158,14 +158,6 @@ def test_bad_input_is_one_line(ragsieve: Command, arguments: tuple[str, ...], me
     assert not Path("i").exists()
 
 
-def test_a_blank_question_is_bad_input(ragsieve: Command) -> None:
-    """As everywhere."""
-    ragsieve("index", "build", "i", "notes", *FAKE)
-    ended = ragsieve("index", "search", "i", "-q", " ")
-
-    assert (2, "error: the question must not be blank, got ' '\n") == (ended.code, ended.err)
-
-
 def test_the_index_may_lie_in_the_folder_that_is_read(ragsieve: Command) -> None:
     """It does not read itself."""
     first = ragsieve("index", "build", "i", ".", *FAKE)

@@ -46,17 +46,6 @@ def test_a_router_is_trained_from_what_the_generator_answers(ragsieve: Command) 
     assert "written: " in ended.err
 
 
-def test_a_router_taught_on_few_questions_says_so(ragsieve: Command) -> None:
-    """In the terminal and in its card."""
-    ended = ragsieve(*COMMAND, "--limit", "10")
-
-    assert "warning: it was taught on 10 questions, which are few" in " ".join(ended.err.split())
-    assert (
-        "taught on 10 questions, which are few: with under 100"
-        in Path("made/README.md").read_text()
-    )
-
-
 def test_labels_of_an_earlier_start_are_kept(ragsieve: Command) -> None:
     """Of a killed one the last line may be cut; more questions extend them."""
     assert 0 == ragsieve(*COMMAND, "--limit", "10").code

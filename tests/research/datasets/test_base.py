@@ -93,10 +93,3 @@ def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 50))
 
     assert [4, 7, 12, 26, 33] == sorted(number for number, _ in dataset.take(5, seed=7).lines())
-
-
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_takes_at_least_one(tmp_path: Path, limit: int) -> None:
-    """The error names option, rule and value, before anything is read."""
-    with pytest.raises(InputError, match=f"limit must be at least 1, got {limit}"):
-        Dataset.from_file(tmp_path / "none").take(limit)

@@ -94,20 +94,6 @@ def test_places_and_files_are_told_apart(tmp_path: Path) -> None:
         Entry("x", "x", "x", file="a.jsonl")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["gone.jsonl", "data/gone.jsonl.gz"])
-def test_a_missing_file_is_named(name: str) -> None:
-    """With the folder that its path counts from."""
-    with pytest.raises(InputError, match=f"no file '{name}' is there: paths count from the cur"):
-        load(name)
-
-
-@pytest.mark.parametrize("name", ["nonsense", "."])
-def test_an_unknown_name_is_named_with_the_known_ones(name: str) -> None:
-    """Neither a name nor a file; a folder is no file."""
-    with pytest.raises(InputError, match=f"JSONL file or one of sample, nq, .* got '{name}'"):
-        load(name)
-
-
 def test_what_is_not_found_says_where_was_looked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,15 +107,6 @@ def test_what_is_not_found_says_where_was_looked(
     monkeypatch.setenv("RAGSIEVE_DATA", str(tmp_path))
     with pytest.raises(InputError, match=r"has no noveleval.*; no copy of noveleval on the hub"):
         load("noveleval")
-
-
-def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
-    """When it is read: loading opens nothing."""
-    (tmp_path / "nq.jsonl.gz").write_bytes(gzip.compress(LINE * 100)[:-9])
-    dataset = load("nq", folder=tmp_path)
-
-    with pytest.raises(InputError, match=r"nq\.jsonl\.gz cannot be read"):
-        list(dataset)
 
 
 @pytest.mark.parametrize(

@@ -170,25 +170,6 @@ def test_what_a_generator_has_no_room_for_is_in_the_report(tmp_path: Path) -> No
     )
 
 
-def test_groups_by_two_metadata_have_a_row_a_value(tmp_path: Path) -> None:
-    """False and 0 are values, and each of a list; a key stands before its own, as two may have the
-    same. A question that is in two rows counts once in the whole.
-    """
-    tags: list[list[str]] = [["a", "b"], ["a"], [], ["b", "b"]]
-    metadata = [{"multi": n < 3, "early": n < 1, "hops": n // 2, "tags": tags[n]} for n in range(4)]
-    rows = [{"question": "Who?", "documents": ["Ann."], "metadata": one} for one in metadata]
-    data = Data(name=str(own(tmp_path, *rows)), groups=("multi", "early", "hops", "tags", "none"))
-    run(tmp_path / "run", replace(ONE, data=[data]))
-    counts = {"early False": 3, "early True": 1, "multi False": 1, "multi True": 3}
-    counts |= {"hops 0": 2, "hops 1": 2, "tags a": 2, "tags b": 2}
-    whole, *found = summarise([load_run(tmp_path / "run")]).rows
-
-    assert 4 == whole.questions == whole.metrics["tokens"].n
-    assert {f"mine: {group}": n for group, n in counts.items()} == {
-        row.dataset: row.questions for row in found
-    }
-
-
 def test_a_damaged_header_is_written_anew(tmp_path: Path) -> None:
     """A power cut leaves zeros: the records go on."""
     run(tmp_path, ONE)
@@ -207,14 +188,6 @@ def test_times_are_of_questions_asked_alone(tmp_path: Path) -> None:
     assert [1, 2] == [r["line"] for r in found]
     for r in found:
         assert abs(r["filter_seconds"] + r["generator_seconds"] - r["seconds"]) < 2e-4
-
-
-def test_times_are_of_models_that_remember_nothing(tmp_path: Path) -> None:
-    """Of the questions whose records were made before."""
-    llm = ScriptedLLM(lambda _: "x")
-    run(tmp_path, replace(ONE, latency=2), llm)
-
-    assert 12 == len(llm.prompts)  # one a record: the times are of another object
 
 
 def test_a_second_start_asks_nothing(tmp_path: Path) -> None:
@@ -243,16 +216,6 @@ def test_a_slow_system_can_be_asked_less(tmp_path: Path) -> None:
     assert [1, 2, 3] == [r["line"] for r in records(tmp_path, "sample--top-documents--fake-echo")]
     assert not [note for note in report.notes if "nfinished" in note]
     assert 3 == row.differences["accuracy"].n
-
-
-def test_a_system_can_have_an_embedder_for_itself(tmp_path: Path) -> None:
-    """In place of the run's, which the others keep."""
-    own = BenchSystem(name="top-sentences", label="own", models={"embedder": "fake:hashing"})
-    systems = [BenchSystem(name="top-sentences"), own]
-    bench = Bench(replace(ONE, systems=systems, embedder="openai:embed-x"), tmp_path)
-    used = [bench.used_models(cell).keys() for cell in bench.cells]
-
-    assert [{"fake:echo", "openai:embed-x"}, {"fake:echo", "fake:hashing"}] == used
 
 
 def slow(log: Path) -> ScriptedLLM:
@@ -354,13 +317,6 @@ def test_other_questions_or_models_are_not_mixed(tmp_path: Path) -> None:
         run(tmp_path / "r", config)
 
 
-def test_a_broken_line_is_named_before_anything_is_asked(tmp_path: Path) -> None:
-    """With file and line."""
-    mine = own(tmp_path, {"question": "a?", "documents": ["x"]}, {"documents": []})
-    with pytest.raises(InputError, match=r"mine\.jsonl, line 2: a record must have a question"):
-        Bench(replace(ONE, data=[Data(name=str(mine))]), tmp_path / "r").prepare()
-
-
 def test_questions_can_be_those_whose_documents_hold_the_answer(tmp_path: Path) -> None:
     """Or those whose documents do not; without a gold answer a question is neither."""
     asked = [("with?", ["x"]), ("without?", ["y"]), ("unknown?", [])]
@@ -445,20 +401,6 @@ def test_sources_are_asked_as_each_system_routes(tmp_path: Path) -> None:
     assert ["crag_accuracy", "hallucination", "missing", "crag_score"] == report.headline[:4]
 
 
-def test_a_source_that_is_left_out_is_in_the_report(tmp_path: Path) -> None:
-    """Records say it, and the report counts it."""
-    sources = tmp_path / "s.toml"
-    sources.write_text(
-        '[[sources]]\nname = "shop"\nkind = "api"\napi = "crag:music"\nentities = "rules"\n'
-        'url = "http://127.0.0.1:1"\n'  # a private address is refused
-    )
-    mine = own(tmp_path, {"question": "When was Dov Tallis born?", "answers": ["1971"]})
-    run(tmp_path / "r", replace(ONE, data=[Data(name=str(mine), sources=str(sources))]))
-    report = summarise([load_run(tmp_path / "r")])
-
-    assert "1 answer came with warnings, which their records tell: all" in report.notes
-
-
 def test_the_oracle_is_told_the_gold_answers(tmp_path: Path) -> None:
     """It keeps of each question what holds one, so recall of the answer is whole."""
     config = replace(ONE, systems=[BenchSystem(name="oracle")])
@@ -483,19 +425,6 @@ def test_noise_is_written_into_the_questions(tmp_path: Path) -> None:
     assert 2 == len(bench.cells) == len([*(tmp_path / "records").glob("*.jsonl")])
 
 
-def test_notes_name_documents_as_tables_do(tmp_path: Path) -> None:
-    """Ranked ones, and a share of noise for which there are too few: 1 of 2 in place of 3 of 4."""
-    rows = [{"question": f"Is {n}?", "answers": [n], "documents": [f"{n} is."]} for n in "xy"]
-    name = str(own(tmp_path, *rows))
-    noise = NoiseGrid(kinds=["random"], shares=[0.5, 0.75])
-    run(tmp_path / "noisy", replace(ONE, data=[Data(name=name)], noise=noise))
-    run(tmp_path / "r", replace(ONE, data=[Data(name=name, rank="bm25", documents=1)]))
-    notes = [summarise([load_run(tmp_path / folder)]).notes[-1] for folder in ("noisy", "r")]
-
-    assert notes[0].endswith("rounding change it: 50% in mine (75% random, first)")
-    assert notes[1].endswith(": mine (rank bm25, first 1)")
-
-
 def test_a_judge_is_asked_where_one_is_named(tmp_path: Path) -> None:
     """Beside the rest, and not at the system's cost."""
     config = replace(ONE, judge="fake:echo")
@@ -508,18 +437,6 @@ def test_a_judge_is_asked_where_one_is_named(tmp_path: Path) -> None:
     assert [s["calls"] for s in without["trace"]["steps"]] == [
         s["calls"] for s in found["trace"]["steps"]
     ]
-
-
-def test_seeds_draw_questions(tmp_path: Path) -> None:
-    """The same seed gives the same, another one another sample."""
-
-    def drawn(seed: int) -> str:
-        config = replace(ONE, questions=6, sample=True, seed=seed)
-        Bench(config, tmp_path / str(seed)).prepare()
-        return (tmp_path / str(seed) / "questions" / "sample.jsonl").read_text()
-
-    assert drawn(1) == drawn(1) != drawn(2)
-    assert 6 == len(drawn(1).splitlines())
 
 
 def test_a_sample_is_extended_and_a_refused_start_leaves_all_as_it_was(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip("msgspec")
 
-from ragsieve.errors import InputError
 from ragsieve.types import Document, Example
 from ragsieve_research.evaluate.config import BenchSystem, Config, Data
 from ragsieve_research.evaluate.noise import Noise
@@ -127,24 +126,6 @@ def test_they_are_added_after_questions_are_chosen_by_their_own_documents(tmp_pa
     (example,) = asked(Data(name=str(path), poisoned=True, only="unanswerable"))
 
     assert 3 == len(example.documents)
-
-
-def test_data_without_false_documents_is_refused(tmp_path: Path) -> None:
-    """In one line that says where they would be."""
-    data = file(tmp_path, {}, {"poisoned_documents": []})
-    with pytest.raises(
-        InputError, match=r"poisoned_documents.* of own none that is asked has any$"
-    ) as caught:
-        asked(data)
-
-    assert "\n" not in str(caught.value)
-
-
-def test_false_documents_must_be_text(tmp_path: Path) -> None:
-    """Else the error shows what was found."""
-    data = file(tmp_path, {"poisoned_documents": [{"id": "p0"}]})
-    with pytest.raises(InputError, match=r"must be text, got .*'p0'"):
-        asked(data)
 
 
 def test_the_bundled_sample_can_be_poisoned() -> None:

@@ -17,17 +17,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from ragsieve.errors import InputError
 from ragsieve_research.evaluate.advice import advice
 from ragsieve_research.evaluate.cost import break_even
 from ragsieve_research.evaluate.page import to_html
 from ragsieve_research.evaluate.plots import Point, front
-from ragsieve_research.evaluate.prices import Prices
 from ragsieve_research.evaluate.records import COSTS, load_run, load_runs
 from ragsieve_research.evaluate.report import OVERALL, Report, summarise
-from ragsieve_research.evaluate.tables import to_csv, to_markdown, to_terminal
+from ragsieve_research.evaluate.tables import to_csv, to_markdown
 
 HOSTILE = '<script>alert("1")</script>|$x_1$ 篩 =1'
 Place = dict[str, Any] | None
@@ -211,18 +209,6 @@ def test_the_sentence_is_of_questions_that_both_were_asked(tmp_path: Path, short
 
     assert "accuracy 100.0% against 0.0% of all [+100.0, +100.0], with 25% of its" in sentence
     assert sentence.endswith("on 12 questions.")
-
-
-def test_of_equally_good_systems_the_one_with_fewer_tokens_is_taken(tmp_path: Path) -> None:
-    """Wherever it stands in the run's file, and also where the baseline keeps nothing."""
-    folder = write_run(tmp_path / "r", ["none", "all", "sieve"])
-    for place, (accuracy, tokens) in enumerate([(0.0, 0.0), (1.0, 1.0), (1.0, 0.2)]):
-        path = folder / f"records/{place}.jsonl"
-        values = {"accuracy": accuracy, "tokens_kept": tokens}
-        rows = read_lines(path)
-        write_lines(path, [{**row, "metrics": row["metrics"] | values} for row in rows])
-
-    assert advice(reported(folder)).startswith("Take sieve: accuracy 100.0% against 0.0% of none")
 
 
 @pytest.mark.parametrize(
@@ -456,34 +442,6 @@ def test_a_filter_pays_from_a_length_on(spent: list[float], kept: float, expecte
     assert expected == pytest.approx(break_even(before, np.array(spent), kept, 1.0))
 
 
-def test_a_filter_as_dear_as_the_generator_never_pays(tmp_path: Path) -> None:
-    """It reads every token at the price of the one it may save; one a hundredth as dear pays."""
-    run = load_run(write_run(tmp_path / "r"))
-    same, cheap = (
-        summarise([run], prices=prices, draws=50).rows[1].figure("cost", "break_even")
-        for prices in (None, Prices(filter_price_in=0.01, filter_price_out=0.04))
-    )
-
-    assert math.isinf(same)
-    assert 0 < cheap < 100
-    with pytest.raises(InputError, match="price_in must be finite and not negative, got -1"):
-        Prices(-1)
-
-
-def test_worked_examples_in_the_prompt_are_spent(tmp_path: Path) -> None:
-    """400 tokens beside the context, and the baseline's 60: a filter has to save 400 to pay."""
-    folder = write_run(tmp_path / "r")
-    path = folder / "records/1.jsonl"
-    rows = read_lines(path)
-    for row in rows:
-        row["trace"]["steps"][-1]["tokens_in"] += 400
-    write_lines(path, rows)
-    free = Prices(filter_price_in=0, filter_price_out=0)
-    cost = partial(summarise([load_run(folder)], prices=free, draws=50).rows[1].figure, "cost")
-
-    assert 400 / (1 - 1 / cost("compression")) == pytest.approx(cost("break_even"))
-
-
 def test_presence_is_of_documents_that_hold_an_answer(tmp_path: Path) -> None:
     """One of two questions whose documents hold one loses it; the third had none to lose."""
     rows = [record(line, 1, np.random.default_rng(0)) for line in (1, 2, 3)]
@@ -561,13 +519,6 @@ def hostile(folder: Path) -> Report:
     return reported(write_run(folder, systems, [HOSTILE, "nq"], failed=3, **names))
 
 
-def printed(report: Report) -> str:
-    """What the terminal shows."""
-    console = Console(file=io.StringIO(), width=200)
-    console.print(to_terminal(report))
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
-
-
 class Page(HTMLParser):
     """What a page holds: its tags, and what it would fetch."""
 
@@ -594,20 +545,6 @@ def test_the_page_needs_nothing_and_runs_nothing(tmp_path: Path) -> None:
     assert len(text) < 1_500_000
 
 
-def test_the_page_has_plots_and_every_section(tmp_path: Path) -> None:
-    """Overall, two datasets with a plot each, failures; points say what they are."""
-    text = to_html(hostile(tmp_path / "r"))
-
-    assert 3 == text.count("<svg")
-    assert 'id="failures"' in text
-    assert {"var(--worse)"} == {
-        *re.findall(r"var\(--(?:better|worse|tie)\)", text.split("<svg")[1])
-    }
-    assert 1 == text.count('<details class="set" open>')
-    assert re.search(r"<title>sieve: accuracy [\d.]+ % \[[\d.]+, [\d.]+\], [\d.]+ % of", text)
-    assert to_html(hostile(tmp_path / "again")).replace("again", "r") == text.replace("again", "r")
-
-
 def test_csv_is_one_line_a_number(tmp_path: Path) -> None:
     """In the columns promised; differences only beside the baseline's rivals; no formulas."""
     report = reported(write_run(tmp_path / "r", ["=all", "sieve"]))
@@ -630,24 +567,6 @@ def test_markdown_tables_keep_their_columns(tmp_path: Path) -> None:
     assert len(tables) >= 12
     assert {1} == {len(width) for width in widths}
     assert "<script" not in text
-
-
-def test_the_terminal_shows_systems_as_they_are_named(tmp_path: Path) -> None:
-    """No markup of names is followed."""
-    text = printed(reported(write_run(tmp_path / "r", ["[red]all", "sieve"])))
-
-    assert "[red]all" in text
-    assert "difference to [red]all" in text
-
-
-def test_the_terminal_shows_a_run_of_noise_alone(tmp_path: Path) -> None:
-    """A line for each share and system, and no empty table."""
-    noises: list[Place] = [{"kind": "random", "share": s, "position": "last"} for s in (0.2, 0.4)]
-    text = printed(reported(write_run(tmp_path / "r", noises=noises)))
-
-    assert "nq with noise, 95% intervals" in text
-    assert 2 == text.count("20% random, last") == text.count("40% random, last")
-    assert "difference" not in text
 
 
 def test_the_front_holds_what_nothing_beats() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.split.sentences import Sentences
 from ragsieve.types import Document, Example, Query
@@ -98,12 +97,6 @@ def test_ways_of_searching_stand_beside_each_other(tmp_path: Path) -> None:
 
     assert ["bm25", "dense", "hybrid"] == list(found.means)
     assert pytest.approx(0.541, abs=0.001) == found.means["hybrid"]["recall@1"].low
-
-
-def test_an_empty_index_is_not_measured(tmp_path: Path) -> None:
-    """Zeros would pass for a finding, where only the build has not ended yet."""
-    with pytest.raises(InputError, match="must hold documents, it is empty"):
-        recall(Corpus(tmp_path), [Example(Query("x"), ())], by=["bm25"])
 
 
 @pytest.mark.data

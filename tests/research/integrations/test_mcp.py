@@ -425,18 +425,6 @@ def test_a_process_serves_over_http(url: str) -> None:
     assert ragsieve.load("finefilter")(QUESTION, DOCUMENTS).text == filtered["text"]
 
 
-def test_two_indexes_of_one_name_are_refused(tmp_path: Path) -> None:
-    """Before any is opened."""
-    (tmp_path / "a/same").mkdir(parents=True)
-    (tmp_path / "b/same").mkdir(parents=True)
-    folders = [str(tmp_path / "a/same"), str(tmp_path / "b/same")]
-    run = CliRunner().invoke(
-        cli, ["mcp", *(word for f in folders for word in ("--source", f"index:{f}"))]
-    )
-
-    assert "--source must be places of different names, got 'same' twice" in str(run.exception)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

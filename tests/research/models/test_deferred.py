@@ -179,14 +179,6 @@ def test_options_are_checked_at_once() -> None:
         models.defer("smollm2", colour=1)
 
 
-@pytest.mark.parametrize("load", [models.defer, models.load])
-@pytest.mark.parametrize("name", ["nope", "transformers:", "none:nope"])
-def test_a_name_that_is_none_is_refused_at_once(load: Callable[[str], Any], name: str) -> None:
-    """Not with the first call."""
-    with pytest.raises(InputError):
-        load(name)
-
-
 @pytest.mark.parametrize("name", ["pruner", "fake:echo"])
 def test_a_model_that_needs_no_torch_is_loaded_at_once(name: str) -> None:
     """There is nothing to wait for."""

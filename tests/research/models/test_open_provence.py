@@ -18,7 +18,6 @@ from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers  # noqa: E4
 from tokenizers import models as kinds  # noqa: E402
 from tokenizers.processors import TemplateProcessing  # noqa: E402
 
-from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve.models.base import Passage  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.models.provence import Provence  # noqa: E402
@@ -193,26 +192,6 @@ def test_a_long_passage_goes_in_windows_of_its_length(make: Make, tmp_path: Path
     assert all(0 < value < 1 for value in pruned.sentences)
     assert record.usages[0].tokens_in > 48
     assert 48 == model.net.size
-
-
-def test_what_it_cannot_read_is_an_error(tmp_path: Path) -> None:
-    """A cut outside of its range, a tokenizer that marks no pair; fewer positions.
-
-    Shorter windows.
-    """
-    published(tmp_path, xlm_roberta, max_length=8192)
-
-    assert 64 == Provence(str(tmp_path)).net.size
-
-    published(tmp_path, xlm_roberta, default_threadshold=7)
-    with pytest.raises(ModelError, match=r"must be in \[0, 1\], got 7"):
-        _ = Provence(str(tmp_path)).min_score
-
-    published(tmp_path, modernbert)
-    file = tmp_path / "tokenizer.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "post_processor": None}))
-    with pytest.raises(ModelError, match="control tokens for start and end"):
-        Provence(str(tmp_path)).score([("a", "b")])
 
 
 def test_weights_of_the_earlier_form_load_alike(tmp_path: Path) -> None:

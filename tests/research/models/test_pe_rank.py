@@ -17,7 +17,7 @@ transformers = pytest.importorskip("transformers")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from ragsieve.errors import ContextOverflow, ModelError  # noqa: E402
+from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve.models.base import Embedder  # noqa: E402
 from ragsieve.models.fake import HashingEmbedder  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
@@ -212,16 +212,6 @@ def test_it_orders_segments(folder: Path) -> None:
     found = Listwise(ranker(folder), 4, 2)(Query("Who?"), segments)
 
     assert [n / 6 for n in range(1, 7)] == pytest.approx(sorted(s.score for s in found))
-
-
-def test_a_folder_that_is_not_whole_is_refused(tmp_path: Path) -> None:
-    """Without a configuration; a prompt that does not fit is an error, too."""
-    with pytest.raises(ContextOverflow, match=r"the context of .* holds 40"):
-        ranker(save(tmp_path, positions=40)).rank(["Who?"], [["a", "b"]])
-
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelError, match=r"needs a config\.json"):
-        ranker(tmp_path / "empty").rank(["Who?"], [["a", "b"]])
 
 
 def test_the_encoder_is_the_configurations(tmp_path: Path, make_encoder: Any) -> None:

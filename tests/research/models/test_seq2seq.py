@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from ragsieve import models  # noqa: E402
-from ragsieve.errors import InputError, ModelError, Unsupported  # noqa: E402
+from ragsieve.errors import InputError, Unsupported  # noqa: E402
 from ragsieve.models.base import Message, Prompt  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.models.seq2seq import Seq2Seq  # noqa: E402
@@ -95,13 +94,6 @@ def test_what_it_cannot_is_said(llm: Seq2Seq) -> None:
 
     with pytest.raises(InputError, match="at least one message"):
         llm.complete([()])
-
-
-def test_a_causal_model_is_refused(tmp_path: Path) -> None:
-    """The error names the model's kind."""
-    transformers.LlamaConfig().save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="must encode, llama does not"):
-        _ = Seq2Seq(str(tmp_path)).context
 
 
 def test_a_streamed_reply_is_the_reply(llm: Seq2Seq) -> None:

@@ -197,17 +197,6 @@ def test_the_tool_says_why_a_wheel_is_not_there(
     assert ["weights"] == sorted(file.name for file in home.glob("*") if file.suffix != ".lock")
 
 
-def test_a_store_that_cannot_be_written_names_its_option(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A home that is a file is reported by the variable that sets it."""
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("RAGSIEVE_HOME", str(tmp_path / "file"))
-
-    with pytest.raises(StoreError, match="RAGSIEVE_HOME must be writable"):
-        store.pull(tiny())
-
-
 def test_listed_and_resolved_names(home: Path) -> None:
     """All are listed; a name is its folder, a folder stays, the rest is a hub id.
 

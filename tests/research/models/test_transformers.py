@@ -177,13 +177,6 @@ def test_a_call_is_charged_what_it_reads_and_writes(llm: Transformers) -> None:
     assert ["a reply was cut at 2 tokens"] == seen.messages
 
 
-@pytest.mark.parametrize("options", [[], ["a", "a"], ["a", ""]])
-def test_options_must_be_different_and_not_empty(llm: Transformers, options: list[str]) -> None:
-    """The error names them."""
-    with pytest.raises(InputError, match="options must be different"):
-        llm.choose([ask("x")], [options])
-
-
 def test_context_is_the_models_own_or_less(folder: str, tmp_path: Path) -> None:
     """More than it was made for is refused; one that does not say has a few thousand."""
     assert 512 == Transformers(folder).context

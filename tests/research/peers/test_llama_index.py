@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve_research.peers.frameworks import (
@@ -91,10 +90,3 @@ def test_a_reply_that_names_no_document_is_counted(reply: str, unreadable: int) 
     result = llama_index_llm_rerank(ScriptedLLM([reply]))(QUESTION, DOCUMENTS)
 
     assert unreadable == result.trace.steps[0].unreadable
-
-
-@pytest.mark.parametrize("name", ["top_n", "choice_batch_size", "reply_tokens"])
-def test_options_of_the_reranker_are_checked(name: str) -> None:
-    """Each is at least 1."""
-    with pytest.raises(InputError, match=f"{name} must be at least 1, got 0"):
-        reranked("", **{name: 0})

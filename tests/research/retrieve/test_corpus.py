@@ -328,21 +328,3 @@ def test_documents_that_cannot_be_kept_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"document 'b' must have a source .* by no model"):
         corpus.add([Document("b", "x", written_by="llm")])
     assert Change(added=1) == corpus.add([Document("c", "x")])
-
-
-def test_a_splitter_that_makes_up_documents_is_told(tmp_path: Path) -> None:
-    """Chunks are spans of the documents that were given."""
-
-    def rewrite(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        return [Segment.whole(Document(s.document.id, "made up")) for s in segments]
-
-    with pytest.raises(InputError, match=r"a splitter must not change documents, got \('a', 0, 7"):
-        Corpus(tmp_path, splitter=rewrite).add([Document("a", "x")])
-
-
-def test_a_file_is_no_index(tmp_path: Path) -> None:
-    """The error says what the path must be."""
-    (tmp_path / "file").write_text("x")
-
-    with pytest.raises(InputError, match=r"path must be a folder, got '.*file'"):
-        Corpus(tmp_path / "file")

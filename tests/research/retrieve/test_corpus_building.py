@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from ragsieve.errors import InputError, StoreError
+from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.split.sentences import Sentences
 from ragsieve.types import Document, Query
@@ -164,14 +164,6 @@ def test_searching_writes_nothing(old: Path) -> None:
     assert "1\n" * 3 == done.stdout, done.stderr
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    """A file stands where a folder of the path should be."""
-    (tmp_path / "file").write_text("x")
-
-    with pytest.raises(StoreError, match=r"index '.*file/index' could not be written: Not a dir"):
-        Corpus(tmp_path / "file" / "index").add(foxes())
-
-
 def test_a_reader_sees_what_another_process_added(old: Path) -> None:
     """The next search has the new state, by words and by vectors; removed files are not missed."""
     reader, late = Corpus(old, HashingEmbedder()), Corpus(old, HashingEmbedder())
@@ -217,14 +209,3 @@ def test_hostile_documents_are_kept_as_they_are(tmp_path: Path) -> None:
     assert {d.id: d.text for d in documents} == {i: d.text for i, d in found.items()}
     assert [d.id for d in documents] == corpus.ids()
     assert Change(removed=10) == corpus.remove(d.id for d in documents)
-
-
-def test_another_embedder_is_told_before_anything_is_embedded(old: Path) -> None:
-    """Also where the index came up after it was opened."""
-    later = Corpus(old.parent / "later", HashingEmbedder(8))
-    Corpus(old.parent / "later", HashingEmbedder(16)).add(foxes())
-
-    with pytest.raises(InputError, match=r"embedder must be what .*'hashing:16', got 'hashing:8'"):
-        later.add(foxes())
-    with pytest.raises(InputError, match=r"embedder must be what .*'hashing:16', got 'hashing:8'"):
-        later.search(Query("fox"))

@@ -352,13 +352,6 @@ def test_nobody_there_is_one_line() -> None:
     assert f"{url}/a failed: [Errno 111] Connection refused" == said
 
 
-def test_a_host_without_an_address_is_one_line() -> None:
-    """The name ``.invalid`` is nobody's by definition (RFC 2606)."""
-    said = error_of(Http("http://nobody.invalid", timeout_s=5))
-
-    assert "http://nobody.invalid/a failed: " in said
-
-
 @pytest.mark.parametrize("path", ["../a", "a/../../b", "a/./b", "..", "a%2f..%2fb", "a\\..\\b"])
 def test_a_path_does_not_leave_its_place(path: str) -> None:
     """Names of people and things may be part of a path."""
@@ -376,12 +369,6 @@ def test_a_path_is_only_a_path(path: str) -> None:
     assert first.startswith(b"GET /v1/")
     assert first.endswith(b" HTTP/1.1")
     assert set(b"?#").isdisjoint(first)
-
-
-def test_a_body_must_be_json() -> None:
-    """The error says why not."""
-    with pytest.raises(InputError, match=r"the body must be JSON: .*set"):
-        Http("http://example.org").post_json("a", {1, 2})
 
 
 @pytest.mark.parametrize(

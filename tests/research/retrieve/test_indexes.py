@@ -10,7 +10,6 @@ import pytest
 
 from ragsieve import models
 from ragsieve.errors import InputError, StoreError
-from ragsieve.models.fake import HashingEmbedder
 from ragsieve.types import Document, Query
 from ragsieve_research.retrieve.indexes import (
     IndexOptions,
@@ -38,15 +37,6 @@ def test_an_index_is_opened_as_it_was_built(tmp_path: Path) -> None:
 
     assert FAKE == index_options(tmp_path / "i")
     assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in found]
-
-
-def test_an_embedder_at_hand_is_used(tmp_path: Path) -> None:
-    """Else a model would be loaded twice; another one is refused."""
-    with create_index(tmp_path, FAKE, embedder=HashingEmbedder(256)) as corpus:
-        corpus.add([Document("a", TEXT)])
-
-    with pytest.raises(InputError, match=r"embedder must be what the index .* was built with"):
-        open_index(tmp_path, embedder=HashingEmbedder(64))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from ragsieve.errors import InputError
 from ragsieve.types import Document, Example, Query
 from ragsieve_research.retrieve.passages import Passages
 
@@ -53,11 +50,3 @@ def test_pages_are_read_as_markdown() -> None:
 
     assert ("# Honey", "https://x") == (first.text.splitlines()[0], first.document.source)
     assert "Bees and wasps" in second.text
-
-
-def test_a_page_without_html_is_named() -> None:
-    """Metadata may hold anything."""
-    page = Document("p", "text", metadata={"html": 3})
-
-    with pytest.raises(InputError, match=r"a page must have html, got .* at place 0"):
-        Passages([Example(Query("q"), (page,))], html=True)

@@ -22,8 +22,8 @@ from ragsieve.types import Query, Segment
 from ragsieve_research.retrieve.apis.api import Api
 from ragsieve_research.retrieve.apis.entities import Rules
 from ragsieve_research.retrieve.apis.linking import best
-from ragsieve_research.retrieve.fetch import Http, NotFound
-from ragsieve_research.retrieve.records import RECORD, Records, shortened
+from ragsieve_research.retrieve.fetch import NotFound
+from ragsieve_research.retrieve.records import RECORD, Records
 
 LIBRARY = r"""
 name = "library"
@@ -137,14 +137,6 @@ takes = { day = "day" }
     Records(parse(table), server, entities=Rules())(query)
 
     assert ([("/games", {"day": day})] if day else []) == server.asked
-
-
-def test_the_trace_says_why_nothing_was_asked() -> None:
-    """Which name is not known, and that no endpoint was called."""
-    assert [
-        "'Zanzibar Nights' is no book that 'library' knows",
-        "'library' was not asked: it has nothing on what the question names",
-    ] == notes(lambda: ask(library(), "How many pages has Zanzibar Nights?"))
 
 
 def test_an_endpoint_that_fails_is_left_out_with_a_warning() -> None:
@@ -283,15 +275,6 @@ def test_names_match_without_company_words_brackets_and_accents(
 def test_names_with_other_figures_do_not_match() -> None:
     """Though they differ by one character."""
     assert ("", 0.0) == best("Maroon 5", ["Maroon 4", "Maroon"])
-
-
-def test_texts_are_cut_behind_a_sentence() -> None:
-    """Or a word, or where they must be."""
-    assert ["One. Two.", "One", "abcd"] == [
-        shortened("One. Two. Three", 12),
-        shortened("One two", 5),
-        shortened("abcdef", 4),
-    ]
 
 
 @pytest.mark.parametrize(

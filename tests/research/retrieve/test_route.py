@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragsieve.answer import Reader
-from ragsieve.errors import InputError, ModelError
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.errors import ModelError
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.trace import (
     Step,
     Trace,
@@ -291,20 +289,6 @@ def test_equal_ids_stay_apart() -> None:
     assert 0.5 == found[0].score
 
 
-def test_a_router_must_choose_what_there_is() -> None:
-    """The error names what it chose."""
-    with pytest.raises(InputError, match="router must choose among a, got 'b'"):
-        Routed((named("a", nothing),), lambda _query, _sources: ["b"])(QUERY)
-
-
-def test_options_show_in_the_repr() -> None:
-    """Of sources and router."""
-    shown = repr(Routed((named("a", nothing),), LLMRouter(ScriptedLLM([]), 0.3)))
-
-    assert "Named(name='a', description='what a holds', timeout_s=5.0)" in shown
-    assert "min_probability=0.3" in shown
-
-
 SOURCES = (named("web", nothing), named("api", nothing))
 
 
@@ -331,15 +315,6 @@ def test_an_llm_says_which_sources_help() -> None:
     assert ["sources are chosen by an LLM that was not trained for it: answers may get worse"] == (
         notes
     )
-
-
-def test_a_warning_of_an_untrained_llm_reaches_the_terminal() -> None:
-    """Where `ragsieve ask` shows warnings, not among the notes of a step."""
-    router = LLMRouter(preferring("api"))
-    system = System(Pipeline(), Reader(echo()), None, Routed(SOURCES, router))
-    warnings = system(QUERY.text).trace.warnings
-
-    assert any("LLM that was not trained" in warning for warning in warnings)
 
 
 def test_a_question_of_any_length_and_letters_can_be_routed() -> None:
@@ -399,11 +374,3 @@ def test_a_light_router_asks_the_best_and_what_it_does_not_know() -> None:
 
     assert ["web"] == strict(QUERY, SOURCES)
     assert ["web", "new"] == strict(QUERY, (*SOURCES, named("new", nothing)))
-
-
-def test_a_light_router_needs_the_embedder_of_its_training() -> None:
-    """One of another dimension is said to be wrong."""
-    other = LightRouter(HashingEmbedder(8), ("a",), ((1.0, 2.0),), (0.0,))
-
-    with pytest.raises(InputError, match="embedder must give 2 numbers a text, got 8"):
-        other(QUERY, SOURCES)

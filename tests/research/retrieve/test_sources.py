@@ -191,30 +191,18 @@ def test_an_api_with_a_key_from_the_environment(
     ("text", "message"),
     [
         ("[[sources]\n", "sources.toml must be TOML: "),
-        ("", "sources.toml: sources must not be empty"),
         ("x = 1\n", "x is not known; known are sources"),
-        ("sources = 3\n", "sources must be a list, got 3"),
-        ("sources = [1]\n", r"sources\[0\] must be an object, got 1"),
-        (HEAD, r"sources\[0\].kind is missing"),
         (
             HEAD + 'kind = "web"\n',
             "kind must be one of index, pages, passages, api, memory, got 'web'",
         ),
-        (MEMORY + 'folder = "x"\n', "folder is not known; known are kind, name, "),
-        (INDEX, "folder is missing"),
-        ('[[sources]]\nkind = "memory"\n', r"sources\[0\].name is missing"),
-        ('[[sources]]\nkind = "memory"\nname = 3\n', "name must be a string, got 3"),
         ('[[sources]]\nkind = "memory"\nname = " "\n', "name must be printable and not blank, "),
         (
             '[[sources]]\nkind = "memory"\nname = "a\\u001b[31m\\n"\n',
             r"name must be printable and not blank, got 'a\\x1b\[31m\\n'",
         ),
         (INDEX + 'folder = "none"\n', "none holds no index"),
-        (INDEX + 'folder = "x"\nk = true\n', "k must be a whole number, got True"),
-        (MEMORY + 'timeout_s = "1"\n', "timeout_s must be over 0 and at most 86,400, got '1'"),
         (MEMORY + "timeout_s = nan\n", "timeout_s must be over 0 and at most 86,400"),
-        (MEMORY + "timeout_s = 1e300\n", "timeout_s must be .*, got 1e\\+300"),
-        (MEMORY + f"timeout_s = {'1' * 400}\n", "timeout_s must be .*, got 111"),
         (MEMORY + f"timeout_s = {'1' * 5000}\n", "must be TOML: "),
         ("sources = " + "[" * 3000, "must be TOML: "),
         (f"sources.{'a.' * 3000}a = 1\n", "must be TOML: "),
@@ -225,13 +213,7 @@ def test_an_api_with_a_key_from_the_environment(
         (API + 'api = "a\\u0000"\nurl = "http://a"\n', "api must be text without"),
         (PAGES + "files = []\n", r"files must be names of files, folders or patterns, got \[\]"),
         (PAGES + 'files = ["no.html"]\n', "source 'a': .*no.html cannot be read"),
-        (PAGES + 'files = ["no.jsonl"]\n', "no.jsonl cannot be read"),
-        (PASSAGES, "questions is missing"),
-        (PASSAGES + 'questions = "no.jsonl"\n', "no.jsonl"),
-        (API + 'api = "crag"\n', "url is missing"),
         (API + 'api = "crag:x"\nurl = "http://a"\n', "domains must be among"),
-        (API + 'api = "no.toml"\nurl = "http://a"\n', "no.toml cannot be read"),
-        (CRAG + 'entities = "x"\n', "entities must be one of rules, spacy, got 'x'"),
         (
             CRAG + 'entities = "rules"\nheaders = { key = "env:NOT_SET_ANYWHERE" }\n',
             "headers.key needs the environment variable NOT_SET_ANYWHERE, not set",
@@ -248,17 +230,3 @@ def test_what_is_wrong_is_one_line_with_table_and_key(
 
     assert str(raised.value).startswith(str(tmp_path / "sources.toml"))
     assert "\n" not in str(raised.value)
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
-    """One line, too."""
-    with pytest.raises(InputError, match=r"no\.toml cannot be read: No such file"):
-        read_sources(tmp_path / "no.toml", load)
-
-
-def test_a_page_without_html(tmp_path: Path) -> None:
-    """The line is named."""
-    (tmp_path / "p.jsonl").write_text('{"html": "<p>x</p>"}\n{"text": "x"}\n')
-
-    with pytest.raises(InputError, match=r"p.jsonl line 2: a page must have html"):
-        read(tmp_path, PAGES + 'files = ["p.jsonl"]\n')

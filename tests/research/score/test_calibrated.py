@@ -57,12 +57,6 @@ def test_a_curve_survives_json(curve: Logistic) -> None:
     assert curve == read(Logistic, json.loads(json.dumps(curve.to_dict())))
 
 
-def test_a_segment_without_the_score_is_named() -> None:
-    """With the scores that it has."""
-    with pytest.raises(InputError, match=r"scores of \('0', 0, 4\) are mean, got no 'relevance'"):
-        Calibrated(EVEN, of="relevance")(QUERY, scored(0.5))
-
-
 def test_models_of_scorers_are_named_through_those_that_join_others() -> None:
     """BM25 needs none."""
     found = models_of([Hybrid((BM25(), Cosine(HashingEmbedder(8)))), RATER, BM25()])
@@ -104,9 +98,3 @@ def test_a_file_that_is_no_calibration_is_named(tmp_path: Path, text: str) -> No
 
     with pytest.raises(InputError, match=r"^.*c\.json must be a calibration of scores: .*$"):
         Calibrated.load(path, [RATER])
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """With the system's reason."""
-    with pytest.raises(InputError, match=r"c\.json cannot be read: No such file"):
-        Calibrated.load(tmp_path / "c.json", [RATER])

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import Message, Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, Trace, step
@@ -132,14 +131,6 @@ def test_reflection_sees_its_rating_as_a_digit(relevance: float, shown: str) -> 
     Reflection(llm)(QUERY, [segment(relevance=relevance)])
 
     assert shown == llm.prompts[0][-2].content
-
-
-def test_reflection_needs_a_rating() -> None:
-    """The error names the segment and what to do."""
-    bare = segment(critique=0.5)
-
-    with pytest.raises(InputError, match=r"\('d', 0, 14\) are critique, got no 'relevance'"):
-        Reflection(chooser(certain(5)))(QUERY, [segment(relevance=0.5), bare])
 
 
 def test_the_critic_does_not_see_the_rating() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ragsieve.errors import ModelError, Unsupported
+from ragsieve.errors import ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, step
@@ -182,10 +182,3 @@ def test_passages_are_shortened_until_they_fit() -> None:
     assert [f"{counts[0]} words of each passage are read: more do not fit the context"] == (
         record.notes[:1]
     )
-
-
-def test_a_model_that_cannot_is_told() -> None:
-    """The error names what it can."""
-    llm = ScriptedLLM([], can=frozenset({"complete"}))
-    with pytest.raises(Unsupported, match=r"has no choose: it can complete"):
-        Permuting(llm, "first").rank(["Who?"], [["a", "b"]])

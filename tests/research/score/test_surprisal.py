@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from ragsieve.errors import Unsupported
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.surprisal import Expected, Surprisal
@@ -66,9 +65,3 @@ def test_the_question_is_expected_behind_what_answers_it() -> None:
     stage = Expected(llm)
 
     assert [0.0, -1.0] == scores(stage, span("a song", 0, 6), span("rain", 0, 4))
-
-
-def test_a_model_without_surprisals_is_told() -> None:
-    """A model that reads no text as such."""
-    with pytest.raises(Unsupported, match="surprisals"):
-        scores(Surprisal(ScriptedLLM([], can=frozenset({"complete"}))), span(TEXT, 0, 3))

@@ -7,13 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.base import Message
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step
-from ragsieve.types import Document, Segment
 from ragsieve_research.select.adaptive import Adaptive
-from tests.segments import QUERY, scored, traced
+from tests.segments import scored, traced
 
 SPREAD = (0.9, 0.1, 0.6, 0.4)  # mean 0.5, variance (0.16 + 0.16 + 0.01 + 0.01) / 4 = 0.085
 BUNCHED = (0.5, 0.6, 0.5, 0.4)  # mean 0.5, variance (0 + 0.01 + 0 + 0.01) / 4 = 0.005
@@ -183,9 +181,3 @@ def test_every_dropped_segment_has_its_reason() -> None:
         "score 0.100 is below the threshold 0.500 (mean)",
         "score 0.400 is below the threshold 0.500 (mean)",
     ] == [d.reason for d in ruled.dropped]
-
-
-def test_unscored_segments_have_no_threshold() -> None:
-    """The error says what to do."""
-    with pytest.raises(InputError, match="has no score yet: put a scorer before"):
-        Adaptive()(QUERY, [Segment.whole(Document("d", "text"))])

@@ -13,7 +13,7 @@ from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step
-from ragsieve.types import Document, Segment
+from ragsieve.types import Segment
 from ragsieve_research.select.extract import Extract
 from tests.segments import QUERY, traced, wholes
 
@@ -52,13 +52,8 @@ def test_numbers_name_sentences_in_their_order() -> None:
         (" [4]\n", [TEXTS[3]]),
         ("[4,1,4]", [TEXTS[3], TEXTS[0]]),
         ("[2, 1].", TEXTS[1::-1]),
-        ("2, 1", TEXTS[1::-1]),
         ("2 and 1", TEXTS[1::-1]),
-        ("**[2, 1]**", TEXTS[1::-1]),
         ("```json\n[2, 1]\n```", TEXTS[1::-1]),
-        ("[2] [1]", TEXTS[1::-1]),
-        ('["2", "1"]', TEXTS[1::-1]),
-        ("[[2, 1]]", TEXTS[1::-1]),
         ("- 2\n- 1", TEXTS[1::-1]),
         ("```\n[]\n```", []),
         ("1", [TEXTS[0]]),
@@ -72,20 +67,13 @@ def test_readable_lists(reply: str, expected: Sequence[str]) -> None:
 UNREADABLE = [
     "",
     "none",
-    "The sentences 1 and 2.",
     "[0]",
-    "[5]",
     "[1, 5]",
     "In 1972 it sold 2 of 4.",
     "[-1]",
-    "[1.0]",
     "[true]",
-    "[1, null]",
     '{"1": 2}',
     "[1",
-    "[1e3]",
-    "[NaN]",
-    "Die Sätze 1 und 2.",
     "第一句。",
     "\ud800\x00",
     "9" * 5000,
@@ -147,22 +135,14 @@ def test_the_reply_is_held_to_valid_numbers() -> None:
 
 NUMBERING = [
     "Sentence 1: {}",
-    "sentence 12. {}",
-    "SENTENCE 3) {}",
     "Sentence [2]: {}",
     "**Sentence 1:** {}",
-    "### Sentence 1: {}",
     "1. {}",
-    "1) {}",
     "(1) {}",
     "1: {}",
-    "1 - {}",
     "[1] {}",
-    "[1]: {}",
     "- {}",
-    "* {}",
     "• {}",
-    "   {}",
     "{}",
 ]
 
@@ -269,15 +249,6 @@ def test_writing_nothing_keeps_nothing(reply: str) -> None:
     assert [] == kept(write(reply), wholes(*TEXTS))[0]
 
 
-def test_the_written_prompt_holds_the_documents_as_they_are() -> None:
-    """The paper's form: documents as text, sentences not numbered."""
-    document = Document("d", "One. Two.", "Song")
-    llm = ScriptedLLM([""])
-    Extract(llm, mode="write")(QUERY, [Segment(document, 0, 4), Segment(document, 5, 9)])
-
-    assert llm.prompts[0][0].content.endswith("Documents:\nSong: One. Two.")
-
-
 @pytest.mark.parametrize(
     ("reply", "min_keep", "expected"),
     [
@@ -293,13 +264,6 @@ def test_min_keep_adds_the_best_others(reply: str, min_keep: int, expected: list
     texts, _ = kept(point(reply, min_keep=min_keep), wholes(*TEXTS))
 
     assert [TEXTS[n] for n in expected] == texts
-
-
-def test_min_keep_goes_by_score_where_there_is_one() -> None:
-    """The best others are those with the best scores."""
-    given = [s.scored("s", n) for n, s in enumerate(wholes(*TEXTS))]
-
-    assert [TEXTS[0], TEXTS[3]] == kept(point("[1]", min_keep=2), given)[0]
 
 
 def everything(prompt: Prompt) -> str:
@@ -334,16 +298,6 @@ def test_windows_take_turns() -> None:
     assert [w[0] for w in windows] == [t.removesuffix(" many others.") for t in texts][
         : len(windows)
     ]
-
-
-def test_writing_reads_every_window_too() -> None:
-    """Also with space for a long reply."""
-    given = wholes(*(f"Sentence number {n} of many others." for n in range(60)))
-    llm = ScriptedLLM(lambda prompt: prompt[0].content, context=1024 + 64 + 200)
-    texts, _ = kept(Extract(llm, mode="write", max_clues=20), given)
-
-    assert len(llm.prompts) > 1
-    assert {s.text for s in given} == {*texts}
 
 
 def test_a_window_that_stays_unreadable_is_kept_whole() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step
@@ -121,9 +120,3 @@ def test_min_keep_is_the_least(k: int, min_keep: int, expected: int) -> None:
     texts, _ = kept(Truncate(chooser(*weights), max_clues=2, min_keep=min_keep), scored(4, 3, 2, 1))
 
     assert [4, 3, 2, 1][:expected] == texts
-
-
-def test_clues_over_the_context_are_an_error() -> None:
-    """The caller may show fewer, or keep by on_error."""
-    with pytest.raises(ContextOverflow):
-        Truncate(ScriptedLLM([], context=20))(QUERY, scored(1, 2))

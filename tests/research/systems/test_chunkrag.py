@@ -23,7 +23,6 @@ from ragsieve.models.fake import (
 )
 from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
-from ragsieve.systems import build
 from ragsieve.testing import check_system
 from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
@@ -97,20 +96,6 @@ def step(result: Result, name: str) -> Step:
     return next(step for step in result.trace.steps if step.stage.startswith(name))
 
 
-def test_the_stages_are_the_figures() -> None:
-    """In its order, with its numbers."""
-    assert [
-        "Semantic", "Rewritten", "TopK", "Distinct", "Cosine", "Order", "Relevance", "Reflection",
-        "Critique", "Mean", "Adaptive", "Order",
-    ] == names(system())  # fmt: skip
-    shown = " ".join(stages(system()))
-
-    assert "min_similarity=0.7, max_chars=500" in shown
-    assert "weights=(0.5, 0.5)" in shown
-    assert "max_similarity=0.9" in shown
-    assert "names=('relevance', 'reflection', 'critique')" in shown
-
-
 RATINGS = ["Relevance", "Reflection", "Critique", "Mean"]
 CHANGES: list[tuple[dict[str, Any], list[str], list[str], str]] = [
     # options, stages that go, stages that come, what the new ones show
@@ -162,22 +147,6 @@ def test_the_pruners_passage_score_orders_where_no_reranker_is_named() -> None:
     assert "OverlapPruner" in orders(pruner)
     assert "OverlapCrossEncoder" in orders(pruner, reranker=other)
     assert "" == orders()
-
-
-@pytest.mark.parametrize("name", ["chunkrag", "chunkrag-likelihood"])
-def test_by_name_it_is_given_the_pruner(name: str) -> None:
-    """So that there is a default reranker."""
-    made = build(name, echo(), HashingEmbedder(), pruner=OverlapPruner())
-
-    assert "Pair" in names(made)
-
-
-def test_the_reader_is_told_to_use_the_documents_alone() -> None:
-    """The paper: the answer is generated from the given context only."""
-    llm = ScriptedLLM(["singers", "Seals", "Seals"], choices=rated)
-    chunkrag(llm, HashingEmbedder(), threshold=0.0).ask(QUESTION, DOCUMENTS)
-
-    assert "from the documents below and from nothing else" in llm.prompts[-1][0].content
 
 
 ABLATIONS: list[dict[str, Any]] = [
@@ -278,28 +247,6 @@ def test_a_model_whose_scores_are_no_numbers_is_told() -> None:
     assert all("\n" not in warning for warning in result.trace.warnings)
 
 
-def test_chunks_of_one_sentence_need_few_calls() -> None:
-    """No neighbour to compare with; equal ones are one, and rated once."""
-    embedder = Asked()
-    texts = ["Seals sang Summer Breeze.", "It rained.", "Paris is warm."]
-    result = chunkrag(echo(), embedder)(QUESTION, texts)
-
-    assert texts == [s.text for s in step(result, "Semantic").after]
-    assert {*texts, QUESTION} == {*embedder.texts}
-
-    result = system()(QUESTION, ["Seals sang it."] * 9)
-
-    assert [("0", 0, 14)] == [s.key for s in result.kept]
-    assert 1 == len(step(result, "Relevance").usages)
-
-
-def test_equal_scores_keep_all() -> None:
-    """`echo` rates all alike: (1·0 + 2·1 + … + 10·9) / 55 = 6 of 9."""
-    stayed = step(system(threshold="statistics")(QUESTION, DOCUMENTS), "Adaptive").after
-
-    assert [pytest.approx(6 / 9)] * 6 == [s.score for s in stayed]
-
-
 @pytest.mark.parametrize("documents", [[], [""], [" \n "], ["", ""]])
 def test_nothing_to_read_rates_nothing(documents: list[str]) -> None:
     """No call but the reader's, which answers by itself."""
@@ -308,14 +255,3 @@ def test_nothing_to_read_rates_nothing(documents: list[str]) -> None:
     assert () == result.kept
     assert 1 == sum(len(step.usages) for step in result.trace.steps)
     assert "I know nothing without documents." == answer(result)
-
-
-def test_of_200_documents_k_chunks_are_rated() -> None:
-    """Three times each, in three calls."""
-    texts = [f"Song {n} was sung by singer {n * 7}. It rained in town {n}." for n in range(200)]
-    result = system()(QUESTION, texts)
-
-    assert 400 == len(step(result, "TopK").before)
-    assert 20 == len(step(result, "TopK").after)
-    rated = len(step(result, "Distinct").after)
-    assert [rated] * 3 == [len(step(result, name).usages) for name in RATINGS[:3]]

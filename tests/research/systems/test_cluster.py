@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -45,26 +43,6 @@ def distance(vectors: Array, rows: list[int], row: int) -> float:
     return math.dist(vectors[row].tolist(), centroid)
 
 
-# Ellipse. Left is (-3, 8), (-3, -8), (-3, 0): centroid (-3, 0). Right is (3, 0) alone. From
-# (-3, 8) it is 8 to the one centroid and, a 6-8-10 triangle, 10 to the other. The sums are
-# 18, 18, 0 + 6, 6 + 0; their mean is 48 / 4 = 12.
-ELLIPSE = points((-3, 8), (-3, -8), (-3, 0), (3, 0))
-
-
-def test_equations_3_and_5_by_hand() -> None:
-    """What is near both stays in an ellipse, what is nearer the remaining agent in a hyperbola."""
-    expected = Merged(members=(0, 1, 2, 3), values=(18, 18, 6, 6), threshold=12, kept=(2, 3))
-
-    assert expected == ellipse(ELLIPSE, [0, 1, 2], [3])
-
-    merged = hyperbola(HYPERBOLA, [0, 1], [2, 3, 4])
-
-    assert (0, 1, 2, 3, 4) == merged.members
-    assert (6.0, -6.0, 2.0, -2.0, -6.0) == merged.values
-    assert merged.threshold == pytest.approx(-1.2)
-    assert (0, 2) == merged.kept
-
-
 def test_the_mean_itself_passes_the_ellipse_but_not_the_hyperbola() -> None:
     """A rectangle has sums 8 + 10; on a line the differences are 4, 0, 0, -4."""
     corners = points((-3, 8), (-3, -8), (3, 8), (3, -8))
@@ -76,23 +54,6 @@ def test_the_mean_itself_passes_the_ellipse_but_not_the_hyperbola() -> None:
 
     assert ((4.0, 0.0, 0.0, -4.0), 0.0) == (merged.values, merged.threshold)
     assert (0,) == merged.kept
-
-
-# Hyperbola. Right is (-9, 0), (3, 0): centroid (-3, 0). Wrong is (-3, 8), (3, -8), (9, 0):
-# centroid (3, 0). In that order the distances to the wrong centroid are 12, 0, 10, 8, 6, to the
-# right one 6, 6, 8, 10, 12 (6-8-10 triangles); T_wrong - T_right is 36 / 5 - 42 / 5 = -1.2.
-HYPERBOLA = points((-9, 0), (3, 0), (-3, 8), (3, -8), (9, 0))
-
-
-@pytest.mark.parametrize(("right", "wrong"), [(0, 1), (1, 0)])
-@pytest.mark.parametrize("gap", [5.0, 1e-6, 0.0])
-def test_hyperbola_of_two_rows_keeps_the_remaining_agents(
-    right: int, wrong: int, gap: float
-) -> None:
-    """Each row is its centroid: the differences are gap and -gap, or all 0."""
-    merged = hyperbola(points((0.1, 0.7), (0.1, 0.7 + gap)), [right], [wrong])
-
-    assert (right,) == merged.kept
 
 
 def test_equal_rows_pass_the_ellipse_and_leave_one_in_the_hyperbola() -> None:
@@ -193,15 +154,6 @@ def test_nearest_is_by_centroid_and_the_first_of_equals() -> None:
     assert 0 == nearest(vectors, [0], [[4], [2, 3], [1]])
 
 
-@given(st.integers(0, 99), st.floats(1e-6, 1e6))
-def test_nearest_ties_survive_rotation(seed: int, scale: float) -> None:
-    """Four sets equally far away: the first, though rounding may bring another nearer."""
-    vectors = points((0, 0), (3, 4), (5, 0), (0, -5), (-4, 3))
-    turned = vectors @ np.linalg.qr(np.random.default_rng(seed).normal(size=(2, 2)))[0] * scale
-
-    assert 0 == nearest(turned, [0], [[1], [2], [3], [4]])
-
-
 def test_kmeans_finds_what_lies_apart() -> None:
     """Three heaps 100 apart, dealt out in turn: sets by their smallest row, rows rising."""
     heaps = points((0, 0), (100, 0), (0, 100)).repeat(10, axis=0)
@@ -241,28 +193,6 @@ def test_kmeans_repeats_itself_ten_times_and_in_parallel() -> None:
 
     assert [first] * 10 == [kmeans(np.asfortranarray(vectors), 5, seed=7) for _ in range(10)]
     assert [first] * 8 == parallel
-
-
-@needs_sklearn
-def test_kmeans_draws_its_starts_from_the_seed() -> None:
-    """Rows without structure fall apart in more than one way."""
-    vectors = np.random.default_rng(2).normal(size=(60, 8))
-
-    assert kmeans(vectors, 5, seed=0) != kmeans(vectors, 5, seed=1)
-
-
-@needs_sklearn
-def test_kmeans_leaves_the_thread_limits_as_they_were() -> None:
-    """Also those of other threads' calls: the limits belong to the process."""
-    from threadpoolctl import threadpool_info
-
-    vectors = np.random.default_rng(2).normal(size=(60, 8))
-    kmeans(vectors, 5, seed=0)  # loads what there is to limit
-    before = [library["num_threads"] for library in threadpool_info()]
-    with ThreadPoolExecutor(4) as pool:
-        [*pool.map(lambda seed: kmeans(vectors, 5, seed=seed), range(8))]
-
-    assert before == [library["num_threads"] for library in threadpool_info()]
 
 
 @needs_sklearn
@@ -306,25 +236,6 @@ def test_kmeans_is_quiet_about_rows_that_rounding_cannot_tell_apart(scale: float
     assert [*range(20)] == sorted(row for rows in sets for row in rows)
 
 
-def test_all_but_kmeans_works_without_scikit_learn() -> None:
-    """The file loads, the mergings merge, k-means says what it needs for any number of rows."""
-    program = (
-        "import sys; sys.modules['sklearn'] = None\n"
-        "import numpy as np\n"
-        "from ragsieve_research.systems import cluster\n"
-        "print(cluster.ellipse(np.eye(2), [0], [1]).kept)\n"
-        "try: cluster.kmeans(np.eye(2), 2, seed=0)\n"
-        "except ImportError as error: print(error)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
-    )
-    kept, message = done.stdout.splitlines()
-
-    assert "(0, 1)" == kept
-    assert "sklearn is not installed: pip install 'ragsieve[local]'" == message
-
-
 @given(two_sets(), st.integers(0, 99))
 def test_a_picture_of_the_plane_keeps_its_distances(sets: Sets, seed: int) -> None:
     """Two dimensions at most, turned into five: what is plotted is the plane again, unmirrored."""
@@ -337,19 +248,6 @@ def test_a_picture_of_the_plane_keeps_its_distances(sets: Sets, seed: int) -> No
         given_distances = np.linalg.norm(vectors - row, axis=1)
         assert np.linalg.norm(plane - other, axis=1) == pytest.approx(given_distances, abs=1e-9)
     assert np.zeros(2) == pytest.approx(plane.mean(axis=0), abs=1e-9)
-
-
-def test_a_picture_has_fixed_axes_in_any_memory_order() -> None:
-    """The widest first; the first row off an axis is positive; to the last bit."""
-    vectors = np.random.default_rng(0).normal(size=(50, 384))
-
-    assert projected(vectors).tolist() == projected(np.asfortranarray(vectors)).tolist()
-
-    cross = points((0, -1), (-2, 0), (0, 1), (2, 0))
-    expected = points((0, 1), (2, 0), (0, -1), (-2, 0))
-
-    assert expected == pytest.approx(projected(cross), abs=1e-12)
-    assert expected == pytest.approx(projected(-cross), abs=1e-12)
 
 
 @pytest.mark.parametrize(

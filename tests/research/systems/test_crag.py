@@ -19,7 +19,6 @@ from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.calibrated import Calibrated, Logistic
 from ragsieve_research.systems.crag import PAPER, JudgedEvidence, Strips, crag
-from ragsieve_research.systems.self_rag import self_rag
 
 QUERY = Query("Who sang it?")
 WEB = [Document("0", "Ann sang it. It rained. So it was. Bob wrote it.", "Web")]
@@ -92,18 +91,6 @@ def test_a_calibrated_cross_encoder_is_judged_as_a_probability() -> None:
     assert "Ann sang it. It rained. So it was." == result.text
     with pytest.raises(InputError, match="upper must be a number"):
         crag(ScriptedLLM([]), HashingEmbedder(), evaluator=Pipeline(judge.stages[0]))
-
-
-def test_incorrect_documents_are_replaced() -> None:
-    """Nothing of them is read; each is told with its score."""
-    result = run({"Ann": 0.9, "Bob": 0.1}, "Cats sing.", fallback=Web())
-
-    assert [NAME, NAME] == [s.document.id for s in result.kept]
-    assert "Web: Ann sang it. It rained. So it was. Bob wrote it." == result.text
-    assert [("Cats sing.", "judged incorrect: -1.000 < lower=-0.99")] == [
-        (v.segment.text, v.reason) for v in result.verdicts if v.stage
-    ]
-    assert ["0", NAME] == [document.id for document in result.documents]
 
 
 @pytest.mark.parametrize(("rewrite", "asked"), [(True, "who sang it"), (False, QUERY.text)])
@@ -184,24 +171,3 @@ def test_an_llm_may_judge() -> None:
 
     assert "Ann sang it." == system(QUERY, ["Ann sang it.", "Cats sing."]).text
     assert "incorrect" in verdict(system(QUERY, ["Cats sing."])).messages[0]
-
-
-def test_own_thresholds_come_first() -> None:
-    """Of documents and of strips; 0 is a threshold like any other."""
-    result = run({"Ann": 0.2, "Bob": -0.1}, SONG, upper=0.2, lower=0, min_score=0)
-
-    assert "Ann sang it. It rained. So it was." == result.text
-    assert "correct: the best of 1 scores 0.200; upper=0.2, lower=0" in verdict(result).messages
-
-
-def test_self_rag_reads_nothing_where_all_is_incorrect() -> None:
-    """It writes by itself."""
-    llm = ScriptedLLM(
-        lambda _: "Nobody knows.", choices=lambda _, options: [1.0, *[0.0] * (len(options) - 1)]
-    )
-    judged = crag(llm, HashingEmbedder(), evaluator=Table({"Ann": 0.9}), **PAPER._asdict()).stage
-    system = self_rag(llm, HashingEmbedder(), prune=judged, reflection="prompted", depth=1)
-    result = system.ask(QUERY, ["Who sang it? Nobody sang it."])
-
-    assert result.answer
-    assert ("Nobody knows.", ()) == (result.answer.text, result.kept)

@@ -13,8 +13,7 @@ from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.retriever import SOURCE_KEY
-from ragsieve.types import Answer, Document, Example, Query, Segment, StageResult
-from ragsieve_research.retrieve.passages import Passages
+from ragsieve.types import Answer, Document, Query, Segment, StageResult
 from ragsieve_research.retrieve.route import RECORD, Named, Routed
 from ragsieve_research.systems.hyde import hyde
 from ragsieve_research.systems.iterating import DeferredSource, Search, iterating
@@ -208,14 +207,6 @@ def test_the_system_answers_and_asks_in_its_own_words() -> None:
     assert "Ann" == answer(result)
 
     assert [] == DeferredSource(loses)(Query(QUESTION))
-
-
-def test_passages_in_hand_are_found_in_other_words() -> None:
-    """They are the question's own, by its id."""
-    passages = Passages([Example(Query(QUESTION, "7"), (Document("d", "Ann sang it."),))])
-    result = made("a made up passage", source=passages).ask(Query(QUESTION, "7"))
-
-    assert ["d"] == ids(result.kept)
 
 
 def test_a_record_is_not_crowded_out_by_many_chunks() -> None:

@@ -124,13 +124,3 @@ def test_the_source_is_asked_where_memory_does_not_know(first: list[str]) -> Non
 
     assert ["0"] == [segment.document.id for segment in result.kept]
     assert "Seals" == answer(result)
-
-
-def test_every_stage_is_one_step_however_many_sources() -> None:
-    """So that reports can follow the evidence from stage to stage."""
-    sources = tuple(Named(name, "", finds(*PAGES)) for name in ("web", "news"))
-    result = system(source=Routed(sources))(QUESTION)
-
-    assert ["Routed", "FewerPages", "Windows", "Cosine", "TopK"] == [
-        step.stage.split("(")[0] for step in result.trace.steps
-    ]

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import Unsupported
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
@@ -268,12 +267,6 @@ def test_pruned_spans_of_a_document_are_one_passage() -> None:
     result = asked(llm, [A], prune=ends)
 
     assert ["Ann ", " it."] == [s.text for s in result.kept]
-
-
-def test_a_model_without_the_tokens_is_an_error_at_once() -> None:
-    """Before any question, with the tokens by name."""
-    with pytest.raises(Unsupported, match=r"lacks .* tokens \[Retrieval\], .*</paragraph>: take"):
-        self_rag(ScriptedLLM([]), HashingEmbedder())
 
 
 def test_any_model_can_be_prompted() -> None:

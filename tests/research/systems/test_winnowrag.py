@@ -14,13 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.deadline import check_time, deadline
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
-from ragsieve.systems import build
-from ragsieve.systems.base import SYSTEMS
-from ragsieve_research.systems.cluster import inequality
 from ragsieve_research.systems.winnowrag import winnowrag
 from tests.named import answer, notes
 
@@ -84,10 +81,6 @@ def bytes_of(result: Result, *without: str) -> bytes:
     return json.dumps(values).encode()
 
 
-def listed(numbers: list[int]) -> str:
-    return f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
-
-
 def kinds(model: ScriptedLLM) -> list[str]:
     return [asked_for(prompt) for prompt in model.prompts]
 
@@ -147,22 +140,6 @@ def test_every_document_has_a_verdict_with_a_reason() -> None:
     assert 10 == len(told(result)[0]["documents"])
 
 
-def test_reasons_say_what_the_story_says() -> None:
-    """Each document that a merge dropped has the numbers of that merge."""
-    result = winnowrag(llm(), HashingEmbedder(), clusters=4)(QUESTION, DOCUMENTS)
-    reasons = {v.segment.document.id: v.reason for v in result.verdicts}
-    fell = {
-        d["document"]: f"{e['by']} of agents {listed([e['into'], *e['of']])}: "
-        f"{inequality(d['value'], d['threshold'])}"
-        for e in told(result)
-        if e["event"] == "merge"
-        for d in e["dropped"]
-    }
-
-    assert fell
-    assert fell == {document: reasons[document] for document in fell}
-
-
 def test_a_broken_embedder_leaves_all_documents_to_the_reader() -> None:
     """Skipped with a warning; a plain reader answers from everything."""
 
@@ -193,29 +170,6 @@ def test_an_answer_of_a_stage_that_failed_does_not_count() -> None:
 
     assert "all of it" == answer(result)
     assert 1 == len(result.trace.warnings)
-
-
-def test_defaults_are_the_papers() -> None:
-    """N = 50, K = 10, M = 3, one model for all."""
-    options = SYSTEMS["winnowrag"].options
-
-    assert {"documents": 50, "clusters": 10, "rounds": 3} == {
-        name: options[name] for name in ("documents", "clusters", "rounds")
-    }
-    assert options["critic"] is None
-
-
-def test_a_critic_that_knows_is_asked_for_by_name() -> None:
-    """It needs the gold answers."""
-    gold = {QUESTION: ["Lyon"]}
-    model = llm()
-    oracle = build("winnowrag-oracle", model, HashingEmbedder(), {"clusters": 12}, answers=gold)
-    result = oracle.ask(QUESTION, DOCUMENTS)
-
-    assert "Lyon" == answer(result)
-    assert {"answer", "argue"} == {*kinds(model)}
-    with pytest.raises(InputError, match="winnowrag-oracle needs the gold answers"):
-        build("winnowrag-oracle", model, HashingEmbedder())
 
 
 VERDICTS = st.lists(

@@ -93,18 +93,3 @@ def test_labels_of_an_earlier_start_stay(tmp_path: Path) -> None:
     assert 2 == len((tmp_path / "validation.said.jsonl").read_text().splitlines())
     with pytest.raises(InputError):
         run.label("said", process, by="y")
-
-
-def test_a_card_says_what_a_model_is(tmp_path: Path) -> None:
-    """Base, use, figures before and after, and options."""
-    row = {"questions": 7, "accuracy": 0.5, "f1": 0.75}
-    recipe = {"before": {**row, "f1": 0.25}, "after": row, "log": []}
-    words = {"title": "A title", "use": "Ask it.", "base": "smollm2"}
-    with model_dir(tmp_path / "made", recipe, GeneratorPlan(), [], **words):
-        pass
-    text = (tmp_path / "made" / "README.md").read_text()
-
-    assert 'base_model: "HuggingFaceTB/SmolLM2-135M-Instruct"' in text
-    assert "# A title\n\nAsk it.\n" in text
-    assert "| before | 7 | 0.5 | 0.25 |\n| after | 7 | 0.5 | 0.75 |" in text
-    assert "| context | relevant |" in text

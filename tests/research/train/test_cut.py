@@ -43,9 +43,3 @@ def test_short_rankings_teach_what_they_can() -> None:
     assert pytest.approx(1 / 4) == odds[2]
     with pytest.raises(InputError, match="whether the generator answers from 3 sentences"):
         fit_odds([short, long], max_clues=3)
-
-
-def test_a_bad_option_is_named() -> None:
-    """With its rule and value."""
-    with pytest.raises(InputError, match="max_clues must be at least 1, got 0"):
-        fit_odds([example(True, True, best=0.5)], max_clues=0)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.types import Document, Example, Query
 from ragsieve_research.datasets import load
@@ -80,12 +79,6 @@ def test_yes_and_no_have_no_clues() -> None:
     example = Example(EXAMPLE.query, (Document("d", "Yes. It rained."),), ("yes",))
 
     assert () == TrainingExample.of(example).clues
-
-
-def test_labels_of_other_documents_are_refused() -> None:
-    """Places would point at other sentences."""
-    with pytest.raises(InputError, match="labels of question 'own:q' are for other documents"):
-        TrainingExample.of(EXAMPLE, {"sentences": [["d", 0, 4]]})
 
 
 def test_near_sentences_are_clues_on_request() -> None:

@@ -170,18 +170,6 @@ def test_an_extractor_learns_the_clues_that_the_generator_answers_from_first(
     assert "[2,1]" == sample.target
 
 
-def test_questions_that_teach_nothing_are_refused(tmp_path: Path) -> None:
-    """Without documents or answers."""
-    path = tmp_path / "bare.jsonl"
-    path.write_text(json.dumps({"question": "Who?", "answers": ["x"], "documents": []}))
-    run = Run([datasets.load(path)], tmp_path / "work")
-
-    with pytest.raises(
-        InputError, match="train must have at least 1 question with documents and answers, got 0"
-    ):
-        train_finefilter(tmp_path / "made", FineFilterPlan(llm="fake:echo"), run)
-
-
 @pytest.fixture(scope="module")
 def llama(make_llm: Callable[..., Path]) -> str:
     """A tiny language model of random weights, as a specification."""

@@ -41,7 +41,6 @@ def test_numbers_among_options_keep_their_rules(plan: type[Any]) -> None:
         (ExitPlan, {"layers": 0.0}, "layers must lie in (0, 1], got 0.0"),
         (FineFilterPlan, {"extractor": "nonsense"}, POINT),
         (FineFilterPlan, {"epsilon": "nq=3"}, "epsilon must be from 0 to 2, or NAME=DISTANCE"),
-        (FineFilterPlan, {"epsilon": "x"}, "epsilon must be from 0 to 2, or NAME=DISTANCE,…, got"),
         (FineFilterPlan, {"epsilon": "0.1"}, "epsilon needs extractor point or write, got 'pru"),
         (FineFilterPlan, {"truncator": "fake:echo"}, "truncator needs extractor point or write"),
         (FineFilterPlan, {"extractor": "write:fake:echo"}, "extractor must be a local one, trans"),
@@ -55,12 +54,9 @@ def test_numbers_among_options_keep_their_rules(plan: type[Any]) -> None:
             for plan in (*ON_QUESTIONS, FineFilterPlan)
         ),
         (GeneratorPlan, {"context": "own"}, "context must be one of relevant, mixed, irrelevant"),
-        (GeneratorPlan, {"target": "x"}, "target must be one of answer, rationale, informative"),
-        (RecompPlan, {"embedder": "smollm2"}, "smollm2 is no embedder"),
         (RecompPlan, {"embedder": "fake:hashing"}, "embedder must be one that can be tuned, got"),
         (RouterPlan, {"form": "heavy"}, "form must be light, llm or llm:MODEL, got 'heavy'"),
         (WriterPlan, {"by": "luck"}, "by must be one of strinc, lexical, cxmi, ib, got 'luck'"),
-        (WriterPlan, {"generator": "minilm"}, "minilm is no LLM"),
     ],
 )
 def test_plans_are_checked(plan: type[Any], options: dict[str, Any], message: str) -> None:

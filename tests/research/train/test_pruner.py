@@ -14,7 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from ragsieve.errors import InputError, ModelError  # noqa: E402
+from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve.models.base import Passage  # noqa: E402
 from ragsieve.models.pruner import Pruner  # noqa: E402
 from ragsieve.models.windows import WindowTokenizer  # noqa: E402
@@ -244,12 +244,6 @@ def test_a_head_of_one_label_is_replaced(encoder: Path, tmp_path: Path) -> None:
     (tmp_path / "ranker/config.json").write_text(json.dumps({**config, "intermediate_size": 8}))
     with pytest.raises(ModelError, match="has weights of another shape than its config"):
         train_pruner(tmp_path / "made", [MARKED], **options)
-
-
-def test_a_step_needs_a_question(tmp_path: Path) -> None:
-    """The error names the option, before anything is loaded."""
-    with pytest.raises(InputError, match="batch must be at least 1, got 0"):
-        train_pruner(tmp_path / "made", [MARKED], work=tmp_path / "work", batch=0)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.lexical import BM25
 from ragsieve.types import Document, Example, Query, Segment
-from ragsieve_research.train.targets import Annotator, LabelCounts, clues
+from ragsieve_research.train.targets import Annotator, clues
 
 TEXT = "Seals sang a song. It rained. In 1972 Seals sang. A seal is an animal."
 EXAMPLE = Example(Query("Who sang the song?", id="q"), (Document("d", TEXT),), ("Seals",))
@@ -142,22 +141,3 @@ def test_only_the_first_clues_are_asked_about() -> None:
 
     assert [0] == found["clues"]
     assert 3 == len(llm.prompts)
-
-
-def test_a_summary_tells_what_is_left_out() -> None:
-    """No clue, clues of one kind, and the distribution of K."""
-    summary = LabelCounts()
-    summary.add({"clues": [], "useful": [], "k": None})
-    summary.add({"clues": [0, 1], "useful": [True, True], "k": 1})
-    summary.add({"clues": [0, 1], "useful": [True, False], "k": 1})
-
-    assert (
-        "3 questions, 1 of them without a clue; 1 whose clues are all useful or none, so not for "
-        "the reranker; cut points: K=1 in 2" == str(summary)
-    )
-
-
-def test_a_question_without_gold_answer_teaches_nothing() -> None:
-    """It is an error, which a batch counts."""
-    with pytest.raises(InputError, match="question 'q' has no gold answer"):
-        Annotator(reader(lambda _: True), BM25())(Example(EXAMPLE.query, EXAMPLE.documents))

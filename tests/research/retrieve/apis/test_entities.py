@@ -6,7 +6,6 @@ from datetime import date
 
 import pytest
 
-from ragsieve.errors import InputError, ModelError
 from ragsieve_research.retrieve.apis.entities import Entities, Entity, Rules, apart, relative_dates
 from tests.timing import is_linear
 
@@ -148,14 +147,3 @@ def test_spacy_reads_hostile_questions(spacy: Entities) -> None:
     """Control characters, lone surrogates and length are no failure."""
     assert isinstance(spacy("\ud800\x00 Bob " + "a" * 100_000), list)
     assert [] == spacy(" ")
-
-
-def test_a_folder_that_is_no_pipeline_is_one_clear_error(tmp_path: object) -> None:
-    """The error names the model; a folder that is not there is the caller's error."""
-    pytest.importorskip("spacy")
-    from ragsieve_research.retrieve.apis.ner import Spacy
-
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        Spacy(str(tmp_path))("Who is Bob?")
-    with pytest.raises(InputError, match="no folder at"):
-        Spacy(f"{tmp_path}/none")("Who is Bob?")

@@ -11,7 +11,6 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve_research.retrieve.apis.sentences import (
     bounded,
-    check,
     fact,
     figure,
     plain,
@@ -146,9 +145,3 @@ def test_references_go_with_what_they_say(text: str, left: str) -> None:
 def test_markup_is_stripped_in_linear_time(piece: str) -> None:
     """However much of it is left open."""
     assert is_linear(lambda size: plain(piece * (size // 4)))
-
-
-def test_a_broken_template_is_refused() -> None:
-    """Where the table is read, not where it is used."""
-    with pytest.raises(InputError, match="endpoint 'x' must be a Jinja template"):
-        check("{% if %}", "endpoint 'x'")
