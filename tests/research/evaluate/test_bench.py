@@ -170,6 +170,25 @@ def test_what_a_generator_has_no_room_for_is_in_the_report(tmp_path: Path) -> No
     )
 
 
+def test_groups_by_two_metadata_have_a_row_a_value(tmp_path: Path) -> None:
+    """False and 0 are values, and each of a list; a key stands before its own, as two may have the
+    same. A question that is in two rows counts once in the whole.
+    """
+    tags: list[list[str]] = [["a", "b"], ["a"], [], ["b", "b"]]
+    metadata = [{"multi": n < 3, "early": n < 1, "hops": n // 2, "tags": tags[n]} for n in range(4)]
+    rows = [{"question": "Who?", "documents": ["Ann."], "metadata": one} for one in metadata]
+    data = Data(name=str(own(tmp_path, *rows)), groups=("multi", "early", "hops", "tags", "none"))
+    run(tmp_path / "run", replace(ONE, data=[data]))
+    counts = {"early False": 3, "early True": 1, "multi False": 1, "multi True": 3}
+    counts |= {"hops 0": 2, "hops 1": 2, "tags a": 2, "tags b": 2}
+    whole, *found = summarise([load_run(tmp_path / "run")]).rows
+
+    assert 4 == whole.questions == whole.metrics["tokens"].n
+    assert {f"mine: {group}": n for group, n in counts.items()} == {
+        row.dataset: row.questions for row in found
+    }
+
+
 def test_a_damaged_header_is_written_anew(tmp_path: Path) -> None:
     """A power cut leaves zeros: the records go on."""
     run(tmp_path, ONE)

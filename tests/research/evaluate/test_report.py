@@ -23,6 +23,7 @@ from ragsieve_research.evaluate.advice import advice
 from ragsieve_research.evaluate.cost import break_even
 from ragsieve_research.evaluate.page import to_html
 from ragsieve_research.evaluate.plots import Point, front
+from ragsieve_research.evaluate.prices import Prices
 from ragsieve_research.evaluate.records import COSTS, load_run, load_runs
 from ragsieve_research.evaluate.report import OVERALL, Report, summarise
 from ragsieve_research.evaluate.tables import to_csv, to_markdown
@@ -209,6 +210,18 @@ def test_the_sentence_is_of_questions_that_both_were_asked(tmp_path: Path, short
 
     assert "accuracy 100.0% against 0.0% of all [+100.0, +100.0], with 25% of its" in sentence
     assert sentence.endswith("on 12 questions.")
+
+
+def test_of_equally_good_systems_the_one_with_fewer_tokens_is_taken(tmp_path: Path) -> None:
+    """Wherever it stands in the run's file, and also where the baseline keeps nothing."""
+    folder = write_run(tmp_path / "r", ["none", "all", "sieve"])
+    for place, (accuracy, tokens) in enumerate([(0.0, 0.0), (1.0, 1.0), (1.0, 0.2)]):
+        path = folder / f"records/{place}.jsonl"
+        values = {"accuracy": accuracy, "tokens_kept": tokens}
+        rows = read_lines(path)
+        write_lines(path, [{**row, "metrics": row["metrics"] | values} for row in rows])
+
+    assert advice(reported(folder)).startswith("Take sieve: accuracy 100.0% against 0.0% of none")
 
 
 @pytest.mark.parametrize(
@@ -440,6 +453,20 @@ def test_a_filter_pays_from_a_length_on(spent: list[float], kept: float, expecte
     before = np.array([200.0, 300.0]) if spent == [120.0, 130.0] else np.array([100.0, 200.0])
 
     assert expected == pytest.approx(break_even(before, np.array(spent), kept, 1.0))
+
+
+def test_worked_examples_in_the_prompt_are_spent(tmp_path: Path) -> None:
+    """400 tokens beside the context, and the baseline's 60: a filter has to save 400 to pay."""
+    folder = write_run(tmp_path / "r")
+    path = folder / "records/1.jsonl"
+    rows = read_lines(path)
+    for row in rows:
+        row["trace"]["steps"][-1]["tokens_in"] += 400
+    write_lines(path, rows)
+    free = Prices(filter_price_in=0, filter_price_out=0)
+    cost = partial(summarise([load_run(folder)], prices=free, draws=50).rows[1].figure, "cost")
+
+    assert 400 / (1 - 1 / cost("compression")) == pytest.approx(cost("break_even"))
 
 
 def test_presence_is_of_documents_that_hold_an_answer(tmp_path: Path) -> None:
