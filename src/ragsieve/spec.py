@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache as cached
-from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -34,8 +33,6 @@ from ragsieve.types import LAYOUT, FileNames, JsonAs, Layout
 
 CUTS = Cuts._fields
 """Options of systems that fields of `SystemSpec` set."""
-
-_json = partial(json.dumps, sort_keys=True, default=str)
 
 USUAL = {"embedder": "minilm", "pruner": "pruner"}
 """Models of `ragsieve.systems.base.ROLES` where nobody names others."""
@@ -186,7 +183,10 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             parts["source"] = {self.source.partition(":")[0]: found.identity()}
         parts |= self._set((*CUTS, "answer_tokens"))
         shown = {name: value for name, value in parts.items() if value not in (None, {})}
-        return " ".join(f"{n}={v if isinstance(v, str) else _json(v)}" for n, v in shown.items())
+        return " ".join(
+            f"{n}={v if isinstance(v, str) else json.dumps(v, sort_keys=True, default=str)}"
+            for n, v in shown.items()
+        )
 
     @contextmanager
     def loaded(
@@ -327,9 +327,7 @@ def entry(name: str) -> SystemEntry:
 
 
 def generator(name: str, *, asking: bool = False) -> str:
-    """The LLM that a trained filter learnt from; ``"smollm2"`` of any other system.
-
-    Where no LLM is needed to filter, it is one that nobody named: see `ragsieve.models.deferred`.
+    """The LLM a trained filter learnt from; else smollm2, or `models.UNASKED` where none is needed.
 
     Args:
         name: A system, or a trained filter.
@@ -338,10 +336,9 @@ def generator(name: str, *, asking: bool = False) -> str:
     Raises:
         InputError: If there is no such filter, or it breaks a rule.
     """
-    known = entry(name)
     if name not in SYSTEMS:
         return str(_trained(name).generator(name))
-    return models.USUAL if asking or known.needs_llm else models.UNASKED
+    return models.USUAL if asking or SYSTEMS[name].needs_llm else models.UNASKED
 
 
 def identity(name: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM

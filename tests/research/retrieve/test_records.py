@@ -22,7 +22,7 @@ from ragsieve.types import Query, Segment
 from ragsieve_research.retrieve.apis.api import Api
 from ragsieve_research.retrieve.apis.entities import Rules
 from ragsieve_research.retrieve.apis.linking import best
-from ragsieve_research.retrieve.fetch import NotFound
+from ragsieve_research.retrieve.fetch import Http, NotFound
 from ragsieve_research.retrieve.records import RECORD, Records
 
 LIBRARY = r"""

@@ -134,7 +134,7 @@ def test_a_long_sentence_is_a_chunk_by_itself() -> None:
 
     Unless a chunk may be longer.
     """
-    long = "word " * 150 + "end."  # 754 characters
+    long = "Word " * 150 + "end."  # 754 characters
     longer = "word " * 300 + "end."
     table = Table({"He sang.": EAST, "She sang.": EAST})
     chunks = Semantic(table)(QUERY, wholes(f"He sang. She sang. {long} He sang.", longer))
