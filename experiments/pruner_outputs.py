@@ -6,6 +6,7 @@ them by what they say. Programs marked as held out are for validation alone.
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -221,8 +222,8 @@ def printed(command: str) -> str:
     try:
         ran = subprocess.run(
             ["bash", "-c", command + " 2>&1"], capture_output=True, timeout=60, cwd="/tmp",
-            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin:/root/.pyenv/shims:"
-                 + str(Path(sys.executable).parent), "COLUMNS": "100", "LANG": "C.UTF-8",
+            env={"PATH": f"{os.environ['PATH']}{os.pathsep}{Path(sys.executable).parent}",
+                 "COLUMNS": "100", "LANG": "C.UTF-8",
                  "MANPAGER": "cat", "PAGER": "cat", "HOME": "/tmp"},
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
