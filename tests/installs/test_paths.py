@@ -10,11 +10,29 @@ from pathlib import Path
 import pytest
 
 from tests.blocks import ROOT
+from tests.serving import Chat, served
 
 from .environments import install, run, unreached, variables
 
 MOST_S = 300
 BUILT = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "sbom.cdx.json")
+
+
+def installed(folder: Path, needs: set[str]) -> Path:
+    """An environment with the wheel and what a user names beside it."""
+    environment, wheels = folder / "environment", folder / "wheels"
+    shutil.copytree(ROOT / "src", folder / "source" / "src")
+    for name in BUILT:
+        shutil.copy(ROOT / name, folder / "source")
+    try:
+        pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps")
+        run(*pip, "--wheel-dir", wheels, folder / "source")
+        install(environment, next(wheels.glob("ragsieve-*.whl")), frozenset(needs))
+    except RuntimeError as error:
+        if unreached(str(error)):
+            pytest.skip("no registry of packages can be reached")
+        raise
+    return environment
 
 
 @pytest.mark.slow
@@ -31,18 +49,7 @@ BUILT = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "sbom.cdx.json")
 def test_a_new_user_gets_a_result(script: str, needs: set[str], line: str, tmp_path: Path) -> None:
     """The wheel with its line of installation, and the page's script as it stands."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    environment, wheels = tmp_path / "environment", tmp_path / "wheels"
-    shutil.copytree(ROOT / "src", tmp_path / "source" / "src")
-    for name in BUILT:
-        shutil.copy(ROOT / name, tmp_path / "source")
-    try:
-        pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps")
-        run(*pip, "--wheel-dir", wheels, tmp_path / "source")
-        install(environment, next(wheels.glob("ragsieve-*.whl")), frozenset(needs))
-    except RuntimeError as error:
-        if unreached(str(error)):
-            pytest.skip("no registry of packages can be reached")
-        raise
+    environment = installed(tmp_path, needs)
     command = [environment / "bin" / "python", f"examples/{script}"]
     own = variables(environment, tmp_path, "http://127.0.0.1:1")
     done = subprocess.run(
@@ -50,3 +57,27 @@ def test_a_new_user_gets_a_result(script: str, needs: set[str], line: str, tmp_p
     )
 
     assert any(said.startswith(line) for said in done.stdout.splitlines()), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_a_folder_of_mixed_files_is_filtered_and_answered(tmp_path: Path) -> None:
+    """Each text under its file's name, and the answer from the one server that was named."""
+    environment, files = installed(tmp_path, {"[openai,html]"}), tmp_path / "files"
+    files.mkdir()
+    (files / "rules.md").write_text("# Fees\n\nLate books cost 20 cents a day.\n\nNo dogs.\n")
+    (files / "page.html").write_text("<h1>Parking</h1><p>The garage closes at midnight.</p>")
+    (files / "prices.csv").write_text("item,price\nmap,4\nmug,9\npen,2\nbag,7\n")
+    said = []
+    with served(Chat) as url:
+        llm = ("--llm", "openai:m", "--llm-option", f"base_url={url}/v1")
+        for command in (("filter",), ("ask", *llm)):
+            line = [environment / "bin" / "ragsieve", *command, "-q", "What do late books cost?"]
+            own = {**variables(environment, tmp_path, "http://127.0.0.1:1"), "OPENAI_BASE_URL": ""}
+            done = subprocess.run(
+                [*line, files], cwd=tmp_path, env=own, capture_output=True, text=True, timeout=120
+            )
+            said.append(done.stdout + done.stderr * bool(done.returncode))
+
+    assert "rules.md" in said[0] and "20 cents a day" in said[0] and "midnight" not in said[0]
+    assert "words" in said[1]
