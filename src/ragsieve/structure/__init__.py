@@ -19,7 +19,7 @@ from ragsieve.structure.headings import between, left_out
 from ragsieve.structure.tree import ELEMENTS, Kept, Node, shown, stripped, within
 from ragsieve.types import USUAL, Layout, Segment, Span
 
-READERS = ["tags", "environments", "brackets", "indentation", "lines", "rows", "fences", "turns"]
+READERS = ["tags", "environments", "brackets", "indentation", "lines", "rows", "fences", "repeated"]
 """Readers of structure, each a file; `benchmarks/structure.py` says what each is worth."""
 _REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
 _SHORT = 4  # characters that lines have on average, at least, where they are of any format
@@ -135,7 +135,7 @@ def _read(text: str) -> Outline:
     for root in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or root.start >= apart[-1].end:
             apart.append(root)
-    apart = _filled(apart, _regions("turns", text, apart))
+    apart = _filled(apart, _regions("repeated", text, apart))
     if fault := _ends_early(text, apart):
         faults.insert(0, fault)
     return Outline((*apart,), (*dict.fromkeys(faults),))

@@ -11,13 +11,6 @@ from ragsieve.parts import parts
 from ragsieve.structure.tree import Node, leaf, line_spans, over, stripped
 
 WHOLE = 300  # characters of a turn or a paragraph that is not cut
-HEADER = 600  # characters of a mail's header that is not cut
-NAME = (
-    r"(?:@?[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&#-]{1,30}){0,3}(?: \([^()\n:\d]{1,30}\))?"
-    r"|\+\d[\d ()-]{5,18}\d)"
-)
-NO_SPEAKERS = re.compile(r"(?:Q|A|Question|Answer|Note|Warning|Tip|Example|https?|Step)\b", re.I)
-STICKY = 200  # characters of a field that is shown with its mail, and of all but To
 BLANK = re.compile(r"\n(?:[ \t\r]*\n)+")
 _QUOTED = re.compile(r"^[ \t]*>", re.MULTILINE)
 _QUOTES = re.compile(r"[ \t]*>[> \t]*")

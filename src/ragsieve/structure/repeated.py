@@ -1,0 +1,327 @@
+"""What comes again and again: turns of a chat, cues, entries of a log, records, mails.
+
+A beginning of a line that comes again heads what follows it. Where names speak in turn it is a
+turn, below who said it; where the same names come in the same order they are fields of records,
+below the first one or, where text stands behind them, below all the short ones.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ragsieve.structure.beginnings import Beginning, beginnings
+from ragsieve.structure.paragraphs import BLANK, WHOLE, filled, said
+from ragsieve.structure.tree import Node, leaf, over, stripped
+
+_FEWEST = 3  # turns of a chat
+_CUES = 250  # characters of neighbouring cues that make one unit
+_HEADER = 600  # characters of a record that is not cut
+_STICKY = 200  # characters of the fields that are shown with their record
+_NO_SPEAKERS = re.compile(r"(?:Q|A|Question|Answer|Note|Warning|Tip|Example|https?|Step)\b", re.I)
+_APART = re.compile(r"\n(?:[ \t]*(?:[-=*_]{3,}[ \t]*)?\r?\n)+")  # blank lines and rules
+_FIELD = re.compile(r"[*>]*N\**[:：|][*0$]*")  # a form
+_NUMBERED = re.compile(r"(\w+) #?(?=\S*\d)[\w.#-]{1,64}")
+_RUNS_ON = re.compile(r"<[^<>\n]{1,80}>")  # marks who speaks, in a cue
+_TITLE = re.compile(r"#{1,6} |[\w*][^\n]{0,80}(?<![.!?;…\s])\s*\Z")  # a paragraph
+_ENDED = re.compile(r"[.!?…。！？][\"'”’)*]*\s*$", re.MULTILINE)
+_ABOVE = re.compile(  # a paragraph that heads turns, with one more line
+    r"(?:#{1,6} |\*|v?\d|[^\Wa-z_])[^\n]{0,80}(?<![.!?;…\s])(?:\n[^\n]{1,80}(?<![.!?;…\s]))?\s*\Z"
+)
+_LAST_NUMBER = re.compile(r" #?\d+\Z")
+
+
+def regions(text: str, roots: Sequence[Node]) -> Iterator[Node]:
+    """The records, mails and chats of a text, with the other regions that lie in them."""
+    if roots and roots[0].end - roots[0].start == len(text.strip()):  # manifests, a program
+        return
+    lines = [some for some in beginnings(text) if some]
+    yield from [*_records(text, lines, roots)] or _chats(text, lines, roots)
+
+
+def _chats(
+    text: str, lines: Sequence[Sequence[Beginning]], roots: Sequence[Node]
+) -> Iterator[Node]:
+    forms: dict[str, list[Beginning]] = {}
+    for above, line in pairwise([[], *lines]):
+        counted = bool(above) and above[-1].form == "0$" and above[-1].end + 1 >= line[0].start - 1
+        for one in line:
+            one = one._replace(start=above[-1].start) if counted and "S" in one.form else one
+            if not _NO_SPEAKERS.match(one.name) and _heads(text, one):
+                forms.setdefault(one.form, []).append(one)
+    for form in sorted(forms, key=lambda f: ("S" in f, len(forms[f]), len(f)), reverse=True):
+        heads = _speakers(text, forms[form]) if "S" not in form else forms[form]
+        if len(heads) >= _FEWEST and _talk(text, form, heads):
+            yield from _runs(text, form, heads, roots)
+            return
+
+
+def _heads(text: str, one: Beginning) -> bool:
+    """Whether it may head what follows: a name alone does below a blank line, above a full one."""
+    if "S" in one.form:
+        return True
+    above = text[max(0, one.start - 2) : one.start]
+    if "N" not in one.form or above[-1:] not in ("", "\n"):
+        return False
+    below = text[one.end + 1 : one.end + 2]
+    return one.form != "N$" or (above in ("", "\n", "\n\n") and below.strip() != "")
+
+
+def _runs(
+    text: str, form: str, heads: Sequence[Beginning], roots: Sequence[Node]
+) -> Iterator[Node]:
+    """Turns below the titles that stand between them."""
+    titles = {} if "S" in form else _titles(text, heads)
+    named = any(one.name for one in heads)
+    runs: list[tuple[int, list[Node]]] = []
+    for one, end in zip(heads, _ends(text, heads), strict=True):
+        tag = _RUNS_ON.match(text, one.end + 1)
+        node = said(text, one.start, tag.end() if tag else one.end, titles.get(end, end), roots)
+        at = bisect_left(roots, node.start, key=lambda root: root.start)
+        if at < len(roots) and roots[at].start < node.head and roots[at].end == node.end:
+            node = roots[at]  # a traceback begins with the entry that tells of it
+        if one.start in titles or not runs:
+            runs.append((titles.get(one.start, node.start), []))
+        runs[-1][1].append(node)
+    merge = 0 if named or form[-1] != "$" else _CUES
+    for title, turns in runs:
+        node = over(turns, mark="…" if named or merge else "", whole=0, each=True, merge=merge)
+        if title < node.start and text[title] != "#":
+            node.start, node.head = stripped(text, title, node.start)
+        yield node
+
+
+def _ends(text: str, heads: Sequence[Beginning]) -> list[int]:
+    """Where the next head begins behind each, or the text ends."""
+    return [*(head.start for head in heads[1:]), len(text)]
+
+
+def _speakers(text: str, heads: Sequence[Beginning]) -> list[Beginning]:
+    """Heads but for numbered titles, and for those of lists where few have lines of their own."""
+    times = Counter(one.name for one in heads)
+    stems = Counter(map(_stem, times))
+    uses = Counter(_stem(one.name) for one in heads)
+    beside = {one.name for one in heads if text[one.end : one.end + 1] not in ("", "\n")}
+    apart = 2 * sum(times[name] for name in times.keys() - beside) > len(heads)
+    named = [one for one in heads if apart or one.name in beside]
+    once = {stem for stem, n in stems.items() if uses[stem] == n > 1}
+    return [one for one in named if _stem(one.name) not in once or not _is_heading(text, one)]
+
+
+def _stem(name: str) -> str:
+    return _LAST_NUMBER.sub("", name)
+
+
+def _is_heading(text: str, one: Beginning) -> bool:
+    """Whether it is a title, below a blank line."""
+    end = text.find("\n", one.start)
+    return text[max(0, one.start - 2) : one.start] in ("", "\n\n") and bool(
+        _ABOVE.match(text, one.start, end)
+    )
+
+
+def _titles(text: str, heads: Sequence[Beginning]) -> dict[int, int]:
+    """Where titles begin, by the turn below; none for one alone, or for most of the turns."""
+    first = heads[0].start
+    at = stripped(text, text.rfind("\n\n", 0, len(text[:first].rstrip())) + 1, first)[0]
+    found = {first: at} if _ABOVE.match(text, at, first) else {}
+    for head, following in pairwise(heads):
+        start, end = head.end, following.start
+        title, begun = end, stripped(text, start, end)[0]
+        for blank in reversed([*BLANK.finditer(text, start, end)]):
+            above = blank.end() == end or _ABOVE.match(text, blank.end(), title)
+            if blank.start() <= begun or not above:
+                break
+            title = blank.end()
+        if title < end:
+            found[end] = title
+    return found if 1 < len(found) <= len(heads) / 2 else {}
+
+
+def _talk(text: str, form: str, heads: Sequence[Beginning]) -> bool:
+    """Whether speakers come again and say more than a record does; entries and cues have none."""
+    gaps = [b.start - a.end for a, b in pairwise(heads)]
+    names = Counter(one.name for one in heads)
+    again = sum(n for n in names.values() if n > 1)
+    often = "S" in form or 8 * len(heads) >= text.count("\n", heads[0].start) + 1
+    if "" in names or 2 * again < len(heads):
+        cues = "" in names and form[-1] == "$"
+        entries = form[0] == "S" and max(gaps) > WHOLE and sum(gap < WHOLE for gap in gaps) > 1
+        return "S" in form and (cues or entries)
+    return often and len(heads) > len(names) and sum(gaps) > 10 * len(heads)
+
+
+class _Paragraph(NamedTuple):
+    start: int
+    end: int
+    keys: list[Beginning]
+    name: str  # of the field with which it begins, also below a line without one
+
+    @property
+    def names(self) -> set[str]:
+        return {key.name for key in self.keys}
+
+
+def _records(
+    text: str, lines: Sequence[Sequence[Beginning]], roots: Sequence[Node]
+) -> Iterator[Node]:
+    """Records one below the other, up to a heading; none where somebody speaks."""
+    paragraphs = [*_divided(text, [*_keys(text, lines)])]
+    begun = [one for one in paragraphs if one.name and len(one.names) > 1]
+    begins = [one.name for one in begun]
+    times = Counter(begins)
+    mails = len(times) == len(begins) and all(len(one.names) >= _FEWEST for one in begun)
+    if mails:
+        times = Counter(key for one in begun for key in dict.fromkeys(k.name for k in one.keys))
+    first = max(times, key=lambda name: times[name], default="")
+    if begins and times[first] < 2 and _is_header(text, paragraphs):
+        first = begins[0]
+    elif (
+        not begins
+        or times[first] < 2
+        or any(key.name == first for one in paragraphs for key in one.keys[1:] if not mails)
+        or _NO_SPEAKERS.match(first)
+        or _spoken(text, first, paragraphs)
+    ):
+        return
+    firsts = {first, *(a for a, b in pairwise(begins) if a == b)}
+    runs: list[list[list[_Paragraph]]] = [[]]
+    record: list[_Paragraph] = []
+    names: set[str] = set()  # of its fields
+    for one, following in pairwise([*paragraphs, paragraphs[-1]]):
+        titles = len(record) < 2 and following.name in firsts
+        if one.name and (one.names & firsts or names & one.names):
+            record, names = [one], one.names
+            runs[-1].append(record)
+        elif _TITLE.match(text, one.start, one.end) and (titles or text[one.start] == "#"):
+            record, names = [], set()
+            runs.append([])
+        elif record:
+            record.append(one)
+            names |= one.names
+    for run in filter(None, runs):
+        most = max((len(record) for record in run[:-1]), default=len(run[-1]))
+        while len(run[-1]) > most and not text[run[-1][-1].start].isspace():
+            run[-1].pop()  # prose behind the last one
+        apart = mails or len(run) == 1
+        records = [_record(text, one, roots, 0 if apart else _HEADER) for one in run]
+        yield from records if apart else [over(records, kind="table", mark="…", whole=0, each=True)]
+
+
+def _keys(text: str, lines: Sequence[Sequence[Beginning]]) -> Iterator[Beginning]:
+    """The beginnings that name a field, or number a record, at the margin or with aligned marks."""
+    found = [next((b for b in line if _FIELD.fullmatch(b.form)), line[-1]) for line in lines]
+    margins = [text.rfind("\n", 0, one.start) + 1 for one in found]
+    columns = [one.end - margin for one, margin in zip(found, margins, strict=True)]
+    for n, (one, margin) in enumerate(zip(found, margins, strict=True)):
+        numbered = _NUMBERED.fullmatch(one.name) if one.form == "N$" else None
+        aligned = columns[n] in (columns[n - 1], *columns[n + 1 : n + 2])
+        if _FIELD.fullmatch(one.form) and (one.start == margin or aligned):
+            yield one
+        elif numbered and one.start == margin:
+            yield one._replace(name=numbered[1])
+
+
+def _is_header(text: str, paragraphs: Sequence[_Paragraph]) -> bool:
+    """Whether a text begins with fields alone, three or more, and goes on with more than these."""
+    one = paragraphs[0]
+    alone = len(one.names) >= _FEWEST and one.keys[0].start == stripped(text, one.start, one.end)[0]
+    return alone and paragraphs[-1].end - one.end > one.end - one.start
+
+
+def _divided(text: str, every: Sequence[Beginning]) -> Iterator[_Paragraph]:
+    """Paragraphs with their fields, which have none in a fence."""
+    start = fences = 0
+    for match in [*_APART.finditer(text), None]:
+        end = match.start() if match else len(text)
+        found = text.count("```", start, end)
+        first = bisect_left(every, start, key=lambda key: key.start)
+        last = bisect_left(every, end, key=lambda key: key.start)
+        groups = _by_record(text, [] if found or fences % 2 else every[first:last], end)
+        stops = [start, *_begins(text, groups)[1:], end]
+        for own, (a, b) in zip(groups, pairwise(stops), strict=True):
+            lead = text[a : own[0].start] if own else "\n\n"
+            begins = len(lead) <= _STICKY and lead.count("\n") < 2
+            if text[a:b].strip():
+                yield _Paragraph(a, b, own, own[0].name if begins else "")
+        fences += found
+        start = match.end() if match else end
+
+
+def _by_record(text: str, found: Sequence[Beginning], end: int) -> list[list[Beginning]]:
+    """Fields of records with nothing between: three in one order, or two that say no sentences."""
+    keys = [*found]
+    begins = [n for n, key in enumerate(keys) if key.name == keys[0].name]
+    if len(begins) < 2:
+        return [keys]
+    order = {key.name: n for n, key in enumerate(keys[: begins[1]])}
+    ranks = [order[key.name] for key in keys if key.name in order]
+    few = 1 if len(begins) > 2 and not _ENDED.search(text, keys[0].start, end) else 2
+    if sum(a >= b for a, b in pairwise(ranks)) >= len(begins) or len(keys) <= few * len(begins):
+        return [keys]
+    return [keys[a:b] for a, b in pairwise([*begins, len(keys)])]
+
+
+def _begins(text: str, groups: Sequence[list[Beginning]]) -> list[int]:
+    """Where records begin: at their first fields, or at the lines above where all have one."""
+    fields = {key.start for group in groups for key in group}
+    firsts = [text.rfind("\n", 0, group[0].start) + 1 for group in groups if group]
+    above = [text.rfind("\n", 0, max(0, first - 1)) + 1 for first in firsts]
+    named = all(
+        a < b and a not in fields and not text[a].isspace()
+        for a, b in zip(above, firsts, strict=True)
+    )
+    return above if named else firsts
+
+
+def _spoken(text: str, first: str, paragraphs: Sequence[_Paragraph]) -> bool:
+    """Whether most that begin with a name have no other one, or two that say sentences."""
+    begun = [one for one in paragraphs if one.name == first]
+    spoken = [
+        len(one.names) < 2 + (len(_ENDED.findall(text, one.start, one.end)) > 1)
+        for one in begun
+        if one.keys[0].start == one.start
+    ]
+    return 2 * sum(spoken) > len(begun)
+
+
+def _record(text: str, paragraphs: Sequence[_Paragraph], roots: Sequence[Node], whole: int) -> Node:
+    """Its fields and further paragraphs, below its first field or a short first paragraph.
+
+    Where text stands behind three fields or more these are its header: the short ones stay with it.
+    """
+    one = paragraphs[0]
+    start, stop = stripped(text, one.start, one.end)
+    end = stripped(text, start, paragraphs[-1].end)[1]
+    if at := bisect_left(roots, end, key=lambda root: root.start):
+        end = max(end, roots[at - 1].end)
+    keys = one.keys[one.keys[0].start == start :]
+    short = len(paragraphs) > 1 and stop - start <= _STICKY
+    head = stripped(text, start, keys[0].start if keys and not short else stop)[1]
+    ends = [*(key.start for key in keys[1:]), stop]
+    if len(paragraphs) > 1 and len(one.names) >= _FEWEST:
+        begins = [start, *(key.start for key in keys), stop]
+        fields = [stripped(text, *span) for span in pairwise(begins)]
+        shown = _short(fields)
+        header = Node(start, start, stop, stop, whole=_HEADER, merge=_HEADER, sticky=True)
+        header.children = [leaf(*field, sticky=field in shown) for field in fields]
+        return over([header, *filled(text, stop, end, roots)], mark="…", each=True, whole=whole)
+    if head - start > _HEADER:
+        keys, head = one.keys, start
+    said_by = [] if short else [*zip(keys, ends, strict=False)]
+    children = [said(text, key.start, key.end, last, roots) for key, last in said_by]
+    children += filled(text, stop, end, roots)
+    return Node(start, head, end, end, mark="… {}", whole=whole, children=children)
+
+
+def _short(fields: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The shortest fields that together are short enough to be shown with each part."""
+    taken: list[tuple[int, int]] = []
+    for field in sorted(fields, key=lambda one: one[1] - one[0]):
+        if sum(b - a for a, b in [*taken, field]) <= _STICKY:
+            taken.append(field)
+    return taken
