@@ -27,10 +27,11 @@ _NAME = (
 _TOKEN = re.compile(
     rf"(?P<S>[\[(]?(?:{_DATE}[T,]? ?(?:at )?)?{_TIME}[\])]?(?!\w))"
     rf"|(?P<N><[@+]?[^\s<>/]{{1,110}}>|{_NAME})"
-    r"|(?P<number>\d+)(?!\w)|(?P<mark>[^\w\s]+)"
+    r"|(?P<n>\d+)(?!\w)|(?P<m>[^\w\s]+)"
 )
 _GAP = re.compile(r"[ \t\r]*")
 _WIDE = "：」】"
+_ITEMS = tuple("-*+•#[")  # an item, a heading or a box to tick
 
 
 class Beginning(NamedTuple):
@@ -65,18 +66,17 @@ def _of_line(text: str, start: int, last: int) -> Iterator[Beginning]:
         if not token or (token.lastgroup == "N" and name):
             return
         at = token.end()
-        kind = token.lastgroup or ""
-        form += token[0][:1] if kind == "mark" else kind[0] if kind != "number" else "0"
+        kind = token.lastgroup or "m"
+        form += token[0][:1] if kind == "m" else "0" if kind == "n" else kind
         name = token[0] if kind == "N" else name
         gap = _GAP.match(text, at, last)
         stop = gap.end() if gap else at
-        if stop == last:
-            yield Beginning(form + "$", name, start, last)
+        if form in _ITEMS and stop > at:
             return
-        if (
-            (stop > at or token[0][-1] in _WIDE)
-            and kind != "number"
-            and (kind != "N" or "<" in name)
+        if (stop > at or stop == last or token[0][-1] in _WIDE) and (
+            kind in "Sm" or "<" in token[0]
         ):
             yield Beginning(form, name if kind != "S" else "", start, stop)
+        if stop == last:
+            yield Beginning(form + "$", name, start, last)
         at = stop

@@ -10,22 +10,27 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from ragsieve.structure.beginnings import Beginning, beginnings
 from ragsieve.structure.paragraphs import BLANK, WHOLE, filled, said
-from ragsieve.structure.tree import Node, leaf, over, stripped
+from ragsieve.structure.tree import Node, leaf, over, places, stripped
 
 _FEWEST = 3  # turns of a chat
 _CUES = 250  # characters of neighbouring cues that make one unit
 _HEADER = 600  # characters of a record that is not cut
+_SHOWN = 300  # characters of a header's fields that are shown with what stands below
 _STICKY = 200  # characters of the fields that are shown with their record
 _NO_SPEAKERS = re.compile(r"(?:Q|A|Question|Answer|Note|Warning|Tip|Example|https?|Step)\b", re.I)
 _APART = re.compile(r"\n(?:[ \t]*(?:[-=*_]{3,}[ \t]*)?\r?\n)+")  # blank lines and rules
 _FIELD = re.compile(r"[*>]*N\**[:：|][*0$]*")  # a form
-_NUMBERED = re.compile(r"(\w+) #?(?=\S*\d)[\w.#-]{1,64}")
+_COMPOUND = re.compile(r"\W*\w+[-_]")  # a name that a program gave
+_NUMBERED = re.compile(
+    r"^([^\W\d]\w*) #?(?=\S*\d)[\w.-]{1,64}[ \t\r]*(?:\([^()\n]*\))?$", re.MULTILINE
+)
+_FENCED = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
 _RUNS_ON = re.compile(r"<[^<>\n]{1,80}>")  # marks who speaks, in a cue
 _TITLE = re.compile(r"#{1,6} |[\w*][^\n]{0,80}(?<![.!?;…\s])\s*\Z")  # a paragraph
 _ENDED = re.compile(r"[.!?…。！？][\"'”’)*]*\s*$", re.MULTILINE)
@@ -39,25 +44,49 @@ def regions(text: str, roots: Sequence[Node]) -> Iterator[Node]:
     """The records, mails and chats of a text, with the other regions that lie in them."""
     if roots and roots[0].end - roots[0].start == len(text.strip()):  # manifests, a program
         return
-    lines = [some for some in beginnings(text) if some]
-    yield from [*_records(text, lines, roots)] or _chats(text, lines, roots)
+    fences = [match.span() for match in _FENCED.finditer(text)]
+    lines = [some for some in beginnings(text) if some and not places(fences, *some[0][2:])]
+    if records := [*_records(text, lines, roots)]:
+        yield from records
+        return
+    tables = [(root.start, root.end) for root in roots if root.kind in ("table", "grid")]
+    others = [some for some in lines if not places(tables, some[0].start, some[0].end)]
+    runs = [*_chats(text, others, roots)]
+    covered = (b - a for run in runs for a, b in tables if run.start <= a and b <= run.end)
+    if 2 * sum(covered) <= sum(run.size for run in runs):
+        yield from runs
 
 
 def _chats(
     text: str, lines: Sequence[Sequence[Beginning]], roots: Sequence[Node]
 ) -> Iterator[Node]:
-    forms: dict[str, list[Beginning]] = {}
+    """Turns, entries or cues by the form that most lines have of those that may head them."""
+    forms: dict[str, dict[int, Beginning]] = {}
     for above, line in pairwise([[], *lines]):
-        counted = bool(above) and above[-1].form == "0$" and above[-1].end + 1 >= line[0].start - 1
         for one in line:
-            one = one._replace(start=above[-1].start) if counted and "S" in one.form else one
+            one = _cue(text, above, one) if one.form.count("S") > 1 else one
             if not _NO_SPEAKERS.match(one.name) and _heads(text, one):
-                forms.setdefault(one.form, []).append(one)
+                forms.setdefault(one.form, {})[one.start] = one
+    timed = forms.get("S", {})
     for form in sorted(forms, key=lambda f: ("S" in f, len(forms[f]), len(f)), reverse=True):
-        heads = _speakers(text, forms[form]) if "S" not in form else forms[form]
+        found = forms[form]
+        if form[0] == "S" and 2 * len(found) <= len(timed):
+            continue
+        every = timed | found if form[0] == "S" and form.count("S") == 1 else found
+        heads = [every[start] for start in sorted(every)]
+        heads = heads if "S" in form else _speakers(text, heads)
         if len(heads) >= _FEWEST and _talk(text, form, heads):
             yield from _runs(text, form, heads, roots)
             return
+
+
+def _cue(text: str, above: Sequence[Beginning], one: Beginning) -> Beginning:
+    """The line from one time to another, below the short line that numbers or names it."""
+    named = bool(above) and len(above[-1].form) == 2 and above[-1].end + 2 >= one.start
+    begins = named and text[: above[-1].start].rstrip(" \t\r")[-2:] in ("", "\n\n")
+    start = above[-1].start if begins else one.start
+    line = text.find("\n", one.end)
+    return one._replace(start=start, end=line if line >= 0 else len(text))
 
 
 def _heads(text: str, one: Beginning) -> bool:
@@ -87,7 +116,7 @@ def _runs(
         if one.start in titles or not runs:
             runs.append((titles.get(one.start, node.start), []))
         runs[-1][1].append(node)
-    merge = 0 if named or form[-1] != "$" else _CUES
+    merge = 0 if named or (form[-1] != "$" and form.count("S") < 2) else _CUES
     for title, turns in runs:
         node = over(turns, mark="…" if named or merge else "", whole=0, each=True, merge=merge)
         if title < node.start and text[title] != "#":
@@ -148,8 +177,8 @@ def _talk(text: str, form: str, heads: Sequence[Beginning]) -> bool:
     names = Counter(one.name for one in heads)
     again = sum(n for n in names.values() if n > 1)
     often = "S" in form or 8 * len(heads) >= text.count("\n", heads[0].start) + 1
-    if "" in names or 2 * again < len(heads):
-        cues = "" in names and form[-1] == "$"
+    if 2 * names[""] > len(heads) or 2 * again < len(heads):
+        cues = "" in names and (form[-1] == "$" or form.count("S") > 1)
         entries = form[0] == "S" and max(gaps) > WHOLE and sum(gap < WHOLE for gap in gaps) > 1
         return "S" in form and (cues or entries)
     return often and len(heads) > len(names) and sum(gaps) > 10 * len(heads)
@@ -170,25 +199,12 @@ def _records(
     text: str, lines: Sequence[Sequence[Beginning]], roots: Sequence[Node]
 ) -> Iterator[Node]:
     """Records one below the other, up to a heading; none where somebody speaks."""
-    paragraphs = [*_divided(text, [*_keys(text, lines)])]
+    paragraphs = [*_divided(text, sorted(_keys(text, lines), key=lambda one: one.start))]
     begun = [one for one in paragraphs if one.name and len(one.names) > 1]
-    begins = [one.name for one in begun]
-    times = Counter(begins)
-    mails = len(times) == len(begins) and all(len(one.names) >= _FEWEST for one in begun)
-    if mails:
-        times = Counter(key for one in begun for key in dict.fromkeys(k.name for k in one.keys))
-    first = max(times, key=lambda name: times[name], default="")
-    if begins and times[first] < 2 and _is_header(text, paragraphs):
-        first = begins[0]
-    elif (
-        not begins
-        or times[first] < 2
-        or any(key.name == first for one in paragraphs for key in one.keys[1:] if not mails)
-        or _NO_SPEAKERS.match(first)
-        or _spoken(text, first, paragraphs)
-    ):
+    if not (first := _first_name(text, paragraphs, begun)):
         return
-    firsts = {first, *(a for a, b in pairwise(begins) if a == b)}
+    firsts = {first, *(a.name for a, b in pairwise(begun) if a.name == b.name)}
+    apart = len(begun) == 1 or begun[0].name not in firsts or _has_texts(paragraphs, firsts)
     runs: list[list[list[_Paragraph]]] = [[]]
     record: list[_Paragraph] = []
     names: set[str] = set()  # of its fields
@@ -197,7 +213,7 @@ def _records(
         if one.name and (one.names & firsts or names & one.names):
             record, names = [one], one.names
             runs[-1].append(record)
-        elif _TITLE.match(text, one.start, one.end) and (titles or text[one.start] == "#"):
+        elif not apart and _is_title(text, one, titles):
             record, names = [], set()
             runs.append([])
         elif record:
@@ -205,50 +221,73 @@ def _records(
             names |= one.names
     for run in filter(None, runs):
         most = max((len(record) for record in run[:-1]), default=len(run[-1]))
-        while len(run[-1]) > most and not text[run[-1][-1].start].isspace():
+        while not apart and len(run[-1]) > most and not text[run[-1][-1].start].isspace():
             run[-1].pop()  # prose behind the last one
-        apart = mails or len(run) == 1
         records = [_record(text, one, roots, 0 if apart else _HEADER) for one in run]
         yield from records if apart else [over(records, kind="table", mark="…", whole=0, each=True)]
 
 
+def _first_name(text: str, paragraphs: Sequence[_Paragraph], begun: Sequence[_Paragraph]) -> str:
+    """The name of a field that begins records, or is in the header of each; empty without any."""
+    times = Counter(one.name for one in begun)
+    headers = len(times) == len(begun) and all(len(one.names) >= _FEWEST for one in begun)
+    if headers:
+        times = Counter(key for one in begun for key in dict.fromkeys(k.name for k in one.keys))
+    first = max(times, key=lambda name: times[name], default="")
+    if times[first] < 2:
+        return begun[0].name if begun and _is_header(text, paragraphs) else ""
+    again = any(key.name == first for one in paragraphs for key in one.keys[1:])
+    spoken = _NO_SPEAKERS.match(first) or _spoken(text, first, paragraphs)
+    return "" if spoken or (again and not headers) else first
+
+
+def _is_title(text: str, one: _Paragraph, titles: bool) -> bool:
+    return bool(_TITLE.match(text, one.start, one.end)) and (titles or text[one.start] == "#")
+
+
+def _has_texts(paragraphs: Sequence[_Paragraph], firsts: Container[str]) -> bool:
+    """Whether most of it is text below headers of three fields or more, as in a folder of mails."""
+    headers = [one for one in paragraphs if one.name in firsts and len(one.names) >= _FEWEST]
+    size = paragraphs[-1].end - headers[0].start if headers else 0
+    return size > 3 * sum(one.end - one.start for one in headers)
+
+
 def _keys(text: str, lines: Sequence[Sequence[Beginning]]) -> Iterator[Beginning]:
-    """The beginnings that name a field, or number a record, at the margin or with aligned marks."""
-    found = [next((b for b in line if _FIELD.fullmatch(b.form)), line[-1]) for line in lines]
-    margins = [text.rfind("\n", 0, one.start) + 1 for one in found]
-    columns = [one.end - margin for one, margin in zip(found, margins, strict=True)]
-    for n, (one, margin) in enumerate(zip(found, margins, strict=True)):
-        numbered = _NUMBERED.fullmatch(one.name) if one.form == "N$" else None
-        aligned = columns[n] in (columns[n - 1], *columns[n + 1 : n + 2])
-        if _FIELD.fullmatch(one.form) and (one.start == margin or aligned):
+    """What names a field, at the margin or with aligned marks, and what numbers a record."""
+    fields = [one for line in lines for one in line if _FIELD.fullmatch(one.form)]
+    firsts = [*{one.start: one for one in reversed(fields)}.values()][::-1]  # one a line
+    margins = [text.rfind("\n", 0, one.start) + 1 for one in firsts]
+    columns = [one.end - margin for one, margin in zip(firsts, margins, strict=True)]
+    for n, (one, margin) in enumerate(zip(firsts, margins, strict=True)):
+        if one.start == margin or columns[n] in (columns[n - 1], *columns[n + 1 : n + 2]):
             yield one
-        elif numbered and one.start == margin:
-            yield one._replace(name=numbered[1])
+    for match in _NUMBERED.finditer(text):
+        yield Beginning("N0", match[1], *match.span())
 
 
 def _is_header(text: str, paragraphs: Sequence[_Paragraph]) -> bool:
-    """Whether a text begins with fields alone, three or more, and goes on with more than these."""
+    """Whether a text begins with fields, three or more, and goes on with something else."""
     one = paragraphs[0]
-    alone = len(one.names) >= _FEWEST and one.keys[0].start == stripped(text, one.start, one.end)[0]
-    return alone and paragraphs[-1].end - one.end > one.end - one.start
+    begins = bool(one.keys) and one.keys[0].start == stripped(text, one.start, one.end)[0]
+    return begins and len(one.names) >= _FEWEST and len(paragraphs) > 1
 
 
 def _divided(text: str, every: Sequence[Beginning]) -> Iterator[_Paragraph]:
-    """Paragraphs with their fields, which have none in a fence."""
-    start = fences = 0
+    """Paragraphs with their fields."""
+    start = 0
     for match in [*_APART.finditer(text), None]:
         end = match.start() if match else len(text)
-        found = text.count("```", start, end)
         first = bisect_left(every, start, key=lambda key: key.start)
         last = bisect_left(every, end, key=lambda key: key.start)
-        groups = _by_record(text, [] if found or fences % 2 else every[first:last], end)
-        stops = [start, *_begins(text, groups)[1:], end]
+        groups = _by_record(text, every[first:last], end)
+        stops = [*_begins(text, groups), end] if len(groups) > 1 else [start, end]
+        if stops[0] > start:
+            groups, stops = [[], *groups], [start, *stops]
         for own, (a, b) in zip(groups, pairwise(stops), strict=True):
             lead = text[a : own[0].start] if own else "\n\n"
             begins = len(lead) <= _STICKY and lead.count("\n") < 2
             if text[a:b].strip():
                 yield _Paragraph(a, b, own, own[0].name if begins else "")
-        fences += found
         start = match.end() if match else end
 
 
@@ -306,7 +345,7 @@ def _record(text: str, paragraphs: Sequence[_Paragraph], roots: Sequence[Node], 
     if len(paragraphs) > 1 and len(one.names) >= _FEWEST:
         begins = [start, *(key.start for key in keys), stop]
         fields = [stripped(text, *span) for span in pairwise(begins)]
-        shown = _short(fields)
+        shown = _short(text, fields)
         header = Node(start, start, stop, stop, whole=_HEADER, merge=_HEADER, sticky=True)
         header.children = [leaf(*field, sticky=field in shown) for field in fields]
         return over([header, *filled(text, stop, end, roots)], mark="…", each=True, whole=whole)
@@ -318,10 +357,11 @@ def _record(text: str, paragraphs: Sequence[_Paragraph], roots: Sequence[Node], 
     return Node(start, head, end, end, mark="… {}", whole=whole, children=children)
 
 
-def _short(fields: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The shortest fields that together are short enough to be shown with each part."""
+def _short(text: str, fields: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The shortest fields that are short enough together; those of a plain name where some have."""
+    plain = [field for field in fields if not _COMPOUND.match(text, *field)]
     taken: list[tuple[int, int]] = []
-    for field in sorted(fields, key=lambda one: one[1] - one[0]):
-        if sum(b - a for a, b in [*taken, field]) <= _STICKY:
+    for field in sorted(plain or fields, key=lambda one: one[1] - one[0]):
+        if sum(b - a for a, b in [*taken, field]) <= _SHOWN:
             taken.append(field)
     return taken
