@@ -90,7 +90,7 @@ class _Units:
             whole = is_question and items and items[-1][1] - head[0][0] <= self.max_chars // 2
         else:
             items = self._trimmed(block.items)
-            apart = block.kind in ("log", "chat") or self._are_paragraphs(block.kind, items)
+            apart = block.kind == "notes" or self._are_paragraphs(block.kind, items)
             whole = not apart
             if items and not head and self._introduces(block.kind, items[0][0]):
                 head = [self.spans.pop()]
@@ -147,7 +147,7 @@ class _Units:
 
     def _introduces(self, kind: str, start: int) -> bool:
         """Whether the last sentence leads to what begins at ``start``."""
-        if not self.prose or kind in ("log", "chat", "faq"):
+        if not self.prose or kind in ("notes", "faq"):
             return False
         last = self.text[slice(*self.spans[-1])]
         close = self.text.count("\n", self.spans[-1][1], start) < 2
@@ -164,7 +164,7 @@ class _Units:
         joined = size <= self.max_chars if whole else False
         merged: list[Span] = []
         for place, (start, end) in enumerate(parts):
-            follows = joined or place <= len(head) or (whole and kind in ("list", "code", "record"))
+            follows = joined or place <= len(head) or (whole and kind in ("list", "code"))
             if place and follows and end - merged[-1][0] <= self.max_chars:
                 merged[-1] = (merged[-1][0], end)
             elif end - start <= self.max_chars:

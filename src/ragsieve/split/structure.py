@@ -12,25 +12,13 @@ from ragsieve.types import Span
 SHOWN = 300  # characters of a line that are looked at: patterns stay linear
 LEAD = 200  # characters of a line that may introduce what follows without a colon
 _TITLE = 80  # characters of a line that may be a heading without a mark
-_FIELDS = 50  # fields that are read at a time
 _BETWEEN = 12  # lines that may stand between two numbered steps
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([^`]*)$")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]|[ \t]*(?:[-=*_]{3,}|(?:[-*_][ \t]+){2,}[-*_])[ \t]*$")
 _NUMBER = r"(?:\d{1,3}|[A-Za-z]|[ivx]{2,4})"
 _ITEM = re.compile(rf"[ \t]*(?:[-*+•‣◦▪●·–]|\(?({_NUMBER})[.)]|:)[ \t]+\S")
 _CLAUSE = re.compile(r"[ \t]*\d{1,2}((?:\.\d{1,2}){1,4})\.?[ \t]+[^\W\d_]")
-_LOG = re.compile(
-    r"(?:[\w.@-]{1,30}:? )?\[?(?:\d{4}[-/]\d\d[-/]\d\d"
-    r"|\d\d/\d\d/\d{2,4}|[A-Z][a-z]{2} [ \d]\d)?[T ,]{0,2}\d\d:\d\d:\d\d"
-    r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?[ :]"
-    r"|\[ *\d+\.\d{3,6}s?\]|\d+ (?:silly|verbose|timing|info|http|notice|warn|error)(?: |$)"
-    r"|\[\^[^\s\]]{1,30}\]:[ \t]"  # a footnote goes like an entry
-)
-_NAME = r"[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&-]{1,30}){0,3}"
-_TIME = r"\[?\d{1,2}[:.]\d\d(?:[ ]?[AaPp][Mm])?\]?[ ,-]{0,3}"
-_FIELD = re.compile(
-    rf"(?:\*\*)?({_TIME})?<?({_NAME})>?(?: ?\([^()]{{0,30}}\))?(?:(?::\*\*|:|>)[ \t]+|：)\S"
-)
+_NOTE = re.compile(r"\[\^[^\s\]]{1,30}\]:[ \t]")
 _QUESTION = re.compile(
     r"(?:\*\*|#{1,6} )?Q(?:uestion)?[ ]?\d{0,3}[.:)](?:\*\*)?[ \t]", re.IGNORECASE
 )
@@ -109,8 +97,7 @@ _KINDS = (
     ("question", _QUESTION),
     ("item", _ITEM),
     ("clause", _CLAUSE),
-    ("log", _LOG),
-    ("field", _FIELD),
+    ("note", _NOTE),
 )
 
 
@@ -175,13 +162,14 @@ class _MarkdownReader:
         ruled = len(rows) > 1 and not re.search(r"\w", self.lines[rows[1]].text)
         return self._block("table", [rows[0], *rows[2 + ruled :]], after)
 
-    def _log(self) -> Block:
+    def _notes(self) -> Block:
+        """Footnotes, each one item."""
         begins: list[int] = []
         place = self.place
-        while self._kind(place) == "log":
+        while self._kind(place) == "note":
             begins.append(place)
-            place = self._run(place + 1, lambda one: one.kind not in ("log", "blank", "heading"))
-        return self._block("log", begins, place)
+            place = self._run(place + 1, lambda one: one.kind not in ("note", "blank", "heading"))
+        return self._block("notes", begins, place)
 
     def _indented(self) -> Block | None:
         """An indented block that looks like code, with its blank lines."""
@@ -197,25 +185,6 @@ class _MarkdownReader:
                 break
             after = self._run(further, _indent)
         return self._block("code", range(self.place, after))
-
-    def _fields(self) -> Block | None:
-        """A record or a mail's header; turns of a chat where speakers come again."""
-        begins: list[int] = []
-        place, gaps = self.place, False
-        while self._kind(place) == "field" and len(begins) < _FIELDS:
-            begins.append(place)
-            place = self._run(place + 1, lambda line: line.kind in ("text", "item", "clause"))
-            if self._kind(place) == "blank" and self._kind(place + 1) == "field":
-                place, gaps = place + 1, True
-        names = [
-            m and m[2] for begin in begins if (m := _FIELD.match(self.lines[begin].text.strip()))
-        ]
-        timed = sum(bool(re.match(_TIME, self.lines[begin].text.strip())) for begin in begins)
-        if len(begins) > 1 and (len({*names}) < len(begins) or timed > 1):
-            return self._block("chat", begins, place)
-        if len(begins) > 1 and not gaps and place - self.place == len(begins):
-            return self._block("record", begins, place)
-        return None
 
     def _faq(self) -> Block | None:
         """A question with its answer, both marked as such."""
@@ -344,10 +313,9 @@ class _MarkdownReader:
 _READERS: dict[str, Callable[[_MarkdownReader], Block | None]] = {
     "heading": _MarkdownReader._heading,
     "row": _MarkdownReader._table,
-    "log": _MarkdownReader._log,
-    "field": _MarkdownReader._fields,
     "question": _MarkdownReader._faq,
     "item": _MarkdownReader._list,
+    "note": _MarkdownReader._notes,
     "clause": _MarkdownReader._clauses,
 }
 

@@ -21,11 +21,12 @@ _DATE = (
     r"|\d{1,2} [A-Z][a-z]{2})"
 )
 _NAME = (
-    r"(?:@?[^\W\d_][\w.'’-]{0,30}(?: [\w.'’&#-]{1,30}){0,3}(?: \([^()\n:\d]{1,30}\))?"
+    r"(?:@?[^\W\d_][\w.'’-]{0,30}(?: (?!\d+[-/:.]\d)[\w.'’&#-]{1,30}){0,3}"
+    r"(?: \([^()\n:\d]{1,30}\))?"
     r"|\+\d[\d ()-]{5,18}\d)"
 )
 _TOKEN = re.compile(
-    rf"(?P<S>[\[(]?(?:{_DATE}[T,]? ?(?:at )?)?{_TIME}[\])]?(?!\w))"
+    rf"(?P<S>[\[(]?(?:{_DATE}[T,]? ?(?:at )?)?{_TIME}[\])]?(?!\w|[.:]\d)|\[ *\d+\.\d{{3,9}}s?\])"
     rf"|(?P<N><[@+]?[^\s<>/]{{1,110}}>|{_NAME})"
     r"|(?P<n>\d+)(?!\w)|(?P<m>[^\w\s]+)"
 )
@@ -73,9 +74,8 @@ def _of_line(text: str, start: int, last: int) -> Iterator[Beginning]:
         stop = gap.end() if gap else at
         if form in _ITEMS and stop > at:
             return
-        if (stop > at or stop == last or token[0][-1] in _WIDE) and (
-            kind in "Sm" or "<" in token[0]
-        ):
+        marked = kind in "Sm" or "<" in token[0]
+        if marked and (kind == "S" or stop > at or stop == last or token[0][-1] in _WIDE):
             yield Beginning(form, name if kind != "S" else "", start, stop)
         if stop == last:
             yield Beginning(form + "$", name, start, last)

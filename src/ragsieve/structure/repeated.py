@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ragsieve.structure.beginnings import Beginning, beginnings
-from ragsieve.structure.paragraphs import BLANK, WHOLE, filled, said
+from ragsieve.structure.paragraphs import BLANK, filled, said
 from ragsieve.structure.tree import Node, leaf, over, places, stripped
 
 _FEWEST = 3  # turns of a chat
@@ -67,17 +67,19 @@ def _chats(
             one = _cue(text, above, one) if one.form.count("S") > 1 else one
             if not _NO_SPEAKERS.match(one.name) and _heads(text, one):
                 forms.setdefault(one.form, {})[one.start] = one
-    timed = forms.get("S", {})
-    for form in sorted(forms, key=lambda f: ("S" in f, len(forms[f]), len(f)), reverse=True):
-        found = forms[form]
-        if form[0] == "S" and 2 * len(found) <= len(timed):
-            continue
-        every = timed | found if form[0] == "S" and form.count("S") == 1 else found
+    timed = forms.get("S", {}) | forms.get("NS", {})
+    told: list[tuple[tuple[int, bool, int], str, list[Beginning]]] = []
+    for form, found in forms.items():
+        begun = form[0] == "S" and form.count("S") == 1  # a few lines may tell of no one
+        every = timed | found if begun and 2 * len(found) > len(timed) else found
         heads = [every[start] for start in sorted(every)]
         heads = heads if "S" in form else _speakers(text, heads)
-        if len(heads) >= _FEWEST and _talk(text, form, heads):
-            yield from _runs(text, form, heads, roots)
-            return
+        talk = len(heads) >= _FEWEST and _talk(text, form, heads)
+        if talk or ("S" in form and len(heads) >= (2 if form[:2] == "SN" else _FEWEST)):
+            told.append(((len(heads) * (1 + ("S" in form)), talk, len(form)), form, heads))
+    if told:
+        _, form, heads = max(told)
+        yield from _runs(text, form, heads, roots)
 
 
 def _cue(text: str, above: Sequence[Beginning], one: Beginning) -> Beginning:
@@ -125,8 +127,12 @@ def _runs(
 
 
 def _ends(text: str, heads: Sequence[Beginning]) -> list[int]:
-    """Where the next head begins behind each, or the text ends."""
-    return [*(head.start for head in heads[1:]), len(text)]
+    """Where the next head begins behind each; the last has no more paragraphs than any other."""
+    ends = [head.start for head in heads[1:]]
+    inside = (BLANK.findall(text[a.end : b].rstrip()) for a, b in zip(heads, ends, strict=False))
+    most = max((len(blanks) for blanks in inside), default=0)
+    beyond = [blank.start() for blank in BLANK.finditer(text, heads[-1].end)][most:]
+    return [*ends, *(beyond[:1] or [len(text)])]
 
 
 def _speakers(text: str, heads: Sequence[Beginning]) -> list[Beginning]:
@@ -172,16 +178,12 @@ def _titles(text: str, heads: Sequence[Beginning]) -> dict[int, int]:
 
 
 def _talk(text: str, form: str, heads: Sequence[Beginning]) -> bool:
-    """Whether speakers come again and say more than a record does; entries and cues have none."""
+    """Whether speakers come again and say more than a record does."""
     gaps = [b.start - a.end for a, b in pairwise(heads)]
     names = Counter(one.name for one in heads)
-    again = sum(n for n in names.values() if n > 1)
+    again = sum(n for name, n in names.items() if name and n > 1)
     often = "S" in form or 8 * len(heads) >= text.count("\n", heads[0].start) + 1
-    if 2 * names[""] > len(heads) or 2 * again < len(heads):
-        cues = "" in names and (form[-1] == "$" or form.count("S") > 1)
-        entries = form[0] == "S" and max(gaps) > WHOLE and sum(gap < WHOLE for gap in gaps) > 1
-        return "S" in form and (cues or entries)
-    return often and len(heads) > len(names) and sum(gaps) > 10 * len(heads)
+    return often and 2 * again >= len(heads) > len(names) and sum(gaps) > 4 * len(heads)
 
 
 class _Paragraph(NamedTuple):
@@ -204,7 +206,8 @@ def _records(
     if not (first := _first_name(text, paragraphs, begun)):
         return
     firsts = {first, *(a.name for a, b in pairwise(begun) if a.name == b.name)}
-    apart = len(begun) == 1 or begun[0].name not in firsts or _has_texts(paragraphs, firsts)
+    once = len({one.name for one in begun}) == len(begun)
+    apart = once or _has_texts(paragraphs, firsts)
     runs: list[list[list[_Paragraph]]] = [[]]
     record: list[_Paragraph] = []
     names: set[str] = set()  # of its fields
