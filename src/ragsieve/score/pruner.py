@@ -25,10 +25,10 @@ class Pruner(Scorer):
     in; a span that comes twice is read once. Before its own score, ``pruner``, a segment gets
     ``passage``, the probability that its document answers; the trace records the highest one.
 
-    Of a table the model reads each row as ``column: value; …``, of JSON each value without brackets
-    and quotes, behind what names its records. Of rows, records and entries beside each other, those
-    that share fewer of the question's rarer words than the best of them do keep as much less of
-    their probability, and at least 0.4 of it; the trace says how many.
+    Of a table the model reads each row as ``column: value; …``. Of JSON it reads each value without
+    brackets and quotes, behind what names its records. Rows, records and entries beside each other
+    are compared by the question's rarer words: one that has fewer of these than the best keeps that
+    share of its probability, and at least 0.4 of it. The trace says of how many this is true.
 
     Args:
         model: Reads a question with passages.
