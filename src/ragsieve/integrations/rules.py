@@ -12,8 +12,8 @@ from typing import Any
 
 from ragsieve.errors import InputError
 from ragsieve.schema import Amount, Probability, Schema, check_options
-from ragsieve.split.structure import blocks
 from ragsieve.structure import brackets
+from ragsieve.structure.beginnings import beginnings
 from ragsieve.structure.tree import KEY, Node
 from ragsieve.text import json_value, safe
 from ragsieve.types import Span
@@ -119,13 +119,11 @@ def failed(text: str) -> bool:
 
 
 def is_log(text: str) -> bool:
-    """Whether most of a text is lines of a log."""
+    """Whether most lines of a text begin with a time."""
     if text.count("\n") + 1 < _LINES:
         return False
-    logged = sum(
-        block.items[-1][1] - block.items[0][0] for block in blocks(text) if block.kind == "log"
-    )
-    return 2 * logged > len(text)
+    lines = [any("S" in one.form for one in line) for line in beginnings(text)]
+    return 2 * sum(lines) > len(lines)
 
 
 def protected(text: str, rule: ToolRule) -> list[Span]:

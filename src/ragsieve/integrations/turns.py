@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterable
+from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 from ragsieve.integrations.tools import USER, texts
@@ -22,19 +26,8 @@ _BEGINS = re.compile(
     r"\W*(?:and|but|or|so|also|then|(?:what|how) about|what else|which ones?|any other)\b",
     re.IGNORECASE,
 )
-_PLAIN = frozenset(  # words that name nothing
-    _WORD.findall(
-        """a an the of in on at to for from by with about into over under after before during
-        between as than and or but so if not no nor also too just only even ever still again
-        another any some all each every more most less much many few very same such who
-        whom whose what which when where why how s t d ll re ve m i me my mine we us our
-        you your yours am is are was were be been being do does did done doing have has
-        had having can could will would shall should may might must let get gets got go
-        goes went come came make makes made take takes took say says said tell know think
-        mean means happen happened happens please give show explain describe thing things
-        way kind ok yes yeah thanks thank hi hello really exactly actually"""
-    )
-)
+_USUAL = 400  # the most usual words of English, which name nothing
+_BITS = 4.8  # of a question that says enough: what its words tell beyond these
 
 
 def turns_of(last_first: Iterable[Any], most: int = 3) -> str:
@@ -65,19 +58,35 @@ def turns_of(last_first: Iterable[Any], most: int = 3) -> str:
 def leans(text: str) -> bool:
     """Whether a question in English needs what was said before it.
 
-    One of three words or fewer does, in any language; one that names nothing, or little behind
-    *and*, *what about* and the like; one with *he* or *she* before which it names nobody; and one
-    with *it*, *they*, *that* and the like that names at most two things.
+    One does whose words tell little: of three words or fewer, in any language, or of common words
+    alone, by their ranks in the vocabulary of the filter's net (so many bits as a word is rarer
+    than the 400 most usual ones, counted in halvings). So does one with little behind *and*, *what
+    about* and the like; one with *he* or *she* before which it names nobody; and one with *it*,
+    *they*, *that* and the like that names one thing at most.
     """
     words = [match[0].lower() for match in _WORD.finditer(text)]
-    names = [n for n, word in enumerate(words) if word not in _PLAIN | _PERSONS | _THINGS]
-    if len(words) < _FEW or len(names) <= (3 if _BEGINS.match(text) else 0):
+    bits = [max(0.0, math.log2(_rank(word) / _USUAL)) for word in words]
+    names = [n for n, word in enumerate(words) if bits[n] and word not in _PERSONS | _THINGS]
+    if len(words) < _FEW or sum(bits) < _BITS or (_BEGINS.match(text) and len(names) < _FEW):
         return True
     for n, word in enumerate(words):
         first = sum(place < n for place in names) < 2
         if word in _PERSONS:
             return first and "and" not in words[1:n]
         there = word == "there" and words[n - 1] in _BE  # as in: how many are there
-        if word in _THINGS and not there and first and len(names) < 3:
+        if word in _THINGS and not there and first and len(names) < 2:
             return True
     return False
+
+
+def _rank(word: str) -> int:
+    """Place of a word in the order of the net's vocabulary, which has usual words first."""
+    ranks = _ranks()
+    return max(1, ranks.get(word, len(ranks)) - ranks["the"] + 1)
+
+
+@lru_cache(maxsize=1)
+def _ranks() -> dict[str, int]:
+    file = files("ragsieve") / "weights" / "pruner" / "tokenizer.json"
+    vocabulary: dict[str, int] = json.loads(file.read_text("utf-8"))["model"]["vocab"]
+    return vocabulary

@@ -30,6 +30,8 @@ _COMPOUND = re.compile(r"\W*\w+[-_]")  # a name that a program gave
 _NUMBERED = re.compile(
     r"^([^\W\d]\w*) #?(?=\S*\d)[\w.-]{1,64}[ \t\r]*(?:\([^()\n]*\))?$", re.MULTILINE
 )
+_ABOVE_TEXT = re.compile(r"[ \t\r]*\n[ \t]*[^\s]")
+_BLANK_END = re.compile(r"\n[ \t\r]*\n[ \t]*\Z")
 _FENCED = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
 _RUNS_ON = re.compile(r"<[^<>\n]{1,80}>")  # marks who speaks, in a cue
 _TITLE = re.compile(r"#{1,6} |[\w*][^\n]{0,80}(?<![.!?;…\s])\s*\Z")  # a paragraph
@@ -85,8 +87,7 @@ def _chats(
 def _cue(text: str, above: Sequence[Beginning], one: Beginning) -> Beginning:
     """The line from one time to another, below the short line that numbers or names it."""
     named = bool(above) and len(above[-1].form) == 2 and above[-1].end + 2 >= one.start
-    begins = named and text[: above[-1].start].rstrip(" \t\r")[-2:] in ("", "\n\n")
-    start = above[-1].start if begins else one.start
+    start = above[-1].start if named and _below_blank(text, above[-1].start) else one.start
     line = text.find("\n", one.end)
     return one._replace(start=start, end=line if line >= 0 else len(text))
 
@@ -95,11 +96,16 @@ def _heads(text: str, one: Beginning) -> bool:
     """Whether it may head what follows: a name alone does below a blank line, above a full one."""
     if "S" in one.form:
         return True
-    above = text[max(0, one.start - 2) : one.start]
-    if "N" not in one.form or above[-1:] not in ("", "\n"):
-        return False
-    below = text[one.end + 1 : one.end + 2]
-    return one.form != "N$" or (above in ("", "\n", "\n\n") and below.strip() != "")
+    named = "N" in one.form and text[one.start - 1 : one.start] in ("", "\n")
+    alone = one.form == "N$"
+    apart = alone and _below_blank(text, one.start) and _ABOVE_TEXT.match(text, one.end)
+    return named and (not alone or bool(apart))
+
+
+def _below_blank(text: str, start: int) -> bool:
+    """Whether a line is the first one, or the one above it is blank."""
+    above = text[max(0, start - 40) : start]
+    return bool(_BLANK_END.search(above)) or (start < 40 and not above.strip())
 
 
 def _runs(
