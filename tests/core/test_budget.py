@@ -234,14 +234,22 @@ def test_a_blank_segment_has_no_parts() -> None:
 
 @pytest.mark.parametrize(
     ("text", "max_tokens"),
-    [(TABLE, 8), (TABLE, 1), (LONG, 3), ("Name: Ann Hale\n},\nBox: 14 to 16\n</v>", 1)],
+    [(TABLE, 1), (LONG, 3), ("Name: Ann Hale\n},\nBox: 14 to 16\n</v>", 1)],
 )
 def test_where_the_best_is_left_out_a_warning_says_so(text: str, max_tokens: int) -> None:
-    """A row says nothing without its header, and a bracket or a tag nothing at all."""
+    """A bracket or a tag says nothing."""
     texts, record = kept("What is a double room?", text, max_tokens, "Keys")
 
     assert ["Keys"] == texts
-    assert "is left out" in record.warnings[0]
+    assert "is left out" in record.warnings[-1]
+
+
+def test_a_row_stands_alone_where_it_does_not_fit_below_its_header() -> None:
+    """It says more than nothing."""
+    texts, record = kept("What is a double room?", TABLE, 8)
+
+    assert ["| Double | 71 | 97 |"] == texts[-1:]
+    assert "heads of document" in record.warnings[0]
 
 
 def test_a_warning_names_the_heads_that_the_best_needs() -> None:

@@ -92,7 +92,7 @@ class Headless(Layout):
 
 
 def stands_alone(text: str, place: int) -> bool:
-    """Whether what leads to a place of a text may go: it has heads, of no record, row or entry.
+    """Whether what leads to a place of a text may go: it has heads, of no record or entry.
 
     Nor may it in a chat, a mail with quotes, below one of several terms or headings of a page.
     """
@@ -107,7 +107,9 @@ def _alone(text: str, node: Node) -> bool:
     marked = node.kind in ("lines", "tags", "items", "inline") and (node.each or node.sticky)
     if node.children and (node.kind, node.mark, node.whole) == ("lines", "…", 0):  # mail or chat
         marked = node.children[0].sticky and text.find("\n>", node.start, node.end) < 0
-    return not node.children or (marked and all(_alone(text, child) for child in node.children))
+    rows = node.kind in ("table", "grid") and not node.each
+    inside = all(_alone(text, child) for child in node.children)
+    return rows or not node.children or (marked and inside)
 
 
 def _regions(name: str, text: str, *more: Any) -> list[Node]:

@@ -21,6 +21,7 @@ JSON = ("array", "object", "rows")
 _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell that is blank
 _SECTION = re.compile(r"[|│][^|│\n]*\w[^|│\n]*(?:[|│][ ]*){2,}")
 _END = re.compile(r"[\s,;]*")
+_PADDING = re.compile(r"([^\w\s]|_)\1{3,}|[ ]+(?= [|│┃║])")  # of a table's head
 _BREAK = re.compile(r"\s*[\r\n]\s*")
 KEY = re.compile(r"""(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|'([^'\\]*+(?:\\.[^'\\]*+)*+)')\s*+:\s*+""")
 
@@ -265,6 +266,8 @@ def _indent(text: str, start: int) -> str:
 
 def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
     out, last, mark = text[node.start : node.head], -1, kept.layout.of(node.mark)
+    if node.kind == "table" and not kept.whole(node.start, node.head):
+        out = _PADDING.sub(lambda run: (run[1] or "") * 3, out)
     end = node.head
     for place in chosen:
         child = node.children[place]
