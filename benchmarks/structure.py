@@ -2,6 +2,7 @@
 
     python benchmarks/structure.py            # the table of benchmarks/results/structure.md
     python benchmarks/structure.py --all-on   # its first line alone, in a minute
+    python benchmarks/structure.py --forms    # the everyday questions as tools return files
 
 Evidence that is whole in what is shown, and the share of the words that is: of the everyday
 questions (`tests/everyday.jsonl`) without a budget and in 100 tokens, of agents' tool results
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -29,6 +31,22 @@ from tests.core.test_everyday import whole as everyday_whole  # noqa: E402
 from tests.core.test_json_questions import ASKED  # noqa: E402
 
 Record = dict[str, Any]
+FORMS = {  # how a line begins, in which its number is {n}; what stands before and behind all lines
+    "plain": ("", "", ""),
+    "number, tab": ("{n}\t", "", ""),
+    "number, arrow": ("{n:6}→", "", ""),
+    "number, colon, in tags": (
+        "{n}: ",
+        "<path>notes.md</path>\n<type>file</type>\n<content>\n",
+        "\n\n(End of file)\n</content>",
+    ),
+    "behind lines on the process": (
+        "",
+        "Chunk ID: 7e1f2c\nWall time: 0.0512 seconds\nProcess exited with code 0\n"
+        "Original token count: 2250\nOutput:\n",
+        "",
+    ),
+}
 
 
 class Score(NamedTuple):
@@ -81,6 +99,45 @@ def score(name: str, max_tokens: int | None = None) -> tuple[Score, list[str]]:
     return Score(len(shares) - len(lost), len(shares), sum(shares) / len(shares)), lost
 
 
+def in_form(margin: str, before: str, behind: str) -> Score:
+    """The score of the everyday questions, each document as a tool returns a file.
+
+    Words are those of the files; evidence is whole where its characters are kept, or shown.
+    """
+    system, lost, shares = ragsieve.load("finefilter"), 0, []
+    begins = re.compile(re.escape(margin).replace(r"\{n\}", r"\d+").replace(r"\{n:6\}", r" *\d+"))
+    for record in records("everyday.jsonl"):
+        texts = [document["text"] for document in record["documents"]]
+        places = [[*_places(text, margin, before)] for text in texts]
+        lines = (enumerate(text.split("\n"), 1) for text in texts)
+        files = ["\n".join(margin.format(n=n) + line for n, line in own) for own in lines]
+        documents = [
+            {**document, "text": before + file + behind}
+            for document, file in zip(record["documents"], files, strict=True)
+        ]
+        result = system(record["question"], documents)
+        kept = {(s.document.rank, at) for s in result.kept for at in range(s.start, s.end)}
+        shown = re.sub(f"^{begins.pattern}", "", result.text, flags=re.MULTILINE)
+        spans = ((one["document"], *span) for one in record["evidence"] for span in one["spans"])
+        lost += not all(
+            texts[n][a:b] in shown
+            or all((n, places[n][at]) in kept for at in range(a, b) if texts[n][at].strip())
+            for n, a, b in spans
+        )
+        own = sum((n, at) in kept for n, some in enumerate(places) for at in some)
+        shares.append(own / sum(map(len, texts)))
+    return Score(len(shares) - lost, len(shares), sum(shares) / len(shares))
+
+
+def _places(text: str, margin: str, before: str) -> Iterator[int]:
+    """Where each character of a text stands in its form."""
+    at = len(before)
+    for n, line in enumerate(text.split("\n"), 1):
+        at += len(margin.format(n=n))
+        yield from range(at, at + len(line) + 1)
+        at += len(line) + 1
+
+
 SETS: Sequence[tuple[str, int | None]] = (
     ("everyday", None),
     ("everyday", 100),
@@ -102,7 +159,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--all-on", action="store_true")
     parser.add_argument("--lost", action="store_true", help="name what is lost, too")
+    parser.add_argument("--forms", action="store_true", help="files as tools return them, alone")
     options = parser.parse_args()
+    if options.forms:
+        print("| form | everyday |\n|---|---|")
+        for name, form in FORMS.items():
+            print(f"| {name} | {in_form(*form)} |", flush=True)
+        return
     names = ["", *([] if options.all_on else structure.READERS)]
     print("| off | " + " | ".join(f"{n}{f', {m} tokens' if m else ''}" for n, m in SETS) + " |")
     print("|---" * (len(SETS) + 1) + "|")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from ragsieve.errors import ModelError
 from ragsieve.models.base import PASSAGE, Passage, SentencePruner
 from ragsieve.score.base import Scorer, by_document
+from ragsieve.structure import pieces
 from ragsieve.structure.linearize import LEAST, linearized, shares
+from ragsieve.structure.margins import piece_at
 from ragsieve.trace import note, set_answerable
 from ragsieve.types import Key, Query, Segment, Span
 
@@ -28,7 +31,8 @@ class Pruner(Scorer):
     Of a table the model reads each row as ``column: value; …``. Of JSON it reads each value without
     brackets and quotes, behind what names its records. Rows, records and entries beside each other
     are compared by the question's rarer words: one that has fewer of these than the best keeps that
-    share of its probability, and at least 0.4 of it. The trace says of how many this is true.
+    share of its probability, and at least 0.4 of it. The trace says of how many this is true. Lines
+    that the question names by a number in their margin get 1.
 
     Args:
         model: Reads a question with passages.
@@ -73,9 +77,13 @@ class Pruner(Scorer):
         """Probability and share of the rarer words of each span; probability of each document."""
         documents = by_document(sorted(segments, key=lambda s: s.document.rank))  # equal ranks stay
         read = [s for some in documents for s in some]
+        parts = [_parts(some) for some in documents]
         passages = [
-            Passage(some[0].document.title, linearized(*_spans(some), small=small))
-            for some in documents
+            Passage(
+                some[0].document.title,
+                [said for part in own for said in linearized(*part, small=small)],
+            )
+            for some, own in zip(documents, parts, strict=True)
         ]
         (pruned,) = self.model.prune([query.text], [passages])
         for expected, values in ((len(read), pruned.sentences), (len(passages), pruned.passages)):
@@ -84,14 +92,35 @@ class Pruner(Scorer):
                     f"{self.model.identity} must give {expected} probabilities, got {values!r:.100}"
                 )
         names = [some[0].document.id for some in documents]
-        telling = [x for some in documents for x in shares(query.text, *_spans(some), small=small)]
+        telling = [
+            share
+            for own in parts
+            for part in own
+            for share in shares(query.text, *part, small=small)
+        ]
         needed = {
             s.key: (value * (LEAST + (1 - LEAST) * share), share)
             for s, value, share in zip(read, pruned.sentences, telling, strict=True)
         }
-        return needed, dict(zip(names, pruned.passages, strict=True))
+        answers = dict(zip(names, pruned.passages, strict=True))
+        for some in documents:
+            if named := [*_asked(query.text, some)]:
+                needed |= dict.fromkeys(named, (1.0, 1.0))
+                answers[some[0].document.id] = 1.0
+        return needed, answers
 
 
-def _spans(segments: Sequence[Segment]) -> tuple[str, list[Span]]:
-    """The text of a document's segments, and where they stand in it."""
-    return segments[0].document.text, [(s.start, s.end) for s in segments]
+def _parts(segments: Sequence[Segment]) -> list[tuple[str, list[Span]]]:
+    """What is read apart of a document's text, without margins, and the segments' places in it."""
+    parts = pieces(segments[0].document.text)
+    found = groupby(segments, lambda s: piece_at(parts, s.start))
+    return [
+        (part.text, [(part.off(s.start), part.off(s.end)) for s in some]) for part, some in found
+    ]
+
+
+def _asked(question: str, segments: Sequence[Segment]) -> Iterator[Key]:
+    """Segments of a document with a line that the question names by its number."""
+    for part in pieces(segments[0].document.text):
+        for start, end in part.asked(question):
+            yield from (s.key for s in segments if s.start < end and start < s.end)

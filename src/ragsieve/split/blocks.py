@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from ragsieve.split.sentences import Sentences
 from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, blocks
-from ragsieve.structure import read
+from ragsieve.structure import pieces, read
 from ragsieve.structure.tree import Node, stripped, units
 from ragsieve.text import sentence_spans
 from ragsieve.trace import note
@@ -53,9 +53,14 @@ class Blocks(Sentences):
     """
 
     def _spans(self, text: str, code: str) -> list[Span]:
+        parts = pieces(text)
+        spans = [(part, self._own(part.text, code)) for part in parts]
+        return [part.span(*one) for part, some in spans for one in some]
+
+    def _own(self, text: str, code: str) -> list[Span]:
         made = _Units(text, code, self.max_chars)
         start = 0
-        roots, faults = read(text)
+        roots, faults, _ = read(text)
         if faults:
             note("; ".join(faults))
         for root in roots:

@@ -14,8 +14,9 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ragsieve.structure import brackets
+from ragsieve.structure import brackets, margins
 from ragsieve.structure.headings import between, left_out
+from ragsieve.structure.margins import Piece
 from ragsieve.structure.tree import ELEMENTS, Kept, Node, shown, stripped, within
 from ragsieve.types import USUAL, Layout, Segment, Span
 
@@ -34,10 +35,12 @@ class Outline(NamedTuple):
     Args:
         roots: Its structured regions in order, none inside another.
         faults: What has the form of a format and cannot be read as such, a short sentence each.
+        parts: What is read apart, without the margins of its lines; none where no line has one.
     """
 
     roots: tuple[Node, ...] = ()
     faults: tuple[str, ...] = ()
+    parts: tuple[Piece, ...] = ()
 
 
 def outline(text: str, *, small: bool = False) -> tuple[Node, ...]:
@@ -51,7 +54,12 @@ def read(text: str, *, small: bool = False) -> Outline:
         return Outline()
     reading = next((reading for most, reading in _READING if len(text) <= most), _read)
     found = reading(text)
-    return found if small else Outline(tuple(r for r in found.roots if not _small(r)), found.faults)
+    return found if small else found._replace(roots=(*(r for r in found.roots if not _small(r)),))
+
+
+def pieces(text: str) -> tuple[Piece, ...]:
+    """The parts of a text that are read apart: see `ragsieve.structure.margins`."""
+    return read(text, small=True).parts or (Piece(text, 0),)
 
 
 def _small(root: Node) -> bool:
@@ -67,6 +75,10 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
         that holds the rest, with what stands before, between and behind them, none where that has
         no parts; and the node's kind. What heads a part that is alone is no part.
     """
+    part = margins.piece_at(pieces(text), start)
+    if part.lines:
+        heads, own, kind = parts_of(part.text, part.off(start), part.off(end))
+        return [part.span(*one) for one in heads], [part.span(*one) for one in own], kind
     inside = within(outline(text, small=True), start, end)
     if not inside or text[inside[0].end : end].strip():
         return [], [], ""
@@ -120,6 +132,15 @@ def _regions(name: str, text: str, *more: Any) -> list[Node]:
 
 
 def _read(text: str) -> Outline:
+    parts = margins.pieces(text)
+    if len(parts) > 1 or parts[0].lines:
+        found = [(part, read(part.text, small=True)) for part in parts]
+        roots = (part.mapped(root) for part, own in found for root in own.roots)
+        return Outline((*roots,), (*(said for _, own in found for said in own.faults),), parts)
+    return _read_bare(text)
+
+
+def _read_bare(text: str) -> Outline:
     faults: list[str] = []
     marked = [*_regions("tags", text, faults), *_regions("environments", text)]
     if marked and marked[0].end - marked[0].start >= len(text.strip()):
@@ -189,15 +210,21 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str 
         return text
     bare = isinstance(layout, Headless)
     roots = () if bare else outline(text, small=True)
-    kept = Kept(text, spans, layout)
+    apart = pieces(text)
+    kept = Kept(text, margins.merged(apart, text, spans), layout)
+    if margined := any(part.lines for part in apart):
+        kept.said = lambda start, end: margins.piece_at(apart, start).said(start, end)
     read: set[int] = set()
     out, last = "", -1
     for start, end, root in (part for span in spans for part in _parts(roots, *span)):
         if not root or root.start not in read:
-            if last >= 0:
+            begin = root.start if root else start
+            if margined and not bare:
+                out += margins.joint(apart, text, last, begin, layout.mark)
+            elif last >= 0:
                 out += between(text, last, start, layout.mark)
             elif not bare:
-                out = left_out(text, 0, root.start if root else start, title)
+                out = left_out(text, 0, begin, title)
             out += shown(text, root, kept) if root else text[start:end]
             read |= {root.start} if root else set()
         last = root.end if root else end

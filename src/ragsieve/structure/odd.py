@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from statistics import median
 
-from ragsieve.structure import outline
+from ragsieve.structure import outline, pieces
 from ragsieve.structure.linearize import content_words, words
 from ragsieve.structure.tree import JSON, KEY, Node, line_spans, places, within
 from ragsieve.types import Key, Segment, Span, grouped
@@ -44,11 +44,12 @@ def odd_keys(question: str, segments: Sequence[Segment]) -> dict[Key, str]:
     asked = content_words(question)
     for some in grouped(segments, lambda s: s.document.id).values():
         ordered = sorted(some, key=lambda s: s.start)
-        odd, picked = _odd(ordered[0].document.text)
-        if asked.isdisjoint(picked):
-            spans = [(s.start, s.end) for s in ordered]
-            for span, said in odd:
-                found |= {ordered[n].key: said for n in places(spans, *span)}
+        spans = [(s.start, s.end) for s in ordered]
+        for part in pieces(ordered[0].document.text):
+            odd, picked = _odd(part.text)
+            if asked.isdisjoint(picked):
+                for span, said in odd:
+                    found |= {ordered[n].key: said for n in places(spans, *part.span(*span))}
     return found
 
 

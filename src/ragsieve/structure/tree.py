@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -192,6 +192,7 @@ class Kept:
 
     def __init__(self, text: str, spans: Iterable[Span], layout: Layout = USUAL) -> None:
         self.layout = layout
+        self.said: Callable[[int, int], str] = lambda *_: ""  # numbers of lines between places
         self.starts: list[int] = []
         self.ends: list[int] = []
         for start, end in sorted(spans):
@@ -276,12 +277,14 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
             out += text[end : child.start]
         else:
             left = _indent(text, node.children[last + 1].start)
-            out += f"\n{left}{mark}\n{indent}" if node.each else f"\n{indent}"
+            said = mark + kept.said(end, child.start)
+            out += f"\n{left}{said}\n{indent}" if node.each else f"\n{indent}"
         out += shown(text, child, kept)
         last, end = place, child.end
     if len(chosen) < len(node.children) and mark and (not node.each or node.children[last + 1 :]):
         indent = _indent(text, node.children[last + 1 if node.each else -1].start)
         out += f"\n{indent}" + mark.format(f"{len(chosen)} of {len(node.children)} shown")
+        out += kept.said(end, node.tail) * node.each
     if node.tail < node.end:
         gap = text[end : node.tail]
         out += gap if not gap.strip() else "\n" + _indent(text, node.tail)

@@ -10,6 +10,7 @@ from typing import Self
 from ragsieve.models.asked import asked
 from ragsieve.pipeline import Cuts, OnError, Pipeline, Stage
 from ragsieve.score.ngrams import Ngrams
+from ragsieve.structure import pieces
 from ragsieve.text import language
 from ragsieve.trace import note, step, warn
 from ragsieve.types import Document, Query, Segment, StageResult
@@ -94,7 +95,8 @@ class ByLanguage(Pipeline):
 
 def _language_of(document: Document) -> str:
     """Its language; a short one's names and numbers are English, unless it is clearly another."""
-    return language(document.text, _CERTAIN if len(document.text) < _SHORT else None)
+    text = max((part.text for part in pieces(document.text)), key=len)
+    return language(text, _CERTAIN if len(text) < _SHORT else None)
 
 
 def _behind(first: Sequence[Segment], others: Sequence[Segment]) -> list[Segment]:
