@@ -17,11 +17,28 @@ def shown(margin: str, before: str = "", behind: str = "") -> str:
     return before + "\n".join(margin.format(n=n) + own for n, own in enumerate(LINES, 1)) + behind
 
 
-@pytest.mark.parametrize(
-    "margin",
-    ["{n}\t", "{n:6}→", "{n:>4} | ", "L{n}: ", "[{n}] ", "{n:04d}  ", "src/types.py:{n}:"]
-    + ["{n}. ", "4f1c02ab (Ann Lee 2026-11-02 {n:>3}) ", "{n}\t> ", "> {n:3}: "],
-)
+MARGINS = """{n}\t
+{n:6}→
+{n:>4} |_
+L{n}:_
+[{n}]_
+{n:04d}__
+src/types.py:{n}:
+{n}._
+4f1c02ab (Ann Lee 2026-11-02 {n:>3})_
+{n}\t>_
+>_{n:3}:_"""
+LISTS = """1. Open the lid./2. Fill it./3. Close the lid.
+1\tAnn\t23/2\tBob\t31/3\tCy\t7
+id | name/1 | Ann/2 | Bob/3 | Cy
+0    Ann  23/1  Peter  31/2     Cy   7
+Room 201: Ann/Room 202: Bob/Room 203: Cy
+10:00:01 up/10:00:02 up/10:00:03 down
+> Hello,/> are you there?/> Yes./> Good.
+§ 1 Paths.//§ 2 Dogs.//§ 3 Kites.//§ 4"""
+
+
+@pytest.mark.parametrize("margin", MARGINS.replace("_", " ").split("\n"))
 def test_margins_come_off_and_places_lead_back(margin: str) -> None:
     """Whatever begins each line, what is read is the file, and each place the same character."""
     text = shown(margin, "<file>\n", "\n</file>")
@@ -31,16 +48,7 @@ def test_margins_come_off_and_places_lead_back(margin: str) -> None:
     assert part.text == "".join(text[part.on(place)] for place in range(len(part.text)))
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["1. Open the lid.\n2. Fill it.\n3. Close the lid.", "1\tAnn\t23\n2\tBob\t31\n3\tCy\t7"]
-    + ["id | name\n1 | Ann\n2 | Bob\n3 | Cy", "0    Ann  23\n1  Peter  31\n2     Cy   7"]
-    + ["Room 201: Ann\nRoom 202: Bob\nRoom 203: Cy", "10:00:01 up\n10:00:02 up\n10:00:03 down"]
-    + [
-        "> Hello,\n> are you there?\n> Yes.\n> Good.",
-        "§ 1 Paths.\n\n§ 2 Dogs.\n\n§ 3 Kites.\n\n§ 4",
-    ],
-)
+@pytest.mark.parametrize("text", [one.replace("/", "\n") for one in LISTS.split("\n")])
 def test_numbers_that_say_something_stay(text: str) -> None:
     """Lists, tables, rooms, times and quotes are no margins."""
     assert text == pieces(text)[0].text
