@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ragsieve.errors import InputError
+from ragsieve.integrations.envelopes import edges_of
 from ragsieve.schema import Amount, Probability, Schema, check_options
 from ragsieve.structure import brackets
 from ragsieve.structure.beginnings import beginnings
@@ -49,7 +50,10 @@ class ToolRule(Schema, frozen=True, kw_only=True):
         max_tokens: Budget of each result's kept text; the filter's own where None.
         min_tokens: A result of fewer tokens passes as it is.
         min_saving: A result of which cutting saves a smaller share of tokens passes as it is.
-        edges: First and last lines that stay; where None, 3 of a log, and 0 of other texts.
+        edges: First and last lines that stay; where None, 3 of a log, and of other texts the first
+            and last one where they are short, with lines beside them that are unlike the rest.
+        max_unanswered: A result in which nothing seems to answer passes as it is up to so many
+            tokens; of a longer one its outline is kept.
 
     Raises:
         InputError: If a value breaks its rule.
@@ -63,6 +67,7 @@ class ToolRule(Schema, frozen=True, kw_only=True):
     min_tokens: Amount = 200
     min_saving: Probability = 0.2
     edges: Amount | None = None
+    max_unanswered: Amount = 2000
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -130,7 +135,10 @@ def protected(text: str, rule: ToolRule) -> list[Span]:
     """Spans of a result that stay whatever else goes: first and last lines, and fields."""
     if rule.whole and text[:50].lstrip()[:1] in ("{", "["):
         return [(node.start, node.end) for key, node in _members(text) if key in rule.whole]
-    edges = rule.edges if rule.edges is not None else _LOG_EDGES if is_log(text) else 0
+    logged = rule.edges is None and is_log(text)
+    if rule.edges is None and not logged:
+        return edges_of(text)
+    edges = _LOG_EDGES if logged else rule.edges
     if not edges:
         return []
     lines = [match.span() for match in re.finditer(r"[^\n]*\S[^\n]*", text)]

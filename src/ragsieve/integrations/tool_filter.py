@@ -22,12 +22,14 @@ from ragsieve.errors import InputError, Overdue, typed_line
 from ragsieve.integrations import rules
 from ragsieve.integrations.base import Adapter, kept, over_limits, probability
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
+from ragsieve.integrations.envelopes import content_of, outline_of
 from ragsieve.integrations.prefixes import Prefixes
 from ragsieve.integrations.rules import ToolRule
 from ragsieve.integrations.tools import Place, Texts, ToolResult, tool_results, with_contents
 from ragsieve.models.lru import LRU
 from ragsieve.pipeline import System
 from ragsieve.result import Result, Tokens
+from ragsieve.structure import Headless
 from ragsieve.text import counted
 from ragsieve.trace import step
 from ragsieve.types import Segment
@@ -60,7 +62,8 @@ class Outcome:
         texts: Its new texts by their places in the content; empty where it passed.
         warnings: What the filter did without, or how it failed, a line each.
         result: What the filter made of its texts; None where it passed.
-        places: Places in the content of the result's documents, by their ids.
+        places: Of the result's documents, by their ids: the places of their texts in the content,
+            and where they begin in these.
         calls: Model calls of the filter now; none where the outcome was remembered.
     """
 
@@ -74,7 +77,7 @@ class Outcome:
     texts: Texts = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     result: Result | None = field(default=None, repr=False)
-    places: Mapping[str, int | None] = field(default_factory=dict, repr=False)
+    places: Mapping[str, tuple[int | None, int]] = field(default_factory=dict, repr=False)
     calls: int = field(default=0, repr=False)
 
     @property
@@ -88,7 +91,9 @@ class Outcome:
                 more = () if row["kept"] else ("stage", "reason")
                 span = {name: row[name] for name in ("start", "end", "text", "score", *more)}
                 spans = about["kept" if row["kept"] else "dropped"]
-                spans.append({"part": self.places[row["document"]], **span})
+                place, at = self.places[row["document"]]
+                span |= {"start": row["start"] + at, "end": row["end"] + at}
+                spans.append({"part": place, **span})
         found = kept(self.result, range(len(self.result.documents)))
         if written := [one.about for one in found if one.place is None]:
             about["written"] = written
@@ -237,7 +242,7 @@ class ToolFilter:
             return None
         sieve = self.label, dict(self.sieve.options), self.sieve.max_tokens
         values = [*sieve, structs.asdict(rule), dict(budgets)]
-        handle = handle_of(*values, one.call, one.question, one.texts, one.failed)
+        handle = handle_of(*values, *one[1:])
         outcome = self._outcomes.find([handle]).get(handle)
         try:
             outcome = outcome or self._cut(one, rule, handle, budgets)
@@ -259,24 +264,30 @@ class ToolFilter:
         system = self.sieve.loaded.at(**{"max_tokens": rule.max_tokens, **budgets})
         tokens = sum(system.reader.count([text for _, text in one.texts]))
         parts = [_Part(place, text, rule) for place, text in one.texts]
-        named = _named(one.call, parts)
+        named = _named(one, parts)
         reason = _reason(one, tokens, rule) or ("" if named else "it has none of the fields")
         passed = Outcome(one.tool, one.call, one.question, tokens, tokens, reason)
         if reason:
             return passed
         result = _run(system, one.question, named, rule)
+        steps = result.trace.steps
+        unanswered = any(one.stage.startswith("Answerable(") and one.dropped for one in steps)
+        if unanswered and tokens <= rule.max_unanswered:
+            return replace(passed, passed="nothing in it seems to answer")
+        if unanswered:
+            result = _outlined(system, result)
         if self._on_result:
             self._on_result(result)
         new = _contents(parts, result)
         if self.tell:
             last = one.texts[-1][0]
-            new[last] = f"{new[last]}\n\n{_line(handle, result)}"
+            new[last] = f"{new[last]}\n\n{_line(handle, result, unanswered)}"
         after = sum(system.reader.count([new[place] for place, _ in one.texts]))
         calls = sum(step.to_dict()["calls"] for step in result.trace.steps)
         passed = replace(passed, warnings=tuple(result.trace.warnings), calls=calls)
         if after > tokens * (1 - rule.min_saving):
             return replace(passed, passed=f"under {rule.min_saving:.0%} would be saved")
-        places = {name: part.place for part in parts for name in part.names}
+        places = {name: (part.place, part.content[0]) for part in parts for name in part.names}
         cut = replace(passed, tokens_after=after, handle=handle, texts=new)
         return replace(cut, result=result, places=places)
 
@@ -303,14 +314,19 @@ class _Part:
         self.place, self.text = place, text
         self.fields = rules.field_texts(text, rule)
         self.names: list[str] = []  # ids of its documents
-        self.texts = [own for _, own in self.fields if own.strip()] if rule.fields else [text]
+        self.content = (0, len(text)) if rule.fields else content_of(text)
+        inner = text[slice(*self.content)]
+        self.texts = [own for _, own in self.fields if own.strip()] if rule.fields else [inner]
 
     def written(self, kept: Mapping[str, str], limited: Mapping[str, str]) -> str:
         """The text with what was kept of its documents, or why nothing was, by their ids."""
         if not self.names:
             return self.text
         if not self.fields:
-            return kept.get(self.names[0], limited.get(self.names[0], NOTHING))
+            inner = kept.get(self.names[0], limited.get(self.names[0], NOTHING))
+            start, end = self.content
+            before, behind = self.text[:start].rstrip(), self.text[end:].lstrip()
+            return "\n".join(one for one in (before, inner, behind) if one)
         names = iter(self.names)
         new = [
             (span, kept.get(next(names), rules.LEFT_OUT) if own.strip() else own)
@@ -319,14 +335,14 @@ class _Part:
         return rules.spliced(self.text, new)
 
 
-def _named(call: str, parts: Sequence[_Part]) -> list[dict[str, Any]]:
-    """Documents of a result, each with an id of its own."""
+def _named(one: ToolResult, parts: Sequence[_Part]) -> list[dict[str, Any]]:
+    """Documents of a result, each with an id of its own and the title that its call gives."""
     used: Counter[str] = Counter()
     named = []
     for part in parts:
         for text in part.texts:
-            part.names.append(unused_id(call, used))
-            named.append({"id": part.names[-1], "text": text})
+            part.names.append(unused_id(one.call, used))
+            named.append({"id": part.names[-1], "text": text, "title": one.title})
     return named
 
 
@@ -340,7 +356,24 @@ def _run(
     no_limits: dict[str, Any] = dict.fromkeys(LIMITS)
     result = replace(system, **no_limits)(question, named)
     stay = [one for span in spans for one in _uncovered(result, *span)]
-    union = sorted([*result.kept, *stay], key=lambda s: (s.document.rank, s.start))
+    return _fitted(system, result, [*result.kept, *stay])
+
+
+def _outlined(system: System, result: Result) -> Result:
+    """Beside what is kept, which is odd or nearest, the outlines of its documents."""
+    documents = [replace(d, layout=Headless(**vars(d.layout))) for d in result.documents]
+    bare = {one.id: one for one in documents}
+    kept = [replace(s, document=bare.get(s.document.id, s.document)) for s in result.kept]
+    result = replace(result, documents=(*documents,), kept=(*kept,))
+    heads = ((one.id, *span) for one in documents for span in outline_of(one.text))
+    return _fitted(
+        system, result, [*kept, *(s for head in heads for s in _uncovered(result, *head))]
+    )
+
+
+def _fitted(system: System, result: Result, kept: Sequence[Segment]) -> Result:
+    """A result of which other segments are kept, as many as have room."""
+    union = sorted(kept, key=lambda s: (s.document.rank, s.start))
     with result.trace.recording(), step(f"ToolRule({system.budget!r})", union) as record:
         finer, union = fit_parts(
             union, system.budget, system.reader, result.query, rate=system.rate(result.query)
@@ -381,8 +414,9 @@ def _room(outcome: Outcome) -> int:
     return room_of(outcome.result) if outcome.result else 0
 
 
-def _line(handle: str, result: Result) -> str:
+def _line(handle: str, result: Result, unanswered: bool) -> str:
     """What says that something was cut, and how to get it back."""
     gone = counted(len(result.dropped), "part")
     tokens = f"{result.tokens.after} of {result.tokens.before} tokens kept"
-    return f"[{tokens}, {gone} left out: {SHOW_DROPPED}(handle={handle!r})]"
+    outline = "nothing here seems to answer, this is an outline: " * unanswered
+    return f"[{outline}{tokens}, {gone} left out: {SHOW_DROPPED}(handle={handle!r})]"

@@ -27,6 +27,11 @@ _ELEMENT = re.compile(  # nothing but elements, as <system-reminder>…</system-
 )
 _SAID = 600  # last characters of what an assistant says before a call
 _ARGUMENTS = 600  # characters of a call's arguments
+_TITLE = 200  # characters of what a call names
+_PLACE = re.compile(r"[/\\]|^~|^\w[\w-]*\.\w{1,5}$|^\.")  # a path or an address
+_PLAIN = re.compile(r"\W{0,2}[^\W\d_]{2,}(?:['’-][^\W\d_]+)*\W{0,2}|[aI0-9][,.]?")
+_FLAG = re.compile(r"-{1,2}[A-Za-z]|[|&;<>]+$|\d?>")  # of a command
+_LANGUAGE = 0.6  # share of plain words in what reads like language, from which on it does
 USER = 1200
 """Last characters of what a user says that are read."""
 
@@ -39,6 +44,7 @@ class ToolResult(NamedTuple):
         call: The id of the tool's call; empty where the message has none.
         tool: The tool's name; empty where nobody says it.
         question: What it is read for: see `question_of`.
+        title: What its call names it by, as a path or a command: see `title_of`.
         texts: Its texts that are not blank, with their places in the content; a string's is None.
         failed: Whether the message says that the tool failed.
     """
@@ -49,6 +55,7 @@ class ToolResult(NamedTuple):
     question: str
     texts: tuple[tuple[int | None, str], ...]
     failed: bool = False
+    title: str = ""
 
 
 class _Call(NamedTuple):
@@ -76,7 +83,8 @@ def tool_results(messages: Sequence[Any]) -> Iterator[ToolResult]:
             content = tuple(one for one in found if one[1].strip())
             question = question_of(user, call.said, call.arguments)
             bad = result.get("is_error") is True or result.get("status") == "error"
-            yield ToolResult(place, name, tool, question, content, bad)
+            title = title_of(call.arguments)
+            yield ToolResult(place, name, tool, question, content, bad, title)
         spoken = [text for _, text in texts(message.get("content"))]
         if message.get("role") == "user":
             own = "\n".join(text for text in spoken if not _ELEMENT.fullmatch(text))
@@ -89,15 +97,36 @@ def tool_results(messages: Sequence[Any]) -> Iterator[ToolResult]:
 def question_of(user: str, said: str, arguments: str) -> str:
     """What a result is read for: the words before the call, its arguments, the user's message.
 
-    In this order, as the first two say more of what a single call looks for.
+    In this order, as the first two say more of what a single call looks for. Of its arguments those
+    that read like language or a search count; a path or a command names the result: see `title_of`.
 
     Args:
         user: The last message of the user before the call.
         said: What the assistant said as it called.
         arguments: The call's arguments, as JSON.
     """
-    parts = (said[-_SAID:], _values(arguments)[:_ARGUMENTS], user[-USER:])
+    sought = "\n".join(value for value in _values(arguments) if not _names(value))
+    parts = (said[-_SAID:], sought[:_ARGUMENTS], user[-USER:])
     return "\n".join(part.strip() for part in parts if part.strip())
+
+
+def title_of(arguments: str) -> str:
+    """What a call's arguments name, on a line: paths, addresses and commands.
+
+    Args:
+        arguments: The call's arguments, as JSON.
+    """
+    return " ".join(" ".join(filter(_names, _values(arguments))).split())[:_TITLE]
+
+
+def _names(value: str) -> bool:
+    """Whether an argument names what it is about: a path, an address, a command."""
+    words = value.split()
+    if len(words) < 2:
+        return bool(_PLACE.search(value))
+    plain = sum(bool(_PLAIN.fullmatch(word)) for word in words)
+    flagged = any(_FLAG.match(word) for word in words[1:])
+    return flagged or plain <= _LANGUAGE * len(words)
 
 
 def results_in(n: int, message: Mapping[str, Any]) -> list[tuple[Place, dict[str, Any]]]:
@@ -195,17 +224,19 @@ def _name(value: object) -> str:
 
 
 @lru_cache(maxsize=4)  # many results can name one call
-def _values(arguments: str) -> str:
-    """The values of arguments in JSON, one a line; what is no object is shown as it is."""
+def _values(arguments: str) -> tuple[str, ...]:
+    """The texts in arguments in JSON, a list of words as one; what is no object as it is."""
     left = [json_value(arguments, arguments)]
     values: list[str] = []
     while left:
         value = left.pop()
-        if isinstance(value, dict | list):
+        if value and isinstance(value, list) and all(isinstance(one, str) for one in value):
+            values.append(" ".join(value))
+        elif isinstance(value, dict | list):
             left += reversed([*value.values()] if isinstance(value, dict) else value)
         elif isinstance(value, str):
             values.append(value)
-    return "\n".join(values)
+    return (*values,)
 
 
 def _replaced(part: Any, text: str) -> Any:

@@ -78,7 +78,8 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
     part = margins.piece_at(pieces(text), start)
     if part.lines:
         heads, own, kind = parts_of(part.text, part.off(start), part.off(end))
-        return [part.span(*one) for one in heads], [part.span(*one) for one in own], kind
+        inner = [part.span(*one) for one in own]
+        return [part.span(*one) for one in heads], inner if inner != [(start, end)] else [], kind
     inside = within(outline(text, small=True), start, end)
     if not inside or text[inside[0].end : end].strip():
         return [], [], ""

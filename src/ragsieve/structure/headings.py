@@ -63,6 +63,11 @@ def headings(text: str, place: int) -> tuple[Heading, ...]:
     return chains[at - 1] if at else ()
 
 
+def all_headings(text: str) -> list[Heading]:
+    """All headings of a text, in order."""
+    return [chain[-1] for chain in _chains(text)[1] if chain]
+
+
 def between(text: str, end: int, start: int, mark: str) -> str:
     """What joins a kept span to the next: the white space there, a mark, or a blank line.
 

@@ -53,6 +53,8 @@ _TOKENS = {  # strings, comments and brackets, by how comments begin
     "-": re.compile(r"/\*|--.*|'(?:''|[^'])*+'|[()\[\]{}]"),
 }
 _MARKS = {"#": "# …", "/": "// …", "-": "-- …"}
+CODE = frozenset(_MARKS.values())
+"""Marks of what is left out of code, by which its trees are known."""
 _BARE = re.compile(r"[\w$./@*+<>~\"'\[\]{}-]+$")
 
 

@@ -22,7 +22,7 @@ _LEAST = 3  # lines of a run
 _ALIGNED = 5  # the same, where what stands before the number is not constant
 _LAYERS = 3
 _WIDE, _MOST = 120, 16  # characters of a line, and numbers in them, that are looked at
-_COVERED = 0.5  # share of the lines that have a margin, at least
+_COVERED = 0.75  # share of the lines that have a margin, at least
 _AROUND = 8  # lines without one, of whatever share
 _RANGE = 500  # lines that a question names, at most
 _DIGIT = re.compile(r"\d")
@@ -93,7 +93,8 @@ class Piece:
         """A node of what is read, in the whole."""
         start, end = self.span(node.start, node.end)
         head = self.on(node.head - 1) + 1 if node.head > node.start else start
-        tail = self.on(node.tail, first=True) if node.tail < node.end else end
+        inside = bool(node.children)
+        tail = self.on(node.tail, first=inside) if node.tail < node.end else end
         children = [self.mapped(child) for child in node.children]
         return replace(node, start=start, head=head, tail=tail, end=end, children=children)
 

@@ -10,7 +10,8 @@ from typing import Self
 from ragsieve.models.asked import asked
 from ragsieve.pipeline import Cuts, OnError, Pipeline, Stage
 from ragsieve.score.ngrams import Ngrams
-from ragsieve.structure import pieces
+from ragsieve.structure import outline, pieces
+from ragsieve.structure.indentation import CODE
 from ragsieve.text import language
 from ragsieve.trace import note, step, warn
 from ragsieve.types import Document, Query, Segment, StageResult
@@ -88,15 +89,21 @@ class ByLanguage(Pipeline):
 
     def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
         """By the stage that read their document."""
-        texts = (asked(query.text), parts[0].document.text if parts else "")
-        known = all(language(text) in self.languages for text in texts)
+        codes = {language(asked(query.text)), *(_language_of(one.document) for one in parts[:1])}
+        known = codes <= self.languages
         return Pipeline(self.stages[not known], on_error=self.on_error).rated(query, parts)
 
 
 def _language_of(document: Document) -> str:
-    """Its language; a short one's names and numbers are English, unless it is clearly another."""
+    """Its language; a short one's names and numbers are English, unless it is clearly another.
+
+    Code is English, whatever its names look like.
+    """
     text = max((part.text for part in pieces(document.text)), key=len)
-    return language(text, _CERTAIN if len(text) < _SHORT else None)
+    coded = sum(root.size for root in outline(text) if root.mark in CODE)
+    return (
+        "en" if 2 * coded > len(text) else language(text, _CERTAIN if len(text) < _SHORT else None)
+    )
 
 
 def _behind(first: Sequence[Segment], others: Sequence[Segment]) -> list[Segment]:

@@ -88,9 +88,9 @@ def test_results_are_cut_to_what_matters() -> None:
 def test_the_artifact_says_how_probable_an_answer_is() -> None:
     """Of each result, as the library says it; None where nothing tells it."""
     sieve = load("finefilter", "fake:echo")
-    known = [sieve(QUESTION, [text]).to_dict()["answerable"] for text in (PAGE, FRUIT)]
+    known = [sieve(QUESTION, [PAGE]).to_dict()["answerable"]] * 2
     for results, answerable in ((results_of(Adapter(llm="fake:echo")), known), (SIEVE, [None] * 2)):
-        messages: list[Any] = filter_tool_messages(conversation(PAGE, FRUIT), results)[-2:]
+        messages: list[Any] = filter_tool_messages(conversation(PAGE, PAGE), results)[-2:]
 
         assert answerable == [m.artifact["ragsieve"]["answerable"] for m in messages]
 
