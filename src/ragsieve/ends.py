@@ -41,7 +41,7 @@ JOINS = [  # what stands before an end that is none, and behind it
     (r"(?:://|\bwww\.|\bmailto:)\S*[?!.]", r"\S"),  # https://a.org/f?Q=x
     (r"(?<!\w)!", r"\["),  # ![a picture](b.png)
     (r"\w[?!.]", r"[\w%-]+=[^\s=]"),  # f?Q=x
-    (r"\.", r"(?:[-‐]\w|[ºª])"),  # J.-C.; art. 5.º
+    (r"\.", r"(?:[-‐–—]\w|[ºª])"),  # J.-C.; Mon.–Fri.; art. 5.º
     (r"\b[ALR]\.", r"\s+\d+-\d"),  # art. L. 221-18
     (r"[\u0e00-\u0eff]\.", r"\s*[\d\u0e00-\u0eff]"),  # พ.ศ. 2560
     (r"(?:^|\s)[\u0620-\u064a]\.", r"\s+[\u0620-\u064a]"),  # د. أحمد
@@ -100,7 +100,8 @@ def repaired(text: str, ends: Sequence[int], split: Split) -> list[int]:
         ends: Where sentencex ends its sentences.
         split: The same ends for a part of the text, for what stands in quotes.
     """
-    cased = 3 * sum(map(bool, (_CASED.match(text, end) for end in ends))) >= len(ends) - 1
+    starts = [0, *ends[:-1]]
+    cased = 3 * sum(bool(_CASED.match(text, start)) for start in starts) >= len(starts)
     kept, start = [], 0
     for end in ends[:-1]:
         said = text[start:end]

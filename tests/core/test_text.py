@@ -80,6 +80,12 @@ SPLIT: dict[str, tuple[str, dict[str, int | str], list[str]]] = {
         *("Dr. Seals met J. Crofts. They sang.", {}),
         ["Dr. Seals met J. Crofts.", "They sang."],
     ),
+    "days with a dash": (
+        "Tue.–Sat. 8 to 6. Shut on Mondays.",
+        {},
+        ["Tue.–Sat. 8 to 6.", "Shut on Mondays."],
+    ),
+    "a date in notes": ("Ref. 04.05. with a cough.", {}, ["Ref. 04.05. with a cough."]),
     "German abbreviation": (
         *("Er mag z.B. Obst. Sie nicht.", {"language": "de"}),
         ["Er mag z.B. Obst.", "Sie nicht."],

@@ -107,7 +107,7 @@ def _rare(text: str, run: Sequence[Span]) -> Iterator[tuple[Span, float, str]]:
         spans = [span for span, own in zip(run, lengths, strict=True) if own == length]
         if len(spans) < _LEAST:
             continue
-        for column in zip(*(words for words in rows if len(words) == length), strict=True):
+        for column in zip(*(row for row in rows if len(row) == length), strict=True):
             yield from _few(spans, [_DIGITS.sub("0", word) for word in column])
             yield from _far(spans, column)
 
