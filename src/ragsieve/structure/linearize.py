@@ -7,17 +7,17 @@ while others have, is seldom the one that is asked for.
 
 from __future__ import annotations
 
-import csv
 import html
 import math
 import re
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from ragsieve.structure import outline
+from ragsieve.structure.columns import Divide, columns
 from ragsieve.structure.elements import TAG
 from ragsieve.structure.tree import JSON, Node, leaf, places, within
 from ragsieve.types import Span
@@ -28,10 +28,7 @@ _NAME = re.compile(r"[\"'](?:\w*_)?(?:\w*Id|(?i:id|name|title|key|date))[\"']\s*
 _FIELDS, _NAMED = 9, 80  # fields of a record that may name it, and characters of one that does
 _FEW = 3  # rows that are compared, of which one in so many has a rare word
 _ROW = 2000  # characters of a row that is read whole with each part of it
-_OUTER = re.compile(r"^[|│]|[|│]$")
-_GAPS = re.compile(r"[ ]{2,}|\t+")
-_AMPERSAND = re.compile(r"(?<!\\)&")
-_RULED = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]*$|\s*\\[a-z]+\b(?![^&]*&)")
+_SEEN = 50  # rows that tell what divides all
 _CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)(?=<t[hd]\b|</tr|\Z)", re.IGNORECASE | re.DOTALL)
 _WORD = re.compile(r"[^\W_]+(?:[._-]+[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
@@ -43,7 +40,7 @@ when where which who whom whose why will with would you your
 """
 _STOP = frozenset(_COMMON.split())
 
-_Columns = tuple[list[str], Callable[[str], list[str]]]  # their names, and what divides a row so
+_Columns = tuple[list[str], Divide]  # their names, and what divides a row so
 
 
 def linearized(text: str, spans: Sequence[Span], *, small: bool = False) -> list[str]:
@@ -55,11 +52,11 @@ def linearized(text: str, spans: Sequence[Span], *, small: bool = False) -> list
     roots = outline(text, small=small)
     headed = (one for one in _apart(roots) if one.head > one.start)
     tables = [one for one in headed if one.kind in ("table", "grid")]
-    columns = [_columns(text[root.start : root.head], root.kind) for root in tables]
+    named = [_columns(text, root) for root in tables]
     pages, values = ([r for r in roots if r.kind in kinds] for kinds in (("tags", "grid"), JSON))
     said = []
     for span in spans:
-        one = _linearized(text, span, tables, columns)
+        one = _linearized(text, span, tables, named)
         if within(pages, *span):
             one = _without_tags(one)
         elif within(values, *span):
@@ -104,7 +101,7 @@ def _linearized(
     if not root or end > root.end or not (named := columns[place]):
         return text[start:end]
     rows = [
-        _row(text[_begin(text, row) : row.end], *named)
+        _row(text[_begin(text, row.start) : row.end], *named)
         if row.size <= _ROW or (start <= row.start and row.end <= end)
         else text[max(start, row.start) : min(row.end, end)]
         for row in _rows(root, span)
@@ -112,10 +109,10 @@ def _linearized(
     return "\n".join([text[start : root.start], *rows]).strip() or text[start:end]
 
 
-def _begin(text: str, row: Node) -> int:
-    """Where a row begins, with the tabs of blank cells."""
-    tabs = text[row.start - 1 : row.start] == "\t"
-    return text.rfind("\n", 0, row.start) + 1 if tabs else row.start
+def _begin(text: str, start: int) -> int:
+    """Where a row begins, with the white space of blank cells."""
+    begin = max(text.rfind("\n", 0, start) + 1, start - _ROW)
+    return start if text[begin:start].strip() else begin
 
 
 def _rows(node: Node, span: Span) -> Iterator[Node]:
@@ -129,44 +126,28 @@ def _rows(node: Node, span: Span) -> Iterator[Node]:
             yield child
 
 
-def _columns(head: str, kind: str) -> _Columns | None:
+def _columns(text: str, root: Node) -> _Columns | None:
     """What the head of a table says of its columns; None where it names none."""
-    if kind == "grid":
-        place = head.lower().rfind("<tr")
-        lines = [head[place:]] if place >= 0 else []
-    else:
-        lines = [line for line in head.split("\n") if line.strip() and not _RULED.match(line)]
-    if not lines:
-        return None
-    cells = _cells(lines[-1])
-    return cells(lines[-1].strip()), cells
+    head = text[_begin(text, root.start) : root.head]
+    if root.kind == "table":
+        rows = root.children[:_SEEN]
+        ends = (row.head if row.children else row.end for row in rows)  # of a group its first row
+        some = zip((_begin(text, row.start) for row in rows), ends, strict=True)
+        return columns(head, [text[a:b] for a, b in some])
+    place = head.lower().rfind("<tr")
+    return (_html(head[place:]), _html) if place >= 0 else None
 
 
-def _row(row: str, names: Sequence[str], cells: Callable[[str], list[str]]) -> str:
-    values = cells(row.strip(" \r\n"))
+def _html(row: str) -> list[str]:
+    return [TAG.sub("", cell).strip() for cell in _CELL.findall(row)]
+
+
+def _row(row: str, names: Sequence[str], cells: Divide) -> str:
+    values = cells(row)
     spanned = len(values) < len(names) and row.startswith("<")  # below a cell of another row
     if spanned or len(values) > len(names) or len(values) < 2:
         return row
     return "; ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
-
-
-def _cells(header: str) -> Callable[[str], list[str]]:
-    """What divides a row, without white space around it, as the header is."""
-    if "<t" in header.lower():
-        return lambda row: [TAG.sub("", cell).strip() for cell in _CELL.findall(row)]
-    if header.strip()[:1] in ("|", "│") or " | " in header:
-        return lambda row: [cell.strip() for cell in re.split("[|│]", _OUTER.sub("", row))]
-    if "&" in header and "\\\\" in header:
-        return lambda row: [cell.strip() for cell in _AMPERSAND.split(row.split("\\\\")[0])]
-    mark = next((one for one in "\t,;" if one in header), "")
-    return partial(_apart_by, mark) if mark else _GAPS.split
-
-
-def _apart_by(mark: str, row: str) -> list[str]:
-    try:
-        return next(csv.reader([row], delimiter=mark), [])
-    except csv.Error:
-        return [row]
 
 
 def shares(question: str, text: str, spans: Sequence[Span], *, small: bool = False) -> list[float]:
@@ -203,8 +184,13 @@ def content_words(question: str) -> set[str]:
 
 def words(text: str) -> set[str]:
     """Words in small letters, names with dots and dashes whole and in parts."""
-    names = {*_WORD.findall(unicodedata.normalize("NFC", text.lower()))}
-    return names.union(*map(_PART.findall, names))
+    whole = names(text)
+    return whole.union(*map(_PART.findall, whole))
+
+
+def names(text: str) -> set[str]:
+    """Words in small letters, names with dots and dashes whole."""
+    return {*_WORD.findall(unicodedata.normalize("NFC", text.lower()))}
 
 
 def _said(node: Node, span: Span) -> Iterator[Span]:

@@ -1,25 +1,43 @@
-"""Tables: rows between pipes, tabs, commas, columns of spaces, below a header."""
+"""Tables of any dialect: lines that divide into cells alike, below a header.
+
+Cells stand between bars, tabs or commas, at the same columns, at the same places among words, or
+each in a line of its own. A line without cells is a rule of its table; the first row is a header
+where a rule says so or its cells are of other kinds than those below.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise, zip_longest
+from statistics import median
 from typing import NamedTuple
 
+from ragsieve.structure.cell_lines import ITEM, tables
+from ragsieve.structure.columns import (
+    BARS,
+    are_letters,
+    begins,
+    by_gaps,
+    by_mark,
+    by_place,
+    division,
+    form,
+    is_gapped,
+    is_rule,
+    kind,
+    usual,
+)
 from ragsieve.structure.tree import Node, grouped, leaf, line_spans
 
 WHOLE = 300  # characters of a table that is not cut
 _LEAST = 3  # rows, with the header
 _MANY = 20  # rows of a text with so many cells each that can be no prose
+_FEW = 4  # rows that nothing but their columns, or a line a cell, makes a table
 _MARK = "… {}"
 _SHOWN = 2000  # characters of a row that are looked at
-_RULE = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]+$")
+_WIDEST = 12  # columns that are told apart by the kinds of their cells
 _CAPTION = re.compile(r"\W{0,4}(?:Table|Figure|Listing|Example|Tab\.|Tabelle)\b", re.IGNORECASE)
-_NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,:/ %)-]*[€%]?$")
-_CELLS = re.compile(r"[|\t,;]")
-_LETTERS, _DIGITS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)*"), re.compile(r"\d+")
 _QUOTED = re.compile(r'"[^"]*+"')
 _OPENS = re.compile(r'(?:^|[,;\t])"(?!"(?:[,;\t\r]|$))')
 _CLOSES = re.compile(r'(?<!")(?:"")*+"(?=[,;\t\r]|$)')
@@ -27,25 +45,49 @@ _MISSING = frozenset(["", "-", "?", "n/a", "N/A", "NA", "null", "NULL", "None", 
 _LOG = re.compile(
     r"\W{0,2}\d[\d./-]{3,9}[T ]?[ ]{0,2}\d?\d:\d\d(?::\d\d)?.*[A-Za-z]{3} [A-Za-z]{2}"
 )
-_GAPS = re.compile(r"[ ]{2,}|\t+")
+_SIGNS = re.compile(r"\w")
 
 
 class _Line(NamedTuple):
     start: int
     end: int  # without its line break
     text: str
+    apart: bool  # whether a blank line stands above
 
 
 def regions(text: str, faults: list[str]) -> Iterator[Node]:
     """The tables of a text; adds what is unread."""
     every = [*_lines(text)]
-    if whole := _file(text, [line for line in every if line.text.strip()], faults):
+    if whole := _file(text, every, faults):
         yield from whole
         _quotes(text, faults)
         return
-    for full, lines in groupby(every, lambda line: bool(line.text.strip())):
-        if full:
-            yield from _paragraph(text, [*lines], faults)
+    beside: list[_Line] = []
+    for lines in _paragraphs(every):
+        if tables := [*_paragraph(text, lines, faults)]:
+            yield from (*_in_lines(beside), *tables)
+            beside = []
+        else:
+            beside += lines
+    yield from _in_lines(beside)
+
+
+def _in_lines(lines: Sequence[_Line]) -> Iterator[Node]:
+    spans = [(_begin(line), line.end) for line in lines]
+    for start, head, rows in tables(spans, [line.text.strip() for line in lines]):
+        children = [leaf(*row) for row in rows]
+        end = children[-1].end
+        yield Node(start, head, end, end, "table", whole=WHOLE, mark=_MARK, children=children)
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    """Those that are not blank."""
+    apart = False
+    for start, end in line_spans(text):
+        shown = text[start : min(end, start + _SHOWN)]
+        if not (blank := not shown.strip()):
+            yield _Line(start, end, shown, apart)
+        apart = blank
 
 
 def _file(text: str, lines: Sequence[_Line], faults: list[str]) -> list[Node]:
@@ -53,25 +95,20 @@ def _file(text: str, lines: Sequence[_Line], faults: list[str]) -> list[Node]:
 
     One row, or a tenth of them, may have other cells.
     """
-    for cells in (_tabs, _Commas(","), _Commas(";")):
+    for mark in "\t,;":
         rows = [line for line in _records(text, lines) if not line.text.startswith("#")]
-        first = cells(rows[0].text) if rows and lines[0].text == rows[0].text else 0
-        counts = [cells(row.text) for row in rows]
+        first = _marks(mark, rows[0].text) if rows and lines[0].text == rows[0].text else 0
+        counts = [_marks(mark, row.text) for row in rows]
         odd = len(counts) - counts.count(first)
         even = odd == 0 < first - 1 or (first > 2 and odd <= max(1, len(counts) / 10))
         ragged = first > 2 and min(counts) > 1 and max(counts) == first and rows[0].text.islower()
-        if any(_follows(text, rows, place) for place in range(1, len(rows))):
+        if any(_follows(rows, place) for place in range(1, len(rows))):
             return []
-        if (even and len(rows) > _MANY) or ((even or ragged) and _fits(cells, rows)):
+        if (even and len(rows) > _MANY) or ((even or ragged) and not _is_prose(mark, rows)):
             if odd and not ragged:
                 faults.append(f"{odd:,} lines of a table have other columns: read as its rows")
             return [*_table(text, _records(text, lines), [])]
     return []
-
-
-def _lines(text: str) -> Iterator[_Line]:
-    for start, end in line_spans(text):
-        yield _Line(start, end, text[start : min(end, start + _SHOWN)])
 
 
 def _quotes(rows: str, faults: list[str]) -> None:
@@ -79,35 +116,74 @@ def _quotes(rows: str, faults: list[str]) -> None:
         faults.append("quotes of a table stay open: each of its lines is a row")
 
 
+def _paragraphs(every: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """Lines without a blank one between them, or where a table goes on behind it."""
+    lines: list[_Line] = []
+    for after, line in enumerate(every):
+        if line.apart and lines and not _goes_on(lines, every[after : after + 3]):
+            yield lines
+            lines = []
+        lines.append(line)
+    if lines:
+        yield lines
+
+
+def _goes_on(lines: Sequence[_Line], below: Sequence[_Line]) -> bool:
+    """Whether lines below a blank one go on with the table above it, and begin no other."""
+    if any(is_rule(line.text) for line in below[1:2]) and len(below) > 2:
+        return False
+    shown = [line.text for line in lines[:6]]
+    if rule := next(filter(is_gapped, shown), ""):  # between rules without gaps
+        full = is_rule(shown[0]) and shown[0] is not rule
+        return full and (lines[-1].text is rule or not is_rule(lines[-1].text))
+    before = lines[-1].text
+    if is_rule(before) and len(lines) > 1:
+        return _bars(lines[-2].text) == _bars(below[0].text) > 1
+    first = below[0].text
+    return before[:1] in BARS and first[:1] in BARS and first.count("|") == 1  # a cell a line
+
+
 def _paragraph(text: str, lines: Sequence[_Line], faults: list[str]) -> Iterator[Node]:
     """The tables among lines without a blank one between them."""
-    logs = sum(bool(_LOG.match(line.text)) for line in lines[:9])
-    if 2 * logs > len(lines[:9]):
+    if 2 * sum(bool(_LOG.match(line.text)) for line in lines[:9]) > len(lines[:9]):
         return
     records = _records(text, lines)
-    for cells in (_pipes, _tabs, _Commas(","), _Commas(";"), _columns):
-        lines = records if cells is not _pipes else lines
-        counts = [cells(line.text) for line in lines]
-        first, rows, begun = 0, 0, 0
-        while first < len(lines):
-            after = first
-            while (
-                after < len(lines)
-                and counts[after] > 1
-                and (cells is _pipes or counts[after] == counts[first] or _ruled(lines[after]))
-            ):
-                after += 1
-            if after - first >= _LEAST and _fits(cells, lines[first:after]):
-                begun = begun if rows else first
-                rows += after - first
-                yield from _table(text, lines[first:after], lines[max(0, first - 1) : first])
-            first = max(after, first + 1)
-        if isinstance(cells, _Commas) and len(lines) < 2 * rows:
-            _quotes(text[lines[0].start : lines[-1].end], faults)
-            if other := len(lines) - begun - rows:
-                faults.append(f"{other:,} lines beside a table have other columns: split as text")
-        if rows:
-            return
+    found = {mark: [*_runs(mark, records)] for mark in "\t,;|"}
+    found = {"bars": [*_runs("bars", lines)], **found, "": _spaced(records)}
+    mark = max(found, key=lambda one: _covered(found[one]))
+    some, runs = lines if mark == "bars" else records, found[mark]
+    if runs and mark in (",", ";") and len(some) < 2 * _covered(runs):
+        _quotes(text[some[0].start : some[-1].end], faults)
+        if other := len(some) - runs[0][0] - _covered(runs):
+            faults.append(f"{other:,} lines beside a table have other columns: split as text")
+    for first, after in runs:
+        above = some[max(0, first - 1) : first]
+        leads = mark == "" or (above and _heads(above[0], some[first:after]))
+        yield from _table(text, some[first:after], above if leads else [])
+
+
+def _runs(mark: str, lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
+    """Bounds of lines with as many cells that can be no prose."""
+    counts = [_cells(mark, line.text) for line in lines]
+    first = 0
+    while first < len(lines):
+        after = first
+        while (
+            after < len(lines)
+            and counts[after] > 1
+            and (mark == "bars" or counts[after] == counts[first] or is_rule(lines[after].text))
+        ):
+            after += 1
+        some = lines[first:after]
+        if len(some) >= _LEAST and (mark == "bars" or not _is_prose(mark, some)):
+            yield first, after
+        first = max(after, first + 1)
+
+
+def _cells(mark: str, line: str) -> int:
+    if mark == "bars":
+        return _bars(line)
+    return _marks(mark, line) if mark else len(by_gaps(line))
 
 
 def _records(text: str, lines: Sequence[_Line]) -> Sequence[_Line]:
@@ -117,7 +193,9 @@ def _records(text: str, lines: Sequence[_Line]) -> Sequence[_Line]:
     for line in lines:
         if opened:
             start = records[-1].start
-            records[-1] = _Line(start, line.end, text[start : min(line.end, start + _SHOWN)])
+            records[-1] = records[-1]._replace(
+                end=line.end, text=text[start : min(line.end, start + _SHOWN)]
+            )
         else:
             records.append(line)
         opened = _open_after(line.text, opened)
@@ -132,80 +210,100 @@ def _open_after(line: str, opened: bool) -> bool:
     return opened
 
 
-def _ruled(line: _Line) -> bool:
-    return bool(_RULE.match(line.text))
-
-
-def _pipes(line: str) -> int:
-    """Cells between pipes; rules count as rows."""
+def _bars(line: str) -> int:
+    """Cells between bars; rules and lines of one cell count as rows."""
     bare = line.strip()
-    begins = bare.startswith(("+-", "+=", "|-", "{|", "! ", "├", "┌", "└"))
-    if begins or ("-+-" in bare and _RULE.match(bare)):
-        return 2
-    return bare.count("|") + bare.count("│") if bare[:1] in "|│" else bare.count(" | ") + 1
+    if bare[:1] in BARS or bare[:2] == "! " or (is_rule(bare) and not is_gapped(bare)):
+        return max(2, sum(map(bare.count, BARS)))
+    return bare.count(" | ") + 1
 
 
-def _tabs(line: str) -> int:
-    return line.count("\t") + 1
+def _marks(mark: str, line: str) -> int:
+    """Cells between marks, of which those in quotes are text."""
+    return len(by_mark(mark, line)) if '"' in line else line.count(mark) + 1
 
 
-@dataclass(frozen=True)
-class _Commas:
-    """Cells between marks, of which those in quotes are text; 0 where a quote stays open."""
-
-    mark: str
-
-    def __call__(self, line: str) -> int:
-        if '"' not in line:
-            return line.count(self.mark) + 1
-        pattern = re.compile(rf'(?:"(?:[^"]|"")*+"|(?!")[^{self.mark}]*+)')
-        at, number = 0, 1
-        while (m := pattern.match(line, at)) and line[m.end() : m.end() + 1] == self.mark:
-            at, number = m.end() + 1, number + 1
-        return number if m and m.end() == len(line) else 0
+def _is_prose(mark: str, lines: Sequence[_Line]) -> bool:
+    """Whether lines with as many marks are sentences, or too few to tell."""
+    if not mark:
+        return len(lines) < _FEW or sum(line.text.rstrip().endswith(".") for line in lines) > 1
+    if mark in "|\t":
+        return len(lines) < _FEW - (mark == "\t")
+    plain = [_QUOTED.sub("", line.text) for line in lines]
+    spaced = sum(line.count(f"{mark} ") for line in plain)
+    return len(lines) < _FEW or spaced * 10 > sum(line.count(mark) for line in plain)
 
 
-def _columns(line: str) -> int:
-    """Cells between at least two spaces; a rule has as many as the row above."""
-    return len(_GAPS.split(line.strip()))
+def _spaced(lines: Sequence[_Line]) -> list[tuple[int, int]]:
+    """Bounds of lines in columns: below a rule, by what is blank in all, by gaps, by words."""
+    rules = [n for n, line in enumerate(lines) if is_rule(line.text)]
+    gapped = next((n for n in rules if is_gapped(lines[n].text)), -1)
+    if gapped >= 0:
+        first = next((n for n in rules if gapped - 4 < n < gapped), max(0, gapped - 1))
+        return [(first, len(lines))]
+    runs = [*_runs("", lines)]
+    if any(ITEM.match(line.text) for line in lines[-2:]):
+        return runs
+    first = max(range(_LEAST), key=lambda n: _columns(lines[n:]))
+    columns = [(first, len(lines))] * bool(_columns(lines[first:]))
+    return max(runs, columns, [*_worded(lines)], key=_covered)
 
 
-def _fits(cells: object, lines: Sequence[_Line]) -> bool:
-    """Whether rows of equal length are a table, and no lines of prose."""
-    mark = getattr(cells, "mark", "")
-    if mark:
-        plain = [_QUOTED.sub("", line.text) for line in lines]
-        spaced = sum(line.count(f"{mark} ") for line in plain)
-        return spaced * 10 <= sum(line.count(mark) for line in plain) and len(lines) > 3
-    if cells is _columns:
-        return len(lines) > 3 and sum(line.text.rstrip().endswith(".") for line in lines) < 2
-    return True
+def _columns(lines: Sequence[_Line]) -> int:
+    """How many columns what is blank in all lines divides; 0 of prose, where it does by chance."""
+    shown = [line.text for line in lines if not is_rule(line.text)]
+    starts = begins(shown)
+    if len(starts) < _LEAST or _is_prose("", lines):
+        return 0
+    first, *body = (by_place(starts, line) for line in shown)
+    typed = any(usual([*map(kind, column)]) for column in zip(*body, strict=True))
+    return len(starts) if typed and first.count("") < 2 else 0  # a title has blank cells
 
 
-def _named(lines: Sequence[_Line]) -> tuple[bool, bool]:
+def _worded(lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
+    """Bounds of lines with words of the same kinds, numbers or signs, at two places or more."""
+    words = (line.text.split()[:_WIDEST] for line in lines)
+    rows = [[kind(word.rstrip(",.:;")) for word in some] for some in words]
+    places = enumerate(zip_longest(*rows, fillvalue=""))
+    typed = {place: own for place, column in places if (own := usual(column))}
+    if len(typed) < max(2, median(map(len, rows)) / 2) or _is_prose("", lines):
+        return
+    shared = [sum(row[n : n + 1] == [own] for n, own in typed.items()) for row in rows]
+    first = 0
+    for alike, run in groupby(shared, lambda number: 3 * number >= 2 * len(typed)):
+        after = first + len([*run])
+        if alike and after - first >= _LEAST:
+            above = rows[first - 1] if first else []
+            heads = len(above) > max(typed) and all(above[n] != own for n, own in typed.items())
+            yield first - heads, after
+        first = after
+
+
+def _named(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     """Whether the first row has no numbers, and whether it has words above numbers.
 
     Neither of one that has a cell of the form that all others of its column have, as paths.
     """
-    rows = [[cell.strip() for cell in _CELLS.split(line.text)] for line in lines[:9]]
-    numbers = [[bool(_NUMBER.match(cell)) for cell in row] for row in rows]
-    forms = [[_LETTERS.sub("a", _DIGITS.sub("0", cell)) for cell in row] for row in rows]
-    columns = zip(*forms, strict=False)
-    if len(rows) > 2 and any(
-        len({*own}) == 1 and not own[0].isalpha() for own in columns if own[0]
-    ):
-        return False, False
-    above = zip(*numbers, strict=False)
-    return not any(numbers[0]), any(not first and all(rest) for first, *rest in above)
+    columns = [*zip(*rows, strict=False)]
+    for own in columns:
+        forms = {*map(form, own)}
+        if len(rows) > 2 and len(forms) == 1 and own[0] and not own[0].isalpha():
+            return False, False
+    kinds = [[*map(kind, own)] for own in columns]
+    above = any(
+        (first != "0" and {*rest} == {"0"}) or (first == "a" and {*rest} == {"x"})
+        for first, *rest in kinds
+    )
+    return not any(first == "0" for first, *_ in kinds), above
 
 
-def _follows(text: str, rows: Sequence[_Line], place: int) -> bool:
+def _follows(rows: Sequence[_Line], place: int) -> bool:
     """Whether a row is the header of another table, behind a blank line."""
-    if text.count("\n", rows[place - 1].end, rows[place].start) < 2:
+    if not rows[place].apart:
         return False
-    own, *below = [{*re.split(r"[|\t,;]", row.text)} for row in rows[place : place + 9]]
-    names = bool(below) and own.isdisjoint(_MISSING.union(*below))
-    return names and all(_named(rows[place : place + 9]))
+    own, *below = [re.split(r"[|\t,;]", row.text) for row in rows[place : place + 9]]
+    names = bool(below) and {*own}.isdisjoint(_MISSING.union(*below))
+    return names and all(_named([own, *below]))
 
 
 def _heads(line: _Line, lines: Sequence[_Line]) -> bool:
@@ -223,16 +321,73 @@ def _begin(line: _Line) -> int:
 
 
 def _table(text: str, lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
-    ruled = next((n for n, line in enumerate(lines[:6]) if n and _ruled(line)), 0)
-    heads = ruled + 1 if ruled or any(_named(lines)) else 0
-    first = before[0] if before and _heads(before[0], lines) else lines[0]
-    rows = [line for line in lines[heads:] if not _ruled(line)]
+    rows = _rows(lines)
     if len(rows) < 2:
         return
-    above = [*before, *lines][: heads + 1] if first is not lines[0] else lines[:heads]
-    head = above[-1].end if above else first.start
-    start = _begin(first)
-    children = grouped(text, (leaf(_begin(line), line.end) for line in rows), _MARK)
-    end = children[-1].end
-    head = max(head, start)
-    yield Node(start, head, end, end, "table", whole=WHOLE, mark=_MARK, children=children)
+    first = [*before, *lines][0]
+    start, stop = _begin(first), _begin(rows[0][0])
+    above = max((line.end for line in (first, *lines) if line.end < stop), default=start)
+    leaves = (leaf(_begin(row[0]), row[-1].end) for row in rows)
+    children = grouped(text, leaves, _MARK)
+    end = lines[-1].end
+    yield Node(start, above, end, end, "table", whole=WHOLE, mark=_MARK, children=children)
+
+
+def _rows(lines: Sequence[_Line]) -> list[list[_Line]]:
+    """The lines of each row of a table, below its header."""
+    groups = [[*run] for rule, run in groupby(lines, lambda one: is_rule(one.text)) if not rule]
+    parts = [part for group in groups for part in _apart(group)]
+    full = is_rule(lines[0].text) and not is_gapped(lines[0].text)
+    loose = full and len(parts) > 2 and any(is_gapped(line.text) for line in lines[:6])
+    depth = _depth(parts)
+    if not parts:
+        return []
+    if loose or depth == len(parts[-1]) > 1:  # of several lines, a blank one or a rule between
+        return parts[1:]
+    flat = [line for group in groups for line in group]
+    heads = 1 if depth > 1 else _header(groups, lines)
+    bounds = pairwise([*range(heads, len(flat), depth), len(flat)])
+    return [flat[a:b] for a, b in bounds]
+
+
+def _apart(lines: list[_Line]) -> Iterator[list[_Line]]:
+    """Lines between blank ones."""
+    begun = [0, *(n for n, line in enumerate(lines) if n and line.apart), len(lines)]
+    yield from (lines[a:b] for a, b in pairwise(begun))
+
+
+def _depth(parts: Sequence[Sequence[_Line]]) -> int:
+    """Lines that each row has, where each cell begins one, below a header that has as many cells.
+
+    Else 1.
+    """
+    shown = [line.text.strip() for part in parts for line in part]
+    if not shown or any(line[:1] not in (*BARS, "!") for line in shown):
+        return 1
+    cells = [sum(map(line.count, BARS)) for line in shown]
+    single, sizes = {*cells[1:]} == {1}, {len(part) for part in parts[1:]}
+    if len(parts) > 2 and len(sizes) == 1 and (single or len(parts[0]) in sizes):
+        return sizes.pop()
+    return cells[0] if single and (len(cells) - 1) % max(cells[0], 1) == 0 else 1
+
+
+def _header(groups: Sequence[Sequence[_Line]], lines: Sequence[_Line]) -> int:
+    """Lines of a table's header that is no rule; 0 where nothing tells it from the rows."""
+    shown = [line.text for group in groups for line in group][:_MANY]
+    if len(shown) < 2:
+        return 0
+    divide = division(shown)
+    cells = [divide(row) for row in shown[:9]]
+    rules = [line.text for line in lines[1:] if is_rule(line.text)]
+    ruled = len(groups) > 1 and len(groups[0]) <= _LEAST and rules[:1] != rules[1:2]
+    marks = [_SIGNS.split(row.strip())[0] for row in shown[:9]]
+    marked = len({*marks[1:]}) == 1 and marks[0] not in marks[1:]
+    if are_letters(cells[0]):
+        return 1 + any(_named(cells[1:]))
+    if len(groups) > 2 and len(cells[0]) == 1 < len(cells[-1]):  # a caption
+        return 1 + _header(groups[1:], lines[2:])
+    return len(groups[0]) if ruled else int(marked or any(_named(cells)))
+
+
+def _covered(runs: Sequence[tuple[int, int]]) -> int:
+    return sum(after - first for first, after in runs)

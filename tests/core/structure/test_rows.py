@@ -1,0 +1,81 @@
+"""A table is read row by row, whatever program wrote it; the dialects are as those write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.structure import joined, outline
+from ragsieve.structure.linearize import linearized
+
+ROWS = [(f"A{n}", f"{11 + 7 * n} EUR", f"berth-{n % 3}") for n in range(1, 13)]
+
+
+def table(row: str, head: str = "", between: str = "\n") -> str:
+    return head + between.join(row.format(*cells) for cells in ROWS)
+
+
+LINE = "-" * 26
+GAPPED = "------- ------- -------"
+GRID = "+-----+--------+---------+"
+LINES = "{:<8}{:<8}{}"
+DIALECTS = {
+    "Markdown": table("| {} | {} | {} |", "| Article | Price | Place |\n|:---|---|---|\n"),
+    "html2text": table("{}| {}| {}  ", "Article| Price| Place  \n---|---|---  \n"),
+    "a blank line": table("{} | {} | {}", "Article | Price | Place\n---|---|---\n\n"),
+    "letters": table("| {} | {} | {} |", "| A | B | C |\n|-|-|-|\n| Article | Price | Place |\n"),
+    "simple": table(LINES, f"Article Price   Place\n{GAPPED}\n"),
+    "multiline": table(LINES, f"{LINE}\nArticle Price   Place\n{GAPPED}\n", "\n\n") + f"\n{LINE}",
+    "RST": table(LINES, f"{GAPPED}\nArticle Price   Place\n{GAPPED}\n") + f"\n{GAPPED}",
+    "grid": table(f"| {{}} | {{}} | {{}} |\n{GRID}", f"{GRID}\n|Article|Price|Place|\n{GRID}\n"),
+    "boxes": table(
+        "┃ {} ┃ {} ┃ {} ┃", "┏━━━┳━━━┳━━━┓\n┃ Article ┃ Price ┃ Place ┃\n┣━━━╋━━━╋━━━┫\n"
+    ),
+    "AsciiDoc": table("|{} |{} |{}", "|===\n|Article |Price |Place\n") + "\n|===",
+    "cells in lines": table("|{}\n|{}\n|{}", "|===\n|Article |Price |Place\n\n", "\n\n") + "\n|===",
+    "MediaWiki": table("|-\n| {}\n| {}\n| {}", "{|\n|-\n! Article\n! Price\n! Place\n") + "\n|}",
+    "Jira": table("| {} | {} | {} |", "|| Article || Price || Place ||\n"),
+    "Word's text": table("{}\n\n{}\n\n{}", "It follows.\n\nArticle\n\nPrice\n\nPlace\n\n", "\n\n"),
+    "columns": table("{:>7} {:>7} {}", "Article   Price Place\n"),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_each_row_is_read_behind_the_names_of_its_columns(dialect: str) -> None:
+    """And shown below them; the rule is no row, and the first row no header of the others."""
+    text = DIALECTS[dialect]
+    (root,) = outline(text, small=True)
+    spans = [(row.start, row.end) for row in root.children]
+
+    assert linearized(text, spans, small=True) == [
+        f"Article: {a}; Price: {b}; Place: {c}" for a, b, c in ROWS
+    ]
+    assert "Article" in joined(text, spans[5:6])
+
+
+PS = "USER       PID %CPU TTY      STAT COMMAND\n" + "\n".join(
+    f"{'root' if n % 3 else 'www-data':<8} {n * 371:>5} {n / 7:4.1f} {'?' if n % 2 else 'pts/0':<8}"
+    f" {'Ss' if n % 5 else 'R+':<4} /usr/bin/job{n} --of [{n}] in /srv/a" for n in range(1, 20)
+)  # fmt: skip
+
+
+def test_columns_whose_last_is_free_text_are_rows_and_no_sentences() -> None:
+    """A mark inside a row, as that of no terminal in ``ps``, ends nothing."""
+    (root,) = outline(PS)
+    (row,) = linearized(PS, [(root.children[6].start, root.children[6].end)])
+
+    assert row.startswith("USER: root; PID: 2597; %CPU: 1.0; TTY: ?; STAT: Ss; COMMAND: /usr/bin")
+
+
+@pytest.mark.parametrize("rule", ["---|---\n", ""])
+def test_a_first_row_like_all_others_heads_nothing(rule: str) -> None:
+    """Not below a rule either."""
+    text = rule + "\n".join(f"A{n}|{11 + n} EUR" for n in range(24))
+    (root,) = outline(text, small=True)
+
+    assert 24 == len(root.children)
+    assert (
+        text.split("\n")[1:3]
+        == linearized(text, [(r.start, r.end) for r in root.children])[
+            1 - bool(rule) : 3 - bool(rule)
+        ]
+    )
