@@ -8,27 +8,25 @@ system's own scorer, where it rates parts, and by the question's rarer words.
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
 from ragsieve.documents import site
 from ragsieve.identifiers import exact_first
-from ragsieve.parts import holds, parts
+from ragsieve.parts import CLAUSE, clauses, holds, parts
 from ragsieve.ranking import Rate, ranked_parts, ranked_segments
 from ragsieve.schema import Amount, Options, Probability
 from ragsieve.structure import Headless, parts_of, stands_alone
+from ragsieve.structure.tree import stripped
 from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Answer, Document, Key, Query, Segment, Span, grouped, rounded
 
 _TRIED = 3  # segments that do not fit which may be cut
 _PARTS = 50  # parts of a segment that are tried from the first that does not fit
 _LEAST = 4  # words of the beginning of a sentence that is cut
-_WORDS = r"[\u0e00-\u0eff\u3040-\u9fff]+?|[^\s\u0e00-\u0eff\u3040-\u9fff]+"
-_CLAUSE = re.compile(r"[,;:–—][ \n]")
 _UNITS = ("tokens", "characters")
 _NESTED = ("array", "object", "lines")  # of JSON and configuration
 
@@ -365,7 +363,7 @@ def _cut(
     if kept or inner or table or not ranked:  # a row is not cut
         return [], []
     if not heads and len(bodies) < 2:
-        return _shortened(segment, layout)
+        return _shortened(segment, layout, rate)
     finer, chosen = _cut(ranked[0], layout, kept, rate)  # else it is cut itself
     return _exchanged([*heads, *bodies], [ranked[0]], finer), chosen
 
@@ -374,21 +372,29 @@ def _inside(segment: Segment, spans: Iterable[Span]) -> list[Segment]:
     return [Segment(segment.document, a, b, segment.scores) for a, b in spans]
 
 
-def _shortened(segment: Segment, layout: _Layout) -> tuple[list[Segment], list[Segment]]:
-    """The first words that fit, up to the end of a clause where half of them are before it."""
-    text, start = segment.text, segment.start
-    ends = [match.end() for match in re.finditer(_WORDS, text)]
+def _shortened(
+    segment: Segment, layout: _Layout, rate: Rate | None
+) -> tuple[list[Segment], list[Segment]]:
+    """The words that fit from the clause that answers best; from one before, if all behind do."""
+    text, start, stop = segment.document.text, segment.start, segment.end
+    begins, words = clauses(text, start, stop)
+    pieces = _inside(segment, pairwise([*begins, stop]))
+    ranked, _ = ranked_parts(layout.question, [], pieces, "", rate)
+    begins = [at for at in begins if not ranked or at <= ranked[0].start]
 
-    def begun(end: int) -> list[Segment]:
-        first, rest = len(text[:end].rstrip()), end + len(text[end:]) - len(text[end:].lstrip())
-        some = _inside(segment, [(start, start + first), (start + rest, segment.end)])
+    def cut(begin: int, end: int) -> tuple[list[Segment], list[Segment]]:
+        bounds = [one for one in ((start, begin), (begin, end), (end, stop)) if one[0] < one[1]]
+        some = _inside(segment, (stripped(text, *one) for one in bounds))
         layout.add(segment, some)
-        return some
+        return some, some[begin > start :][:1]
 
-    fitting = bisect_left(ends, True, key=lambda end: not layout.fits(begun(end)[:1]))
+    ends = [end for end in words if end > begins[-1]]
+    fitting = bisect_left(ends, True, key=lambda end: not layout.fits(cut(begins[-1], end)[1]))
+    if fitting == len(ends):
+        first = bisect_left(begins, True, key=lambda at: layout.fits(cut(at, stop)[1]))
+        return cut(begins[first], stop)
     if fitting < _LEAST:
         return [], []
-    end = ends[fitting - 1]
-    clauses = [m.start() for m in _CLAUSE.finditer(text, end // 2, end + 1)]
-    some = begun(clauses[-1] if clauses and fitting < len(ends) else end)
-    return some, some[:1]
+    end, half = ends[fitting - 1], (begins[-1] + ends[fitting - 1]) // 2
+    closed = [clause.start() for clause in CLAUSE.finditer(text, half, end + 1)]
+    return cut(begins[-1], (closed or [end])[-1])

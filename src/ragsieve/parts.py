@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ragsieve.types import Span
 
-_STEP = re.compile(r"[ \t]*\(?\d{1,3}[.)][ \t]")
+_NUMBER = re.compile(r"[ \t]*\(?\d{1,3}[.)][ \t]")
 _ITEM = re.compile(
     r"[ \t]*(?:[-*+•‣◦▪●·–]|\(?(?P<label>\d{1,3}|[A-Za-z]|[ivx]{2,4})[.)]"
     r"|\d{1,2}(?P<more>(?:\.\d{1,2}){1,4})\.?)[ \t]"  # a clause
@@ -21,6 +21,9 @@ _LABEL = re.compile(
 _DEFINES = re.compile(r"[ \t]*:[ \t]")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _LINE = re.compile(r"[^\n]+")
+CLAUSE = re.compile(r"[,;:–—][ \n]")
+_WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]+?|[^\s\u0e00-\u0eff\u3040-\u9fff]+")
+_STEP = 8  # words of a part of a sentence without clauses
 _WIDEST = 200  # characters of a margin that are looked at
 
 
@@ -68,9 +71,16 @@ def parts(text: str, start: int = 0, end: int | None = None) -> Parts:
     least = accumulate((margin for _, margin in items), min)
     outer = [n for (n, margin), low in zip(items, least, strict=True) if margin <= low + 1]
     spans = pairwise([*outer, len(lines)])
-    steps = all(_STEP.match(shown[n]) for n, _ in items)
+    steps = all(_NUMBER.match(shown[n]) for n, _ in items)
     body = [(lines[a][0], lines[b - 1][1]) for a, b in spans]
     return Parts(lines[: outer[0]], body, "steps" if steps else "")
+
+
+def clauses(text: str, start: int, end: int) -> tuple[list[int], list[int]]:
+    """Where clauses of a sentence begin, some words of one without; and where its words end."""
+    words = [word.span() for word in _WORD.finditer(text, start, end)]
+    begins = [start, *(match.end() for match in CLAUSE.finditer(text, start, end))]
+    return begins if len(begins) > 1 else [a for a, _ in words[::_STEP]], [b for _, b in words]
 
 
 def _levels(text: str, lines: Sequence[Span], heads: int) -> list[tuple[int, int]]:
