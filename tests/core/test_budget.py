@@ -126,6 +126,8 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
         ("Is there thick cream?", INDEX, 4, ["cream, 20", "  thick, 25"]),
         ("Where was the deadlock?", PANICS, 4, ["db at b.rs:9:\ndeadlock"]),
         ("Do guests pay?", NOTE, 4, ["[^1]:", "Guests pay."]),
+        ("How high is the fine?", "How high is the fine?\n20 cents a day.\nIt rained.\nSo.", 11,
+         ["How high is the fine?", "20 cents a day."]),
         ("When is the fee due?", LONG, 9, ["is due on the first day of each quarter"]),
         ("When is the fee due?", LONG, 4, ["is due on the"]),
         ("When is the fee due?", "Please:\n- " + LONG + "\n- b", 5, ["is due on the first"]),

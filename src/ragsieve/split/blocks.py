@@ -91,8 +91,14 @@ class _Units:
         head, self.head = self.head, []
         if block.kind == "prose":
             items = self._sentences(*block.items[0])
-            is_question = bool(head) and self.text[slice(*head[-1])].rstrip(" *_#").endswith("?")
-            whole = is_question and items and items[-1][1] - head[0][0] <= self.max_chars // 2
+            asks = head and self.text[slice(*head[-1])].rstrip(" *_#").endswith("?")
+            is_question = bool(asks and items)
+            below = _APART.search(self.text, items[0][0], items[-1][1]) if is_question else None
+            answer = [one for one in items if below and one[1] <= below.end()] or items
+            whole = is_question and answer[-1][1] - head[0][0] <= self.max_chars // 2
+            if whole and len(answer) < len(items):  # what its first paragraph says
+                self.spans += self._joined(head, answer, True, block.kind)
+                head, items, whole = [], items[len(answer) :], False
         else:
             items = self._trimmed(block.items)
             apart = block.kind == "notes" or self._are_paragraphs(block.kind, items)

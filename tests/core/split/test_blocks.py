@@ -106,6 +106,7 @@ CASES: dict[str, tuple[list[str], str]] = {  # segments, and what stands between
     "so does one of a wiki": (["{| class=x\n! A !! B\n|-\n| 1 || 2\n|}", "So."], "\n\n"),
     "so do columns between tabs": (["Sales by quarter\nQ1\t100\nQ2\t120"], ""),
     "a question stays with its short answer": (ANSWERS, "\n\n"),
+    "and not with what follows that": (["How much?\n\nA cent. No more.", "It rained."], "\n\n"),
     "a mail's header is one": (["From: Al\nTo: Bo\nSubject: Up. No.", "Hi,", "it is."], "\n\n"),
     "each turn of a chat is one": (["[10:02] Al: Did it? No.", "[10:03] Tom: No. It fell."], "\n"),
     "also between blank lines": (["Al: Hi. You?", "Bo: Me.", "Al: Oh. Hm."], "\n\n"),
