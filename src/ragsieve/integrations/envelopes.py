@@ -38,7 +38,7 @@ def content_of(text: str) -> Span:
     if _is_json(text) or text.count("</") > _MARKUP:
         return 0, len(text)
     end = len(text)
-    while (last := _ELEMENT.search(text, max(0, end - 4 * _CHARS), end)) and last.start():
+    while last := _ELEMENT.search(text, max(len(text) // 2, end - 4 * _CHARS), end):
         end = last.start()
     return _begin(text, end), end
 

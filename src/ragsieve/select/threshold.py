@@ -12,6 +12,7 @@ from ragsieve.models.base import LEADS, SentencePruner, promised
 from ragsieve.pipeline import Cuts, best_first
 from ragsieve.schema import Amount, Probability, check_options
 from ragsieve.select.base import Selector
+from ragsieve.structure.functions import completed
 from ragsieve.structure.notes import companions
 from ragsieve.structure.odd import odd_keys
 from ragsieve.text import repeats
@@ -36,8 +37,8 @@ class Threshold(Selector):
         promises: What ``min_score`` promises, and the values for other promises; for the trace.
         leads: Between which scores what leads counts, over 0 and below 1.
         odd: Whether rows and lines that are unlike their neighbours stay whatever they score, where
-            the question picks none of these, and notes with what they are on; see
-            `ragsieve.structure.odd` and `ragsieve.structure.notes`.
+            the question picks none of these, notes with what they are on, and functions whole of
+            which much is kept; see the modules of these names in `ragsieve.structure`.
 
     Raises:
         InputError: If an option breaks its rule, or a segment has no score yet.
@@ -115,6 +116,9 @@ class Threshold(Selector):
         if self.odd and (beside := companions(kept, segments)):
             note(f"notes stay with what they are on: {', '.join(dict.fromkeys(beside.values()))}")
             kept |= beside.keys()
+        if self.odd and (missing := completed(kept, segments)):
+            note(f"functions of which much is kept are whole: {len(missing)} more parts")
+            kept |= missing
         return ["" if s.key in kept else self._reason(s.score, least) for s in segments]
 
     def _lead(self, query: Query, ranked: Sequence[Segment]) -> float:

@@ -28,7 +28,7 @@ _RANGE = 500  # lines that a question names, at most
 _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d{1,7}(?![\w,;]|\.\d)")
 _TIMED = re.compile(r"\d[-:./,]$|[\d.]$")  # before a number that is a part of another
-_SEPARATOR = re.compile(r"[^\S\n]*[^\w\s,;]{0,2}[ \t]?")
+_SEPARATOR = re.compile(r"\t|(?:[^\S\n]+[|│:>→»-]|[^\w\s,;])[>:|)\]]?[ \t]?|[^\S\n]+")
 _MARK = re.compile(r"[^\w\s\"'`{}\[\]<(]{1,3}[ \t]")
 _ASKED = re.compile(
     r"(\bl(?:ine)?s?\W{0,2})?\b(\d{1,7})\b(?:\W{1,2}(?:[a-z]{1,3} )?(\d{1,7})\b)?", re.I
