@@ -32,7 +32,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 KEY = "ragsieve"
-RETRIEVED = "retriever_score"
 """Key of a document's metadata that says what was kept of it."""
 
 _SOURCES = ("source", "url", "file_path")
@@ -84,14 +83,14 @@ class Kept(NamedTuple):
             metadata: What the framework's document has.
             offset: The key under which a framework's splitter puts the document's place in what it
                 was cut from: it becomes that of the text, None where the text has more than one.
-            retrieved: The score that the framework's document came with, under `RETRIEVED`.
+            retrieved: The score that the framework's document came with, under ``retriever_score``.
         """
         start = metadata.get(offset)
         moved: dict[str, int | None] = {}
         if type(start) is int and start >= 0:  # LangChain puts -1 where it does not know
             moved = {offset: start + self.extent[0] if self.extent else None}
-        came = {} if retrieved is None else {RETRIEVED: retrieved}
-        return {**metadata, **moved, **came, KEY: self.about}
+        came = {} if retrieved is None else {"retriever_score": retrieved}
+        return {**metadata, **moved, KEY: {**self.about, **came}}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragsieve.errors import needs_extra
-from ragsieve.integrations.base import KEY, RETRIEVED, Kept, read_document
+from ragsieve.integrations.base import KEY, Kept, read_document
 
 with needs_extra("llama-index"):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -55,8 +55,7 @@ def _write(retrieved: NodeWithScore | None, kept: Kept) -> NodeWithScore:
         retrieved = NodeWithScore(node=TextNode(id_=kept.document.id, text="", metadata=known))
     node = retrieved.node
     unread = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
-    own = (KEY, RETRIEVED)
-    changes: dict[str, Any] = {n: [*dict.fromkeys([*getattr(node, n), *own])] for n in unread}
+    changes: dict[str, Any] = {n: [*dict.fromkeys([*getattr(node, n), KEY])] for n in unread}
     known = kept.marked(node.metadata, retrieved=retrieved.score)
     changes |= {"metadata": known, **_indices(node, kept)}
     copy = node.model_copy(update=changes)
