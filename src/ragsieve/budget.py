@@ -31,6 +31,7 @@ _UNITS = ("tokens", "characters")
 _NESTED = ("array", "object", "lines")  # of JSON and configuration
 
 Size = tuple[int, int]
+_Parted = tuple[list[Segment], list[Segment]]  # all parts of a segment, and those that are kept
 
 
 class ReaderLike(Protocol):
@@ -334,7 +335,7 @@ def _record(
 
 def _cut(
     segment: Segment, layout: _Layout, kept: list[Segment], rate: Rate | None, inner: bool = False
-) -> tuple[list[Segment], list[Segment]]:
+) -> _Parted:
     """All parts of a segment in order, and those that fit beside others; none where none does.
 
     An ``inner`` segment, the first part that does not fit, is cut if it is a list, rows or a tree.
@@ -372,9 +373,7 @@ def _inside(segment: Segment, spans: Iterable[Span]) -> list[Segment]:
     return [Segment(segment.document, a, b, segment.scores) for a, b in spans]
 
 
-def _shortened(
-    segment: Segment, layout: _Layout, rate: Rate | None
-) -> tuple[list[Segment], list[Segment]]:
+def _shortened(segment: Segment, layout: _Layout, rate: Rate | None) -> _Parted:
     """The words that fit from the clause that answers best; from one before, if all behind do."""
     text, start, stop = segment.document.text, segment.start, segment.end
     begins, words = clauses(text, start, stop)
@@ -382,7 +381,7 @@ def _shortened(
     ranked, _ = ranked_parts(layout.question, [], pieces, "", rate)
     begins = [at for at in begins if not ranked or at <= ranked[0].start]
 
-    def cut(begin: int, end: int) -> tuple[list[Segment], list[Segment]]:
+    def cut(begin: int, end: int) -> _Parted:
         bounds = [one for one in ((start, begin), (begin, end), (end, stop)) if one[0] < one[1]]
         some = _inside(segment, (stripped(text, *one) for one in bounds))
         layout.add(segment, some)

@@ -35,8 +35,8 @@ def tables(spans: Sequence[Span], cells: Sequence[str]) -> Iterator[tuple[int, i
 
 def _kind(line: str) -> str:
     """``a`` of words, ``0`` of a number, its form of another with digits; empty of prose."""
-    if len(line) > _CELL or line[-1] in ".:;,!?" or ITEM.match(line):
-        return ""
+    if len(line) > _CELL or line[-1] in ".:;,!?" or " --> " in line or ITEM.match(line):
+        return ""  # nor is the time of a subtitle a cell
     if not any(map(str.isdigit, line)):
         return "a"
     return form(line) if kind(line) == "x" else "0"

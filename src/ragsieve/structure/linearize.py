@@ -184,13 +184,8 @@ def content_words(question: str) -> set[str]:
 
 def words(text: str) -> set[str]:
     """Words in small letters, names with dots and dashes whole and in parts."""
-    whole = names(text)
-    return whole.union(*map(_PART.findall, whole))
-
-
-def names(text: str) -> set[str]:
-    """Words in small letters, names with dots and dashes whole."""
-    return {*_WORD.findall(unicodedata.normalize("NFC", text.lower()))}
+    names = {*_WORD.findall(unicodedata.normalize("NFC", text.lower()))}
+    return names.union(*map(_PART.findall, names))
 
 
 def _said(node: Node, span: Span) -> Iterator[Span]:

@@ -114,6 +114,8 @@ def _runs(
     """Turns below the titles that stand between them."""
     titles = {} if "S" in form else _titles(text, heads)
     named = any(one.name for one in heads)
+    merge = 0 if named or (form[-1] != "$" and form.count("S") < 2) else _CUES
+    heads = _begin_sentences(text, heads) if merge else heads
     runs: list[tuple[int, list[Node]]] = []
     for one, end in zip(heads, _ends(text, heads), strict=True):
         tag = _RUNS_ON.match(text, one.end + 1)
@@ -124,12 +126,26 @@ def _runs(
         if one.start in titles or not runs:
             runs.append((titles.get(one.start, node.start), []))
         runs[-1][1].append(node)
-    merge = 0 if named or (form[-1] != "$" and form.count("S") < 2) else _CUES
     for title, turns in runs:
         node = over(turns, mark="…" if named or merge else "", whole=0, each=True, merge=merge)
         if title < node.start and text[title] != "#":
             node.start, node.head = stripped(text, title, node.start)
         yield node
+
+
+def _begin_sentences(text: str, cues: Sequence[Beginning]) -> list[Beginning]:
+    """Cues but for those that go on a sentence, where sentences end at all."""
+    bounds = [cue.start for cue in cues[1:]]
+    said = [text[cue.end : end].rstrip() for cue, end in zip(cues, bounds, strict=False)]
+    open_ = [not one.endswith((*".?!…",)) for one in said]
+    if 4 * sum(open_) > 3 * len(cues):
+        return [*cues]
+    heads = [*cues[:1]]
+    for cue, goes_on in zip(cues[1:], open_, strict=True):
+        lower = text[cue.end : cue.end + 3].lstrip()[:1].islower()
+        if not (goes_on and lower and cue.end - heads[-1].start < _CUES):
+            heads.append(cue)
+    return heads
 
 
 def _ends(text: str, heads: Sequence[Beginning]) -> list[int]:

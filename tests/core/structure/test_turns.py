@@ -289,3 +289,13 @@ def test_manifests_in_a_row_are_no_chat() -> None:
 def test_records_and_notes_are_no_chat(text: str) -> None:
     """Names that come once each, or name what follows, are no speakers."""
     assert not [root for root in outline(text) if root.mark == "…"]
+
+
+def test_subtitles_of_one_sentence_go_together() -> None:
+    """Where sentences end at all; each cue is its own where none does."""
+    said = ["So it was filled", "with mineral oil.", "We keep a tag", "on every can.", "Good."]
+    cue = "{0}\n00:00:0{0},000 --> 00:00:0{0},900\n{1}\n"
+    text = "\n".join(cue.format(n, one) for n, one in enumerate(said, 1))
+    (root,), (other,) = outline(text), outline(text.replace(".\n", "\n"))
+
+    assert [3, 5] == [len(root.children), len(other.children)]
