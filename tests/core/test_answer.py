@@ -37,17 +37,6 @@ def scored(*values: float) -> list[Segment]:
     ]
 
 
-def test_evidence_stands_in_the_system_message() -> None:
-    """The question is the user's, alone."""
-    llm = ScriptedLLM(["Seals and Crofts"])
-    Reader(llm)(QUERY, [Segment.whole(Document("d", "Seals and Crofts sang it.", "Song"))])
-    system, user = llm.prompts[0]
-
-    assert ("system", "user") == (system.role, user.role)
-    assert system.content.endswith("Documents:\nSong: Seals and Crofts sang it.")
-    assert QUERY.text == user.content
-
-
 def test_without_evidence_the_model_answers_by_itself() -> None:
     """The closed-book prompt speaks of no documents."""
     llm = ScriptedLLM(["Seals and Crofts"])

@@ -516,16 +516,6 @@ def test_the_trace_has_a_step_for_the_source() -> None:
     assert failed.trace.warnings == failed.at(max_chars=9).trace.warnings != []
 
 
-@pytest.mark.parametrize("max_tokens", [0, 10, 32, 60])
-def test_the_budget_holds_for_what_was_found(max_tokens: int) -> None:
-    """The best that fit; at 32 the title and the one of 21 characters, at 10 none."""
-    system = System(Pipeline(), Characters(), source=Finds(SPANS)).with_budget(max_tokens)
-    result = system(QUERY)
-
-    assert {0: 0, 10: 0, 32: 1, 60: 2}[max_tokens] == len(result.kept)
-    assert result.tokens.after <= max_tokens
-
-
 @pytest.mark.parametrize("stage", [Pipeline(first), first])
 def test_a_lenient_system_answers_though_its_source_fails(
     stage: Any, caplog: pytest.LogCaptureFixture

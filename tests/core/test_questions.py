@@ -72,14 +72,6 @@ def test_a_line_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [most, 1] == [len(line) for _, line in lines(path)]
 
 
-def test_what_is_no_file_is_named(tmp_path: Path) -> None:
-    """A folder, and nothing."""
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        list(lines(tmp_path))
-    with pytest.raises(InputError, match="none cannot be read: No such file"):
-        list(lines(tmp_path / "none"))
-
-
 def test_a_record_has_what_the_line_says() -> None:
     """Also as query, as a reply, with a date, with half a character; the rest is metadata."""
     line = record(

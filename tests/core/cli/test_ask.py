@@ -255,19 +255,6 @@ def test_sources_stand_in_for_documents(ragsieve: Command) -> None:
     assert ["asked: notes, memory; not asked: none"] == found["trace"]["steps"][0]["notes"][:1]
 
 
-def test_an_index_of_words_cannot_be_searched_by_embedding(ragsieve: Command) -> None:
-    """One line says why, before anything is asked."""
-    ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
-    ended = ragsieve(
-        "filter", *FAKE, "--source", "index:words", "--source-option", "by=dense", "-q", ASKED
-    )
-
-    assert (2, "") == (ended.code, ended.out)
-    assert (
-        "error: by must be bm25 for index words, which has no embedder, got 'dense'\n" == ended.err
-    )
-
-
 @pytest.mark.parametrize(
     "command", [[], ["filter"], ["ask"], ["models"], ["systems"], ["train", "router"]]
 )
@@ -527,17 +514,6 @@ def test_a_batch_goes_on_where_it_stopped(tmp_path: Path, sent: signal.Signals, 
 
 
 @pytest.mark.models
-def test_filter_with_the_default_models() -> None:
-    """A real extractor, ranker and truncator keep verbatim sentences of the text."""
-    ended = process("filter", "-q", ASKED, "--json", given=TEXT.encode())
-    found = json.loads(ended.out)
-
-    assert 0 == ended.code
-    assert all(TEXT[kept["start"] : kept["end"]] == kept["text"] for kept in found["kept"])
-    assert found["tokens"]["after"] <= found["tokens"]["before"]
-
-
-@pytest.mark.models
 def test_ask_with_the_default_models() -> None:
     """The small default model reads the answer off one sentence."""
     ended = process("ask", "-q", ASKED, "--system", "top-sentences", given=TEXT.encode())
@@ -563,19 +539,6 @@ def test_keep_answer_keeps_more_or_less(ragsieve: Command) -> None:
     assert more.out == ragsieve("filter", *PRUNED, "--min-score", "0.2").out
     options = ("--min-answerable", "0.9", "--option", "min_keep=0")
     assert "\n" == ragsieve("filter", *PRUNED, *options).out
-
-
-def test_provence_takes_the_same_pruner(ragsieve: Command) -> None:
-    """It ranks the documents first: the file with all four words stands before the other."""
-    Path("a.txt").write_text("Who sang here? Cheese.")
-    Path("b.txt").write_text("Who sang summer breeze?")
-    options = ("--system", "provence", "--option", "min_score=0.5")
-    ended = ragsieve("filter", *PRUNED, "b.txt", *options)
-
-    assert ("[b.txt]\nWho sang summer breeze?\n\n[a.txt]\nWho sang here?\n", 0) == (
-        ended.out,
-        ended.code,
-    )
 
 
 def test_a_question_that_no_document_answers_is_said(ragsieve: Command) -> None:

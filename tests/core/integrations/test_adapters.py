@@ -263,14 +263,6 @@ def test_the_order_is_the_reading_order(framework: Framework) -> None:
     assert [*TEXTS][::-1] == [one.id for one in seen]
 
 
-def test_a_budget_holds(framework: Framework) -> None:
-    """All that is kept has at most so many tokens."""
-    seen = through(framework, **FAKE | {"options": {}, "max_tokens": 12})
-    count = ScriptedLLM([]).count
-
-    assert 0 < sum(count([one.text for one in seen])) <= 12
-
-
 def test_what_a_model_wrote_is_marked(framework: Framework) -> None:
     """It names the model and the spans it was written from; the retrieved stays as it is."""
     seen = through(framework, system=system(written))
@@ -316,18 +308,6 @@ def test_a_broken_stage_is_skipped(framework: Framework, caplog: pytest.LogCaptu
     assert [TEXTS["eiffel"]] == [one.text for one in seen]
     assert 1 == len(caplog.messages)
     assert "OSError: the disk is gone" in caplog.messages[0]
-
-
-@pytest.mark.parametrize("question", ["", " \n"])
-def test_a_blank_question_passes_the_documents(
-    framework: Framework, question: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is no question, and the warning says so."""
-    with caplog.at_level(logging.WARNING, "ragsieve"):
-        seen = through(framework, question, **FAKE)
-
-    assert unchanged(framework) == seen
-    assert [True] == ["must not be blank" in text for text in caplog.messages]
 
 
 def test_equal_ids_lose_nothing(framework: Framework) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 from typing import Any
 
@@ -42,18 +40,6 @@ def test_asynchronous_calls_run_in_a_thread() -> None:
 
     assert alone == found
     assert [True, False] == [one is threading.main_thread() for one in threads]
-
-
-def test_the_result_tells_what_was_dropped_and_what_it_cost() -> None:
-    """Whoever wants to know is called once a question."""
-    results: list[Result] = []
-    sieve = RagsieveCompressor("top-sentences", **FAKE, on_result=results.append)
-    sieve.compress_documents(DOCUMENTS, QUESTION)
-
-    assert 1 == len(results)
-    assert 3 == sum(bool(verdict.stage) for verdict in results[0].verdicts)
-    assert all(verdict.reason for verdict in results[0].verdicts if verdict.stage)
-    assert 5 == sum(step.to_dict()["embedded"] for step in results[0].trace.steps)
 
 
 def test_a_listener_that_fails_costs_no_document(caplog: pytest.LogCaptureFixture) -> None:
@@ -123,24 +109,6 @@ def test_results_are_documents_that_can_be_written_down() -> None:
         given.page_content,
         given.metadata,
     )
-
-
-@pytest.mark.slow
-def test_a_system_that_needs_no_torch_loads_none() -> None:
-    """The plain installation and the extra are enough."""
-    program = (
-        "import sys\n"
-        "from langchain_core.documents import Document\n"
-        "from ragsieve.integrations.langchain import RagsieveCompressor\n"
-        "sieve = RagsieveCompressor('filco-lexical', llm='fake:echo', on_error='raise')\n"
-        "sieve.compress_documents([Document('A tower. A tree.')], 'Which tower?')\n"
-        "print('torch' in sys.modules, 'transformers' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
-    )
-
-    assert "False False" == done.stdout.strip()
 
 
 def test_options_can_be_seen_and_written_down() -> None:

@@ -95,9 +95,3 @@ def test_the_agent_can_ask_for_what_was_cut() -> None:
     assert KEPT == kept and line.startswith("[")
     assert "The tower is 330 metres tall." == shown["runs"][0]["text"]
     assert "Error: handle must be of a result" in middleware.show_dropped("0")
-
-
-def test_a_tool_of_another_name_is_left_alone() -> None:
-    model, _ = run(ToolResultFilter(SIEVE, tools=["calculator"]), asynchronous=False)
-
-    assert [LONG] == [m.content for m in model.read[1] if isinstance(m, ToolMessage)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Sequence
 from datetime import date
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 pytest.importorskip("langchain_core")
 
-from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
@@ -21,8 +19,6 @@ from langchain_core.messages import (
     ToolMessage,
     ToolMessageChunk,
 )
-from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import tool
 
 from ragsieve import load
 from ragsieve.answer import Reader
@@ -190,29 +186,6 @@ def test_errors_blanks_and_calls_without_a_question_pass() -> None:
     assert given[:1] == filter_tool_messages(given[:1], SIEVE)
 
 
-@pytest.mark.parametrize("on_error", ["keep", "raise"])
-def test_a_filter_that_fails_costs_no_message(
-    on_error: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    """They are as they were, also at later turns, with a warning a result; or its error comes."""
-
-    def fail(_: Result) -> None:
-        raise OSError("no space left")
-
-    adapter = Adapter("top-sentences", **FAKE, on_error=on_error)
-    results = results_of(adapter, on_result=fail)
-    given = conversation(PAGE, FRUIT)
-    if on_error == "raise":
-        with pytest.raises(OSError, match="no space left"):
-            filter_tool_messages(given, results)
-        return
-    with caplog.at_level(logging.WARNING):
-        assert given == filter_tool_messages(given, results)
-        assert given == filter_tool_messages(given, results)
-
-    assert 2 == len(caplog.messages)
-
-
 def test_what_a_model_wrote_stands_at_the_end_and_names_its_sources() -> None:
     """No result is lost for it."""
 
@@ -228,25 +201,3 @@ def test_what_a_model_wrote_stands_at_the_end_and_names_its_sources() -> None:
 
     assert [NOTHING, f"{FRUIT}\n\nHe drew it."] == last.content
     assert ("fake", [["c0", 0, len(PAGE)]]) == (written["written_by"], written["parents"])
-
-
-def test_a_chain_reads_filtered_results() -> None:
-    """A tool of LangChain is called as a model asks, and the next call reads what is kept."""
-
-    @tool
-    def web_search(query: str) -> str:
-        """Search the web."""
-        return PAGE
-
-    read: list[BaseMessage] = []
-    model = GenericFakeChatModel(messages=iter([AIMessage("Koechlin")]))
-    chain = (
-        RunnableLambda(lambda messages: filter_tool_messages(messages, SIEVE))
-        | RunnableLambda(lambda messages: read.extend(messages) or messages)
-        | model
-    )
-    asked: Any = {"type": "tool_call", "id": "c0", "name": "web_search", "args": {"query": "tower"}}
-    history = [HumanMessage(QUESTION), AIMessage("", tool_calls=[asked]), web_search.invoke(asked)]
-
-    assert "Koechlin" == chain.invoke(history).content
-    assert "c0" == read[-1].tool_call_id and KEPT in read[-1].content  # type: ignore[attr-defined]

@@ -87,9 +87,3 @@ def test_the_agent_can_ask_for_what_was_cut() -> None:
 
     assert "The tower is 330 metres tall." in shown and "TopK(k=1)" not in read[0][1]
     assert wrong.startswith("Error: handle must be of a result")
-
-
-def test_only_chosen_tools_are_filtered() -> None:
-    read, _ = run(ToolOutputFilter(SIEVE, tools=[rule("web_*")]))
-
-    assert [("c0", KEPT), ("c1", FRUIT)] == read

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -37,16 +36,6 @@ def test_replies_come_in_turn() -> None:
 
     with pytest.raises(InputError, match="sequence of strings"):
         ScriptedLLM("one")
-
-
-def test_a_function_replies_from_many_threads() -> None:
-    """Each thread gets the reply to its own prompt."""
-    llm = ScriptedLLM(lambda prompt: prompt[0].content.upper())
-    with ThreadPoolExecutor(8) as pool:
-        replies = list(pool.map(lambda n: llm.complete([ask(f"a{n}")])[0], range(100)))
-
-    assert [f"A{n}" for n in range(100)] == replies
-    assert 100 == len(llm.prompts)
 
 
 def test_a_reply_is_cut_to_max_tokens() -> None:

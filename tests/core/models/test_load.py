@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,16 +84,6 @@ def test_the_kind_of_a_name_is_known_without_its_packages() -> None:
         models.check("minilm", "LLM")
     with pytest.raises(InputError, match="minilm is no LLM or sentence pruner"):
         models.check("minilm", "LLM", "sentence pruner")
-
-
-def test_importing_models_imports_no_backend() -> None:
-    """A backend's packages are imported when a model of it is asked for."""
-    code = (
-        "import sys, ragsieve.models as m; m.check('smollm2', 'LLM'); print('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert "False" == done.stdout.strip()
 
 
 OTHERS = '''"""Models of another package."""

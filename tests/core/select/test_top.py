@@ -45,11 +45,3 @@ def test_the_best_come_first() -> None:
 def test_the_budget_keeps_the_best_in_the_order_given(max_tokens: int, expected: list[str]) -> None:
     """Two texts of two tokens each, the second the better one."""
     assert expected == ids(Budget(max_tokens, READER)(QUERY, scored(1, 2)))
-
-
-def test_the_budget_counts_the_title() -> None:
-    """ "T: one two" is four tokens, "one two" two."""
-    given = [Segment.whole(Document("d", "one two", title="T"))]
-
-    assert [] == Budget(3, READER)(QUERY, given)
-    assert given == Budget(4, READER)(QUERY, given)
