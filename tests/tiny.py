@@ -1,12 +1,15 @@
-"""Models that tests of several files share: tiny ones of random weights, and a scripted LLM."""
+"""Models that tests of several files share: tiny ones of random weights, and scripted ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
@@ -28,6 +31,30 @@ class Likelihoods(ScriptedLLM):
         tokens = super().loglik(prompts, continuations)
         texts = ["\n".join(turn.content for turn in prompt) for prompt in prompts]
         return [[self._nats(text)] * len(row) for text, row in zip(texts, tokens, strict=True)]
+
+
+@dataclass(eq=False)
+class Places:
+    """An embedder that puts each text where a function says, and keeps the texts of its calls."""
+
+    place: Callable[[str], Sequence[float]] = field(repr=False)
+    asked: list[list[str]] = field(default_factory=list, repr=False)
+    identity: str = "places"
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        self.asked.append([*texts])
+        return np.array([self.place(text) for text in texts], np.float32)
+
+
+@dataclass(eq=False)
+class Scores:
+    """A cross-encoder that scores each text, whatever the question, as a function says."""
+
+    value: Callable[[str], float] = field(repr=False)
+    identity: str = "scores"
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        return np.array([self.value(text) for _, text in pairs], np.float32)
 
 
 def llama(words: int, dtype: str = "float32", attention: str | None = None, **options: Any) -> Any:

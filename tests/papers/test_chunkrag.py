@@ -50,6 +50,7 @@ from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.trace import Step, Usage, record_usage
 from ragsieve_research.systems.chunkrag import chunkrag
+from tests.tiny import Scores
 
 pytest.importorskip("sklearn")
 
@@ -80,16 +81,6 @@ class Plane:
         assert all(query == (text in (QUESTION, REWRITE)) for text in texts)
         record_usage([Usage("plane", 1) for _ in texts])
         return np.array([PLACES[text] for text in texts], np.float32)
-
-
-class Reranker:
-    """A cross-encoder: reads titles, too."""
-
-    identity = "reranker"
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        said = {f"Songs: {A}": 0.2, f"Songs: {B}": 0.9, f"Winds: {DE}": 0.5}
-        return np.array([said[text] for asked, text in pairs if asked == QUESTION], np.float32)
 
 
 def rating(*tables: dict[str, float]) -> Callable[[Prompt, Sequence[str]], list[float]]:
@@ -147,20 +138,13 @@ def test_both_rankings_by_the_rewrite_are_fused(figure: Run) -> None:
     assert f"rewritten to search: {REWRITE!r}" in record.notes
 
 
-def test_the_duplicate_goes(figure: Run) -> None:
-    """The one later in the ranking."""
+def test_the_duplicate_goes_and_what_is_left_goes_by_similarity(figure: Run) -> None:
+    """Of the two the one later in the ranking; to the question, the original one."""
     (gone,) = stage(figure[0], "Distinct").dropped
-
-    assert (TWIN, "nearly the same as the better ('song', 0, 36)") == (
-        gone.segment.text,
-        gone.reason,
-    )
-
-
-def test_what_is_left_goes_by_similarity_to_the_question(figure: Run) -> None:
-    """The original one."""
     after = stage(figure[0], "Order(by='score')").after
 
+    assert TWIN == gone.segment.text
+    assert "nearly the same as the better ('song', 0, 36)" == gone.reason
     assert [A, B, C, DE] == [s.text for s in after]
     assert [0.96, 0.8, 0.352, 0.0] == pytest.approx([s.score for s in after], abs=1e-6)
 
@@ -221,8 +205,9 @@ def test_the_best_stand_at_both_ends(figure: Run) -> None:
 
 
 def test_a_reranker_orders_what_is_read() -> None:
-    """By itself: the same chunks stay."""
-    result, _, _ = run(reranker=Reranker())
+    """By itself: the same chunks stay; it reads titles, too."""
+    said = {f"Songs: {A}": 0.2, f"Songs: {B}": 0.9, f"Winds: {DE}": 0.5}
+    result, _, _ = run(reranker=Scores(said.__getitem__))
 
     assert [B, A, DE] == [s.text for s in result.kept]
     assert [0.9, 0.2, 0.5] == pytest.approx([s.scores["pair"] for s in result.kept])

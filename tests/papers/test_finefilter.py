@@ -15,15 +15,16 @@ Question: who sang Summer Breeze. Six sentences in two documents, S1 to S6:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve_research.systems.finefilter import finefilter
+from tests.tiny import Places
 
 QUESTION = "who sang Summer Breeze"
 S1, S2, S3 = "It was released in 1972.", "Seals and Crofts sang it.", "The weather was fine."
@@ -39,20 +40,16 @@ Sentence 4: {S5}
 Sentence 5: {S1}"""
 
 
-class Plane:
+def place(text: str) -> tuple[float, float]:
     """Sentence-BERT's part: every sentence that it must know, as a unit vector of the plane."""
-
-    identity = "plane"
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-        return np.array([(COSINES[t], np.sqrt(1 - COSINES[t] ** 2)) for t in texts], np.float32)
+    return COSINES[text], math.sqrt(1 - COSINES[text] ** 2)
 
 
 def run(odds: Sequence[float]) -> tuple[Result, ScriptedLLM, System]:
     generator = ScriptedLLM(lambda prompt: "Seals and Crofts")
     system = finefilter(
         generator,
-        Plane(),
+        Places(place),
         extractor=ScriptedLLM([WRITTEN]),
         truncator=ScriptedLLM([], choices=lambda prompt, options: odds),
         mode="write",
@@ -61,28 +58,18 @@ def run(odds: Sequence[float]) -> tuple[Result, ScriptedLLM, System]:
     return system.ask(QUESTION, DOCUMENTS), generator, system
 
 
-def test_the_extractor_orders_by_use_and_invents_nothing() -> None:
-    """S^c = S6, S2, S5, S1: spans of the documents only; the fifth line is counted."""
-    result, _, _ = run(ODDS)
-    extract = result.trace.steps[1]
+def test_clues_are_found_ranked_and_shown() -> None:
+    """S^c = S6, S2, S5, S1, spans of the documents only; sim(q, s) of each; S^r, each a line."""
+    result, _, system = run(ODDS)
+    _, extract, rerank, *_ = result.trace.steps
+    prompt = system.stage.stages[3].llm.prompts[0]  # type: ignore[attr-defined, union-attr]
 
     assert [S6, S2, S5, S1] == [s.text for s in extract.after]
     assert ["1 written lines repeat no sentence of the documents: dropped"] == extract.notes
-
-
-def test_the_reranker_gives_the_cosines() -> None:
-    """sim(q, s) of each clue, in the extractor's order still."""
-    result, _, _ = run(ODDS)
-
-    assert [0.5, 0.9, 0.7, 0.1] == pytest.approx([s.score for s in result.trace.steps[2].after])
-
-
-def test_the_truncator_reads_the_clues_as_ranked() -> None:
-    """S^r = S2, S5, S6, S1, each a line."""
-    _, _, system = run(ODDS)
-    prompt = system.stage.stages[3].llm.prompts[0]  # type: ignore[attr-defined, union-attr]
-
+    assert [0.5, 0.9, 0.7, 0.1] == pytest.approx([s.score for s in rerank.after])
     assert prompt[0].content.endswith(f"\n[1] {S2}\n[2] {S5}\n[3] {S6}\n[4] {S1}")
+    # Words and full stops: S1 6, S2 6, S3 5, S4 7, S5 6, S6 7 are 37; S2 and S5 are 12.
+    assert (37, 12) == (result.tokens.before, result.tokens.after)
 
 
 @pytest.mark.parametrize(
@@ -104,10 +91,3 @@ def test_the_generator_sees_the_first_k_clues(odds: list[float], expected: list[
     assert sorted(expected, key=system.find) == expected
     assert all(clue in system for clue in expected)
     assert all(other not in system for other in {S1, S2, S3, S4, S5, S6} - {*expected})
-
-
-def test_tokens_before_and_after_are_those_of_the_compression_ratio() -> None:
-    """Words and full stops: S1 6, S2 6, S3 5, S4 7, S5 6, S6 7 are 37; S2 and S5 are 12."""
-    result, _, _ = run(ODDS)
-
-    assert (37, 12) == (result.tokens.before, result.tokens.after)

@@ -29,13 +29,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
 from ragsieve_research.systems.longrefiner import longrefiner
+from tests.tiny import Scores
 
 SCORES = {"one": 0.2, "two": 0.4, "three": 0.8, "four": 0.0, "five": 0.2}
 PARAGRAPHS = [f"{name} begins here and" + " so" * 96 + "." for name in SCORES]
@@ -45,15 +45,6 @@ OUTLINE = """<abstract>one begins here and ... so so so so</abstract>
 <sub-section: "School">three begins here and ... so so so so</sub-section: "School">
 </section: Early>
 <section: Songs>four begins here and ... so so so so</section: Songs>"""
-
-
-class Scores:
-    """A cross-encoder that knows the scores."""
-
-    identity = "scores"
-
-    def score(self, pairs: Any) -> Any:
-        return np.array([SCORES[text.split()[-100]] for _, text in pairs], np.float32)
 
 
 def predicted(_: Prompt, options: Sequence[str]) -> list[float]:
@@ -66,7 +57,8 @@ def refined(outline: str = OUTLINE, titles: str = '["songs"]', **options: Any) -
         return titles if "A singer" in prompt[-1].content else outline
 
     llm = ScriptedLLM(reply, choices=predicted)
-    return longrefiner(llm, HashingEmbedder(), reranker=Scores(), **options)("Which?", [DOCUMENT])
+    reranker = Scores(lambda text: SCORES[text.split()[-100]])
+    return longrefiner(llm, HashingEmbedder(), reranker=reranker, **options)("Which?", [DOCUMENT])
 
 
 def kept(result: Result) -> list[str]:

@@ -17,11 +17,9 @@ of the tokens only a stays. The ranking by another model puts the second documen
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -34,6 +32,7 @@ from ragsieve.models.fake import ScriptedLLM  # noqa: E402
 from ragsieve_research.models.provence import Provence  # noqa: E402
 from ragsieve_research.models.provence_net import TwoHeads  # noqa: E402
 from ragsieve_research.systems.provence import provence  # noqa: E402
+from tests.tiny import Scores  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -44,15 +43,6 @@ CLUES = ["seals", "crofts", "sang"]
 MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ":"]
 OTHERS = [*MARKS, "a", "and", "it", "rained", "she", "the", "wind", "blew", "who"]
 LLM = ScriptedLLM(lambda _: "seals and crofts")
-
-
-class Contrary:
-    """Ranks by what is not sung."""
-
-    identity = "contrary"
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        return np.array(["sang" not in text for _, text in pairs], np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -81,13 +71,9 @@ def read(folder: Path, **options: Any) -> list[float]:
     return pruner.prune([QUESTION], [[Passage("", [A, B, C]), Passage("", [D])]])[0].sentences
 
 
-def test_a_sentence_has_the_mean_of_its_tokens(folder: Path) -> None:
-    """Eleven of twenty parts, a quarter, five of twelve, a quarter."""
+def test_a_sentence_has_the_mean_or_the_votes_of_its_tokens(folder: Path) -> None:
+    """Eleven of twenty parts, a quarter, five of twelve, a quarter; three of five, one of three."""
     assert pytest.approx([11 / 20, 1 / 4, 5 / 12, 1 / 4], abs=1e-5) == read(folder)
-
-
-def test_a_sentence_has_the_votes_of_its_tokens(folder: Path) -> None:
-    """Three of five, none of three, one of three, none."""
     assert pytest.approx([3 / 5, 0, 1 / 3, 0]) == read(folder, vote=0.5)
 
 
@@ -104,17 +90,7 @@ def test_sentences_stay_from_a_threshold(folder: Path) -> None:
 def test_documents_are_read_best_first(folder: Path) -> None:
     """As they are ranked, not as they were retrieved; in a document as it stands."""
     pruner = Provence(str(folder), dtype="float32")
-    ranked = provence(LLM, pruner, reranker=Contrary(), min_score=0.2).ask(QUESTION, DOCUMENTS)
+    contrary = Scores(lambda text: "sang" not in text)
+    ranked = provence(LLM, pruner, reranker=contrary, min_score=0.2).ask(QUESTION, DOCUMENTS)
 
     assert [D, A, B, C] == [s.text for s in ranked.kept]
-
-
-def test_one_pass_does_both(folder: Path) -> None:
-    """Each document is charged when it is ranked, and not again when it is pruned."""
-    pruner = Provence(str(folder), dtype="float32")
-    result = provence(LLM, pruner, min_score=0.4)(QUESTION, DOCUMENTS)
-    usages = {s.stage.partition("(")[0]: s.usages for s in result.trace.steps}
-
-    assert [False, False] == [usage.cached for usage in usages["Pair"]]
-    assert [True] == [usage.cached for usage in usages["Pruner"]]
-    assert 0.5 == result.answerable  # a head of zeros

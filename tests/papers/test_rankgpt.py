@@ -46,10 +46,3 @@ def test_the_order_of_windows_from_back_to_front() -> None:
     ranks = ["d8", "d3", "d1", "d2", "d6", "d4", "d5", "d7"]
     assert pytest.approx({name: 1 - place / 8 for place, name in enumerate(ranks)}) == scores
     assert ["d8", "d3", "d1"] == [s.text for s in result.kept]
-
-
-def test_one_window_orders_all_at_once() -> None:
-    """Twenty hold eight: the order is the LLM's."""
-    result = rankgpt(ScriptedLLM(order), k=8)(QUERY, DOCUMENTS)
-
-    assert BEST == [s.text for s in result.kept]

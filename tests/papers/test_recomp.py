@@ -21,9 +21,6 @@ Abstractive: the summary is what the generator reads; where it is empty, it read
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
@@ -31,7 +28,7 @@ from ragsieve.systems import build
 from ragsieve.types import Document, Example, Query
 from ragsieve_research.systems.recomp import recomp_abstractive
 from ragsieve_research.train.recomp import SentenceLabeller
-from tests.tiny import Likelihoods
+from tests.tiny import Likelihoods, Places
 
 QUESTION, ANSWER = "Who sang Summer Breeze?", "Seals and Crofts"
 A, B = "Summer Breeze is a song of 1972.", "Seals and Crofts sang it."
@@ -53,23 +50,13 @@ def nats(text: str) -> float:
     return next((n for s, n in NATS.items() if s in text), -2.0)
 
 
-class Plane:
-    """Embeds texts in a plane."""
-
-    identity = "plane"
-
-    def __init__(self, places: Mapping[str, tuple[float, float]]) -> None:
-        self.places = places
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-        return np.array([self.places[text] for text in texts], np.float32)
-
-
 def test_labels_are_the_likeliest_and_the_hardest_that_fall_short() -> None:
     """Places 0 to 4 are a to e."""
     documents = tuple(Document(str(n), text) for n, text in enumerate(DOCUMENTS))
     example = Example(Query(QUESTION), documents, (ANSWER,))
-    labels = SentenceLabeller(Likelihoods(nats), Plane(PLACES), negatives=2, margin=2.0)(example)
+    labels = SentenceLabeller(
+        Likelihoods(nats), Places(PLACES.__getitem__), negatives=2, margin=2.0
+    )(example)
 
     assert [0.0, 4.5, 3.0, -1.5, -3.0] == labels["gains"]
     assert [1, 4, 0] == labels["clues"]
@@ -78,8 +65,9 @@ def test_labels_are_the_likeliest_and_the_hardest_that_fall_short() -> None:
 
 def test_the_nearest_sentence_is_kept() -> None:
     """Before training c, then b."""
-    before = build("recomp", Likelihoods(nats), Plane(PLACES))(QUESTION, DOCUMENTS)
-    after = build("recomp", Likelihoods(nats), Plane({**PLACES, B: (1, 0)}))(QUESTION, DOCUMENTS)
+    before = build("recomp", Likelihoods(nats), Places(PLACES.__getitem__))(QUESTION, DOCUMENTS)
+    tuned = {**PLACES, B: (1, 0)}
+    after = build("recomp", Likelihoods(nats), Places(tuned.__getitem__))(QUESTION, DOCUMENTS)
 
     assert [C] == [s.text for s in before.kept]
     assert [B] == [s.text for s in after.kept]

@@ -63,8 +63,3 @@ def test_an_aspect_that_is_the_question_is_searched_once() -> None:
     result, _ = searched(f"{QUESTION}?", "[2] > [1]", k=2)
 
     assert 2 == len(result.kept)
-
-
-def test_nothing_in_nothing_out() -> None:
-    """Without documents and without a source no model is asked."""
-    assert () == searched(texts=[])[0].kept

@@ -29,15 +29,14 @@ K + 1 + M (K' + 1) = 3 + 1 + 3 (2 + 1) = 13.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
 from ragsieve_research.systems.winnowrag import winnowrag
+from tests.tiny import Places
 
 pytest.importorskip("sklearn")
 
@@ -56,14 +55,10 @@ CRITIC = [
 ]
 
 
-class Plane:
+def place(text: str) -> tuple[int, int]:
     """Contriever's part: every document, read with the question, as a point of the plane."""
-
-    identity = "plane"
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-        assert all(text.startswith(f"Question: {QUESTION}\nDocument: ") for text in texts)
-        return np.array([PLACES[text.split()[-1]] for text in texts], np.float32)
+    assert text.startswith(f"Question: {QUESTION}\nDocument: ")
+    return PLACES[text.split()[-1]]
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +66,7 @@ def run() -> tuple[Result, ScriptedLLM, ScriptedLLM]:
     """The whole question, with agents and critic."""
     agents, critic = ScriptedLLM(AGENTS), ScriptedLLM(CRITIC)
     documents = [{"id": name, "text": name} for name in PLACES]
-    result = winnowrag(agents, Plane(), critic=critic, clusters=3).ask(QUESTION, documents)
+    result = winnowrag(agents, Places(place), critic=critic, clusters=3).ask(QUESTION, documents)
     return result, agents, critic
 
 
@@ -93,28 +88,21 @@ def test_documents_are_clustered(run: Any) -> None:
     ]
 
 
-def test_equal_answers_merge_by_the_ellipse(run: Any) -> None:
-    """Equation 3: d1 and d5 at 96 are over 84."""
-    ellipse = events(run[0], "merge")[0]
-
-    assert ("ellipse", 0, 1, [3]) == tuple(ellipse[name] for name in ("by", "round", "into", "of"))
-    assert ["d3", "d4"] == ellipse["kept"]
-    assert [("d1", 96.0, 84.0), ("d5", 96.0, 84.0)] == [
-        (d["document"], d["value"], d["threshold"]) for d in ellipse["dropped"]
+def test_equal_answers_merge_by_the_ellipse_and_incorrect_ones_by_the_hyperbola(run: Any) -> None:
+    """Equation 3: d1 and d5 at 96 are over 84; equation 5: d2 changes hands, d6 at -27 falls."""
+    ellipse, hyperbola = [
+        [*(merge[name] for name in ("by", "round", "into", "of", "kept"))]
+        for merge in events(run[0], "merge")[:2]
+    ]
+    values = [
+        (d["document"], d["value"], d["threshold"])
+        for merge in events(run[0], "merge")[:2]
+        for d in merge["dropped"]
     ]
 
-
-def test_what_is_incorrect_merges_by_the_hyperbola(run: Any) -> None:
-    """Equation 5: d2 changes hands, as -1 > -2.5; d6 at -27 falls."""
-    hyperbola = events(run[0], "merge")[1]
-
-    assert ("hyperbola", 1, 1, [2]) == tuple(
-        hyperbola[name] for name in ("by", "round", "into", "of")
-    )
-    assert ["d2", "d3", "d4"] == hyperbola["kept"]
-    assert [("d6", -27.0, -2.5)] == [
-        (d["document"], d["value"], d["threshold"]) for d in hyperbola["dropped"]
-    ]
+    assert ["ellipse", 0, 1, [3], ["d3", "d4"]] == ellipse
+    assert ["hyperbola", 1, 1, [2], ["d2", "d3", "d4"]] == hyperbola
+    assert [("d1", 96.0, 84.0), ("d5", 96.0, 84.0), ("d6", -27.0, -2.5)] == values
 
 
 def test_the_critic_is_heard_in_the_next_round(run: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -18,22 +17,14 @@ from ragsieve.split.sentences import Sentences
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.split.semantic import Semantic
 from tests.segments import wholes
+from tests.tiny import Places
 
 QUERY = Query("Who sang it?")
 EAST, NORTH, BETWEEN = (1.0, 0.0), (0.0, 1.0), (0.6, 0.8)  # cosines 0, 0.6 and 0.8
 
 
-@dataclass(frozen=True)
-class Table:
-    """An embedder of a table of vectors, which keeps what it was asked."""
-
-    vectors: Mapping[str, Sequence[float]] = field(repr=False)
-    asked: list[list[str]] = field(default_factory=list, repr=False)
-    identity: str = "table"
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        self.asked.append(list(texts))
-        return np.array([self.vectors[text] for text in texts], np.float32)
+def table(vectors: Mapping[str, Sequence[float]]) -> Places:
+    return Places(vectors.__getitem__)
 
 
 def texts_of(segments: Sequence[Segment]) -> list[str]:
@@ -54,8 +45,8 @@ def test_neighbours_are_joined_from_the_threshold_on(
     min_similarity: float, expected: list[str]
 ) -> None:
     """The cosine of the two neighbours decides; their white space is verbatim in the chunk."""
-    table = Table({"He sang.": EAST, "She sang.": BETWEEN, "It rained.": NORTH})
-    chunks = Semantic(table, min_similarity=min_similarity)(
+    known = table({"He sang.": EAST, "She sang.": BETWEEN, "It rained.": NORTH})
+    chunks = Semantic(known, min_similarity=min_similarity)(
         QUERY, wholes("He sang.  She sang.\nIt rained.")
     )
 
@@ -67,19 +58,19 @@ def test_neighbours_count_and_not_the_chunk() -> None:
 
     Ends of segments part.
     """
-    table = Table({"A is.": EAST, "B is.": BETWEEN, "C is.": NORTH})
+    known = table({"A is.": EAST, "B is.": BETWEEN, "C is.": NORTH})
 
-    assert 1 == len(Semantic(table, min_similarity=0.6)(QUERY, wholes("A is. B is. C is.")))
-    assert 2 == len(Semantic(table, min_similarity=0.6)(QUERY, wholes("B is. A is. C is.")))
+    assert 1 == len(Semantic(known, min_similarity=0.6)(QUERY, wholes("A is. B is. C is.")))
+    assert 2 == len(Semantic(known, min_similarity=0.6)(QUERY, wholes("B is. A is. C is.")))
 
-    chunks = Semantic(Table({}), min_similarity=1, max_chars=20)(QUERY, wholes("Again. " * 7))
+    chunks = Semantic(table({}), min_similarity=1, max_chars=20)(QUERY, wholes("Again. " * 7))
 
     assert ["Again. Again. Again."] * 2 + ["Again."] == texts_of(chunks)
 
     document = Document("d", "Same. Same. Same.")
     parts = [Segment(document, 0, 5), Segment(document, 6, 17)]
     other = Segment.whole(Document("e", "Same."))
-    chunks = Semantic(Table({}))(QUERY, [*parts, other])
+    chunks = Semantic(table({}))(QUERY, [*parts, other])
 
     assert [("d", 0, 5), ("d", 6, 17), ("e", 0, 5)] == [s.key for s in chunks]
 
@@ -97,18 +88,18 @@ def test_neighbours_count_and_not_the_chunk() -> None:
 )
 def test_a_chunk_is_at_most_so_long(max_chars: int, expected: list[str]) -> None:
     """White space between sentences counts; a sentence is never cut to fit."""
-    table = Table(dict.fromkeys(["One is.", "Two is.", "Six is."], EAST))
-    stage = Semantic(table, max_chars=max_chars)
+    known = table(dict.fromkeys(["One is.", "Two is.", "Six is."], EAST))
+    stage = Semantic(known, max_chars=max_chars)
 
     assert expected == texts_of(stage(QUERY, wholes("One is.   Two is. Six is.")))
 
 
 def test_all_texts_are_embedded_in_one_call() -> None:
     """Each different sentence once, whatever document or place it is from."""
-    table = Table(dict.fromkeys(["He sang.", "She sang.", "It rained."], EAST))
-    Semantic(table)(QUERY, wholes("He sang. She sang.", "It rained. He sang.", "She sang."))
+    known = table(dict.fromkeys(["He sang.", "She sang.", "It rained."], EAST))
+    Semantic(known)(QUERY, wholes("He sang. She sang.", "It rained. He sang.", "She sang."))
 
-    assert [["He sang.", "She sang.", "It rained."]] == table.asked
+    assert [["He sang.", "She sang.", "It rained."]] == known.asked
 
 
 @pytest.mark.parametrize(
@@ -123,10 +114,10 @@ def test_all_texts_are_embedded_in_one_call() -> None:
 )
 def test_nothing_is_embedded_that_decides_nothing(text: str) -> None:
     """Single sentences, equal ones, and ones too long for any neighbour."""
-    table = Table({})
-    Semantic(table)(QUERY, wholes(text, text))
+    known = table({})
+    Semantic(known)(QUERY, wholes(text, text))
 
-    assert [] == table.asked
+    assert [] == known.asked
 
 
 def test_a_long_sentence_is_a_chunk_by_itself() -> None:
@@ -136,22 +127,22 @@ def test_a_long_sentence_is_a_chunk_by_itself() -> None:
     """
     long = "Word " * 150 + "end."  # 754 characters
     longer = "word " * 300 + "end."
-    table = Table({"He sang.": EAST, "She sang.": EAST})
-    chunks = Semantic(table)(QUERY, wholes(f"He sang. She sang. {long} He sang.", longer))
+    known = table({"He sang.": EAST, "She sang.": EAST})
+    chunks = Semantic(known)(QUERY, wholes(f"He sang. She sang. {long} He sang.", longer))
 
     assert ["He sang. She sang.", long, "He sang."] == texts_of(chunks[:3])
     assert [999, 504] == [len(s.text) for s in chunks[3:]]  # 5 * 200 - 1, then the rest
 
     text = "word " * 300 + "end."
 
-    assert [text] == texts_of(Semantic(Table({}), max_chars=2000)(QUERY, wholes(text)))
+    assert [text] == texts_of(Semantic(table({}), max_chars=2000)(QUERY, wholes(text)))
 
 
 def test_opposite_sentences_are_joined_where_all_are() -> None:
     """Rounding below -1 does not part what min_similarity=-1 joins: 3 * 0.6² is 1.08."""
-    table = Table({"Yes is.": (0.6, 0.6, 0.6), "No is.": (-0.6, -0.6, -0.6)})
+    known = table({"Yes is.": (0.6, 0.6, 0.6), "No is.": (-0.6, -0.6, -0.6)})
 
-    assert 1 == len(Semantic(table, min_similarity=-1)(QUERY, wholes("Yes is. No is.")))
+    assert 1 == len(Semantic(known, min_similarity=-1)(QUERY, wholes("Yes is. No is.")))
 
 
 @settings(max_examples=60)
@@ -180,9 +171,9 @@ def test_chunks_are_runs_of_sentences(
 
 def test_long_documents_are_compared_in_blocks() -> None:
     """20,000 neighbours, each pair the other way round; the last of every 31 is over the limit."""
-    table = Table({"He sang a song.": EAST, "She did it too.": BETWEEN})
+    known = table({"He sang a song.": EAST, "She did it too.": BETWEEN})
     text = "He sang a song. She did it too. " * 10_000
-    chunks = Semantic(table, min_similarity=0.6)(QUERY, wholes(text))
+    chunks = Semantic(known, min_similarity=0.6)(QUERY, wholes(text))
 
     assert 20_000 // 31 + 1 == len(chunks)  # 31 sentences of 16 characters, less a space: 495
     assert {495, 20_000 % 31 * 16 - 1} == {len(s.text) for s in chunks}
@@ -201,11 +192,11 @@ def test_long_documents_are_compared_in_blocks() -> None:
 def test_a_broken_embedder_is_named(vectors: NDArray[np.float64]) -> None:
     """NaN, infinity and wrong shapes are an error of one line, not a chunk."""
 
-    class Broken(Table):
+    class Broken(Places):
         def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
             return vectors.astype(np.float32)
 
     with pytest.raises(ModelError, match=r"Broken\(.*\) must give 2 finite vectors, got") as caught:
-        Semantic(Broken({}))(QUERY, wholes("He sang. She sang."))
+        Semantic(Broken(len))(QUERY, wholes("He sang. She sang."))
 
     assert "\n" not in str(caught.value)

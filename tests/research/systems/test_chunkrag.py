@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragsieve.errors import ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import (
     HashingEmbedder,
@@ -44,15 +42,6 @@ DOCUMENTS = [
 ]
 PAGE = Document("page", "Crofts sang. Seals sang Summer Breeze. It rained.", "Songs")
 SPANS = (Segment(PAGE, 13, 38, {"fused": 0.5}), Segment(PAGE, 39, 49, {"fused": 0.25}))
-
-
-class Broken(ScriptedLLM):
-    """A model whose probabilities are no numbers."""
-
-    def choose(
-        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
-        return [[math.nan] * len(found) for found in options]
 
 
 @dataclass(frozen=True)
@@ -216,42 +205,3 @@ def test_documents_in_hand_go_before_the_source() -> None:
     source = Finds(SPANS)
 
     assert source is system(source=source, rating="likelihood").source
-
-
-@pytest.mark.parametrize("options", [{}, {"rating": "likelihood"}])
-def test_spans_of_a_source_are_verbatim(options: dict[str, Any]) -> None:
-    """And their tokens, not their documents', count as before."""
-    result = system(source=Finds(SPANS), **options)(QUESTION)
-
-    assert [PAGE] == [*result.documents]
-    for span in result.kept:
-        assert PAGE.text[span.start : span.end] == span.text
-    assert echo().count(["Songs: Seals sang Summer Breeze. It rained."]) == [result.tokens.before]
-
-
-def test_a_model_whose_scores_are_no_numbers_is_told() -> None:
-    """By the stage that asked; a lenient system goes on by the scores that there are: cosines."""
-    made = chunkrag(Broken(["x"] * 9), HashingEmbedder())
-
-    for documents, rated in ((DOCUMENTS, 6), ([f"Song {n} is sung." for n in range(30)], 20)):
-        error = rf"^Relevance\(.* must give {rated} finite scores, got array.*$"
-        with pytest.raises(ModelError, match=error) as caught:
-            made(QUESTION, documents)
-
-        assert 1 == len(str(caught.value).splitlines())
-    result = made.lenient().ask(QUESTION, DOCUMENTS)
-
-    assert result.kept
-    assert {"fused", "cosine"} == {name for s in result.kept for name in s.scores}
-    assert RATINGS == [w.split("(")[0] for w in result.trace.warnings]
-    assert all("\n" not in warning for warning in result.trace.warnings)
-
-
-@pytest.mark.parametrize("documents", [[], [""], [" \n "], ["", ""]])
-def test_nothing_to_read_rates_nothing(documents: list[str]) -> None:
-    """No call but the reader's, which answers by itself."""
-    result = system().ask(QUESTION, documents)
-
-    assert () == result.kept
-    assert 1 == sum(len(step.usages) for step in result.trace.steps)
-    assert "I know nothing without documents." == answer(result)

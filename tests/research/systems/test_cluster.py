@@ -111,17 +111,6 @@ def test_merging_knows_no_scale_rotation_or_place(
         assert after.threshold == pytest.approx(scale * before.threshold, abs=1e-9 * scale)
 
 
-@given(st.integers(0, 99), st.floats(1e-6, 1e6))
-def test_ties_with_the_mean_survive_rotation(seed: int, scale: float) -> None:
-    """The rectangle and the line of above, turned in five dimensions: the same rows stay."""
-    axes = np.linalg.qr(np.random.default_rng(seed).normal(size=(5, 5)))[0] * scale
-    corners = points((-3, 8), (-3, -8), (3, 8), (3, -8)) @ axes[:2]
-    line = points((-4,), (0,), (0,), (4,)) @ axes[:1]
-
-    assert (0, 1, 2, 3) == ellipse(corners, [0, 1], [2, 3]).kept
-    assert (0,) == hyperbola(line, [0, 1], [2, 3]).kept
-
-
 @pytest.mark.parametrize("merge", [ellipse, hyperbola])
 def test_all_is_computed_in_double_precision(merge: Callable[..., Merged]) -> None:
     """Embeddings come as float32 and in any memory order: to the last bit the same values."""

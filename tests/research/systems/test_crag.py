@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from ragsieve import score
 from ragsieve.errors import InputError
@@ -19,22 +17,11 @@ from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.calibrated import Calibrated, Logistic
 from ragsieve_research.systems.crag import PAPER, JudgedEvidence, Strips, crag
+from tests.tiny import Scores
 
 QUERY = Query("Who sang it?")
 WEB = [Document("0", "Ann sang it. It rained. So it was. Bob wrote it.", "Web")]
 NAME = "fallback:0:c422ac42"  # SHA-256 of ('Web', 'Ann sang it. … Bob wrote it.', '') begins so
-
-
-@dataclass(frozen=True)
-class Table:
-    """A cross-encoder: the score of the first of these words that a text has, else -1."""
-
-    words: dict[str, float]
-    identity = "table"
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        found = [next((v for w, v in self.words.items() if w in text), -1.0) for _, text in pairs]
-        return np.array(found, np.float32)
 
 
 @dataclass(frozen=True)
@@ -49,9 +36,14 @@ class Web:
         return [Segment.whole(document) for document in self.documents]
 
 
+def table(words: dict[str, float]) -> Scores:
+    """The score of the first of these words that a text has, else -1."""
+    return Scores(lambda text: next((v for word, v in words.items() if word in text), -1.0))
+
+
 def run(words: dict[str, float], *texts: Any, **options: Any) -> Result:
     llm = ScriptedLLM(["who sang it", "Ann"])
-    given = {"evaluator": Table(words), "rewrite": False, **PAPER._asdict(), **options}
+    given = {"evaluator": table(words), "rewrite": False, **PAPER._asdict(), **options}
     return crag(llm, HashingEmbedder(), **given)(QUERY, texts)
 
 
@@ -84,7 +76,7 @@ def test_the_papers_thresholds_are_there_for_its_evaluator() -> None:
 def test_a_calibrated_cross_encoder_is_judged_as_a_probability() -> None:
     """Log-odds 2 * 0.9 and 2 * -1 are 0.86 and 0.12: correct, and a strip below 0.3 goes."""
     curve = Logistic(2.0, 0.0)
-    judge = Pipeline(score.Pair(Table({"Ann": 0.9})), Calibrated(curve, of="pair"))
+    judge = Pipeline(score.Pair(table({"Ann": 0.9})), Calibrated(curve, of="pair"))
     result = crag(ScriptedLLM([]), HashingEmbedder(), evaluator=judge)(QUERY, [SONG])
 
     assert "correct: the best of 1 scores 0.858; upper=0.6, lower=0.3" in verdict(result).messages

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
 
 from ragsieve.errors import InputError
@@ -22,6 +20,7 @@ from ragsieve_research.answer.agent import Agent
 from ragsieve_research.answer.critic import Critic
 from ragsieve_research.peers.oracles import Oracle
 from ragsieve_research.systems.winnowrag import Winnow
+from tests.tiny import Places
 
 pytest.importorskip("sklearn")
 
@@ -33,15 +32,9 @@ DOCUMENT = re.compile(r'^Document \[\d+\] \(Title: ".*"\): "(.*)"$', re.MULTILIN
 REMARK = re.compile(r'other documents: "(.*)"$', re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Plane:
-    """An embedder that knows where each text lies."""
-
-    places: Mapping[str, tuple[float, float]]
-    identity: str = "plane"
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
-        return np.array([self.places[t.rpartition("Document: ")[2]] for t in texts], np.float32)
+def plane(places: Mapping[str, tuple[float, float]]) -> Places:
+    """Knows where each text lies."""
+    return Places(lambda text: places[text.rpartition("Document: ")[2]])
 
 
 class Ended(NamedTuple):
@@ -103,7 +96,7 @@ def held(
     """A debate over documents that are named by their text, or over segments of some."""
     agents = agents or speaker(answers)
     critic = ScriptedLLM(replies, can=frozenset({"complete"}))
-    winnow = Winnow(Agent(agents), Critic(critic), Plane(places), **options)
+    winnow = Winnow(Agent(agents), Critic(critic), plane(places), **options)
     return Ended(*run(winnow, segments or [whole(name) for name in places]), agents, critic)
 
 
@@ -228,7 +221,7 @@ def test_few_documents_need_few_calls() -> None:
 
     assert ([], [], None) == (ended.kept, ended.agents.prompts, ended.answer)
     with pytest.raises(InputError, match="at least one document to answer from, got none"):
-        Winnow(Agent(ended.agents), Critic(ended.critic), Plane({})).answer(QUERY, [])
+        Winnow(Agent(ended.agents), Critic(ended.critic), plane({})).answer(QUERY, [])
 
 
 def test_duplicates_merge_in_one_ellipse() -> None:
@@ -359,7 +352,7 @@ def test_without_winnowing_the_critic_picks_at_once() -> None:
 )
 def test_a_critic_may_know_the_gold_answers(gold: Sequence[str], kept: list[str], why: str) -> None:
     """Right agents stand; where none is right, none goes, until nothing changes."""
-    winnow = Winnow(Agent(speaker(CAPITALS)), Oracle({QUERY.text: gold}), Plane(APART))
+    winnow = Winnow(Agent(speaker(CAPITALS)), Oracle({QUERY.text: gold}), plane(APART))
     found, _, record = run(winnow, [whole(name) for name in APART])
 
     assert (kept, why) == (found, record.events[-1]["why"])

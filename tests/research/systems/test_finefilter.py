@@ -41,16 +41,9 @@ def test_documents_in_clues_and_an_answer_out() -> None:
     """Sentences 4, 2, 1 are named; "Summer Breeze" ranks 2 first; one is enough."""
     result = finefilter(script("[4, 2, 1]", 1), HashingEmbedder()).ask(QUESTION, DOCUMENTS)
 
-    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in result.kept]
     assert "Songs: Summer Breeze was sung by Seals and Crofts." == result.text
     assert "Seals and Crofts" == answer(result)
     assert result.kept == result.answer.segments
-
-
-def test_every_sentence_has_a_verdict() -> None:
-    """Which stage let a sentence go, and why."""
-    result = finefilter(script("[4, 2, 1]", 1), HashingEmbedder())(QUESTION, DOCUMENTS)
-
     assert [
         ("It rained.", "Truncate"),
         ("Summer Breeze was sung by Seals and Crofts.", ""),
@@ -100,16 +93,6 @@ def test_each_part_may_have_its_own_model() -> None:
     assert "numbered list" in extractor.prompts[0][0].content
     assert "ranked" in truncator.prompts[0][0].content
     assert "system" == llm.prompts[0][0].role
-
-
-def test_the_budget_is_the_generators() -> None:
-    """ "Songs: Summer Breeze was sung by Seals and Crofts." has 11 tokens, with Winds' 17."""
-    system = finefilter(script("[2, 4]", 2), HashingEmbedder(), max_tokens=16)
-    result = system(QUESTION, DOCUMENTS)
-
-    assert 11 == result.tokens.after
-    assert 17 == system.with_budget(None)(QUESTION, DOCUMENTS).tokens.after
-    assert ["song"] == [s.document.id for s in result.kept]
 
 
 @pytest.mark.parametrize(

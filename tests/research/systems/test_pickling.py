@@ -55,11 +55,3 @@ def test_the_default_filters_in_another_process() -> None:
         elsewhere = pool.submit(kept, system).result(timeout=300)
 
     assert kept(system) == elsewhere
-
-
-def test_a_server_is_opened_by_its_options() -> None:
-    """Connections do not go along."""
-    pytest.importorskip("openai")
-    llm = models.load("openai:any", base_url="http://127.0.0.1:9/v1", api_key="k", timeout_s=3)
-
-    assert llm == pickle.loads(pickle.dumps(llm))

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from ragsieve import models
 from ragsieve.models.base import SentencePruner
 from ragsieve.models.cache import Cached
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.systems import build
 from ragsieve_research.systems.provence import provence
+from tests.tiny import Scores
 
 LLM = ScriptedLLM(lambda _: "x")
 TEXTS = ["It rained. She left.", "He sang. It rained.", "Who sang? He sang summer breeze."]
 QUESTION = "who sang summer breeze"
-
-
-class Rain:
-    """Ranks by rain."""
-
-    identity = "rain"
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        return np.array([text.count("rained") for _, text in pairs], np.float32)
 
 
 def test_documents_are_ranked_and_their_sentences_pruned() -> None:
@@ -41,7 +29,8 @@ def test_options_say_what_stays() -> None:
 
     assert {"Who sang?", "He sang summer breeze."} == {s.text for s in result.kept}
 
-    system = provence(LLM, OverlapPruner(), reranker=Rain(), min_score=0.25)
+    rain = Scores(lambda text: text.count("rained"))
+    system = provence(LLM, OverlapPruner(), reranker=rain, min_score=0.25)
 
     assert "He sang." == system(QUESTION, TEXTS).kept[0].text
 

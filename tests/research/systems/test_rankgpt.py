@@ -50,11 +50,3 @@ def test_another_model_may_order() -> None:
     pytest.importorskip("torch")
 
     assert () == pe_rank(ScriptedLLM([]))(QUESTION, []).kept
-
-
-def test_an_unreadable_order_keeps_the_retrievers() -> None:
-    """The trace counts both replies."""
-    result = rankgpt(ScriptedLLM(["No.", "No."]), k=2)(QUESTION, DOCUMENTS)
-
-    assert "It rained.\n\nAnn sang it." == result.text
-    assert [2, 0] == [record.unreadable for record in result.trace.steps]

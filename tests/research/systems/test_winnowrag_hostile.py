@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ragsieve.cli import main
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
@@ -223,21 +220,3 @@ def test_hostile_documents_go_where_harmless_ones_go(form: str) -> None:
     assert 0 < len(result.kept) < len(texts) == len(result.verdicts)
     assert [] == [v for v in result.verdicts if v.stage and v.reason.startswith("not kept by")]
     assert story(result) == story_of(json.loads(json.dumps(result.to_dict())))
-
-
-def test_hostile_documents_do_not_control_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What became of them is told without escapes."""
-    path = tmp_path / "documents.jsonl"
-    rows = [{"text": text, "title": text} for text in HOSTILE.values() if len(text) < 1000]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    fakes = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--explain")
-    with pytest.raises(SystemExit) as ended:
-        main(["ask", "-q", QUESTION, "--system", "winnowrag", *fakes, str(path)])
-    out, err = capsys.readouterr()
-
-    assert 0 == ended.value.code
-    assert "note: Winnow: agent 1 answers" in out
-    assert re.search(r"^note: Winnow: the answer of agents? [\d, ]+ stands: ", out, re.M)
-    assert [] == re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", out + err)

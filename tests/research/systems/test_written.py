@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.errors import ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.pipeline import Pipeline, System
@@ -131,13 +130,3 @@ def test_what_was_written_is_kept_and_its_parents_are_not() -> None:
         ("1", "writer: read for what it wrote"),
     ] == [(v.segment.document.id, v.reason) for v in result.verdicts]
     assert result.tokens.after <= result.tokens.before
-
-
-def test_a_model_that_fails_is_skipped_where_asked() -> None:
-    """With ``on_error="keep"`` the documents pass as they were."""
-    llm = ScriptedLLM([], identity="writer")
-    system = System(Pipeline(Write(llm, "summarise")), top_documents(llm).reader)
-
-    with pytest.raises(ModelError, match="the script has 0 replies"):
-        system(QUERY, TEXTS)
-    assert tuple(TEXTS) == tuple(s.text for s in system.lenient()(QUERY, TEXTS).kept)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from ragsieve.answer import Reader
 from ragsieve.models.base import Prompt
@@ -16,6 +13,7 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.lexical import BM25
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.train.targets import Annotator, clues
+from tests.tiny import Places
 
 TEXT = "Seals sang a song. It rained. In 1972 Seals sang. A seal is an animal."
 EXAMPLE = Example(Query("Who sang the song?", id="q"), (Document("d", TEXT),), ("Seals",))
@@ -39,24 +37,15 @@ def test_clues_are_the_sentences_with_an_answer() -> None:
     assert [] == clues([Segment.whole(Document("d", "There is no lift."))], ["no"])
 
 
-class Angles:
-    """Embeds three texts as vectors of the plane."""
-
-    identity = "angles"
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        vectors = {"x": [1, 0], "y": [0.96, 0.28], "z": [0.8, 0.6]}
-        return np.array([vectors[text] for text in texts], dtype=np.float32)
-
-
 def test_neighbours_of_clues_are_clues() -> None:
     """Cosines to the first, which has the answer: 1, 0.96, 0.8; distances 0, 0.04 and 0.2."""
     segments = [Segment.whole(Document(str(n), t)) for n, t in enumerate(["x", "y", "z"])]
+    angles = Places({"x": (1, 0), "y": (0.96, 0.28), "z": (0.8, 0.6)}.__getitem__)
 
-    assert [0] == clues(segments, ["x"], Angles(), epsilon=0.03)
-    assert [0, 1] == clues(segments, ["x"], Angles(), epsilon=0.05)
-    assert [0, 1, 2] == clues(segments, ["x"], Angles(), epsilon=0.2001)
-    assert [] == clues(segments, ["w"], Angles(), epsilon=1)
+    assert [0] == clues(segments, ["x"], angles, epsilon=0.03)
+    assert [0, 1] == clues(segments, ["x"], angles, epsilon=0.05)
+    assert [0, 1, 2] == clues(segments, ["x"], angles, epsilon=0.2001)
+    assert [] == clues(segments, ["w"], angles, epsilon=1)
 
 
 def test_every_sentence_is_ranked_where_an_extractor_scores_them_all() -> None:
@@ -132,12 +121,3 @@ def test_without_a_clue_there_is_nothing_to_cut() -> None:
     empty = ("clues", "useful", "ranking", "scores", "right")
 
     assert {"sentences": SPANS, "k": None, **{name: [] for name in empty}} == found
-
-
-def test_only_the_first_clues_are_asked_about() -> None:
-    """Alone, as the whole ranking, and without it."""
-    llm = ScriptedLLM(lambda _: "nobody")
-    found = Annotator(Reader(llm), BM25(), max_clues=1)(EXAMPLE)
-
-    assert [0] == found["clues"]
-    assert 3 == len(llm.prompts)
