@@ -356,15 +356,3 @@ def test_a_file_stays_where_the_lines_that_would_replace_it_break_off(tmp_path: 
         replace_lines(path, broken())
 
     assert [(path, b"old")] == [(file, file.read_bytes()) for file in tmp_path.iterdir()]
-
-
-def test_a_tally_says_what_matters() -> None:
-    """One of two questions was answered, rightly, from a quarter of its tokens."""
-    tally = Tally()
-    tally.add(Done(1, {**FOUND, "accuracy": 1.0}, again=True))
-    tally.add(Done(2, {}, InputError("bad")))
-
-    assert (
-        "1 of 2 questions; 1 of them from before; kept 1 of 4 tokens (25.0%); accuracy 100.0% of 1"
-    ) == str(tally)
-    assert (1, 1) == (tally.failed, tally.bad)

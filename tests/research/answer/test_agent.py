@@ -183,14 +183,6 @@ def test_an_argument_unreadable_twice_is_its_error(reply: str) -> None:
     assert 2 == len(llm.prompts)
 
 
-def test_no_room_to_ask_again_is_as_unreadable() -> None:
-    """Rather than a failure of the whole question."""
-    agent = Agent(ScriptedLLM(["word " * 100], context=340), max_argument=200)
-    found = agent.argue([agent.argument_prompt(QUERY, wholes("a"))])
-
-    assert [BadReply] == [type(error) for error in found]
-
-
 def test_a_reply_is_held_to_the_parts_in_their_order() -> None:
     """Evidence first, so that the answer follows from it."""
     held: list[Any] = []

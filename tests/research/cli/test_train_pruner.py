@@ -60,21 +60,6 @@ def test_a_checkpoint_to_go_on_from_must_be_there(ragsieve: Command, questions: 
     assert "no folder at './none'" in ended.err.splitlines()[-1]
 
 
-def test_too_few_questions_end_before_the_training(ragsieve: Command, questions: str) -> None:
-    """The part that lacks some is named, what the others have, and what to do."""
-    few = Path(questions).read_text().splitlines()[:5]
-    Path("few.jsonl").write_text("\n".join(few))
-    ended = ragsieve("train", "pruner", "made", "few.jsonl")
-
-    assert 2 == ended.code
-    assert (
-        "calibration must have at least 4 questions with known evidence, got 3 (train 1, "
-        "calibration 3, checking 1)"
-    ) in ended.err
-    assert "add questions, mark the evidence of documents" in ended.err
-    assert not Path("made").exists() and not Path("made.work").exists()
-
-
 def test_too_few_are_said_before_a_library_of_training_is_imported(
     ragsieve: Command, questions: str
 ) -> None:

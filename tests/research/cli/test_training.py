@@ -46,13 +46,6 @@ def test_bad_input_is_one_line(
     assert not Path("made").exists()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_too_few_questions_are_counted_by_part(ragsieve: Command, name: str) -> None:
-    """One question cannot be divided."""
-    assert "must have at least 1 question with" in refused(ragsieve, name, questions=1)
-    assert not Path("made").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -7,7 +7,6 @@ import hashlib
 import json
 import subprocess
 import sys
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -139,14 +138,6 @@ def test_the_table_says_what_each_is(name: str) -> None:
 
     assert all([entry.summary, entry.licence, entry.measures])
     assert ("-NC" in entry.licence) == entry.non_commercial
-
-
-@pytest.mark.data
-def test_reading_is_lazy(data: Path) -> None:
-    """The first question of a large file does not wait for the last."""
-    dataset = load("crag", folder=data)
-
-    assert 1 == len(list(islice(dataset, 1)))
 
 
 PACKAGE = """

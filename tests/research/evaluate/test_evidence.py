@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ from ragsieve_research.evaluate.evidence import (
     presence,
     sentence_precision,
     sentence_recall,
-    tokens_kept,
 )
 from ragsieve_research.systems.finefilter import finefilter
 
@@ -211,17 +209,6 @@ def test_the_readers_step_is_none_of_the_filters() -> None:
     assert [True, True, False] == [p.present for p in presence(asked, ["Crofts"])]
 
 
-def first_two(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-    return [*segments[:2]]
-
-
-def test_a_stage_that_is_a_function_keeps_its_name() -> None:
-    """Only options go."""
-    result = System(Pipeline(first_two), Reader(ScriptedLLM([])))(QUERY, [TEXT])
-
-    assert "first_two" in presence(result, ["Seals"])[1].stage
-
-
 def test_titles_and_dropped_text_hold_no_answer() -> None:
     """Only kept spans count; a Chinese answer is found inside a sentence."""
     system = System(Pipeline(split.Sentences(), select.TopK(1)), Reader(ScriptedLLM([])))
@@ -231,16 +218,6 @@ def test_titles_and_dropped_text_hold_no_answer() -> None:
     assert [False] * 3 == [p.present for p in presence(result, ["Seals"])]
     assert False is presence(result, ["Crofts"])[-1].present
     assert [] == presence(result, ["No", "yes."])
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"), [(40, 10, 0.25), (40, 0, 0.0), (40, 40, 1.0), (0, 0, None)]
-)
-def test_tokens_kept_is_a_share(before: int, after: int, expected: float | None) -> None:
-    """Of nothing there is none."""
-    result = Result(QUERY, (), (), "", Tokens(before, after), Trace())
-
-    assert expected == tokens_kept(result)
 
 
 def of_index(*spans: tuple[Document, int, int]) -> Result:

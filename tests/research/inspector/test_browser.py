@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import ragsieve
 from ragsieve import Pipeline, System, answer, select, split
 from ragsieve.inspector import view
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
@@ -446,18 +445,3 @@ def test_on_a_phone_the_stage_table_scrolls(show: Show) -> None:
     assert last["x"] + last["width"] <= box["x"] + box["width"] + 1
     assert name["x"] + name["width"] < last["x"]
     assert 390 == page.evaluate("document.documentElement.scrollWidth")
-
-
-@pytest.mark.models
-def test_the_default_filter_can_be_cut_again(show: Show) -> None:
-    """At another promise what it would itself keep."""
-    made = ragsieve.load("finefilter")
-    values = view(made(QUESTION, TEXTS), "finefilter", reader=made.reader)
-    shown = show([values])
-
-    assert values["kept"] == shown.kept()
-    for promise in (0.8, 0.9, 0.99):
-        other = ragsieve.load("finefilter", options={"keep_answer": promise})
-        shown.cut(0, promise)
-        assert kept(other, values) == shown.kept(), promise
-    assert [] == shown.errors

@@ -83,17 +83,6 @@ def test_looking_at_a_model_opens_nothing(looked_at: Any) -> None:
         assert not is_open(other)
 
 
-def test_sharing_a_model_opens_nothing(looked_at: Any, tmp_path: Path) -> None:
-    """Among threads, in batches, and with a file of replies."""
-    with ExitStack() as stack:
-        plain = stack.enter_context(sharing(4, cache=tmp_path / "cache.db"))
-        served = stack.enter_context(sharing(1, inner=DynamicBatcher))
-        for model in (plain(looked_at), served(looked_at)):
-            assert repr(looked_at) == repr(model)
-            assert looked_at.identity == model.identity
-            assert getattr(looked_at, "can", None) == getattr(model, "can", None)
-
-
 @pytest.mark.parametrize("prefix", [p for p, e in models.BACKENDS.items() if e.calls])
 def test_the_calls_of_a_deferred_model_are_its_class(prefix: str) -> None:
     """And no local class has what a deferred one denies."""
@@ -177,12 +166,6 @@ def test_options_are_checked_at_once() -> None:
     assert 64 == model.max_context
     with pytest.raises(InputError, match="smollm2 cannot take options"):
         models.defer("smollm2", colour=1)
-
-
-@pytest.mark.parametrize("name", ["pruner", "fake:echo"])
-def test_a_model_that_needs_no_torch_is_loaded_at_once(name: str) -> None:
-    """There is nothing to wait for."""
-    assert models.load(name).identity == models.defer(name).identity
 
 
 def test_tokens_are_counted_without_an_llm_that_nobody_named(llama: str) -> None:

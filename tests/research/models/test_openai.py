@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 import pickle
-import subprocess
-import sys
 import threading
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -699,56 +695,3 @@ def test_what_cannot_be_asked_is_refused_before_it_is_sent() -> None:
 
     with pytest.raises(InputError, match="role must be system, user or assistant, got 'root'"):
         OpenAI("m").complete([(Message("root", "hi"),)])
-
-
-@pytest.fixture(scope="module")
-def smol(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The address of ``transformers serve`` with SmolLM2, and the model's folder."""
-    from ragsieve_research.models import store
-
-    folder = store.pull("smollm2")
-    port = free_port()
-    log = tmp_path_factory.mktemp("serve") / "log"
-    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(folder)]
-    options = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
-    with log.open("wb") as out:
-        process = subprocess.Popen([*command, *options], stdout=out, stderr=out)
-        try:
-            _wait_for(f"http://127.0.0.1:{port}/health", process, log)
-            yield f"http://127.0.0.1:{port}/v1", folder
-        finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(10)
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.3)
-    pytest.fail(f"the server did not start: {log.read_text()[-500:]}")
-
-
-@pytest.mark.server
-@pytest.mark.models
-def test_a_real_server_completes_counts_and_chooses(smol: tuple[str, Path]) -> None:
-    """``transformers serve`` gives no logprobs and ignores schemas: choices fall back to text."""
-    url, folder = smol
-    llm = OpenAI(str(folder), base_url=url, tokenizer=folder, max_retries=2)
-    ask = prompt("What is the capital of France? Answer in one word.")
-    with step("read") as current:
-        replies = llm.complete([ask, ask], max_tokens=8)
-        shares = llm.choose([ask], [["Paris", "Rome"]])
-
-    assert replies[0] == replies[1] != ""
-    assert [1, 0] == llm.count(["Hello", ""])
-    assert all(usage.tokens_in > 20 and 0 < usage.tokens_out for usage in current.usages)
-    assert shares[0] in ([1.0, 0.0], [0.0, 1.0], None)
-    assert "first tokens do not tell ['Paris', 'Rome'] apart: asked 1 as text" in current.notes

@@ -167,12 +167,3 @@ def test_a_cross_encoder_has_one_output(bert: str, save: Make) -> None:
     path = save("BertForSequenceClassification", num_labels=3)
     with pytest.raises(ModelError, match="must have one output, it has 3"):
         LocalCrossEncoder(path).score([("a", "b")])
-
-
-@pytest.mark.models
-def test_the_default_model_puts_like_by_like() -> None:
-    """A kitten is nearer to a cat than a stock market is."""
-    vectors = SentenceTransformer("minilm").embed(["a cat", "a kitten", "the stock market"])
-    kitten, market = vectors[1:] @ vectors[0]
-
-    assert kitten > market + 0.3

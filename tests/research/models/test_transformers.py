@@ -306,37 +306,6 @@ def test_an_adapter_changes_replies_and_identity(folder: str, tmp_path: Path) ->
     assert llm.identity != bare.identity
 
 
-@pytest.fixture(scope="module")
-def smollm2() -> Transformers:
-    return Transformers("smollm2")
-
-
-@pytest.mark.models
-def test_the_default_model_is_the_same_alone_together_and_from_threads(
-    smollm2: Transformers,
-) -> None:
-    """Real weights, prompts of one to some hundred tokens."""
-    prompts = [ask(text) for text in ("", "Hi", *SENTENCES, " ".join(SENTENCES * 8))]
-    together = smollm2.complete(prompts, max_tokens=12)
-    alone = [smollm2.complete([prompt], max_tokens=12)[0] for prompt in prompts]
-    with DynamicBatcher(smollm2) as shared, ThreadPoolExecutor(6) as pool:
-        threads = list(pool.map(lambda p: shared.complete([p], max_tokens=12)[0], prompts))
-
-    assert together == alone
-    assert together == threads
-
-
-@pytest.mark.models
-def test_the_default_model_believes_its_document(smollm2: Transformers) -> None:
-    """Paris is more likely than Rome after a sentence that says so, as a text and as an option."""
-    prompt = ask(f"{SENTENCES[0]}\n\nWhat is the capital of France?")
-    paris, rome = map(sum, smollm2.loglik([prompt, prompt], ["Paris", "Rome"]))
-    (chosen,) = smollm2.choose([prompt], [["Rome", "Paris"]])
-
-    assert paris > rome
-    assert chosen[1] > 0.9
-
-
 @pytest.mark.parametrize(("dtype", "near"), [("bfloat16", 2.0), ("float32", 1e-3)])
 def test_surprisals_agree_alone_together_and_after_other_calls(
     folder: str, dtype: str, near: float
@@ -397,12 +366,3 @@ def test_a_text_over_the_context_is_read_in_parts(folder: str) -> None:
     assert [(own[:16], 16), (own[8:24], 8), (own[16:32], 8)] == [
         ([*before, *part], len(part)) for before, part in windowed([], own, 16)[:3]
     ]
-
-
-@pytest.mark.models
-def test_the_surprisals_of_the_default_model_know_what_a_text_says(smollm2: Transformers) -> None:
-    """What a text said before surprises less when it says it again."""
-    text = "Zorblat Quixley paints barns."
-    new, again = smollm2.surprisals([("She reads.\n",), (f"{text}\n",)], [text, text])
-
-    assert sum(n for *_, n in again) < sum(n for *_, n in new) / 2

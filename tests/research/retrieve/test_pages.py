@@ -169,11 +169,6 @@ def test_hostile_pages_are_only_text() -> None:
     assert "\ufffd" == found[0].document.title
 
 
-def test_no_pages_are_no_documents() -> None:
-    """Nothing in, nothing out."""
-    assert [] == Pages([])(QUERY)
-
-
 @pytest.mark.slow
 @pytest.mark.data
 def test_real_pages_lose_menus_and_keep_what_they_say(data: Path) -> None:

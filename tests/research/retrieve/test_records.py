@@ -22,7 +22,7 @@ from ragsieve.types import Query, Segment
 from ragsieve_research.retrieve.apis.api import Api
 from ragsieve_research.retrieve.apis.entities import Rules
 from ragsieve_research.retrieve.apis.linking import best
-from ragsieve_research.retrieve.fetch import Http, NotFound
+from ragsieve_research.retrieve.fetch import NotFound
 from ragsieve_research.retrieve.records import RECORD, Records
 
 LIBRARY = r"""
@@ -305,14 +305,6 @@ def test_a_reply_of_many_names_is_compared_in_part() -> None:
     assert ["of 1001 names that 'find' found, the first 1000 count"] == notes(
         lambda: ask(Server(found), "How many pages has The Blue Lamp?")
     )[:1]
-
-
-def test_the_repr_shows_the_options_and_not_the_table() -> None:
-    """An API is its name and how many endpoints it has."""
-    source = Records(parse(LIBRARY), Http("http://127.0.0.1:1"), entities=Rules(), max_calls=3)
-
-    assert "Records(api=Api('library', 3 endpoints), http=Http(" in repr(source)
-    assert repr(source).endswith("entities=Rules(), max_calls=3, max_chars=4000)")
 
 
 SHOP = """

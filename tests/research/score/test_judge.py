@@ -108,19 +108,6 @@ def test_the_options_are_the_ten_digits_in_one_call(judge: Any) -> None:
     assert json.dumps(QUERY.text) in first[1].content.split(passage)[0]
 
 
-def test_reflection_is_a_further_turn_after_the_rating() -> None:
-    """Its prompt is exactly that of Relevance, the rating as the reply, and one more question."""
-    llm = chooser(certain(7))
-    rated = Relevance(llm)(QUERY, [segment(title="Songs")])
-    Reflection(llm)(QUERY, rated)
-    first, second = llm.prompts
-
-    assert first == second[: len(first)]
-    assert ["assistant", "user"] == [message.role for message in second[len(first) :]]
-    assert Message("assistant", "7") == second[len(first)]
-    assert "You rated this passage 7." in second[-1].content
-
-
 @pytest.mark.parametrize(
     ("relevance", "shown"),
     [(0.0, "0"), (1.0, "9"), (0.5, "4"), (0.61, "5"), (0.62, "6")],  # 4.5, 5.49 and 5.58 of 9
@@ -131,26 +118,6 @@ def test_reflection_sees_its_rating_as_a_digit(relevance: float, shown: str) -> 
     Reflection(llm)(QUERY, [segment(relevance=relevance)])
 
     assert shown == llm.prompts[0][-2].content
-
-
-def test_the_critic_does_not_see_the_rating() -> None:
-    """Whatever was said before, it is asked the same, and not as Relevance asks."""
-    llm = chooser(certain(5))
-    Critique(llm)(QUERY, [segment(), segment(relevance=1.0, reflection=0.9)])
-    Relevance(llm)(QUERY, [segment()])
-    bare, after, relevance = llm.prompts
-
-    assert bare == after
-    assert bare != relevance
-
-
-def test_the_critic_is_another_model() -> None:
-    """Each stage asks the model that it was given, and no other."""
-    llm, critic = chooser(certain(9)), chooser(certain(0))
-    found = Critique(critic)(QUERY, Reflection(llm)(QUERY, Relevance(llm)(QUERY, [segment()])))
-
-    assert {"relevance": 1.0, "reflection": 1.0, "critique": 0.0} == found[0].scores
-    assert (2, 1) == (len(llm.prompts), len(critic.prompts))
 
 
 @pytest.mark.parametrize("judge", JUDGES)

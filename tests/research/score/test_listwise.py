@@ -86,11 +86,6 @@ def test_an_order_that_is_none_is_an_error(places: tuple[int, ...]) -> None:
         Listwise(Fixed(places))(QUERY, wholes("1", "2"))
 
 
-def test_identifiers_are_read_in_order() -> None:
-    """The first is the best."""
-    assert [1, 2, 0] == written("[2] > [3] > [1]")[0]
-
-
 @pytest.mark.parametrize(
     ("reply", "expected", "told"),
     [

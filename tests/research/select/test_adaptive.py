@@ -88,19 +88,6 @@ def test_a_proposal_is_the_threshold() -> None:
     ] == record.events
 
 
-def test_the_model_sees_the_distribution() -> None:
-    """All scores, best first, their mean and deviation (the root of 0.085), and the range."""
-    llm = ScriptedLLM(["0.5"])
-    stage = Adaptive(llm)
-    cut(stage, *SPREAD)
-    ((asked,),) = llm.prompts
-
-    assert "best first: 90, 60, 40, 10. " in asked.content
-    assert "mean is 50, their standard deviation 29." in asked.content
-    assert asked.content.endswith("one whole number from 10 to 90.")
-    assert (asked,) == stage.prompt(sorted(SPREAD, reverse=True))
-
-
 READABLE = [
     "50", "Threshold: 50", " 0.5\n", ".5", "0.50", "00.5", "0.5.", "**0.5**", "Threshold: 0.5",
     "**Threshold:** 0.5.", "The threshold is 0.5", "```json\n0.5\n```", "[0.5]",
@@ -166,18 +153,3 @@ def test_scores_above_1_have_their_own_range() -> None:
 
     assert [9.0] == cut(Adaptive(llm), 9.0, 2.0)[0]
     assert "from 200 to 900" in llm.prompts[0][0].content
-
-
-def test_every_dropped_segment_has_its_reason() -> None:
-    """Its score, the threshold, and whose that is."""
-    _, proposed = cut(Adaptive(ScriptedLLM(["0.55"])), *SPREAD)
-    _, ruled = cut(Adaptive(), *SPREAD)
-
-    assert [
-        "score 0.100 is below the threshold 0.550 (proposed by the LLM)",
-        "score 0.400 is below the threshold 0.550 (proposed by the LLM)",
-    ] == [d.reason for d in proposed.dropped]
-    assert [
-        "score 0.100 is below the threshold 0.500 (mean)",
-        "score 0.400 is below the threshold 0.500 (mean)",
-    ] == [d.reason for d in ruled.dropped]

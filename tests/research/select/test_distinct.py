@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragsieve.types import Segment
-from tests.segments import QUERY, traced, wholes
+from tests.segments import QUERY, wholes
 
 pytest.importorskip("sklearn", reason="Distinct needs scikit-learn, of the extra local")
 from ragsieve_research.select.distinct import Distinct
@@ -54,10 +54,3 @@ def test_duplicates_far_apart_are_found() -> None:
     texts = [f"word{n} is here{n}" for n in range(600)]
 
     assert 600 == len(Distinct()(QUERY, spans(*texts, *texts)))
-
-
-def test_the_better_one_is_the_reason() -> None:
-    """The reason names what it is like."""
-    _, record = traced(Distinct(), spans("He sang.", "He sang."))
-
-    assert ["nearly the same as the better ('0', 0, 8)"] == [d.reason for d in record.dropped]

@@ -182,19 +182,6 @@ def test_a_line_is_matched_to_the_sentence_it_repeats(line: str) -> None:
     assert [] == record.notes
 
 
-def test_inventions_are_dropped_and_counted() -> None:
-    """A line that no document holds never reaches the reader."""
-    texts, record = kept(
-        write(
-            "Sentence 1: It was sung by the Isley Brothers in Ohio.", TEXTS[0], "I hope that helps!"
-        ),
-        wholes(*TEXTS),
-    )
-
-    assert [TEXTS[0]] == texts
-    assert ["2 written lines repeat no sentence of the documents: dropped"] == record.notes
-
-
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

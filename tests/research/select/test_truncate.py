@@ -68,15 +68,6 @@ def test_clues_are_weighed_best_first_in_one_call() -> None:
     assert llm.prompts[0][0].content.endswith("\n[1] x [2] fake Sentences: [1] y")
 
 
-def test_what_is_past_the_cut_says_so() -> None:
-    """The reason names rank and cut."""
-    _, record = kept(Truncate(chooser(0, 1, 0, 0)), scored(3, 2, 1))
-
-    assert ["rank 2 is past the cut point 1", "rank 3 is past the cut point 1"] == [
-        d.reason for d in record.dropped
-    ]
-
-
 @pytest.mark.parametrize(("reply", "k"), [("2", 2), (" 0\n", 0), ("03", 3), ("2 sentences", 2)])
 def test_a_model_that_cannot_choose_writes_the_number(reply: str, k: int) -> None:
     """A number from 0 to n."""

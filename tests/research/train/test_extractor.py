@@ -60,14 +60,6 @@ def test_written_clues_stand_on_numbered_lines() -> None:
     )
 
 
-@pytest.mark.parametrize(("mode", "reply"), [("point", "[]"), ("write", "")])
-def test_without_a_clue_nothing_is_named(mode: str, reply: str) -> None:
-    """An empty list, an empty text."""
-    extract = Extract(echo(), mode=mode)  # type: ignore[arg-type]
-
-    assert [reply] == [s.target for s in samples(NOTHING, extract)]
-
-
 @pytest.mark.parametrize("mode", ["point", "write"])
 def test_targets_are_read_back_as_the_clues(mode: str) -> None:
     """A model that replies with the targets finds every clue and nothing else."""

@@ -90,22 +90,6 @@ def test_what_is_done_is_not_done_again(done: Run) -> None:
     assert made.read_bytes() == again.read_bytes()
 
 
-@pytest.mark.slow
-def test_the_page_shows_answers(done: Run) -> None:
-    """And needs nothing from elsewhere."""
-    page = (done.work / "report.html").read_text()
-
-    assert "5 documents" in page
-    assert "://" not in page.replace("http://www.w3.org", "")
-
-
-@pytest.mark.slow
-def test_another_plan_needs_another_folder(done: Run) -> None:
-    """Parts of two plans in one filter would be nobody's."""
-    with pytest.raises(InputError, match="work must be a new folder or that of this plan"):
-        train_finefilter(done.work.parent / "other", replace(PLAN, seed=1), done)
-
-
 def _named(part: str, count: int) -> list[str]:
     """Questions that belong to a part of the data."""
     texts = (f"Which Mr {n}?" for n in count_from(0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,6 @@ torch = pytest.importorskip("torch")
 trl = pytest.importorskip("trl")
 
 from datasets import Dataset  # noqa: E402
-from safetensors.torch import load_file  # noqa: E402
 
 from ragsieve import models  # noqa: E402
 from ragsieve.models.base import Message  # noqa: E402
@@ -77,23 +75,6 @@ def test_the_better_reply_wins(tmp_path: Path, started: Started) -> None:
         path.name for path in (tmp_path / "out").iterdir()
     }
     assert ["out"] == [path.name for path in tmp_path.iterdir()]
-
-
-def test_a_killed_run_goes_on(
-    tmp_path: Path, started: Started, killed: Callable[[int], AbstractContextManager[None]]
-) -> None:
-    """From its last checkpoint to the weights of a run that was not killed."""
-    tuning = Tuning(epochs=2, checks=2, lr=0.01)
-    learn(tmp_path / "whole", started, tuning)
-    with killed(2):
-        learn(tmp_path / "out", started, tuning)
-    (work,) = tmp_path.glob(".out.*.work")
-    kept = [path.name for path in work.iterdir()]
-    learn(tmp_path / "out", started, tuning)
-    a, b = (load_file(tmp_path / n / "adapter_model.safetensors") for n in ("whole", "out"))
-
-    assert kept
-    assert all(torch.equal(a[key], b[key]) for key in a)
 
 
 def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started: Started) -> None:

@@ -114,16 +114,6 @@ def test_the_cut_is_the_largest_that_the_bound_allows(seed: int, promise: float,
 
 
 @FEW
-@given(SEEDS, PROMISES, PROMISES)
-def test_the_more_is_promised_the_more_stays(seed: int, one: float, other: float) -> None:
-    """Cuts fall, and the survival measured rises."""
-    low, high = (calibrate(answerable(60, seed), keep_answer=p) for p in sorted([one, other]))
-
-    assert low.measured <= high.measured
-    assert low.kept <= high.kept
-
-
-@FEW
 @given(SEEDS, PROMISES, st.floats(0.1, 0.95))
 def test_confidence_only_makes_it_stricter(seed: int, promise: float, confidence: float) -> None:
     """A promise for each draw beside the one on average, whatever the confidence."""

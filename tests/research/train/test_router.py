@@ -60,17 +60,6 @@ def test_evidence_is_filtered_first() -> None:
     assert (True, False) == (whole["right"]["web"], cut["right"]["web"])
 
 
-def test_the_model_answers_for_all_sources_in_one_call() -> None:
-    """A prompt a source, closed book for memory."""
-    llm = ScriptedLLM(["Seals", "no"])
-    labels = SourceLabeller((Named("memory", "", nothing), giving("a", "text")), Reader(llm))(
-        EXAMPLE
-    )
-
-    assert {"memory": True, "a": False} == labels["right"]
-    assert 2 == len(llm.prompts)
-
-
 def test_a_source_that_fails_makes_no_label() -> None:
     """What it did not say does not count as wrong."""
 
