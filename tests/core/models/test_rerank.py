@@ -250,8 +250,8 @@ def test_redirects_are_not_followed(serve: Serve, status: int) -> None:
 
 
 def test_the_key_is_never_shown(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
-    """Not where the server repeats it, in a header too: in no error, trace back, log or name."""
-    server = serve(always(401, {"message": f"invalid key {KEY}"}, hint=KEY))
+    """Not where the server repeats it: in no error, trace back, log, name or representation."""
+    server = serve(always(401, {"message": f"invalid key {KEY}"}))
     scorer = model(server)
     with caplog.at_level(logging.DEBUG), pytest.raises(ModelError) as caught:
         scorer.score([("q", "a")])
@@ -259,6 +259,15 @@ def test_the_key_is_never_shown(serve: Serve, caplog: pytest.LogCaptureFixture) 
 
     assert "HTTP 401: invalid key (key)" in str(caught.value)
     assert [] == [text for text in shown if KEY in text]
+
+
+def test_the_key_is_not_shown_by_a_header(serve: Serve) -> None:
+    """The client's own error shows the headers of the reply, so it is left out of the trace."""
+    server = serve(always(401, {"message": "invalid key"}, hint=KEY))
+    with pytest.raises(ModelError) as caught:
+        model(server).score([("q", "a")])
+
+    assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
 def test_pairs_are_charged_what_the_server_counts(serve: Serve) -> None:

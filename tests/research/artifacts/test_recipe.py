@@ -84,14 +84,6 @@ def test_a_part_stays_in_the_folder(folder: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", ["smollm2", "openai:gpt-5-mini", "transformers:org/a-b.c", "transformers:/srv/llama"]
-)
-def test_any_generator_can_be_named(model: str) -> None:
-    """A named one, a server's, the hub's, a folder's."""
-    assert model == Trained.parse({**PLAIN, "generator": {"model": model}}).generator.model
-
-
-@pytest.mark.parametrize(
     ("text", "words"),
     [
         ('{"a": NaN}', "must be JSON of UTF-8, of finite numbers"),
