@@ -332,6 +332,8 @@ LEANING = [
     *("what happened next", "Can you tell me more about that?", "What about Germany?"),
     *("How much does the larger one cost?", "Who else was involved?", "Is there a cheaper one?"),
     *("But why did the project fail?", "How do you get there from the airport?"),
+    *("Show me more courses", "Why is the first so expensive?", "Do both have a parking lot?"),
+    *("Would the second be larger?", "Any others near the station?", "Who paid for all this?"),
 ]
 STANDING = [
     *("When was the Forth Bridge opened to its first train?", "who painted the chapel of the pope"),

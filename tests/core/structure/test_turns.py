@@ -32,6 +32,11 @@ FORMS = {
     "Chinese colons": "{name}：{text}\n",
     "subtitles": "{n}\n00:00:0{n},000 --> 00:00:0{n},900\n{text}\n\n",
     "WebVTT": "00:0{n}.000 --> 00:0{n}.900\n<v {name}>{text}\n\n",
+    "brackets": "[{name}] {text}\n",
+    "arrows": "{name} > {text}\n",
+    "an at sign": "@{name} (10:0{n}): {text}\n",
+    "bold times": "**10:0{n} {name}:** {text}\n",
+    "days without a year": "[0{n}/06, 17:3{n}] {name}: {text}\n",
     "a log": "2024-05-0{n} 10:0{n}:11,123 ERROR {name}: {text}\n",
 }
 
