@@ -11,17 +11,15 @@ from functools import partial
 BARS = "|│┃║"
 _SEEN = 50  # rows by whose cells the columns of spaces are known
 _USUAL = 0.8  # share of the cells of a column that are of one kind, at least
-_RULE = re.compile(
-    r"[\s|+:=_\u2500-\u257f-]{2,}$|\{\||\|\}|\|-+ *\w+=|\[[\w.]*=.*\]$"
-    r"|\s*\\[a-z]+\b(?![^&]*&)"  # of LaTeX
-)
+_RULE = re.compile(r"[\s|+:=_\u2500-\u257f-]{2,}$|\{\||\|\}|\|-+ *\w+=|\[[\w.]*=.*\]$")
+_COMMAND = re.compile(r"\s*\\[a-z]+\b(?![^&]*&)")  # of LaTeX, a rule among others
 _GAPPED = re.compile(r"\s*(?:[-=~─═]{2,}\s+)+[-=~─═]{2,}\s*$")
 _NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,:/ %)-]*[€%]?$")
 _LETTERS, _DIGITS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)*"), re.compile(r"\d+")
 _GAPS = re.compile(r"[ ]{2,}|\t+")
-_OUTER = re.compile(rf"^\|\|(?=\s)|^[!^{BARS}]|(?<=\s)\|\|$|[\^{BARS}]$")
-_BETWEEN = re.compile(rf"\n\s*[|!]|!!|(?<!\S)\|\|(?!\S)|[{BARS}^]")
-_ATTRIBUTES = re.compile(r"\s*[\w-]+=\"[^\"]*\"\s*$")
+_OUTER = re.compile(rf"^\|\|(?=\s)|^[!{BARS}]|(?<=\s)\|\|$|[{BARS}]$")
+_BETWEEN = re.compile(rf"\n\s*[|!]|!!|(?<!\S)\|\|(?!\S)|[{BARS}]")
+_ATTRIBUTES = re.compile(r"(?:\s*[\w-]+=\"[^\"]*\")+\s*$")
 _AMPERSAND = re.compile(r"(?<!\\)&")
 
 Divide = Callable[[str], list[str]]
@@ -34,20 +32,24 @@ def columns(head: str, rows: Sequence[str]) -> tuple[list[str], Divide] | None:
         head: What stands above the first row.
         rows: Some of them, each from the beginning of its first line.
     """
-    lines = [line for line in head.split("\n") if line.strip() and not is_rule(line)]
-    if not lines:
+    lines, first = _with_cells(head), rows[0].strip() if rows else ""
+    if not lines or not first:
         return None
-    first = rows[0].strip() if rows else ""
     in_lines = first[:1] in BARS or '"' not in first  # which a cell in quotes may have, too
-    deep = sum(bool(line.strip()) for line in first.split("\n") if not is_rule(line))
-    deep = 1 if not in_lines or len(by_bars(lines[-1])) == deep else deep
-    if not first or len(lines) < deep:
+    deep = len(_with_cells(first)) if in_lines else 1
+    deep = 1 if len(by_bars(lines[-1])) == deep else deep
+    if len(lines) < deep:
         return None
     named = "\n".join(lines[-deep:])
     divide = division([named, *rows])
     names = divide(named)
     few = len(names) < min(len(divide(row)) for row in rows)  # of a title
     return None if few or are_letters(names) or names.count("") > 1 else (names, divide)
+
+
+def _with_cells(text: str) -> list[str]:
+    lines = (line for line in text.split("\n") if line.strip())
+    return [line for line in lines if not (is_rule(line) or _COMMAND.match(line))]
 
 
 def are_letters(names: Sequence[str]) -> bool:
@@ -71,7 +73,7 @@ def division(lines: Sequence[str]) -> Divide:
     first = lines[0].strip()
     if "&" in first and "\\\\" in first:
         return lambda row: [cell.strip() for cell in _AMPERSAND.split(row.split("\\\\")[0])]
-    if first[:1] in (*BARS, "!", "^") or " | " in first:
+    if first[:1] in (*BARS, "!") or " | " in first:
         return by_bars
     if "\n" in first:
         return lambda row: [cell.strip() for cell in row.split("\n") if cell.strip()]
