@@ -1,7 +1,7 @@
-"""What ten turns of an agent cost: as they are, through the proxy, and cut anew at each turn.
+"""What turns of an agent cost: as they are, through the proxy, and cut anew at each turn.
 
     python benchmarks/agent_bill.py tests/traces.jsonl
-    python benchmarks/agent_bill.py tests/traces.jsonl --skip 20 --calls 3  # of coding agents
+    python benchmarks/agent_bill.py tests/traces.jsonl --skip 20 --calls 1 --turns 30
     python benchmarks/long_traces.py | python benchmarks/agent_bill.py /dev/stdin --calls 1
 
 A line of the file is a trace: `user`, `said`, `tool`, `arguments`, `result` and `evidence`, the
@@ -35,7 +35,6 @@ from ragsieve.integrations.rules import ToolRule
 from ragsieve.server import Settings, Upstream, create_app
 
 Messages = list[dict[str, Any]]
-TURNS = 10
 
 
 @dataclass
@@ -162,11 +161,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("traces", type=Path)
     parser.add_argument("--calls", type=int, default=2, help="of a turn")
+    parser.add_argument("--turns", type=int, default=10)
     parser.add_argument("--skip", type=int, default=0, help="traces of the file before these")
     parser.add_argument("--cached-price", type=float, default=0.1)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    lines = options.traces.read_text("utf-8").splitlines()[options.skip :][: options.calls * TURNS]
+    lines = options.traces.read_text("utf-8").splitlines()[options.skip :][
+        : options.calls * options.turns
+    ]
     traces = [json.loads(line) for line in lines]
     system = ragsieve.load("finefilter", "fake:echo")
     rows = {}

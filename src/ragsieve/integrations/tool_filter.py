@@ -16,23 +16,19 @@ from typing import Any
 
 from msgspec import structs
 
-from ragsieve.budget import LIMITS, fit_parts
 from ragsieve.documents import unused_id
 from ragsieve.errors import InputError, Overdue, typed_line
 from ragsieve.integrations import rules
 from ragsieve.integrations.base import Adapter, kept, over_limits, probability
 from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
-from ragsieve.integrations.envelopes import content_of, outline_of
+from ragsieve.integrations.envelopes import content_of
+from ragsieve.integrations.keeping import kept_by, outlined
 from ragsieve.integrations.prefixes import Prefixes
 from ragsieve.integrations.rules import ToolRule
 from ragsieve.integrations.tools import Place, Texts, ToolResult, tool_results, with_contents
 from ragsieve.models.lru import LRU
-from ragsieve.pipeline import System
 from ragsieve.result import Result, Tokens
-from ragsieve.structure import Headless
 from ragsieve.text import counted
-from ragsieve.trace import step
-from ragsieve.types import Segment
 
 logger = logging.getLogger(__name__)
 
@@ -269,22 +265,22 @@ class ToolFilter:
         passed = Outcome(one.tool, one.call, one.question, tokens, tokens, reason)
         if reason:
             return passed
-        result = _run(system, one.question, named, rule)
+        result = kept_by(system, one.question, named, rule)
         steps = result.trace.steps
         unanswered = any(one.stage.startswith("Answerable(") and one.dropped for one in steps)
-        whole = unanswered and tokens <= rule.max_unanswered
-        result = _outlined(system, result) if unanswered and not whole else result
+        if unanswered and tokens <= rule.max_unanswered:
+            return replace(passed, passed="nothing in it seems to answer")
+        if unanswered:
+            result = outlined(system, result)
         if self._on_result:
             self._on_result(result)
-        calls = sum(step.to_dict()["calls"] for step in result.trace.steps)
-        passed = replace(passed, warnings=tuple(result.trace.warnings), calls=calls)
-        if whole:
-            return replace(passed, passed="nothing in it seems to answer")
         new = _contents(parts, result)
         if self.tell:
             last = one.texts[-1][0]
             new[last] = f"{new[last]}\n\n{_line(handle, result, unanswered)}"
         after = sum(system.reader.count([new[place] for place, _ in one.texts]))
+        calls = sum(step.to_dict()["calls"] for step in result.trace.steps)
+        passed = replace(passed, warnings=tuple(result.trace.warnings), calls=calls)
         if after > tokens * (1 - rule.min_saving):
             return replace(passed, passed=f"under {rule.min_saving:.0%} would be saved")
         places = {name: (part.place, part.content[0]) for part in parts for name in part.names}
@@ -344,56 +340,6 @@ def _named(one: ToolResult, parts: Sequence[_Part]) -> list[dict[str, Any]]:
             part.names.append(unused_id(one.call, used))
             named.append({"id": part.names[-1], "text": text, "title": one.title})
     return named
-
-
-def _run(
-    system: System, question: str, named: Sequence[Mapping[str, Any]], rule: ToolRule
-) -> Result:
-    """The filter's result, in which stays what the rule says."""
-    spans = [(one["id"], *span) for one in named for span in rules.protected(one["text"], rule)]
-    if not spans:
-        return system(question, named)
-    no_limits: dict[str, Any] = dict.fromkeys(LIMITS)
-    result = replace(system, **no_limits)(question, named)
-    stay = [one for span in spans for one in _uncovered(result, *span)]
-    return _fitted(system, result, [*result.kept, *stay])
-
-
-def _outlined(system: System, result: Result) -> Result:
-    """Beside what is kept, which is odd or nearest, the outlines of its documents."""
-    documents = [replace(d, layout=Headless(**vars(d.layout))) for d in result.documents]
-    bare = {one.id: one for one in documents}
-    kept = [replace(s, document=bare.get(s.document.id, s.document)) for s in result.kept]
-    result = replace(result, documents=(*documents,), kept=(*kept,))
-    heads = ((one.id, *span) for one in documents for span in outline_of(one.text))
-    return _fitted(
-        system, result, [*kept, *(s for head in heads for s in _uncovered(result, *head))]
-    )
-
-
-def _fitted(system: System, result: Result, kept: Sequence[Segment]) -> Result:
-    """A result of which other segments are kept, as many as have room."""
-    union = sorted(kept, key=lambda s: (s.document.rank, s.start))
-    with result.trace.recording(), step(f"ToolRule({system.budget!r})", union) as record:
-        finer, union = fit_parts(
-            union, system.budget, system.reader, result.query, rate=system.rate(result.query)
-        )
-        record.before, record.after = tuple(finer), tuple(union)
-    text = system.reader.context(union)
-    tokens = Tokens(result.tokens.before, system.reader.count([text])[0])
-    return replace(result, kept=tuple(union), text=text, tokens=tokens)
-
-
-def _uncovered(result: Result, name: str, start: int, end: int) -> list[Segment]:
-    """A span of a document without what is kept of it, as segments that rank behind scored ones."""
-    document = next(one for one in result.documents if one.id == name)
-    kept = sorted((s.start, s.end) for s in result.kept if s.document.id == name)
-    found = []
-    for first, last in [*kept, (end, end)]:
-        if start < min(first, end):
-            found.append(Segment(document, start, min(first, end)))
-        start = max(start, last)
-    return found
 
 
 def _contents(parts: Sequence[_Part], result: Result) -> dict[int | None, str]:
