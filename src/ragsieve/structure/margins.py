@@ -28,7 +28,7 @@ _RANGE = 500  # lines that a question names, at most
 _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d{1,7}(?![\w,;]|\.\d)")
 _TIMED = re.compile(r"\d[-:./,]$|[\d.]$")  # before a number that is a part of another
-_SEPARATOR = re.compile(r"\t|(?:[^\S\n]+[|│:>→»-]|[^\w\s,;])[>:|)\]]?[ \t]?|[^\S\n]+")
+_SEPARATOR = re.compile(r"\t|(?:[^\S\n]+[|│:>→»-]|([^\w\s,;])\1?)[>:|)\]]?[ \t]?|[^\S\n]+")
 _MARK = re.compile(r"[^\w\s\"'`{}\[\]<(]{1,3}[ \t]")
 _ASKED = re.compile(
     r"(\bl(?:ine)?s?\W{0,2})?\b(\d{1,7})\b(?:\W{1,2}(?:[a-z]{1,3} )?(\d{1,7})\b)?", re.I
@@ -236,7 +236,10 @@ def _counting(lines: Sequence[str]) -> list[_Run]:
                 last.setdefault(kind, run)
                 if len(run.ends) == (_ALIGNED if kind[1] else _LEAST):
                     found.setdefault(kind, []).append(run)
-    read = ([r for one in runs if (r := _read(lines, one, kind))] for kind, runs in found.items())
+    read = (
+        [own for one in runs if (own := _read(lines, one, kind) or _padded(lines, one, kind))]
+        for kind, runs in found.items()
+    )
     return max(read, key=lambda runs: sum(len(run.ends) for run in runs), default=[])
 
 
@@ -262,6 +265,15 @@ def _read(lines: Sequence[str], run: _Run, kind: tuple[str, int]) -> _Run | None
         return None
     ends = [min(end + wide, len(line)) for line, end in zip(own, run.ends, strict=True)]
     return run._replace(ends=ends)
+
+
+def _padded(lines: Sequence[str], run: _Run, kind: tuple[str, int]) -> _Run | None:
+    """The same where spaces behind the numbers lead to a sign at one column."""
+    own = zip(lines[run.first :], run.ends, strict=False)
+    columns = {end + len(line[end:]) - len(line[end:].lstrip(" ")) for line, end in own}
+    if len(columns) > 1 or columns == {*run.ends}:
+        return None
+    return _read(lines, run._replace(ends=[*columns] * len(run.ends)), kind)
 
 
 def _separator(rests: Sequence[str]) -> int:
