@@ -268,19 +268,20 @@ class ToolFilter:
         result = kept_by(system, one.question, named, rule)
         steps = result.trace.steps
         unanswered = any(one.stage.startswith("Answerable(") and one.dropped for one in steps)
-        if unanswered and tokens <= rule.max_unanswered:
-            return replace(passed, passed="nothing in it seems to answer")
-        if unanswered:
+        passes = unanswered and tokens <= rule.max_unanswered
+        if unanswered and not passes:
             result = outlined(system, result)
         if self._on_result:
             self._on_result(result)
+        calls = sum(step.to_dict()["calls"] for step in result.trace.steps)
+        passed = replace(passed, warnings=tuple(result.trace.warnings), calls=calls)
+        if passes:
+            return replace(passed, passed="nothing in it seems to answer")
         new = _contents(parts, result)
         if self.tell:
             last = one.texts[-1][0]
             new[last] = f"{new[last]}\n\n{_line(handle, result, unanswered)}"
         after = sum(system.reader.count([new[place] for place, _ in one.texts]))
-        calls = sum(step.to_dict()["calls"] for step in result.trace.steps)
-        passed = replace(passed, warnings=tuple(result.trace.warnings), calls=calls)
         if after > tokens * (1 - rule.min_saving):
             return replace(passed, passed=f"under {rule.min_saving:.0%} would be saved")
         places = {name: (part.place, part.content[0]) for part in parts for name in part.names}
