@@ -309,7 +309,7 @@ def _bare(segments: Sequence[Segment], best: Segment) -> list[Segment]:
     if isinstance(layout, Headless) or not stands_alone(document.text, best.start):
         return []
     warn(f"heads of document {document.id!r:.80} are left out: the best of it does not fit below")
-    bare = replace(document, layout=Headless(layout.mark, layout.json_as, layout.file_names))
+    bare = replace(document, layout=Headless(**vars(layout)))
     return [replace(s, document=bare) if s.document is document else s for s in segments]
 
 

@@ -28,6 +28,7 @@ from ragsieve.stages import OnError as OnError
 from ragsieve.stages import Pipeline as Pipeline
 from ragsieve.stages import Source as Source
 from ragsieve.stages import Stage as Stage
+from ragsieve.structure import as_written, partial_lists
 from ragsieve.tables import map_dataset
 from ragsieve.trace import Step, Trace, note, record_drop, step, warn
 from ragsieve.types import USUAL, Answer, Document, Layout, Query, Segment, StageResult
@@ -45,9 +46,8 @@ class System:
         reader: What answers, and counts tokens.
         max_tokens: The context is never longer than this many tokens, nor than all documents. This
             and the other limits are those of `ragsieve.budget.ContextBudget`.
-        source: Finds evidence where the caller passes no documents; without one there is none.
-            A retriever of LangChain or LlamaIndex, or a function ``(question, k) -> documents``, is
-            taken as it is: see `ragsieve.retriever.as_source`.
+        source: Finds evidence where the caller passes no documents; without one there is none. See
+            `ragsieve.retriever.as_source` for those of others.
         layout: How what is kept of a document is shown, where the document does not say otherwise.
 
     Raises:
@@ -112,7 +112,7 @@ class System:
         result = StageResult.of(self.stage(query, _with_text(evidence)), self.stage)
         kept, answer = [*result], result.answer or evidence.answer
         documents, read = _with_found(inputs, evidence, result.found)
-        before, after = self._lengths(read, kept)
+        before, after = self._lengths([*map(as_written, read)], kept)
         limit = before if self.max_tokens is None else min(before, self.max_tokens)
         shares = self.max_share is not None
         idle = shares and self.max_tokens is None and self.max_chars is None
@@ -125,7 +125,8 @@ class System:
                 rate = self.rate(query)
                 finer, kept = fit_parts(kept, self.budget, self.reader, query, before, rate)
                 record.before, record.after = tuple(finer), tuple(kept)
-            before, after = self._lengths(read, kept)
+                record.warnings += partial_lists(kept, finer)
+            before, after = self._lengths([*map(as_written, read)], kept)
         again = partial(self._cut_again, query, inputs, evidence, trace, found)
         text, tokens = self.reader.context(kept), Tokens(before, after)
         return Result(query, documents, tuple(kept), text, tokens, trace, again=again), answer
@@ -150,8 +151,7 @@ class System:
     ) -> list[DocumentExcerpts]:
         """What is kept of each document as excerpts, the best first; arguments and errors as above.
 
-        Limits are of the excerpts' texts, without titles: ``system.at(max_chars=1000)`` gives at
-        most so many characters in all.
+        Limits are of the excerpts' texts, without titles, in all.
         """
         from ragsieve.excerpts import ExcerptReader, excerpts_of  # takes 30 ms
 
@@ -372,7 +372,7 @@ class System:
         return document if own else replace(document, layout=self.layout)
 
     def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
-        return self.reader.count([self.reader.context(segments) for segments in groups])
+        return self.reader.count([*map(self.reader.context, groups)])
 
 
 def _with_text(evidence: StageResult) -> StageResult:

@@ -98,6 +98,14 @@ class Result:
         )
 
     @property
+    def shown(self) -> list[Segment]:
+        """What ``text`` has of the documents, verbatim: ``kept``, or the cells of compact rows."""
+        from ragsieve.structure import verbatim
+
+        documents = grouped(self.kept, lambda s: s.document.id).values()
+        return [Segment(some[0].document, *span) for some in documents for span in verbatim(some)]
+
+    @property
     def answerable(self) -> float | None:
         """Probability that some document answers, in [0, 1]; None if no stage gives one."""
         return self.trace.answerable

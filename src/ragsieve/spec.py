@@ -57,8 +57,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             openai:NAME.base_url=http://127.0.0.1:8000/v1; the LLM's own name has the LLM's.
         answer_tokens: Tokens of an answer at most, of most systems 64 by default.
         embedder: minilm, sentence_transformers:ID_OR_FOLDER; fake:hashing needs no weights.
-        pruner: Of the systems finefilter and provence: pruner, pruner:FOLDER, of provence also
-            provence:ID; fake:pruner needs no weights.
+        pruner: Of finefilter and provence: pruner, pruner:FOLDER, provence:ID; or fake:pruner.
         keep_answer: Of finefilter: probability that the answer survives, 0.5 to 0.99.
         min_score: Of finefilter, in place of keep_answer: the least probability that a span is
             evidence.
@@ -70,9 +69,9 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         max_chars_per_document: Budget of each document, in characters.
         max_share: The share of a budget that one site's documents may take, 0 to 1.
         mark: What stands where text of a document is left out; … by default.
-        json_as: What is kept of JSON: closed, with its brackets, or paths: lines "path: value".
-        file_names: Whether a line names the file and page of each document, where several are read:
-            shown, as usual, or hidden.
+        json_as: How JSON is shown: closed, with its brackets, or paths: lines "path: value".
+        file_names: Whether a line names file and page, of several: shown, as usual, or hidden.
+        compact: Rows of one shape stand under their heads once, where that is shorter.
         on_error: keep: a stage that fails is skipped, and a warning says so.
     """
 
@@ -98,6 +97,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     mark: str | None = None
     json_as: JsonAs | None = None
     file_names: FileNames | None = None
+    compact: bool | None = None
     on_error: OnError = "raise"
 
     def replaced(self, **changes: Any) -> SystemSpec:

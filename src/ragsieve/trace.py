@@ -235,7 +235,7 @@ class Trace:
     @property
     def answerable(self) -> float | None:
         """Probability that some document answers; None where no stage gave one."""
-        return next((s.answerable for s in reversed(self.steps) if s.answerable is not None), None)
+        return max((s.answerable for s in self.steps if s.answerable is not None), default=None)
 
     @property
     def warnings(self) -> list[str]:

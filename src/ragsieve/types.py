@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ragsieve.errors import InputError, check_choice
 
@@ -60,6 +60,29 @@ class Query:
             raise InputError(f"the question must not be blank, got {self.text!r}")
 
 
+class Listed(NamedTuple):
+    """Rows of a document of which those that meet conditions were asked for.
+
+    Args:
+        rows: All of them, in order.
+        asked: How many were asked for.
+        said: The conditions; empty where there are none.
+        lines: Whether they are lines of text, and no part of a table or the like.
+    """
+
+    rows: tuple[Span, ...]
+    asked: int
+    said: str = ""
+    lines: bool = False
+
+    def shown(self, kept: int) -> str:
+        """What a mark says where so many of the rows are shown."""
+        whole = kept >= self.asked
+        of = f"{kept} of {len(self.rows) if whole else self.asked} rows"
+        said = f": {self.said}" if self.said and self.asked != 1 else ""  # one row shows its own
+        return of + said if whole or not said else f"{of} that match{said}"
+
+
 @dataclass(frozen=True)
 class Layout:
     """How what is kept of a document is shown.
@@ -71,6 +94,9 @@ class Layout:
             ``"paths"``, a line ``path: value`` for each value.
         file_names: Whether a line before it names its file and page, of a document that was read
             beside others (``metadata["file"]``): ``"shown"`` or ``"hidden"``.
+        compact: Whether rows of one shape stand under their heads once, as JSON of ``columns`` and
+            ``rows`` or as CSV, where that is shorter.
+        lists: Rows that a question asked for, as `ragsieve.systems.rows.Rows` found them.
 
     Raises:
         InputError: If one of them is something else.
@@ -79,6 +105,8 @@ class Layout:
     mark: str = "…"
     json_as: JsonAs = "closed"
     file_names: FileNames = "shown"
+    compact: bool = False
+    lists: tuple[Listed, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.mark, str) or not _MARK.fullmatch(self.mark):
@@ -88,6 +116,8 @@ class Layout:
             raise InputError(f"mark {rule}, got {self.mark!r:.80}")
         check_choice(JsonAs, json_as=self.json_as)
         check_choice(FileNames, file_names=self.file_names)
+        if not isinstance(self.compact, bool):
+            raise InputError(f"compact must be true or false, got {self.compact!r:.80}")
 
     def of(self, mark: str) -> str:
         """A format's mark with this one's."""
@@ -97,7 +127,7 @@ class Layout:
 _MARK = re.compile(r'(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029"\\{}<>]{1,20}(?<! )')
 USUAL = Layout()
 FILE = "file"  # of a document's metadata: its file, and the page there
-LAYOUT = ("mark", "json_as", "file_names")
+LAYOUT = ("mark", "json_as", "file_names", "compact")
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,8 @@ def test_each_reader_shows_the_layout() -> None:
         (usual.with_source(lambda question, k: [own, text]), None),
     ):
         result = sieve("Who is singer 7?", documents)
-        assert 'songs[7].who: "singer 7"\nsongs: [cut] 1 of 40 shown' in result.text
-        assert '"~~ 1 of 40 shown"' in result.text
+        assert 'songs[7].who: "singer 7"\nsongs: [cut] 1 of 40 rows' in result.text
+        assert '"~~ 1 of 40 rows"' in result.text
         excerpts = [
             e.text for one in sieve.excerpts("Who is singer 7?", documents) for e in one.excerpts
         ]

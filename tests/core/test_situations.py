@@ -80,7 +80,7 @@ CASES: list[tuple[str, str, list[str], float | int, list[str], float]] = [
     ("a record in lines", "Who told of the winch?", [json.dumps(FAULTS, indent=1)], .9,
      ['"said": "Grease ran out of the winch on the ferry.",\n  "by": "Ed 1"'], .6),
     ("a record with another", "Who opened pull 337?", [json.dumps(PULLS)], .9,
-     [json.dumps(PULLS[37]), "of 60 shown"], .3),
+     [json.dumps(PULLS[37]), "of 60 rows"], .3),
     ("objects in a row", "What did a gull break?", [HITS], .9, ['"Item 2", "text": "A gull'], .6),
     ("names", "How many nodes are there? Is relay-055 one?",
      [json.dumps({"nodes": NODES, "total": 90})], .9, ["of 90 shown", '"total": 90'], .6),

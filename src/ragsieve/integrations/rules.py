@@ -50,6 +50,8 @@ class ToolRule(Schema, frozen=True, kw_only=True):
         max_tokens: Budget of each result's kept text; the filter's own where None.
         min_tokens: A result of fewer tokens passes as it is.
         min_saving: A result of which cutting saves a smaller share of tokens passes as it is.
+        compact: Whether rows of one shape stand under their heads once: see
+            `ragsieve.types.Layout`.
         edges: First and last lines that stay; where None, 3 of a log, and of other texts the first
             and last one where they are short, with lines beside them that are unlike the rest.
         max_unanswered: A result in which nothing seems to answer passes as it is up to so many
@@ -68,6 +70,7 @@ class ToolRule(Schema, frozen=True, kw_only=True):
     min_saving: Probability = 0.2
     edges: Amount | None = None
     max_unanswered: Amount = 2000
+    compact: bool = True
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -258,6 +258,7 @@ class ToolFilter:
         self, one: ToolResult, rule: ToolRule, handle: str, budgets: Mapping[str, int]
     ) -> Outcome:
         system = self.sieve.loaded.at(**{"max_tokens": rule.max_tokens, **budgets})
+        system = replace(system, layout=replace(system.layout, compact=rule.compact))
         tokens = sum(system.reader.count([text for _, text in one.texts]))
         parts = [_Part(place, text, rule) for place, text in one.texts]
         named = _named(one, parts)

@@ -10,7 +10,8 @@ from itertools import pairwise
 from ragsieve.split.sentences import Sentences
 from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, blocks
 from ragsieve.structure import pieces, read
-from ragsieve.structure.tree import Node, stripped, units
+from ragsieve.structure.tree import Node, stripped
+from ragsieve.structure.units import units
 from ragsieve.text import sentence_spans
 from ragsieve.trace import note
 from ragsieve.types import Span

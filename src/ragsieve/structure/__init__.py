@@ -1,14 +1,15 @@
 """Structured text: which units it has, and how what is kept of it is shown.
 
 A text is read once, as trees of its JSON, configuration, tables, code and traces; what is none of
-them is prose. `outline` finds them, `tree.units` cuts them, `joined` puts kept spans together.
+them is prose. `outline` finds them, `units.units` cuts them, `joined` puts kept spans together.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from itertools import pairwise
@@ -18,11 +19,15 @@ from ragsieve.structure import brackets, margins
 from ragsieve.structure.headings import between, left_out
 from ragsieve.structure.margins import Piece
 from ragsieve.structure.tree import ELEMENTS, Kept, Node, shown, stripped, within
-from ragsieve.types import USUAL, Layout, Segment, Span
+from ragsieve.types import USUAL, Layout, Segment, Span, grouped
 
 READERS = ["tags", "environments", "brackets", "indentation", "lines", "rows", "fences", "repeated"]
 """Readers of structure, each a file; `benchmarks/structure.py` says what each is worth."""
-_REMEMBERED = ((50_000, 256), (1_000_000, 8))  # outlines of so many texts, by most characters
+_REMEMBERED = (
+    (50_000, 256),
+    (1_000_000, 8),
+    (20_000_000, 1),
+)  # outlines of so many texts, by most characters
 _SHORT = 2  # characters that lines have on average, at least, where they are of any format
 _LONG = 300  # characters that lines of code and configuration have on average, at most
 _LEADS = re.compile(r"<(?:dt|h[1-6])\b", re.IGNORECASE)
@@ -194,7 +199,7 @@ def text_of(segments: Sequence[Segment]) -> str:
     """Kept spans of one document, at least one, as all readers show them: see `joined`."""
     document = segments[0].document
     spans = [(s.start, s.end) for s in segments]
-    return joined(document.text, spans, document.layout, document.title)
+    return joined(document.text, spans, _layout(segments), document.title)
 
 
 def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str = "") -> str:
@@ -207,14 +212,22 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str 
     says how much is left out. ``layout`` may say otherwise. The first headings are left out if
     ``title`` says them.
     """
-    if layout.json_as == "closed" and [*spans] == [(0, len(text))]:
-        return text
+    return _joined(text, spans, layout, title)[0]
+
+
+def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tuple[str, Kept]:
+    """The same, and what it has of rows in a shorter form."""
+    kept = Kept(text, spans, layout)
+    if layout.json_as == "closed" and [*spans] == [(0, len(text))] and not layout.compact:
+        return text, kept
     bare = isinstance(layout, Headless)
     roots = () if bare else outline(text, small=True)
     apart = pieces(text)
     kept = Kept(text, margins.merged(apart, text, spans), layout)
     if margined := any(part.lines for part in apart):
-        kept.said = lambda start, end: margins.piece_at(apart, start).said(start, end)
+        kept.numbers = lambda start, end: margins.piece_at(apart, start).said(start, end)
+    if layout.compact:
+        kept.compact = import_module("ragsieve.structure.compact").compact
     read: set[int] = set()
     out, last = "", -1
     for start, end, root in (part for span in spans for part in _parts(roots, *span)):
@@ -229,7 +242,71 @@ def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str 
             out += shown(text, root, kept) if root else text[start:end]
             read |= {root.start} if root else set()
         last = root.end if root else end
-    return out
+        out += "".join(f"\n{layout.mark} {one}" for one in _listed(layout, kept, start, end))
+    return out, kept
+
+
+def verbatim(segments: Sequence[Segment]) -> list[Span]:
+    """What the text of one document's kept spans has of it: of rows in a shorter form the cells."""
+    document = segments[0].document
+    spans = [(s.start, s.end) for s in segments]
+    kept = _joined(document.text, spans, _layout(segments), document.title)[1]
+    compacted = sorted(((one.start, one.end, cells) for one, cells in kept.compacted), key=_extent)
+    found: list[Span] = []
+    last = 0
+    for start, end, cells in compacted:
+        if start >= last:  # and in no other one
+            found += [*_between(document.text, spans, last, start), *cells]
+            last = end
+    return [*found, *_between(document.text, spans, last, len(document.text))]
+
+
+def _extent(one: tuple[int, int, list[Span]]) -> Span:
+    return one[0], -one[1]
+
+
+def _between(text: str, spans: Sequence[Span], first: int, last: int) -> Iterator[Span]:
+    """What spans have between two places."""
+    for start, end in spans:
+        start, end = max(start, first), min(end, last)
+        if start < end and text[start:end].strip():
+            yield stripped(text, start, end)
+
+
+def _layout(segments: Sequence[Segment]) -> Layout:
+    """The layout of spans of one document, with the lists that one of them knows."""
+    layouts = [s.document.layout for s in segments]
+    return next((one for one in layouts if one.lists), layouts[0])
+
+
+def _listed(layout: Layout, kept: Kept, start: int, end: int) -> Iterator[str]:
+    """What is said behind the last kept line of rows of which some are left out."""
+    for one in layout.lists:
+        last = one.rows[-1][1]
+        if one.lines and end > one.rows[0][0] and start < last and not any(kept.within(end, last)):
+            shown = kept.rows(one)
+            if shown < len(one.rows):
+                yield one.shown(shown)
+
+
+def as_written(segment: Segment) -> Segment:
+    """A segment of a document whose rows are not shown in a shorter form."""
+    document = segment.document
+    if not document.layout.compact:
+        return segment
+    layout = replace(document.layout, compact=False)
+    return replace(segment, document=replace(document, layout=layout))
+
+
+def partial_lists(kept: Sequence[Segment], before: Iterable[Segment]) -> Iterator[str]:
+    """What is said of lists of rows of which only a part of what was asked for is kept."""
+    own = grouped(kept, lambda s: s.document.id)
+    for name, some in grouped(before, lambda s: s.document.id).items():
+        document = some[0].document
+        shown = Kept(document.text, [(s.start, s.end) for s in own.get(name, ())])
+        for one in document.layout.lists:
+            if (rows := shown.rows(one)) < one.asked:
+                yield f"a list of document {name!r:.80} is not whole: {one.shown(rows)}"
 
 
 def _parts(roots: Sequence[Node], start: int, end: int) -> list[tuple[int, int, Node | None]]:

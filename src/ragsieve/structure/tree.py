@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragsieve.types import USUAL, Layout, Span
+from ragsieve.types import USUAL, Layout, Listed, Span
 
 ALWAYS = 10**9  # characters: a node that is whole wherever a segment may be that long
 MERGED = 250  # characters of neighbouring scalars that make one unit
@@ -20,7 +20,6 @@ ROWSPAN = re.compile(r"(\browspan\s*=\s*[\"']?)([1-9]\d{0,4})", re.IGNORECASE)
 JSON = ("array", "object", "rows")
 _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell that is blank
 _SECTION = re.compile(r"[|│][^|│\n]*\w[^|│\n]*(?:[|│][ ]*){2,}")
-_END = re.compile(r"[\s,;]*")
 _PADDING = re.compile(r"([^\w\s]|_)\1{3,}|[ ]+(?= [|│┃║])")  # of a table's head
 _BREAK = re.compile(r"\s*[\r\n]\s*")
 KEY = re.compile(r"""(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|'([^'\\]*+(?:\\.[^'\\]*+)*+)')\s*+:\s*+""")
@@ -156,43 +155,14 @@ def name_first(children: Sequence[Node]) -> None:
             child.sticky = True
 
 
-def units(root: Node, text: str, max_chars: int) -> list[Span]:
-    """The spans of a tree's units, which leave out nothing but white space.
-
-    The first unit of a node has its head; each has the commas and brackets behind it.
-    """
-    cores: list[list[int]] = []  # start, end, one past what closes it
-
-    def walk(node: Node, joins: int) -> None:
-        if not node.children or node.size <= min(node.whole, max_chars):
-            lead = cores[0][0] - root.start if len(cores) == 1 else 0
-            small = joins > 0 and node.end - cores[-1][0] <= min(joins, max_chars - lead)
-            if small and not node.children:
-                cores[-1][1:] = [node.end, node.end]
-            else:
-                cores.append([node.start, node.end, node.end])
-            return
-        for place, child in enumerate(node.children):
-            leaf = place and not node.children[place - 1].children
-            walk(child, node.merge if leaf else 0)
-        cores[-1][2] = max(cores[-1][2], node.end)
-
-    walk(root, 0)
-    spans, start = [], root.start
-    for _, _, closed in cores[:-1]:
-        match = _END.match(text, closed, root.end)
-        stop = match.end() if match else closed
-        spans.append((start, max(start, stripped(text, start, stop)[1])))
-        start = stop
-    return [span for span in [*spans, (start, root.end)] if span[0] < span[1]]
-
-
 class Kept:
     """What is kept of a text, as merged spans, and how it is shown."""
 
     def __init__(self, text: str, spans: Iterable[Span], layout: Layout = USUAL) -> None:
         self.layout = layout
-        self.said: Callable[[int, int], str] = lambda *_: ""  # numbers of lines between places
+        self.numbers: Callable[[int, int], str] = lambda *_: ""  # of lines between places
+        self.compact: Callable[[str, Node, Kept], tuple[str, list[Span]] | None] | None = None
+        self.compacted: list[tuple[Node, list[Span]]] = []  # with the cells of each
         self.starts: list[int] = []
         self.ends: list[int] = []
         for start, end in sorted(spans):
@@ -207,6 +177,18 @@ class Kept:
         place = bisect_right(self.starts, start) - 1
         return place >= 0 and self.ends[place] >= end
 
+    def rows(self, listed: Listed) -> int:
+        """How many of some rows have something that is kept."""
+        return sum(next(self.within(*row), None) is not None for row in listed.rows)
+
+    def said(self, node: Node, parts: int) -> str:
+        """What the mark of a node says of which so many parts are shown."""
+        inside = node.children
+        for one in self.layout.lists:
+            if (inside[0].start, inside[-1].end) == (one.rows[0][0], one.rows[-1][1]):
+                return one.shown(self.rows(one))
+        return f"{parts} of {len(inside)} shown"
+
     def within(self, start: int, end: int) -> Iterator[Span]:
         """The kept parts of it."""
         place = max(0, bisect_right(self.starts, start) - 1)
@@ -217,11 +199,22 @@ class Kept:
 
 
 def shown(text: str, node: Node, kept: Kept) -> str:
-    """What is shown of a node: its kept parts, each below the heads that lead to it."""
+    """What is shown of a node: its kept parts, each below the heads that lead to it.
+
+    Or its rows with their heads once, where ``kept.compact`` makes a shorter text of them.
+    """
+    usual = _shown(text, node, kept)
+    if kept.compact and (found := kept.compact(text, node, kept)) and len(found[0]) < len(usual):
+        kept.compacted.append((node, found[1]))
+        return found[0]
+    return usual
+
+
+def _shown(text: str, node: Node, kept: Kept) -> str:
     if kept.layout.json_as == "paths" and node.kind in JSON and not node.ends_early:
         return "\n".join(_paths(text, node, kept, ""))
     beside = not _hit(node, kept) and not any(child.sticky for child in node.children)
-    if beside or kept.whole(node.start, node.end):
+    if beside or (kept.whole(node.start, node.end) and not (kept.compact and node.children)):
         return text[node.start : node.end]
     if not node.children:
         return _cut_leaf(text, node, kept)
@@ -277,14 +270,14 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
             out += text[end : child.start]
         else:
             left = _indent(text, node.children[last + 1].start)
-            said = mark + kept.said(end, child.start)
+            said = mark + kept.numbers(end, child.start)
             out += f"\n{left}{said}\n{indent}" if node.each else f"\n{indent}"
         out += shown(text, child, kept)
         last, end = place, child.end
     if len(chosen) < len(node.children) and mark and (not node.each or node.children[last + 1 :]):
         indent = _indent(text, node.children[last + 1 if node.each else -1].start)
-        out += f"\n{indent}" + mark.format(f"{len(chosen)} of {len(node.children)} shown")
-        out += kept.said(end, node.tail) * node.each
+        out += f"\n{indent}" + mark.format(kept.said(node, len(chosen)))
+        out += kept.numbers(end, node.tail) * node.each
     if node.tail < node.end:
         gap = text[end : node.tail]
         out += gap if not gap.strip() else "\n" + _indent(text, node.tail)
@@ -318,7 +311,7 @@ def _tags(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
         last, end = place, child.end
     left = len(chosen) < len(node.children) and node.kind != "cells"
     if left and not node.each:
-        out += "\n" + mark.format(f"{len(chosen)} of {len(node.children)} shown")
+        out += "\n" + mark.format(kept.said(node, len(chosen)))
     elif left and node.children[last + 1 :] and not out.endswith(mark):
         out += (" " if node.kind == "inline" else "\n") + mark
     gap = text[end : node.tail] if node.tail < node.end else ""
@@ -347,7 +340,7 @@ def _json(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
         out += shown(text, child, kept)
         last, end = place, child.end
     if len(chosen) < len(children):
-        said = f"{len(chosen)} of {len(children)} shown"
+        said = kept.said(node, len(chosen)).replace("\\", "/").replace('"', "'")
         mark = kept.layout.of('"…": "{}"' if node.kind == "object" else '"… {}"').format(said)
         out += (comma if chosen else "") + (_space(text, children[-1].start) or " ") + mark
     if node.ends_early:
@@ -373,7 +366,7 @@ def _paths(text: str, node: Node, kept: Kept, path: str) -> Iterator[str]:
         step = _step(name[1] or name[2] or "", path) if name else f"[{place}]"
         yield from _paths(text, child, kept, path + step)
     if len(chosen) < len(node.children):
-        said = f"{len(chosen)} of {len(node.children)} shown"
+        said = kept.said(node, len(chosen))
         yield f"{path}: {kept.layout.mark} {said}".removeprefix(": ")
 
 

@@ -12,6 +12,7 @@ from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select.order import By
 from ragsieve.systems.base import system
 from ragsieve.systems.by_language import ByLanguage
+from ragsieve.systems.rows import Rows
 
 
 @system("finefilter", needs="sentence pruner", paper="arXiv 2502.11811v4")
@@ -30,14 +31,15 @@ def finefilter_one_pass(
 ) -> System:
     """Keep what the answer may need, as often as promised, by one reading of each passage.
 
-        documents ─ blocks ─▶ sentence pruner: probabilities ─▶ no copies ─▶ threshold ─▶ reader
+        documents ─ blocks ─▶ rows ─▶ sentence pruner ─▶ no copies ─▶ threshold ─▶ reader
 
     Lists and steps are kept or dropped whole; JSON, configuration, tables and code by records,
     entries, rows and statements, which are shown under their keys, heads and headers. Where
     question or document is not English, the pruner of ``ragsieve[multilingual]`` decides where it
     is installed and knows the language; else shared character n-grams, and more is kept.
-    Rows and lines that are unlike their neighbours stay where the question picks none; see
-    `ragsieve.structure.odd`.
+    Where the question sets conditions on rows, those that meet them stay, all of them, and the
+    others go; see `ragsieve.systems.rows`. Rows and lines that are unlike their neighbours stay
+    where the question picks none; see `ragsieve.structure.odd`.
 
     Args:
         llm: The generator; it is not asked before it answers.
@@ -80,7 +82,11 @@ def finefilter_one_pass(
     for model in others():
         other = ByLanguage(read_by(model), other, languages=model.languages)
     return System(
-        Pipeline(split.Blocks(), ByLanguage(read_by(pruner), other), select.Order(order)),
+        Pipeline(
+            split.Blocks(),
+            Rows(ByLanguage(read_by(pruner), other)),
+            select.Order(order),
+        ),
         Reader(llm),
         max_tokens,
     )

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from ragsieve.split.blocks import Blocks
 from ragsieve.structure import joined, outline
 from ragsieve.structure.linearize import linearized, shares
-from ragsieve.structure.tree import units
+from ragsieve.structure.units import units
 from ragsieve.types import USUAL, Document, Layout, Query, Segment
 from tests.timing import is_linear
 

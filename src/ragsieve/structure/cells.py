@@ -1,0 +1,338 @@
+"""Runs of like rows as tables, whatever their layout: their columns, and the cells of each row.
+
+Rows are those of tables, objects of a list, elements of one name, records of fields, and lines of
+one template, as those of a log; there a column has the name of the word before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
+from itertools import groupby
+from typing import TypeVar
+
+from ragsieve.structure import outline
+from ragsieve.structure.elements import TAG
+from ragsieve.structure.templates import LEAST, Cells, lined
+from ragsieve.structure.tree import JSON, KEY, Node, line_spans, stripped, within
+from ragsieve.structure.values import Moment, Number, holds, moment, number, unit_of, year
+from ragsieve.types import Span
+
+_TYPED = 0.9  # share of a column's cells that are of its type
+_PROSE = 8  # words of a cell of prose
+_CHARS = 2000  # characters of a row that are looked at
+_GAPS = re.compile(r"[ ]{2,}|\t+")
+_AMPERSAND = re.compile(r"(?<!\\)&")
+_RULED = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]*$")
+_HTML = re.compile(r"<t[hd]\b[^>]*>(.*?)(?=<t[hd]\b|</tr|\Z)", re.IGNORECASE | re.DOTALL)
+_FIELD = re.compile(r"[ \t*>|-]*([^\s:|][^:|\n]{0,60}?)\**(?:[ \t]*[:|：])+\**[ \t]*(?=\S)")
+_COMMIT = re.compile(r"(commit) (?=[0-9a-f]{4,64}\b)")
+_ELEMENT = re.compile(r"<([\w:.-]+)[^>]*>\s*([^<]*)")
+_ATTRIBUTE = re.compile(r"([\w:.-]+)=\"([^\"<]*)\"")
+_CSV = r'\s*+(?:"((?:[^"]|"")*+)"|([^{0}]*))(?:{0}|$)'
+_LISTED = re.compile(r"[,;]\s+|\s[/+]\s|\s*[()]\s*")  # between parts of a cell
+
+_T = TypeVar("_T")
+
+
+@dataclass
+class Column:
+    """A column of a run: where each of its cells stands, and what it says.
+
+    Args:
+        name: Of its head, key, tag, or the word before it; empty where it has none.
+        text: The document's.
+        rows: Place of the row of each cell.
+        spans: Each cell.
+        first: Whether it is the first of its run.
+    """
+
+    name: str
+    text: str = field(repr=False)
+    rows: list[int] = field(default_factory=list, repr=False)
+    spans: list[Span] = field(default_factory=list, repr=False)
+    first: bool = False
+
+    @cached_property
+    def values(self) -> list[str]:
+        """What each cell says, without tags."""
+        cells = (self.text[start:end] for start, end in self.spans)
+        return [TAG.sub("", cell).strip() if "<" in cell else cell for cell in cells]
+
+    @cached_property
+    def numbers(self) -> list[Number | None]:
+        """The number of each cell; none of a column of something else."""
+        comma = any(re.search(r"\d,\d{1,2}\b(?!,)", value) for value in self.values)
+        unit = unit_of(self.name)
+        return _typed(
+            [number(value, comma=comma, unit_=unit) for value in self.values], self.values
+        )
+
+    @cached_property
+    def moments(self) -> list[Moment | None]:
+        """The date or time of each cell; none of a column of something else."""
+        american = any(m and int(m[2]) > 12 for m in map(_SLASHES.match, self.values))
+        return _typed([moment(value, american=american) for value in self.values], self.values)
+
+    @cached_property
+    def distinct(self) -> bool:
+        """Whether each cell says something else, so that it names its row."""
+        return len({*self.values}) == len(self.values)
+
+    @cached_property
+    def kind(self) -> str:
+        """What its cells are: ``time``, ``number``, ``name`` (each has its own), ``prose``, …"""
+        if any(self.moments):
+            return "time"
+        words = sum(len(value.split()) for value in self.values)
+        if words > _PROSE * len(self.values):
+            return "prose"
+        own = self.distinct and len(self.values) > LEAST
+        if not any(self.numbers):
+            return "name" if own else "word"
+        whole = all(value.isdecimal() for value in self.values)
+        even = min(map(len, self.values)) == max(map(len, self.values)) > LEAST
+        return "name" if own and whole and (even or self.first) else "number"
+
+    def meets(self, sign: str, value: Number | Moment) -> list[bool] | None:
+        """Whether each cell meets a comparison; None of a column of another type."""
+        asked = value if isinstance(value, Moment) else year(value.raw)
+        if asked and any(self.moments):
+            return [holds(one, sign, asked) for one in self.moments]
+        if isinstance(value, Moment) or not any(self.numbers):
+            return None
+        return [holds(one, sign, value) for one in self.numbers]
+
+
+_SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/\d{2,4}")
+
+
+def _typed(found: list[_T | None], values: Sequence[str]) -> list[_T | None]:
+    full = sum(bool(re.search(r"\w", value)) for value in values)
+    return found if full and sum(map(bool, found)) >= _TYPED * full else [None] * len(found)
+
+
+@dataclass
+class Run:
+    """Rows that have the same columns.
+
+    Args:
+        text: The document's.
+        rows: Each of them, in order.
+        columns: By name.
+        lines: Whether they are lines of a template, and no part of a tree.
+        head: The line that heads such lines.
+    """
+
+    text: str = field(repr=False)
+    rows: list[Span]
+    columns: list[Column]
+    lines: bool = False
+    head: Span | None = None
+
+    @property
+    def start(self) -> int:
+        """Where its first row begins."""
+        return self.rows[0][0]
+
+    @property
+    def end(self) -> int:
+        """Where its last row ends."""
+        return self.rows[-1][1]
+
+    @cached_property
+    def index(self) -> dict[str, dict[int, list[int]]]:
+        """Places of the rows in which a cell says so, in small letters, by column."""
+        found: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for place, column in enumerate(self.columns):
+            for row, value in zip(column.rows, column.values, strict=True):
+                for part in {value, *_LISTED.split(value)}:
+                    found[part.casefold().strip("\"'`*_ ")][place].append(row)
+        return found
+
+
+@lru_cache(maxsize=16)
+def runs(text: str) -> tuple[Run, ...]:
+    """The runs of like rows of a text, in order."""
+    roots = outline(text, small=True)
+    found = [run for root in roots for run in _of_tree(text, root)]
+    found += _of_lines(text, roots)
+    return tuple(sorted(found, key=lambda run: run.start))
+
+
+def _run(text: str, rows: Sequence[tuple[Span, Cells]]) -> Run:
+    columns: dict[str, Column] = {}
+    for place, (_, cells) in enumerate(rows):
+        for name, start, end in cells:
+            if start < end:
+                column = columns.setdefault(name, Column(name, text, first=not columns))
+                column.rows.append(place)
+                column.spans.append((start, end))
+    return Run(text, [span for span, _ in rows], [*columns.values()])
+
+
+def _of_tree(text: str, node: Node) -> Iterator[Run]:
+    inside = node.children
+    read: Callable[[str, Node], Cells] | None = None
+    if node.kind in JSON and sum(child.kind == "object" for child in inside) == len(inside):
+        read = _of_json
+    elif node.kind == "xml" and len({_tag(text, child) for child in inside}) == 1:
+        read = _of_elements
+    elif node.kind == "table" and node.each and all(child.children for child in inside):
+        read = _of_fields
+    elif node.kind in ("table", "grid") and node.head > node.start:
+        run = _run(text, [*_of_table(text, node)])
+        if len(run.rows) >= LEAST and not any(_is_value(c.name) for c in run.columns):
+            yield run
+        return
+    if read and len(inside) >= LEAST:
+        yield _run(text, [((child.start, child.end), read(text, child)) for child in inside])
+        return
+    for child in inside:
+        yield from _of_tree(text, child)
+
+
+def _of_json(text: str, node: Node, path: str = "") -> Cells:
+    cells: Cells = []
+    name = KEY.match(text, node.start) if node.start < node.head and not path else None
+    if name and not path:
+        cells.append(("", *name.span(1)))
+    for child in node.children:
+        key = KEY.match(text, child.start) if node.kind == "object" else None
+        below = f"{path}.{key[1] or key[2]}".strip(".") if key else path
+        if child.kind in JSON:
+            cells += _of_json(text, child, below or "…")
+        else:
+            start = key.end() if key else child.start
+            quoted = text[start : start + 1] in ("'", '"')
+            cells.append((below, start + quoted, child.end - quoted))
+    return cells
+
+
+def _is_value(name: str) -> bool:
+    """Whether the name of a column is a number, and no year, month or day: its head is a row."""
+    found = number(name)
+    return bool(found and not year(found.raw) and found.raw not in range(1, 32))
+
+
+def _tag(text: str, node: Node) -> str:
+    match = _ELEMENT.match(text, node.start)
+    return match[1] if match else ""
+
+
+def _of_elements(text: str, node: Node) -> Cells:
+    cells: Cells = []
+    for match in _ELEMENT.finditer(text, node.start, node.end):
+        if match[2].strip():
+            cells.append((match[1], *stripped(text, *match.span(2))))
+        stop = text.find(">", match.start(), node.end)
+        cells += [(m[1], *m.span(2)) for m in _ATTRIBUTE.finditer(text, match.end(1), stop)]
+    return cells
+
+
+def _of_fields(text: str, node: Node) -> Cells:
+    cells: Cells = []
+    for start, end in ((node.start, node.head), *((c.start, c.end) for c in node.children)):
+        found = _COMMIT.match(text, start, end) or _FIELD.match(text, start, end)
+        if found:
+            cells.append((found[1], *stripped(text, found.end(), end)))
+        elif text[start:end].strip():
+            cells.append(("", *stripped(text, start, end)))
+    return cells
+
+
+def divided(text: str, node: Node) -> tuple[list[Span], Callable[[Span], list[Span]]]:
+    """The names of a table's columns, and what divides its rows into cells, blank ones too."""
+    parted: Callable[[str], list[Span]]
+    if node.kind == "grid":
+        place = node.start + text[node.start : node.head].lower().rfind("<tr")
+        lines = [(place, node.head)] if place >= node.start else []
+        parted = _in_html
+    else:
+        spans = line_spans(text, node.start, node.head)
+        lines = [span for span in spans if not _RULED.match(text[slice(*span)])]
+        parted = _divider(text[slice(*lines[-1])] if lines else "")
+
+    def cells(span: Span) -> list[Span]:
+        start = text.rfind("\n", 0, span[0]) + 1 if text[span[0] - 1 : span[0]] == "\t" else span[0]
+        row = text[start : min(span[1], start + _CHARS)]
+        return [_stripped(text, start + a, start + b) for a, b in parted(row)]
+
+    return cells(lines[-1]) if lines else [], cells
+
+
+def _of_table(text: str, node: Node) -> Iterator[tuple[Span, Cells]]:
+    """Rows with their cells; a blank cell below that of a row which heads them says the same."""
+    heads, parted = divided(text, node)
+    found = (TAG.sub("", text[a:b]).strip() for a, b in heads)
+    names = [name or f"#{n + 1}" for n, name in enumerate(found)]
+
+    def cells(span: Span, above: Cells) -> Cells:
+        spans = parted(span)
+        short = max(0, len(names) - len(spans)) if above and node.kind == "grid" else 0
+        own = [(name, *span) for name, span in zip(names[short:], spans, strict=False)]
+        blank = {name for name, a, b in own if a == b} | {*names[:short]}
+        return [one for one in own if one[1] < one[2]] + [one for one in above if one[0] in blank]
+
+    def rows(nodes: Sequence[Node], above: Cells) -> Iterator[tuple[Span, Cells]]:
+        for one in nodes:
+            if one.children and one.kind != "cells":
+                own = cells((one.start, one.head), above)
+                yield (one.start, one.head), own
+                yield from rows(one.children, own)
+            else:
+                yield (one.start, one.end), cells((one.start, one.end), above)
+
+    yield from rows(node.children, [])
+
+
+def _stripped(text: str, start: int, end: int) -> Span:
+    """A span without white space around it, an empty one where it is nothing else."""
+    return stripped(text, start, end) if text[start:end].strip() else (start, start)
+
+
+def _in_html(row: str) -> list[Span]:
+    return [match.span(1) for match in _HTML.finditer(row)]
+
+
+def _divider(header: str) -> Callable[[str], list[Span]]:
+    """What divides a row into the spans of its cells, as the header is."""
+    if header.strip()[:1] in ("|", "│") or " | " in header:
+        return partial(_between, re.compile(r"[|│]"))
+    if "&" in header and "\\\\" in header:
+        return lambda row: _between(_AMPERSAND, row.partition("\\\\")[0], outer=False)
+    mark = next((one for one in "\t,;" if one in header), "")
+    if not mark:
+        return partial(_between, _GAPS)
+    pattern = re.compile(_CSV.format(re.escape(mark) if mark != "\t" else "\t"))
+    return lambda row: [m.span(1 if m[1] is not None else 2) for m in _fields(pattern, row)]
+
+
+def _fields(pattern: re.Pattern[str], row: str) -> Iterator[re.Match[str]]:
+    for match in pattern.finditer(row):
+        yield match
+        if match.end() == len(row):
+            return
+
+
+def _between(mark: re.Pattern[str], row: str, *, outer: bool = True) -> list[Span]:
+    """Spans between marks, of which ``outer`` ones that begin or end the row divide nothing."""
+    bare = row.rstrip()
+    begin = len(row) - len(row.lstrip())
+    marks = [m.span() for m in mark.finditer(bare, begin)]
+    first = marks.pop(0)[1] if outer and marks and marks[0][0] == begin else begin
+    last = marks.pop()[0] if outer and marks and marks[-1][1] == len(bare) else len(bare)
+    return [*zip([first, *(b for _, b in marks)], [*(a for a, _ in marks), last], strict=True)]
+
+
+def _of_lines(text: str, roots: Sequence[Node]) -> Iterator[Run]:
+    """Lines outside trees that have templates."""
+    spans = (s for s in line_spans(text) if not within(roots, *s))
+    for full, some in groupby(spans, key=lambda span: bool(text[slice(*span)].strip())):
+        lines = [*some] if full else []
+        head, rows = lined(text, lines) if len(lines) >= LEAST else (None, [])
+        if rows:
+            yield replace(_run(text, rows), lines=True, head=head)

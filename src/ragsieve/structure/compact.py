@@ -1,0 +1,94 @@
+"""Rows of one shape under their heads once: as JSON of columns and rows, or as CSV.
+
+Values are the document's, character by character; the white space between the pieces of a nested
+value, and around a cell, goes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from ragsieve.structure.cells import divided
+from ragsieve.structure.tree import KEY, Kept, Node
+from ragsieve.types import Span
+
+_FEWEST = 3  # rows
+_PIECE = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^\s"]+)+')  # of JSON, without white space
+
+_MARKED = re.compile(r"[|│&<]")
+_UNQUOTED = re.compile(r'["\r\n]')  # what a cell of CSV would have in other characters
+
+Rows = tuple[str, list[Span]]
+"""What is shown of rows, and the spans of the document in it."""
+
+
+def compact(text: str, node: Node, kept: Kept) -> Rows | None:
+    """Kept rows of a list or table; None of what is none, or where a row is kept in part."""
+    rows = [child for child in node.children if any(kept.within(child.start, child.end))]
+    if len(rows) < _FEWEST or not all(kept.whole(one.start, one.end) for one in rows):
+        return None
+    left = kept.said(node, len(rows)) if len(rows) < len(node.children) else ""
+    mark = kept.layout.mark
+    if node.kind in ("array", "rows") and all(one.kind == "object" for one in rows):
+        told = json.dumps({mark: left}, ensure_ascii=False)[1:-1] if left else ""
+        return _json(text, node, rows, told)
+    if node.kind in ("table", "grid") and not any(one.children for one in rows):
+        return _csv(text, node, rows, left and f"{mark} {left}")
+    return None
+
+
+def _json(text: str, node: Node, rows: Sequence[Node], left: str) -> Rows | None:
+    """``{"columns": […], "rows": [[…]]}``; further fields of a row are an object at its end."""
+    objects = [dict(_fields(text, row)) for row in rows]
+    common = [key for key in objects[0] if all(key in one for one in objects)]
+    once = all(len(one) == len(row.children) for one, row in zip(objects, rows, strict=True))
+    if not once or 2 * len(common) < max(map(len, objects)):
+        return None
+    spans: list[Span] = []
+
+    def value(one: dict[str, list[Span]], key: str) -> str:
+        spans.extend(one[key])
+        return "".join(text[a:b] for a, b in one[key])
+
+    lines = []
+    for one in objects:
+        values = [value(one, key) for key in common]
+        more = ",".join(f"{key}:{value(one, key)}" for key in one if key not in common)
+        lines.append(f"[{','.join(values)}{f',{{{more}}}' if more else ''}]")
+    body = f'{{"columns":[{",".join(common)}],"rows":[{",".join(lines)}]{left and f",{left}"}}}'
+    try:
+        json.loads(body)
+    except ValueError:  # as Python shows values, or cut off
+        return None
+    return text[node.start : node.head - (node.kind == "array")] + body, spans
+
+
+def _fields(text: str, row: Node) -> list[tuple[str, list[Span]]]:
+    """The key of each field as it is written, and the pieces of its value."""
+    found = []
+    for child in row.children:
+        if match := KEY.match(text, child.start):
+            pieces = [m.span() for m in _PIECE.finditer(text, match.end(), child.end)]
+            found.append((match[0].rstrip().rstrip(":").rstrip(), pieces))
+    return found
+
+
+def _csv(text: str, node: Node, rows: Sequence[Node], left: str) -> Rows | None:
+    names, cells_of = divided(text, node)
+    if not _MARKED.search(text, node.start, node.head):
+        return None  # of columns of spaces a comma for each costs more tokens
+    cells = [cells_of((row.start, row.end)) for row in rows]
+    if not names or any(len(row) != len(names) for row in cells):
+        return None
+    spans = [span for row in (names, *cells) for span in row]
+    if any(_UNQUOTED.search(text, *span) for span in spans):
+        return None
+    lines = [",".join(_quoted(text[a:b]) for a, b in row) for row in (names, *cells)]
+    before = text[node.start : text.rfind("\n", node.start, names[0][0]) + 1]
+    return before + "\n".join([*lines, left] if left else lines), spans
+
+
+def _quoted(cell: str) -> str:
+    return f'"{cell}"' if "," in cell else cell

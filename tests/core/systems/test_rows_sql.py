@@ -1,0 +1,224 @@
+"""Rows that SQL gives for a predicate, and rows kept for the same predicate in words.
+
+DuckDB is the judge. `SEEN` are the wordings that the reader of conditions was written against;
+`HELD` were written down before it and are only measured.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import duckdb
+import pytest
+
+from ragsieve import split
+from ragsieve.pipeline import Pipeline
+from ragsieve.systems.rows import Rows
+from ragsieve.types import Document, Query, Segment
+
+SEEN = {
+    "=": [
+        "Which {rows} have the {column} {a}?",
+        "Show the {rows} whose {column} is {a}.",
+        "How many {rows} are there with {column} {a}?",
+    ],
+    "in": [
+        "Compare the {rows} with {column} {a} and {b}.",
+        "List {rows} whose {column} is {a} or {b}",
+    ],
+    "<>": [
+        "Which {rows} do not have the {column} {a}?",
+        "All {rows} except those with {column} {a}.",
+    ],
+    ">": ["Which {rows} have a {column} over {a}?", "{rows} with a {column} of more than {a}"],
+    ">=": ["Which {rows} have a {column} of at least {a}?", "{rows} whose {column} is {a} or more"],
+    "<": [
+        "Which {rows} have a {column} under {a}?",
+        "List {rows} with a {column} of less than {a}.",
+    ],
+    "<=": [
+        "Which {rows} have a {column} of at most {a}?",
+        "{rows} whose {column} is no more than {a}",
+    ],
+    "between": [
+        "Which {rows} have a {column} between {a} and {b}?",
+        "{rows} with {column} from {a} to {b}",
+    ],
+    "after": ["Which {rows} have a {column} after {a}?", "{rows} later than {a}"],
+    "before": ["Which {rows} have a {column} before {a}?", "What {rows} came before {a}?"],
+    "during": ["Which {rows} are from {a} to {b}?", "{rows} between {a} and {b}"],
+}
+HELD = {
+    "=": [
+        "I need every {row} where the {column} equals {a}",
+        "give me all {rows} with {a} as {column}",
+        "{a}: what are the {rows} of this {column}?",
+    ],
+    "in": [
+        "What do we know of {column} {a}, and of {b}?",
+        "either {a} or {b} as {column}: which {rows}?",
+    ],
+    "<>": ["every {row} whose {column} isn't {a}", "{rows} of any {column} other than {a}"],
+    ">": [
+        "{rows} that exceed {a} in {column}",
+        "where is the {column} higher than {a}? name the {rows}",
+    ],
+    ">=": ["{rows} with a minimum {column} of {a}", "{rows} having {column} >= {a}"],
+    "<": [
+        "{rows} whose {column} is smaller than {a}",
+        "the {rows} that stay below a {column} of {a}",
+    ],
+    "<=": ["{rows} with a {column} up to {a}", "the {column} should be {a} or less: which {rows}?"],
+    "between": [
+        "{rows} where {column} lies in the range {a} to {b}",
+        "{column} {a}-{b}: which {rows}?",
+    ],
+    "after": ["{rows} past {a}", "Any {rows} more recent than {a}?"],
+    "before": ["{rows} up until {a}, that day not included", "Name the {rows} earlier than {a}."],
+    "during": [
+        "{rows} starting {a} and ending {b}",
+        "everything in the {rows} from {a} through {b}",
+    ],
+}
+
+
+ROWS = 60
+_SYLLABLES = ("ka", "lo", "mi", "ren", "tu", "ves", "dor", "pel", "sa", "gri", "nom", "bex")
+
+
+def word(draw: random.Random) -> str:
+    """A word of no language."""
+    return "".join(draw.choices(_SYLLABLES, k=draw.choice((2, 3))))
+
+
+def table(draw: random.Random) -> tuple[list[str], list[tuple[object, ...]]]:
+    """Columns and rows: a number of its own, two of words, two of numbers, a date."""
+    nouns = draw.sample(("ticket", "parcel", "reading", "invoice", "shift", "device"), 1)
+    words = draw.sample(("owner", "region", "state", "colour", "team", "vendor"), 2)
+    numbers = draw.sample(("weight", "score", "duration", "level", "price", "distance"), 2)
+    own = draw.sample(range(10_000, 99_999), ROWS)
+    kinds = [[word(draw).title() for _ in range(6)] for _ in words]
+    scale = draw.choice((1, 10, 0.1))
+    day = datetime.date(2026, 1, 1)
+    rows: list[tuple[object, ...]] = [
+        (
+            number,
+            *(draw.choice(some) for some in kinds),
+            draw.randrange(1, 900),
+            round(draw.randrange(1, 9000) * scale, 1),
+            day + datetime.timedelta(days=draw.randrange(300)),
+        )
+        for number in own
+    ]
+    return [*nouns, *words, *numbers, "day"], rows
+
+
+def predicates(
+    draw: random.Random, rows: Sequence[Sequence[object]]
+) -> Iterator[tuple[str, int, object, object, str]]:
+    """Sign, column, one or two values and the SQL of a predicate."""
+    column = draw.choice((0, 1, 2))
+    a, b = draw.sample(sorted({row[column] for row in rows}, key=str), 2)
+    yield "=", column, a, b, "{c} = {a}"
+    yield "in", column, a, b, "{c} in ({a}, {b})"
+    yield "<>", (column := draw.choice((1, 2))), draw.choice(rows)[column], "", "{c} <> {a}"
+    column = draw.choice((3, 4))
+    values = sorted({row[column] for row in rows}, key=lambda value: float(str(value)))
+    low, high = values[draw.randrange(3, 9)], values[-draw.randrange(3, 9)]
+    for sign in (">", ">="):
+        yield sign, column, high, "", f"{{c}} {sign} {{a}}"
+    for sign in ("<", "<="):
+        yield sign, column, low, "", f"{{c}} {sign} {{a}}"
+    yield "between", column, *values[9:14:4], "{c} between {a} and {b}"
+    days = sorted({row[5] for row in rows}, key=str)
+    yield "after", 5, days[-6], "", "{c} > {a}"
+    yield "before", 5, days[5], "", "{c} < {a}"
+    yield "during", 5, days[9], days[12], "{c} between {a} and {b}"
+
+
+def laid(draw: random.Random, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """The rows in one of seven layouts."""
+    cells = [[str(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    padded = [[c.ljust(w) for c, w in zip(row, widths, strict=True)] for row in [names, *cells]]
+    objects = [dict(zip(names, row, strict=True)) for row in rows]
+    rule = ["-" * width for width in widths]
+    log = [
+        f"{row[5]}T09:00:00Z INFO "
+        + " ".join(f"{name}={cell}" for name, cell in zip(names[:5], row, strict=False))
+        for row in cells
+    ]
+    return draw.choice(
+        (
+            "\n".join(",".join(row) for row in [names, *cells]),
+            "\n".join(json.dumps(one, default=str) for one in objects),
+            json.dumps({"total": len(rows), "items": objects}, indent=2, default=str),
+            "\n".join(f"| {' | '.join(row)} |" for row in [names, rule, *cells]),
+            "\n".join(" | ".join(row) for row in [padded[0], rule, *padded[1:]]),
+            "\n".join("  ".join(row).rstrip() for row in padded),
+            "\n".join(log),
+        )
+    )
+
+
+def literal(value: object) -> str:
+    """A value in SQL."""
+    return str(value) if isinstance(value, int | float) else f"'{value}'"
+
+
+def kept(question: str, text: str) -> str:
+    """What the conditions alone keep, without a net."""
+    sieve = Pipeline(split.Blocks(), Rows())
+    found = sieve(Query(question), [Segment.whole(Document("d", text))])
+    return "\n".join(segment.text for segment in found)
+
+
+def outcomes(
+    wordings: Mapping[str, Sequence[str]],
+    *,
+    seed: int = 11,
+    draws: int = 25,
+    run: Callable[[str, str], str] = kept,
+) -> Iterator[tuple[str, set[int], set[int]]]:
+    """A question, the rows that SQL gives, and those that a filter keeps."""
+    draw = random.Random(seed)
+    for _ in range(draws):
+        names, rows = table(draw)
+        base = duckdb.connect()
+        kinds = ("bigint", "varchar", "varchar", "double", "double", "date")
+        columns = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
+        base.execute(f"create table t ({columns})")
+        base.executemany("insert into t values (?, ?, ?, ?, ?, ?)", rows)
+        own = names[0]
+        for sign, column, a, b, sql in predicates(draw, rows):
+            said = {"rows": f"{own}s", "row": own, "column": names[column], "a": a, "b": b}
+            question = draw.choice(wordings[sign]).format(**said)
+            where = sql.format(c=names[column], a=literal(a), b=literal(b))
+            found = base.execute(f"select {own} from t where {where}").fetchall()
+            shown = run(question, laid(draw, names, rows))
+            numbers = {int(number) for number in re.findall(r"(?<!\d)\d{5}(?!\d)", shown)}
+            yield f"{sign}: {question}", {row[0] for row in found}, numbers & {r[0] for r in rows}
+
+
+@pytest.mark.parametrize(
+    ("wordings", "least", "most"), [(SEEN, 0.97, 0.02), (HELD, 0.9, 0.2)], ids=["seen", "held out"]
+)
+def test_rows_of_sql_are_kept(
+    wordings: Mapping[str, Sequence[str]],
+    least: float,
+    most: float,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """All rows that SQL gives are kept for nearly all questions, and few others."""
+    found = [*outcomes(wordings)]
+    right = sum(wanted <= kept for _, wanted, kept in found) / len(found)
+    more = sum(len(kept - wanted) for _, wanted, kept in found) / (ROWS * len(found))
+    record_property("right", right)
+    record_property("more", more)
+
+    assert right >= least, [question for question, wanted, kept in found if not wanted <= kept][:20]
+    assert more <= most
