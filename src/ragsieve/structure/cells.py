@@ -329,8 +329,9 @@ def _between(mark: re.Pattern[str], row: str, *, outer: bool = True) -> list[Spa
 
 
 def _of_lines(text: str, roots: Sequence[Node]) -> Iterator[Run]:
-    """Lines outside trees that have templates."""
-    spans = (s for s in line_spans(text) if not within(roots, *s))
+    """Lines that have templates, outside trees or as entries of a log."""
+    trees = [r for r in roots if r.kind != "lines" or any(c.children for c in r.children)]
+    spans = (s for s in line_spans(text) if not within(trees, *s))
     for full, some in groupby(spans, key=lambda span: bool(text[slice(*span)].strip())):
         lines = [*some] if full else []
         head, rows = lined(text, lines) if len(lines) >= LEAST else (None, [])
