@@ -31,7 +31,7 @@ import uvicorn
 
 import ragsieve
 from ragsieve import models
-from ragsieve.integrations.rules import ToolRule
+from ragsieve.agents.rules import ToolRule
 from ragsieve.server import Settings, Upstream, create_app
 
 Messages = list[dict[str, Any]]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import ragsieve
-from ragsieve.ray import connected, filter_files
+from ragsieve.integrations.ray import connected, filter_files
 
 BYTES = 573  # of a passage of HotpotQA
 SPREAD = 0.1  # standard deviation of the logarithm of a part's seconds

@@ -21,7 +21,7 @@ from statistics import mean
 import click
 
 import ragsieve
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.questions import lines, parse_record
 
 LOOP = "while True: pass"
 PRODUCTS = "import torch\na = torch.randn(1024, 1024)\nwhile True: a @ a"

@@ -21,10 +21,10 @@ from statistics import mean
 import ragsieve
 from ragsieve import models, score, select, split
 from ragsieve.answer import Reader
-from ragsieve.excerpts import ExcerptReader, excerpts_of
-from ragsieve.pipeline import Pipeline, System
-from ragsieve.questions import lines, parse_record
+from ragsieve.context.excerpts import ExcerptReader, excerpts_of
 from ragsieve.result import Result
+from ragsieve.run.questions import lines, parse_record
+from ragsieve.system import Pipeline, System
 from ragsieve.text import contains_answer
 from ragsieve.types import Example
 from ragsieve_research.datasets.parts import part_of

@@ -31,7 +31,7 @@ from server_load import used
 
 import ragsieve
 from ragsieve import Document, Query, Segment, split
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.questions import lines, parse_record
 
 EVERY = 1000
 PASSAGES = (1, 10, 100, 1000)

@@ -29,8 +29,8 @@ from attacks import ATTACKS, SITE, attacked, false_answers
 from retention import Question, questions, survives
 
 import ragsieve
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.select.threshold import Threshold, shifted
+from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 
 CLEAN = "no attack"

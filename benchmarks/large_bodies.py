@@ -28,7 +28,7 @@ from typing import Any
 import httpx
 from server_load import READY_S, SAMPLE, serving, used
 
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.questions import lines, parse_record
 
 DRAWN = random.Random(0)
 WORDS = [

@@ -24,7 +24,7 @@ from ragsieve import models
 from ragsieve.models.base import Passage
 from ragsieve.models.pruner import Pruner
 from ragsieve.models.windows import Window
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.questions import lines, parse_record
 from ragsieve.text import sentence_spans
 from ragsieve.types import Example
 

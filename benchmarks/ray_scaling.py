@@ -1,4 +1,4 @@
-"""Questions a second of `ragsieve.ray` by workers, and its efficiency.
+"""Questions a second of `ragsieve.integrations.ray` by workers, and its efficiency.
 
     python benchmarks/ray_scaling.py hotpotqa.jsonl.gz --limit 120 --rounds 3
 
@@ -23,8 +23,8 @@ from server_load import TICKS, used
 
 import ragsieve
 from ragsieve import models
-from ragsieve.questions import lines
-from ragsieve.ray import connected, filter_files
+from ragsieve.integrations.ray import connected, filter_files
+from ragsieve.run.questions import lines
 
 QUIET = 0.05  # share of the cores that other programs may take
 

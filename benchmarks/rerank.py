@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import ragsieve
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.questions import lines, parse_record
 from ragsieve.score import BM25
 from ragsieve.types import Document, Example, Segment
 from ragsieve_research.datasets.parts import part_of

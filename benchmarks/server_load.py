@@ -35,7 +35,7 @@ from typing import Any
 
 import httpx
 
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.questions import lines, parse_record
 
 SAMPLE = Path(__file__).parents[1] / "src/ragsieve_research/datasets/sample.jsonl"
 SHARE = 0.8

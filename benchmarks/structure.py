@@ -26,8 +26,8 @@ sys.path.insert(0, str(ROOT))
 
 import ragsieve  # noqa: E402
 from ragsieve import structure  # noqa: E402
-from ragsieve.integrations.envelopes import content_of  # noqa: E402
-from ragsieve.integrations.tools import question_of  # noqa: E402
+from ragsieve.agents.envelopes import content_of  # noqa: E402
+from ragsieve.agents.messages import question_of  # noqa: E402
 from tests.core.test_everyday import whole as everyday_whole  # noqa: E402
 from tests.core.test_json_questions import ASKED  # noqa: E402
 

@@ -35,7 +35,7 @@ from server_load import SAMPLE, bodies_of, serving, used, waits_of
 
 import ragsieve
 from ragsieve import systems
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.questions import lines, parse_record
 
 CLIENTS = 32
 PART_BYTES = 1 << 13
@@ -143,7 +143,7 @@ def served(path: Path, arguments: list[str], seconds: float) -> Took:
 
 def on_ray(load: Load, system: str, llm: str) -> Took:
     """Two actors with a core each, behind the first four parts."""
-    from ragsieve.ray import connected, filter_files
+    from ragsieve.integrations.ray import connected, filter_files
 
     with tempfile.TemporaryDirectory() as folder, connected(None, 2):
         source = Path(folder) / "questions.jsonl"

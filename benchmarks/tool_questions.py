@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 
 import ragsieve
-from ragsieve.integrations.tools import question_of
+from ragsieve.agents.messages import question_of
 
 WAYS = {
     "the user's last message": ("user",),

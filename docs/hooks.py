@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from griffe import Docstring, DocstringSectionKind, Extension, Object, Parser
 
 from ragsieve import models, spec, systems
-from ragsieve.pipeline import System
 from ragsieve.server.settings import Limits
+from ragsieve.system import System
 from ragsieve.systems.base import PARTS, SystemEntry
 from ragsieve_research.evaluate.metrics import METRICS
 

@@ -1,6 +1,6 @@
 import json
 
-from ragsieve.integrations.tool_filter import ToolFilter
+from ragsieve.agents.filter import ToolFilter
 
 tickets = [
     "The export to PDF cuts off the last column of wide tables.",

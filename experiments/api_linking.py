@@ -18,7 +18,7 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from ragsieve.questions import lines
+from ragsieve.run.questions import lines
 from ragsieve.text import words
 from ragsieve.types import Query
 from ragsieve_research.retrieve.apis.api import crag

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.questions import lines, parse_record
 from ragsieve.text import words
 from ragsieve.types import Example
 

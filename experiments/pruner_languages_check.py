@@ -33,7 +33,7 @@ from pruner_train import Lines
 import ragsieve
 from ragsieve import score, select, split
 from ragsieve.models.pruner import Pruner
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.evaluate.auc import auc
 

@@ -125,7 +125,7 @@ KINDS: dict[str, Kind] = {
     ),
     "git blame": Kind(
         [f"git -C {TOP} blame {f}" for f in ("README.md", "src/ragsieve/types.py", "Makefile",
-                                             "src/ragsieve/pipeline.py", "pyproject.toml")],
+                                             "src/ragsieve/system.py", "pyproject.toml")],
         r"^\^?\w{7,} .*?\([\w ]+? +\d{4}\S+ \S+ \S+ +(?P<line>\d+)\) *(?P<text>\S.{15,})",
         ("who wrote this line: {words}", "when was line {line} written?", "who changed: {words}"),
         held=True,

@@ -40,7 +40,7 @@ from ragsieve.documents import as_documents
 from ragsieve.models.base import Passage, SentencePruner
 from ragsieve.models.cache import Cached
 from ragsieve.models.fake import echo
-from ragsieve.pipeline import Stage, System
+from ragsieve.system import Stage, System
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.text import contains_answer, normalise
 from ragsieve.types import Document, Example, Query, Segment

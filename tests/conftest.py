@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.questions import lines, parse_record
 from ragsieve.types import Example
 from tests.serving import Handler, served
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner
-from ragsieve.pipeline import System
 from ragsieve.result import Result
+from ragsieve.system import System
 from ragsieve.systems import build
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.types import Query, Segment

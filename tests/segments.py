@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragsieve.pipeline import Stage
+from ragsieve.system import Stage
 from ragsieve.trace import Step, Trace, step
 from ragsieve.types import Document, Query, Segment
 

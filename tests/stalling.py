@@ -13,11 +13,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from ragsieve.deadline import start, until
 from ragsieve.errors import RagsieveError
-from ragsieve.many import in_order, in_thread
 from ragsieve.models.base import Message, Prompt
 from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.run.concurrency import in_order, in_thread
+from ragsieve.timeouts import start, until
 
 PROMPT: Prompt = (Message("user", "Who sang?"),)
 

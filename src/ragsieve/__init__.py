@@ -9,9 +9,10 @@ if TYPE_CHECKING:
 
     from ragsieve import answer, models, score, select, split, systems
     from ragsieve.errors import InputError, MissingExtra, ModelError, RagsieveError
-    from ragsieve.pipeline import Pipeline, System
+    from ragsieve.pipeline import Pipeline
     from ragsieve.rerank import rank
     from ragsieve.result import Result
+    from ragsieve.system import System
     from ragsieve.trace import Trace
     from ragsieve.typed import load
     from ragsieve.types import Answer, Document, Example, Query, Segment
@@ -50,8 +51,8 @@ __all__ = [
 _MODULES = {  # of names that are no modules themselves
     **dict.fromkeys(("InputError", "MissingExtra", "ModelError", "RagsieveError"), "errors"),
     **dict.fromkeys(("Answer", "Document", "Example", "Query", "Segment"), "types"),
-    "Pipeline": "stages",
-    "System": "pipeline",
+    "Pipeline": "pipeline",
+    "System": "system",
     "Result": "result",
     "Trace": "trace",
     "load": "spec",

@@ -8,9 +8,9 @@ from itertools import tee
 
 from ragsieve.models.base import LLM, Prompt, streamed, strip_thinking
 from ragsieve.models.deferred import opened
-from ragsieve.pipeline import fit
 from ragsieve.prompts import FRAME, context, render
 from ragsieve.schema import Count, Options
+from ragsieve.system import fit
 from ragsieve.trace import note, warn
 from ragsieve.types import Answer, Query, Segment
 
@@ -55,7 +55,7 @@ class Reader(Options):
         ]
 
     def stream(self, query: Query, segments: Sequence[Segment], /) -> Generator[str, None, Answer]:
-        """See `ragsieve.many.Streaming`."""
+        """See `ragsieve.run.concurrency.Streaming`."""
         read, said, shown = self.fitting(query, segments), "", ""
         prompt = self.messages(query, read)
         pieces, heard = tee(streamed(self.llm, prompt, max_tokens=self.max_tokens))

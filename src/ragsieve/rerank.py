@@ -11,9 +11,9 @@ from typing import Any
 
 from ragsieve.documents import AnyDocument, documents_and_places
 from ragsieve.models.base import PASSAGE
-from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.spec import load
+from ragsieve.system import System
 from ragsieve.types import Document, Query, Segment
 
 _TINY = 1e-6  # a raw score is finite

@@ -202,7 +202,7 @@ class Result:
             documents: Whether to say the documents, too, as `from_dict` needs them; of metadata
                 what JSON can.
         """
-        from ragsieve.records import SCHEMA_VERSION, document_records  # makes schemas
+        from ragsieve.serialization import SCHEMA_VERSION, document_records  # makes schemas
 
         dropped = (drop.segment for step in self.trace.steps for drop in step.dropped)
         return {
@@ -234,7 +234,7 @@ class Result:
         Raises:
             InputError: If a value breaks the schema, or a span is not its document's.
         """
-        from ragsieve.records import restored
+        from ragsieve.serialization import restored
 
         record, inputs, kept, trace = restored(values, documents)
         tokens = Tokens(record.tokens.before, record.tokens.after)

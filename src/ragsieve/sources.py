@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from ragsieve.errors import InputError
 from ragsieve.models.sharing import Share
-from ragsieve.pipeline import Source
 from ragsieve.registry import Registry
 from ragsieve.schema import Schema, read
+from ragsieve.system import Source
 
 Load = Callable[[str], Any]
 """A model by its specification, the same each time."""

@@ -17,17 +17,17 @@ from typing import Any, cast, get_type_hints
 import msgspec
 
 from ragsieve import models, systems
-from ragsieve.budget import LIMITS
+from ragsieve.context.budget import LIMITS
 from ragsieve.errors import InputError, nearest
-from ragsieve.models.adapt import as_embedder, as_llm
 from ragsieve.models.addresses import declared, written
+from ragsieve.models.callables import as_embedder, as_llm
 from ragsieve.models.pruner import others
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.models.wrap import unwrap
-from ragsieve.pipeline import Cuts, OnError, Source, System
 from ragsieve.registry import points
 from ragsieve.schema import Amount, Count, Probability, Schema, fits, without_secrets
 from ragsieve.sources import Models, named_source
+from ragsieve.system import Cuts, OnError, Source, System
 from ragsieve.systems.base import PARTS, PRUNE, ROLES, SYSTEMS, SystemEntry, rule_in_words
 from ragsieve.types import LAYOUT, FileNames, JsonAs, Layout
 
@@ -251,11 +251,11 @@ def load(
         name: A system of `ragsieve.systems`, or a trained filter: a folder, or a hub id,
             ``OWNER/NAME`` or ``OWNER/NAME@REVISION``.
         llm: The generator: a name (`ragsieve.models.load`), a model, or anything that
-            `ragsieve.models.adapt.as_llm` takes, as a function from prompts to replies; where None,
-            ``"smollm2"``, or the one that a trained filter learnt from, which may be a server's
+            `ragsieve.models.callables.as_llm` takes, as a function from prompts to replies; where
+            None, ``"smollm2"``, or the one that a trained filter learnt from, which may be a server's
             (``"openai:…"``). Trained parts keep their own model.
         embedder: Embeds where the system needs it, or the filter has not trained its own: a name, a
-            model, or anything that `ragsieve.models.adapt.as_embedder` takes.
+            model, or anything that `ragsieve.models.callables.as_embedder` takes.
         pruner: Sentence pruner of a system that needs one: a model, or a name, as of one that
             `ragsieve train pruner` made, ``"pruner:FOLDER"``.
         options: Options other than their defaults, or than the folder says, also in place of

@@ -26,11 +26,11 @@ import numpy as np
 from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.base import PASSAGE, Message, Passage
-from ragsieve.pipeline import System
+from ragsieve.pipeline import Stage
 from ragsieve.result import Result
 from ragsieve.score.base import UNREAD, Scorer
 from ragsieve.sources import SourceKind
-from ragsieve.stages import Stage
+from ragsieve.system import System
 from ragsieve.types import Document, Key, Query, Segment
 
 Kind = Literal["splitter", "scorer", "selector"]

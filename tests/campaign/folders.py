@@ -19,7 +19,7 @@ import ragsieve
 from ragsieve.errors import RagsieveError
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.models.pruner import Pruner
-from ragsieve.pipeline import System
+from ragsieve.system import System
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve.types import Query
 from ragsieve_research.artifacts.folder import save

@@ -8,8 +8,8 @@ import random
 from collections.abc import Sequence
 
 from ragsieve.models.base import Prompt
-from ragsieve.pipeline import System
 from ragsieve.result import Result
+from ragsieve.system import System
 from ragsieve.types import Segment
 
 from .hostile import HOSTILE

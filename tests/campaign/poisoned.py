@@ -9,7 +9,7 @@ from typing import Any
 
 import ragsieve
 from benchmarks.attacks import ATTACKS, SITE, attacked
-from ragsieve.pipeline import System
+from ragsieve.system import System
 from ragsieve.types import Document, Example, Query
 
 from .campaign import Kind

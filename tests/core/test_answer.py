@@ -9,9 +9,9 @@ import pytest
 from ragsieve.answer import Reader
 from ragsieve.models.base import Message, Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.prompts import render
 from ragsieve.result import Result
+from ragsieve.system import Pipeline, System
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import ragsieve
-from ragsieve.identifiers import exact_first
-from ragsieve.pipeline import System, best_first
 from ragsieve.result import Result
+from ragsieve.system import System, best_first
+from ragsieve.text.identifiers import exact_first
 from ragsieve.types import Segment
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from ragsieve import models, select
+from ragsieve.agents.rules import ToolRule
 from ragsieve.answer import Reader
-from ragsieve.budget import LIMITS, ContextBudget
-from ragsieve.integrations.rules import ToolRule
-from ragsieve.models.adapt import as_llm
+from ragsieve.context.budget import LIMITS, ContextBudget
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
+from ragsieve.models.callables import as_llm
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.read.web import page_text
 from tests.rules import check_rule

@@ -14,12 +14,12 @@ import pytest
 import ragsieve
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
-from ragsieve.budget import LIMITS
+from ragsieve.context.budget import LIMITS
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Pipeline, System
-from ragsieve.records import schema
 from ragsieve.result import Result
+from ragsieve.serialization import schema
+from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 
 jsonschema = pytest.importorskip("jsonschema")

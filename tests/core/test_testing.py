@@ -16,9 +16,9 @@ from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import PASSAGE
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
-from ragsieve.pipeline import System
 from ragsieve.retriever import as_source
 from ragsieve.schema import Count, Schema
+from ragsieve.system import System
 from ragsieve.testing import check_adapter, check_model, check_source, check_stage, check_system
 from ragsieve.types import Document, Query, Segment
 

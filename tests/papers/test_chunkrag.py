@@ -46,8 +46,8 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import System
 from ragsieve.result import Result
+from ragsieve.system import System
 from ragsieve.trace import Step, Usage, record_usage
 from ragsieve_research.systems.chunkrag import chunkrag
 from tests.tiny import Scores

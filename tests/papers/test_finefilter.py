@@ -21,8 +21,8 @@ from collections.abc import Sequence
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import System
 from ragsieve.result import Result
+from ragsieve.system import System
 from ragsieve_research.systems.finefilter import finefilter
 from tests.tiny import Places
 

@@ -27,8 +27,8 @@ import pytest
 
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.select.order import Order
+from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Segment
 from ragsieve_research.score.surprisal import Expected
 from ragsieve_research.systems.lingua import Keep, Prune, Reading, shares_of

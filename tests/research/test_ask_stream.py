@@ -14,8 +14,8 @@ from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import ScriptedLLM, echo
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
+from ragsieve.system import Pipeline, System
 from ragsieve.trace import Trace, is_recording, note, step
 from ragsieve.types import Answer, Query, Segment, StageResult
 from ragsieve_research.answer.examples import ExampleReader

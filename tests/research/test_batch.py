@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from ragsieve.batch import Batch, Done, Tally, judged, replace_lines, stream
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.fake import HashingEmbedder, echo
+from ragsieve.run.batch import Batch, Done, Tally, judged, replace_lines, stream
 from ragsieve.types import Example
 from ragsieve_research.systems.finefilter import finefilter
 

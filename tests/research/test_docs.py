@@ -31,11 +31,11 @@ import click
 import pytest
 
 from ragsieve import cli, models, schema, spec
+from ragsieve.agents.rules import ToolRules
 from ragsieve.cli import commands
 from ragsieve.cli.base import pairs, values
 from ragsieve.cli.config import read as read_settings
-from ragsieve.integrations.rules import ToolRules
-from ragsieve.pipeline import System
+from ragsieve.system import System
 from ragsieve.systems import base as registry
 from ragsieve.systems.base import PARTS
 from ragsieve_research import artifacts

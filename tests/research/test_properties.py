@@ -12,8 +12,8 @@ from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
+from ragsieve.system import Pipeline, System
 from ragsieve.text import sentence_spans
 from ragsieve.types import Example
 

@@ -13,8 +13,8 @@ from ragsieve import systems
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError, SourceError
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.retriever import Retriever, as_source
+from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.retrieve.route import Named, Routed
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import ragsieve
 from ragsieve import Answer, Document, Pipeline, Query, Result, Segment, System, select
-from ragsieve.integrations.base import Adapter
+from ragsieve.adapter import Adapter
 from ragsieve.integrations.langchain import RagsieveCompressor
 
 

@@ -76,7 +76,7 @@ def stub() -> str:
     for name, entry in SYSTEMS.items():
         if entry.function.__module__.startswith(("ragsieve.", "ragsieve_research.systems.")):
             functions.setdefault(entry.function, {})[name] = entry
-    imports = {("ragsieve.models.sharing", "Share"), ("ragsieve.pipeline", "System")}
+    imports = {("ragsieve.models.sharing", "Share"), ("ragsieve.system", "System")}
     classes, loads = [], []
     for function, entries in functions.items():
         names = "".join(part.title() for part in function.__name__.split("_")) + "Options"

@@ -14,19 +14,19 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
-from ragsieve.batch import Batch, Tally, judged, stream
-from ragsieve.budget import LIMITS
 from ragsieve.cli.base import FILE, INFO, WORKERS, Cache, Workers, info, printable, warn, watched
 from ragsieve.cli.cluster import Cluster, Place, local_file, run_on_ray
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import Sections, from_options, options_of
+from ragsieve.context.budget import LIMITS
 from ragsieve.errors import InputError
 from ragsieve.files import is_passed, standard_input, writing
-from ragsieve.pipeline import System
 from ragsieve.read.files import read_documents
 from ragsieve.result import Result
+from ragsieve.run.batch import Batch, Tally, judged, stream
 from ragsieve.schema import Count
 from ragsieve.spec import CUTS, SystemSpec
+from ragsieve.system import System
 from ragsieve.text import counted, json_text
 from ragsieve.types import LAYOUT, Example, Query
 

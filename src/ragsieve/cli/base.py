@@ -13,9 +13,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ragsieve.batch import Done
 from ragsieve.errors import InputError, RagsieveError
-from ragsieve.many import cores
+from ragsieve.run.batch import Done
+from ragsieve.run.concurrency import cores
 from ragsieve.schema import Count
 from ragsieve.text import safe
 

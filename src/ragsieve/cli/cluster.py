@@ -74,7 +74,7 @@ def run_on_ray(
 ) -> int:
     """The exit code of a run over files on a Ray cluster, with a bar over its parts."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to its makers
-    from ragsieve.ray import connected, filter_files
+    from ragsieve.integrations.ray import connected, filter_files
 
     sums: Counter[str] = Counter()
     stages: dict[str, Counter[str]] = {}

@@ -16,9 +16,9 @@ from click.core import ParameterSource
 
 from ragsieve.cli.base import INFO, describe, info, printable, warn
 from ragsieve.cli.config import FILE, defaults, settings
-from ragsieve.deadline import PROGRESS
 from ragsieve.errors import InputError, MissingExtra, nearest
 from ragsieve.registry import more, points
+from ragsieve.timeouts import PROGRESS
 
 GROUP = "ragsieve.commands"
 """Group of the entry points by which other packages add commands; each names a click command."""

@@ -24,12 +24,12 @@ from ragsieve.cli.base import Json, printable, table
 from ragsieve.cli.config import settings
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
-from ragsieve.deadline import start
 from ragsieve.errors import RagsieveError, StoreError, one_line, typed_line
-from ragsieve.many import cores
+from ragsieve.run.concurrency import cores
 from ragsieve.schema import without_secrets
 from ragsieve.spec import SystemSpec, entry
 from ragsieve.text import json_value
+from ragsieve.timeouts import start
 
 _HUB = "https://huggingface.co"
 _LOCAL = {"Ollama": 11434, "llama.cpp": 8080, "vLLM": 8000, "LM Studio": 1234}  # their own ports

@@ -14,12 +14,12 @@ from typing import Annotated, Any
 import click
 from msgspec import Meta
 
+from ragsieve.agents.rules import ToolRule, ToolRules
 from ragsieve.cli.base import EXISTING_FILE, FILE, secret, warn
 from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
-from ragsieve.integrations.rules import ToolRule, ToolRules
 from ragsieve.models.addresses import declared
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.wrap import is_concurrent

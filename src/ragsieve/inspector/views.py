@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from ragsieve.pipeline import ReaderLike
 from ragsieve.result import Result
 from ragsieve.retriever import SOURCE_KEY
 from ragsieve.structure import text_of
+from ragsieve.system import ReaderLike
 from ragsieve.text import safe
 from ragsieve.trace import Cutoff, Step
 from ragsieve.types import Document, Key, Segment, rounded

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ragsieve.adapter import Adapter, with_own
 from ragsieve.errors import InputError, needs_extra
-from ragsieve.integrations.base import Adapter, with_own
+from ragsieve.run.dataframes import rows
 from ragsieve.schema import Count, check_options
-from ragsieve.tables import rows
 
 with needs_extra("arrow"):
     import pyarrow as pa
@@ -162,7 +162,7 @@ class Filter:
 
 
 def _kept(documents: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> Kept:
-    """What a row of `ragsieve.tables.schema` says of its documents, whose ids are places."""
+    """What a row of `ragsieve.run.dataframes.schema` says of documents, whose ids are places."""
     spans: dict[str, list[dict[str, Any]]] = {document["id"]: [] for document in documents}
     if values["error"]:
         return Kept([*spans.values()], values["error"])

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ragsieve.adapter import Adapter, Kept, read_document
 from ragsieve.errors import InputError, needs_extra
-from ragsieve.integrations.base import Adapter, Kept, read_document
-from ragsieve.pipeline import OnError, System
+from ragsieve.system import OnError, System
 
 with needs_extra("dspy"):
     import dspy
@@ -22,7 +22,7 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
             `dspy.retrievers`, or a function, which may be ``async`` where the program is awaited.
             It gives a `dspy.Prediction` with ``passages``, or the passages: strings, or mappings
             with ``long_text``.
-        system: This and the others as in `ragsieve.integrations.base.Adapter`.
+        system: This and the others as in `ragsieve.adapter.Adapter`.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -49,7 +49,7 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
         ``passages`` are the kept texts; passages without text come last, as they were. Other lists
         of the prediction that are as long, such as ``indices``, hold the same passages' items, None
         where a model wrote the passage. ``ragsieve`` has for each passage what
-        `ragsieve.integrations.base.Kept` says of it, and its ``place`` among the retrieved ones,
+        `ragsieve.adapter.Kept` says of it, and its ``place`` among the retrieved ones,
         from 0; ``report`` has the tokens, ``answerable``, the trace and what failed.
         """
         hits = self.retriever(query)

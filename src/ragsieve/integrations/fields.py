@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ragsieve.adapter import Adapter
 from ragsieve.errors import needs_extra
-from ragsieve.integrations.base import Adapter
-from ragsieve.pipeline import OnError, System
 from ragsieve.result import Result
+from ragsieve.system import OnError, System
 
 with needs_extra("langchain"):
     from pydantic import BaseModel, Field, PrivateAttr
@@ -20,7 +20,7 @@ class AdapterFields(BaseModel):
     Args:
         on_result: Called with each question's `ragsieve.Result`: what was dropped, why, and what
             all cost; in the thread that filters. Not called where the filter failed.
-        system: This and the others as in `ragsieve.integrations.base.Adapter`.
+        system: This and the others as in `ragsieve.adapter.Adapter`.
 
     Raises:
         InputError: If an option breaks its rule; of an assigned one, where it is used.

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ragsieve.adapter import Adapter, Kept, read_document
 from ragsieve.errors import needs_extra
-from ragsieve.integrations.base import Adapter, Kept, read_document
-from ragsieve.pipeline import OnError, System
+from ragsieve.system import OnError, System
 
 with needs_extra("haystack"):
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -20,7 +20,7 @@ class RagsieveFilter:
 
     Documents keep id, meta and what else they hold; ``meta["ragsieve"]`` says which spans of the
     content that came in were kept, with their scores, and how probable it is that some document
-    answers (`ragsieve.integrations.base.Kept`). A splitter's ``split_idx_start`` becomes that of
+    answers (`ragsieve.adapter.Kept`). A splitter's ``split_idx_start`` becomes that of
     the kept text, None where several parts are kept. A document's score is the best of its spans'.
     Documents of which nothing is kept are left out; those without content come last, as they were.
 
@@ -28,7 +28,7 @@ class RagsieveFilter:
     ``Pipeline.loads(text, allowed_modules=["ragsieve.integrations.haystack"])``.
 
     Args:
-        system: This and the others as in `ragsieve.integrations.base.Adapter`.
+        system: This and the others as in `ragsieve.adapter.Adapter`.
 
     Raises:
         InputError: If an option breaks its rule.

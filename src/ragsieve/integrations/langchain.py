@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ragsieve.adapter import KEY, Kept, read_document
+from ragsieve.agents.filter import Outcome, ToolFilter
+from ragsieve.agents.messages import with_texts
 from ragsieve.errors import needs_extra
-from ragsieve.integrations.base import KEY, Kept, read_document
-from ragsieve.integrations.tool_filter import Outcome, ToolFilter
-from ragsieve.integrations.tools import with_texts
 
 with needs_extra("langchain"):
     from langchain_core.callbacks import Callbacks
@@ -25,7 +25,7 @@ class RagsieveCompressor(AdapterFields, BaseDocumentCompressor):
     A document compressor, for `ContextualCompressionRetriever` and wherever one fits. Documents
     keep id and metadata; ``metadata["ragsieve"]`` says which spans of the text that came in were
     kept, with their scores, and how probable it is that some document answers
-    (`ragsieve.integrations.base.Kept`). A splitter's ``start_index`` becomes that of the kept text,
+    (`ragsieve.adapter.Kept`). A splitter's ``start_index`` becomes that of the kept text,
     None where several parts are kept. Documents of which nothing is kept are left out. Asynchronous
     calls run in a thread. Arguments and errors are `AdapterFields`'s.
     """
@@ -52,7 +52,7 @@ def filter_tool_messages(messages: Sequence[BaseMessage], results: ToolFilter) -
     """Keep of what tools returned what their calls asked for.
 
     All messages stay, in order and with their ids. The texts of a tool message are cut to their
-    kept spans, or to `ragsieve.integrations.tool_filter.NOTHING`; errors of tools, images and the
+    kept spans, or to `ragsieve.agents.filter.NOTHING`; errors of tools, images and the
     like pass as they are. At each turn pass the messages as the tools returned them, to the same
     filter: what was cut reads the same again.
 
@@ -62,7 +62,7 @@ def filter_tool_messages(messages: Sequence[BaseMessage], results: ToolFilter) -
     ``question``, what it was read for; ``handle``; and ``answerable``, the probability that the
     result answers, None where nothing tells it. A text that a model wrote from several parts stands
     at the end of the last one; ``written`` says what it was written from
-    (`ragsieve.integrations.base.Kept`).
+    (`ragsieve.adapter.Kept`).
 
     Args:
         messages: The conversation; none is changed.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from ragsieve.adapter import Adapter
+from ragsieve.agents.filter import Cut, ToolFilter
+from ragsieve.agents.rules import ToolRule
 from ragsieve.errors import needs_extra
-from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.langchain import filter_tool_messages
-from ragsieve.integrations.rules import ToolRule
-from ragsieve.integrations.tool_filter import Cut, ToolFilter
-from ragsieve.many import in_thread
 from ragsieve.result import Result
+from ragsieve.run.concurrency import in_thread
 
 with needs_extra("agents"):
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
@@ -23,7 +23,7 @@ class ToolResultFilter(AgentMiddleware):
 
     For ``create_agent(model, tools, middleware=[ToolResultFilter()])``. The state keeps results as
     the tools returned them: each is cut once, and reads the same in every later call of the model.
-    See `ragsieve.integrations.tool_filter.ToolFilter` and `filter_tool_messages`.
+    See `ragsieve.agents.filter.ToolFilter` and `filter_tool_messages`.
 
     Args:
         sieve: The filter; its ``max_tokens`` bounds the kept text of each result.

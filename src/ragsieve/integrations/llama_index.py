@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ragsieve.adapter import KEY, Kept, read_document
 from ragsieve.errors import needs_extra
-from ragsieve.integrations.base import KEY, Kept, read_document
 
 with needs_extra("llama-index"):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -19,7 +19,7 @@ class RagsievePostprocessor(AdapterFields, BaseNodePostprocessor):
 
     Nodes keep id, metadata and what else they hold; ``metadata["ragsieve"]`` says which spans of
     the text that came in were kept, with their scores, and how probable it is that some node
-    answers (`ragsieve.integrations.base.Kept`); neither LLM nor embedder reads it.
+    answers (`ragsieve.adapter.Kept`); neither LLM nor embedder reads it.
     ``start_char_idx`` and ``end_char_idx`` become those of the kept text, None where several parts
     are kept. A node's score is the best of its spans'. Nodes of which nothing is kept are left out;
     those without text, such as images, come last, as they were. Asynchronous calls run in a thread.

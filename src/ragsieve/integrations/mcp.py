@@ -24,22 +24,22 @@ import msgspec
 from msgspec.structs import replace
 
 from ragsieve import models
-from ragsieve.deadline import start, until
+from ragsieve.adapter import over_limits
+from ragsieve.agents.omitted import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
 from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
-from ragsieve.integrations.base import over_limits
-from ragsieve.integrations.dropped import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
-from ragsieve.many import in_thread
 from ragsieve.models import addresses
 from ragsieve.models.lru import LRU
 from ragsieve.models.protocol import check_secret
 from ragsieve.models.wrap import unwrap
-from ragsieve.pipeline import System
 from ragsieve.result import Result
+from ragsieve.run.concurrency import in_thread
 from ragsieve.schema import broken_rules
 from ragsieve.server.settings import Limits
 from ragsieve.server.sizes import over_tokens
 from ragsieve.sources import SourceKind
+from ragsieve.system import System
 from ragsieve.text import safe
+from ragsieve.timeouts import start, until
 
 with needs_extra("mcp"):
     from mcp.server.mcpserver import Context, MCPServer

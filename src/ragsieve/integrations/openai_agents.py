@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ragsieve.adapter import Adapter
+from ragsieve.agents.filter import SHOW_DROPPED, Cut, ToolFilter
+from ragsieve.agents.rules import ToolRule
 from ragsieve.errors import needs_extra
-from ragsieve.integrations.base import Adapter
-from ragsieve.integrations.rules import ToolRule
-from ragsieve.integrations.tool_filter import SHOW_DROPPED, Cut, ToolFilter
-from ragsieve.many import in_thread
 from ragsieve.result import Result
+from ragsieve.run.concurrency import in_thread
 
 with needs_extra("openai-agents"):
     from agents import FunctionTool, function_tool
@@ -22,7 +22,7 @@ class ToolOutputFilter:
 
     For ``RunConfig(call_model_input_filter=ToolOutputFilter())``. The run and its session keep
     outputs as the tools returned them: each is cut once, in a thread, and reads the same in every
-    later call of the model. See `ragsieve.integrations.tool_filter.ToolFilter`.
+    later call of the model. See `ragsieve.agents.filter.ToolFilter`.
 
     Args:
         sieve: The filter; its ``max_tokens`` bounds the kept text of each output.

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ragsieve.deadline import Ends, check_time, deadline, ends, seconds_left, start, until
 from ragsieve.errors import ModelError
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
 from ragsieve.schema import Count, Wait, check_options
+from ragsieve.timeouts import Ends, check_time, deadline, ends, seconds_left, start, until
 from ragsieve.trace import Usage, collect_step, note, record_usage
 
 _after_fork = threading.Lock()

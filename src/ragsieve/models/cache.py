@@ -79,7 +79,7 @@ class Cached(Wrapper):
 
     Raises:
         InputError: If an option breaks its rule, the file is of another kind, or there is one for a
-            function without a name of its own (`ragsieve.models.adapt`).
+            function without a name of its own (`ragsieve.models.callables`).
     """
 
     most: Count

@@ -10,8 +10,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from ragsieve.deadline import deadline, seconds_left
 from ragsieve.errors import needs_extra
+from ragsieve.timeouts import deadline, seconds_left
 
 with needs_extra("openai"):
     import openai

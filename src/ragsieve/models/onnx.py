@@ -22,9 +22,9 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ragsieve.deadline import check_time, ends
 from ragsieve.errors import ModelError
 from ragsieve.models.windows import Window
+from ragsieve.timeouts import check_time, ends
 
 _INPUTS = {"input_ids", "token_type_ids", "attention_mask"}
 _LONGEST = 4  # turns of which one goes by waiting alone

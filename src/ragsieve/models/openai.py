@@ -11,7 +11,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
-from ragsieve.deadline import check_time, deadline, until
 from ragsieve.errors import (
     ContextOverflow,
     EndedEarly,
@@ -27,6 +26,7 @@ from ragsieve.models.server import Away, Server
 from ragsieve.models.tokenizer import token_counter, tokenizer_file
 from ragsieve.schema import Count, check_number
 from ragsieve.text import estimated_tokens
+from ragsieve.timeouts import check_time, deadline, until
 from ragsieve.trace import CUT, Usage, note, record_usage, warn
 
 with needs_extra("openai"):

@@ -27,13 +27,13 @@ from msgspec import Meta
 from numpy.typing import ArrayLike, NDArray
 
 from ragsieve.errors import InputError, MissingExtra, ModelError
-from ragsieve.many import cores
 from ragsieve.models import files
 from ragsieve.models.base import LEADS, Passage, promised
 from ragsieve.models.once import once
 from ragsieve.models.onnx import Encoder
 from ragsieve.models.window_cache import NOTHING, Logits, Reading, WindowPruner, probabilities
 from ragsieve.models.windows import Layout, QuestionWindows, Window, WindowTokenizer
+from ragsieve.run.concurrency import cores
 from ragsieve.schema import Count, Options, Probability, read
 
 BUNDLED = {"pruner": "ragsieve", "multilingual": "ragsieve_multilingual"}

@@ -15,7 +15,12 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
-from ragsieve.deadline import (
+from ragsieve.errors import InputError, ModelError, Overdue, RagsieveError, needs_extra
+from ragsieve.models import http, protocol
+from ragsieve.models.reopen import Reopened
+from ragsieve.schema import Amount, Count, Seconds, check_options
+from ragsieve.text import safe
+from ragsieve.timeouts import (
     PROGRESS,
     Pool,
     check_time,
@@ -25,11 +30,6 @@ from ragsieve.deadline import (
     start,
     until,
 )
-from ragsieve.errors import InputError, ModelError, Overdue, RagsieveError, needs_extra
-from ragsieve.models import http, protocol
-from ragsieve.models.reopen import Reopened
-from ragsieve.schema import Amount, Count, Seconds, check_options
-from ragsieve.text import safe
 
 with needs_extra("openai"):
     import openai
@@ -74,7 +74,7 @@ class Server(Reopened):
         max_retries: Attempts after the first where the server is busy, broken, silent or away, up
             to 8 s apart, or up to the 120 s that a server may ask for.
         total_s: Seconds of a request in all: every attempt, the pauses between, and the reply to
-            its last byte. An earlier `ragsieve.deadline.until` ends it before.
+            its last byte. An earlier `ragsieve.timeouts.until` ends it before.
         concurrency: Requests in flight at once, over all calls but streams; no more than the slots
             of a server that tells them.
 

@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 from tokenizers import Encoding, Tokenizer
 
-from ragsieve.deadline import check_wanted
 from ragsieve.errors import InputError, ModelError
-from ragsieve.models.asked import parts
 from ragsieve.models.base import Passage
 from ragsieve.models.counting import familiar
+from ragsieve.models.query_focus import parts
 from ragsieve.text import counted, safe
+from ragsieve.timeouts import check_wanted
 
 _AT_ONCE = 32  # texts: others wait for so many
 _LEAST = 16  # tokens of sentences that a window can hold, whatever stands before them
@@ -183,7 +183,7 @@ class WindowTokenizer:
             question: Of one that is too long the first tokens are read.
             passages: Each is read by itself.
             in_parts: Read a question that is too long in parts instead, each passage once a part;
-                see `ragsieve.models.asked`.
+                see `ragsieve.models.query_focus`.
         """
         flat = [question, *(text for title, some in passages for text in (title, *some))]
         rows = (encoding.ids for encoding in self._encoded([safe(text) for text in flat]))

@@ -14,9 +14,9 @@ from typing import Any
 from ragsieve.documents import as_documents, from_json
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.files import read_bytes, standard_input
-from ragsieve.questions import as_example, is_question, lines, load_json
 from ragsieve.read.office import docx_text, mail_text, pdf_pages
 from ragsieve.read.web import charset, page_text
+from ragsieve.run.questions import as_example, is_question, lines, load_json
 from ragsieve.types import FILE, Document, Example
 
 Warn = Callable[[str], object]

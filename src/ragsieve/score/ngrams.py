@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.models.asked import asked
+from ragsieve.models.query_focus import asked
 from ragsieve.score.base import Scorer
 from ragsieve.text import language
 from ragsieve.trace import note
@@ -48,7 +48,7 @@ class Ngrams(Scorer):
     ``select.Threshold(0.5)`` behind it kept the evidence in at least 97% of the questions in each
     of 14 languages, with 19% to 46% of the text of five passages, most of them of one article.
 
-    Of a question of over 64 words, what it asks counts; see `ragsieve.models.asked`.
+    Of a question of over 64 words, what it asks counts; see `ragsieve.models.query_focus`.
 
     What it cannot compare scores 1, as the best does: documents in another language than the
     question's that share less than half of its n-grams, and all where nothing is shared at all.

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragsieve.models.base import PASSAGE
-from ragsieve.pipeline import Cuts, best_first
 from ragsieve.schema import Amount, Options, Probability
 from ragsieve.select.base import Selector
 from ragsieve.structure.odd import odd_keys
+from ragsieve.system import Cuts, best_first
 from ragsieve.types import Query, Segment, rounded
 
 
@@ -34,7 +34,7 @@ class Answerable(Options, Selector):
     odd: bool = False
 
     def at(self, cuts: Cuts) -> tuple[Answerable, Cuts]:
-        """See `ragsieve.pipeline.Cutting`."""
+        """See `ragsieve.system.Cutting`."""
         if cuts.min_answerable is None:
             return self, cuts
         return replace(self, min_answerable=cuts.min_answerable), cuts._replace(min_answerable=None)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ragsieve.budget import best_first, rank_key
+from ragsieve.context.budget import best_first, rank_key
 from ragsieve.trace import record_drop
 from ragsieve.types import Query, Segment
 
@@ -31,7 +31,7 @@ class Selector(ABC):
 
 
 def places(segments: Sequence[Segment]) -> list[int]:
-    """Rank of each segment from 1 on, in the order of `ragsieve.pipeline.best_first`."""
+    """Rank of each segment from 1 on, in the order of `ragsieve.system.best_first`."""
     order = sorted(range(len(segments)), key=lambda n: rank_key(segments[n]))
     rank = {n: place for place, n in enumerate(order, 1)}
     return [rank[n] for n in range(len(segments))]

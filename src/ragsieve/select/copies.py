@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from ragsieve.pipeline import best_first
 from ragsieve.select.base import Selector
 from ragsieve.structure.headings import headings
+from ragsieve.system import best_first
 from ragsieve.types import Document, Key, Query, Segment
 
 WITHIN = 8  # words from which what one document says twice is a copy

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ragsieve.pipeline import best_first
 from ragsieve.schema import Options
+from ragsieve.system import best_first
 from ragsieve.types import Query, Segment
 
 By = Literal["document", "score", "ends"]

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LEADS, SentencePruner, promised
-from ragsieve.pipeline import Cuts, best_first
 from ragsieve.schema import Amount, Probability, check_options
 from ragsieve.select.base import Selector
 from ragsieve.structure.functions import completed
 from ragsieve.structure.notes import companions
 from ragsieve.structure.odd import odd_keys
+from ragsieve.system import Cuts, best_first
 from ragsieve.text import repeats
 from ragsieve.trace import Cutoff, Promises, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
@@ -76,7 +76,7 @@ class Threshold(Selector):
         return cls(min_score, min_keep, pruner.relative, promises, pruner.leads)
 
     def at(self, cuts: Cuts) -> tuple[Threshold, Cuts]:
-        """See `ragsieve.pipeline.Cutting`; a promise is kept where there was one.
+        """See `ragsieve.system.Cutting`; a promise is kept where there was one.
 
         Raises:
             InputError: If ``keep_answer`` is beyond those that the model promises.

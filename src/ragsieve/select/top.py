@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ragsieve.pipeline import ReaderLike, fit
 from ragsieve.schema import Amount, Options
 from ragsieve.select.base import Selector, past
+from ragsieve.system import ReaderLike, fit
 from ragsieve.trace import Cutoff, record_cutoff
 from ragsieve.types import Query, Segment
 

@@ -12,10 +12,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
-from ragsieve.deadline import start
 from ragsieve.errors import InputError, RagsieveError
 from ragsieve.inspector.page import page, policy
-from ragsieve.pipeline import System
 from ragsieve.server import shapes
 from ragsieve.server.chat import chats
 from ragsieve.server.excerpts import excerpts
@@ -25,6 +23,8 @@ from ragsieve.server.rerank import reranks
 from ragsieve.server.routes import REFUSALS, api
 from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings
+from ragsieve.system import System
+from ragsieve.timeouts import start
 
 _ABOUT = """Sieves the noise out of retrieved documents before a language model reads them."""
 _CONNECT_S = 10.0

@@ -16,8 +16,8 @@ from pydantic import BaseModel, Field
 from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
+from ragsieve.agents.omitted import PAGE, DroppedPage, DroppedRun
 from ragsieve.errors import InputError
-from ragsieve.integrations.dropped import PAGE, DroppedPage, DroppedRun
 from ragsieve.schema import Amount, without_secrets
 from ragsieve.server import shapes
 from ragsieve.server.documents import documents_of

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
+from ragsieve.adapter import kept
+from ragsieve.agents.conversation_query import turns_of
+from ragsieve.agents.messages import results_in, texts, with_texts
 from ragsieve.documents import as_documents, listed_in_json
 from ragsieve.errors import InputError
-from ragsieve.integrations.base import kept
-from ragsieve.integrations.tools import results_in, texts, with_texts
-from ragsieve.integrations.turns import turns_of
 from ragsieve.result import Result
 
 OPEN, CLOSE = "<documents>", "</documents>"

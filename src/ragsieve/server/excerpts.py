@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from ragsieve.excerpts import ExcerptReader, excerpts_of
+from ragsieve.context.excerpts import ExcerptReader, excerpts_of
 from ragsieve.read.web import page_text
 from ragsieve.result import Result
 from ragsieve.server import shapes

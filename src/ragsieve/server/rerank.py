@@ -10,9 +10,8 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from ragsieve.deadline import check_time, deadline
+from ragsieve.adapter import probability
 from ragsieve.documents import documents_and_places
-from ragsieve.integrations.base import probability
 from ragsieve.rerank import ranked, raw, relevant_spans, shortened
 from ragsieve.result import Result
 from ragsieve.server import shapes
@@ -21,6 +20,7 @@ from ragsieve.server.rerank_shapes import RerankIn, TextsIn, ignored
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service, plain_documents
 from ragsieve.server.strict import StrictRoute
+from ragsieve.timeouts import check_time, deadline
 
 
 def reranks(service: Service) -> APIRouter:

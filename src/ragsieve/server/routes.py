@@ -12,13 +12,13 @@ from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 
 from ragsieve.inspector import view
-from ragsieve.pipeline import System
 from ragsieve.result import Result
 from ragsieve.server import shapes
 from ragsieve.server.faults import as_json, fault_of, json_response
 from ragsieve.server.service import Service, result_dict
 from ragsieve.server.strict import StrictRoute
 from ragsieve.server.work import Work
+from ragsieve.system import System
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     code: {"model": shapes.ErrorOut, "description": why}

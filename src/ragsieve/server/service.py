@@ -8,13 +8,12 @@ from typing import Any
 
 from starlette.responses import Response
 
+from ragsieve.adapter import Adapter
+from ragsieve.agents.filter import ToolFilter
+from ragsieve.agents.omitted import DroppedPage
+from ragsieve.agents.prefixes import Prefixes
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
-from ragsieve.integrations.base import Adapter
-from ragsieve.integrations.dropped import DroppedPage
-from ragsieve.integrations.prefixes import Prefixes
-from ragsieve.integrations.tool_filter import ToolFilter
-from ragsieve.pipeline import System
 from ragsieve.result import Result, Tokens
 from ragsieve.server.documents import ChatDocuments
 from ragsieve.server.faults import Fault, fault_of, json_response
@@ -26,6 +25,7 @@ from ragsieve.server.shapes import DocumentIn, FilterIn, InspectIn, QuestionIn
 from ragsieve.server.sizes import over_tokens
 from ragsieve.server.work import Work
 from ragsieve.spec import entry
+from ragsieve.system import System
 
 logger = logging.getLogger(__name__)
 

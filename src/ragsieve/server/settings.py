@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ragsieve.agents.rules import ToolRule
 from ragsieve.errors import InputError
-from ragsieve.integrations.rules import ToolRule
 from ragsieve.models.protocol import check_secret, check_url
 from ragsieve.schema import Amount, Count, Options, Positive, Seconds, check_number, check_options
 

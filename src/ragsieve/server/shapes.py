@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
-from ragsieve.pipeline import Cuts
 from ragsieve.schema import argument_texts, hints_of, rule_of
 from ragsieve.spec import SystemSpec
+from ragsieve.system import Cuts
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [

@@ -2,7 +2,7 @@
 
 Documents of a user's message are filtered for that message, results of tools for their calls, so
 that a conversation's beginning reads the same at every later turn: see
-`ragsieve.integrations.tool_filter`.
+`ragsieve.agents.filter`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragsieve.deadline import check_time, deadline
+from ragsieve.adapter import probability
+from ragsieve.agents.filter import Cut
+from ragsieve.agents.messages import results_in, texts, tool_results, with_contents
 from ragsieve.errors import InputError
-from ragsieve.integrations.base import probability
-from ragsieve.integrations.tool_filter import Cut
-from ragsieve.integrations.tools import results_in, texts, tool_results, with_contents
-from ragsieve.pipeline import System
 from ragsieve.result import Result, Tokens
 from ragsieve.server.documents import OPEN, ChatDocuments, documents_of, users_of, without_documents
 from ragsieve.server.faults import fault_of
 from ragsieve.server.service import Service, result_dict
+from ragsieve.system import System
+from ragsieve.timeouts import check_time, deadline
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Forwarded:
         errors: How filtering failed, and what stages did without.
         unread: Names of fields of documents that nothing reads.
         seconds: What filtering took.
-        cache_broken: See `ragsieve.integrations.tool_filter.Cut`.
+        cache_broken: See `ragsieve.agents.filter.Cut`.
     """
 
     system: str
@@ -127,7 +127,7 @@ def sieved(
         service: Its systems filter.
         name: Which of them.
         budgets: Limits of each message's documents and of each result, in place of the system's
-            own: see `ragsieve.budget.ContextBudget`.
+            own: see `ragsieve.context.budget.ContextBudget`.
         body: The request; nothing in it is changed.
     """
     began = time.perf_counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ragsieve.deadline import check_time, deadline
+from ragsieve.timeouts import check_time, deadline
 
 _BYTES = 8  # of a token, in the mean over a request, at most
 _FIELDS = {"id", "title", "text", "source", "metadata"}

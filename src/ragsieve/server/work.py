@@ -13,9 +13,9 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from ragsieve.deadline import NEVER, Pool, start, until
 from ragsieve.server.faults import Fault, fault_of
 from ragsieve.server.settings import Limits
+from ragsieve.timeouts import NEVER, Pool, start, until
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ragsieve.split.sentences import Sentences
-from ragsieve.split.structure import ENDS, LEAD, SHOWN, Block, blocks
 from ragsieve.structure import pieces, read
+from ragsieve.structure.prose import ENDS, LEAD, SHOWN, Block, blocks
 from ragsieve.structure.tree import Node, stripped
 from ragsieve.structure.units import units
 from ragsieve.text import sentence_spans

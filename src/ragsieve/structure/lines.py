@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ragsieve.parts import holds
+from ragsieve.structure.parts import holds
 from ragsieve.structure.tree import ALWAYS, Node, leaf, line_spans
 
 _LONG = 1000  # characters of a list that may be cut

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ragsieve.parts import parts
+from ragsieve.structure.parts import parts
 from ragsieve.structure.tree import Node, leaf, line_spans, over, stripped
 
 WHOLE = 300  # characters of a turn or a paragraph that is not cut

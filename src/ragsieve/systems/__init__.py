@@ -11,8 +11,8 @@ from typing import Any
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder, SentencePruner
-from ragsieve.pipeline import System
 from ragsieve.retriever import AnySource
+from ragsieve.system import System
 from ragsieve.systems.base import ROLES, SYSTEMS, check_options, find, preset, system
 
 __all__ = ["SYSTEMS", "build", "check_options", "find", "preset", "system"]

@@ -18,9 +18,9 @@ from inspect import Parameter, signature
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ragsieve.errors import InputError, nearest
-from ragsieve.pipeline import System
 from ragsieve.registry import Registry
 from ragsieve.schema import fits, in_words
+from ragsieve.system import System
 
 ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
 """Models that systems may need beside a generator, by the name of the argument: their kind."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import preset, system
 
 

@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Self
 
-from ragsieve.models.asked import asked
-from ragsieve.pipeline import Cuts, OnError, Pipeline, Stage
+from ragsieve.models.query_focus import asked
 from ragsieve.score.ngrams import Ngrams
 from ragsieve.structure import outline, pieces
 from ragsieve.structure.indentation import CODE
+from ragsieve.system import Cuts, OnError, Pipeline, Stage
 from ragsieve.text import language
 from ragsieve.trace import note, step, warn
 from ragsieve.types import Document, Query, Segment, StageResult

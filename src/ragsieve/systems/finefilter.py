@@ -8,8 +8,8 @@ from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, SentencePruner
 from ragsieve.models.pruner import others
-from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select.order import By
+from ragsieve.system import Pipeline, Stage, System
 from ragsieve.systems.base import system
 from ragsieve.systems.by_language import ByLanguage
 from ragsieve.systems.rows import Rows

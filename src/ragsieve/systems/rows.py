@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ragsieve.models.asked import asked
-from ragsieve.pipeline import Pipeline
+from ragsieve.models.query_focus import asked
 from ragsieve.structure.cells import Run, runs
 from ragsieve.structure.conditions import Reading, read
 from ragsieve.structure.tree import places
+from ragsieve.system import Pipeline
 from ragsieve.trace import note, record_drop, set_answerable, step
 from ragsieve.types import Document, Key, Listed, Query, Segment, StageResult, grouped
 

@@ -47,7 +47,7 @@ class AgentLimits(Options):
             request may be needed. No more clusters than this.
         max_tokens: LLM tokens read and written, after which no step begins.
         max_seconds: Seconds after which the debate ends, also in the middle of a reply
-            (`ragsieve.deadline`); before the agents' first answers, with an empty one.
+            (`ragsieve.timeouts`); before the agents' first answers, with an empty one.
 
     Raises:
         InputError: If a limit of calls or tokens is below 1, or one of seconds negative.

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from ragsieve.errors import InputError
-from ragsieve.questions import lines, parse_json, parse_record
+from ragsieve.run.questions import lines, parse_json, parse_record
 from ragsieve_research.answer.examples import Demonstration
 
 BUNDLED = Path(__file__).with_name("demonstrations.jsonl")
@@ -22,7 +22,7 @@ def read_demonstrations(
 
     Args:
         shots: How many; not negative.
-        examples: A file in the schema of `ragsieve.questions`, each line with an answer, of
+        examples: A file in the schema of `ragsieve.run.questions`, each line with an answer, of
             which the first is shown, and where known a ``rationale`` (or one in its
             ``metadata``); empty for the bundled ones. Take them from training questions: an
             example that is also a test question gives its answer away.

@@ -77,7 +77,7 @@ class ExampleReader(Reader):
             raise InputError(f"answer_after must be one line, trimmed, got {self.answer_after!r}")
 
     def stream(self, query: Query, segments: Sequence[Segment], /) -> Generator[str, None, Answer]:
-        """See `ragsieve.many.Streaming`; one piece where the answer is a line of the reply."""
+        """See `ragsieve.run.concurrency.Streaming`; one piece where a line of the reply answers."""
         if not self.answer_after:
             return (yield from super().stream(query, segments))
         answer = self(query, segments)

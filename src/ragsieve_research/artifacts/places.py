@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.models.sharing import Share
-from ragsieve.pipeline import Source
 from ragsieve.schema import Count, Schema
 from ragsieve.sources import Load
+from ragsieve.system import Source
 from ragsieve_research.artifacts.router import (
     check_router,
     named_router,

@@ -14,7 +14,7 @@ from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.files import snapshot
 from ragsieve.models.sharing import Share
-from ragsieve.pipeline import System
+from ragsieve.system import System
 from ragsieve.systems.base import SYSTEMS as KNOWN
 from ragsieve.systems.base import SystemEntry
 from ragsieve.systems.finefilter import finefilter_one_pass

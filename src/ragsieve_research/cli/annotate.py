@@ -11,7 +11,6 @@ import click
 
 from ragsieve import models
 from ragsieve.answer import Reader
-from ragsieve.batch import Batch
 from ragsieve.cli.base import (
     EXISTING_FILE,
     FILE,
@@ -26,7 +25,8 @@ from ragsieve.cli.base import (
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.documents import as_documents
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.batch import Batch
+from ragsieve.run.questions import lines, parse_record
 from ragsieve.schema import Amount, Count, Distance
 from ragsieve.score.embedding import Cosine
 from ragsieve.score.pruner import Pruner

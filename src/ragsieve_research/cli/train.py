@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import click
 
-from ragsieve.batch import Done
 from ragsieve.cli.base import (
     EXISTING_FILE,
     FOLDER,
@@ -23,6 +22,7 @@ from ragsieve.cli.base import (
 )
 from ragsieve.cli.signature import from_options, options_of, parameters_of
 from ragsieve.errors import InputError
+from ragsieve.run.batch import Done
 from ragsieve_research import datasets
 from ragsieve_research.cli.base import Data, Questions, figures
 from ragsieve_research.train import plans

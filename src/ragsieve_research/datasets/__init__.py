@@ -48,7 +48,7 @@ def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "
     """A data set by its name, or your own file.
 
     An entry's own file comes first. A folder holds ``NAME.jsonl`` or ``NAME.jsonl.gz``, in the
-    schema of `ragsieve.questions.parse_record`. By ``"auto"`` a named folder is the only
+    schema of `ragsieve.run.questions.parse_record`. By ``"auto"`` a named folder is the only
     place; where none is named, the folder in the environment variable RAGSIEVE_DATA comes first,
     the hub next.
 

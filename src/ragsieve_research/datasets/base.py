@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.errors import InputError
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.questions import lines, parse_record
 from ragsieve.schema import Count, Schema, check_number
 from ragsieve.types import Example
 
@@ -77,7 +77,7 @@ class Dataset:
     Args:
         name: Its name.
         origin: Where its lines come from, for people: a file, or an id on the hub.
-        read: Opens it: numbered lines, from 1, in the schema of `ragsieve.questions`.
+        read: Opens it: numbered lines, from 1, in the schema of `ragsieve.run.questions`.
         split: Which split of it; empty where there is one.
         entry: What the table says of it; None for one's own file.
     """
@@ -100,7 +100,7 @@ class Dataset:
         return self.entry is None or self.entry.ranked
 
     def lines(self) -> Lines:
-        """Numbered lines of JSON, as `ragsieve.questions.parse_record` reads them.
+        """Numbered lines of JSON, as `ragsieve.run.questions.parse_record` reads them.
 
         Raises:
             InputError: If the place they come from cannot be read.

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from ragsieve.batch import accuracy
 from ragsieve.errors import InputError, needs_extra
 from ragsieve.models.base import LLM, readable, yes_probability
 from ragsieve.prompts import render
+from ragsieve.run.batch import accuracy
 from ragsieve.text import begins, normalise, safe, word_counts
 from ragsieve_research.prompts import quoted
 from ragsieve_research.score.inclusion import word_f1

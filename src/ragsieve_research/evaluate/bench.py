@@ -20,17 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from ragsieve.batch import Batch, Done, Failed, Process, replace_lines
 from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError, one_line, typed_line
 from ragsieve.models.addresses import declared
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.pipeline import System
-from ragsieve.questions import lines, parse_record
 from ragsieve.result import Result
+from ragsieve.run.batch import Batch, Done, Failed, Process, replace_lines
+from ragsieve.run.questions import lines, parse_record
 from ragsieve.schema import without_secrets
 from ragsieve.sources import Models
 from ragsieve.spec import SystemSpec, entry, identity
+from ragsieve.system import System
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.types import Example
 from ragsieve_research import datasets

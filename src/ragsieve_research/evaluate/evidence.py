@@ -14,9 +14,9 @@ from itertools import takewhile
 
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
-from ragsieve.pipeline import best_first
 from ragsieve.result import Result
 from ragsieve.schema import read
+from ragsieve.system import best_first
 from ragsieve.text import contains_answer, sentence_spans, visible_answers
 from ragsieve.trace import Step
 from ragsieve.types import Document, Example, Segment, Span

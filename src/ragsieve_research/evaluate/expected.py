@@ -16,9 +16,9 @@ from ragsieve.errors import RagsieveError, one_line
 from ragsieve.models.base import ClassifiedToken, Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.models.fake import echo as repeating
-from ragsieve.pipeline import System
 from ragsieve.sources import Models
 from ragsieve.spec import SystemSpec
+from ragsieve.system import System
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.types import Example
 

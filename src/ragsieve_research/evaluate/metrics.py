@@ -13,8 +13,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragsieve.batch import accuracy
 from ragsieve.result import Result, Tokens
+from ragsieve.run.batch import accuracy
 from ragsieve.schema import read
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.trace import Trace

@@ -10,8 +10,8 @@ from typing import Literal
 
 from ragsieve import score
 from ragsieve.errors import InputError
-from ragsieve.pipeline import best_first
 from ragsieve.schema import Count, Options, Probability
+from ragsieve.system import best_first
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Document, Example, Segment
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ragsieve.batch import stream
 from ragsieve.errors import InputError
-from ragsieve.pipeline import System
-from ragsieve.questions import lines, parse_record
+from ragsieve.run.batch import stream
+from ragsieve.run.questions import lines, parse_record
 from ragsieve.schema import read
+from ragsieve.system import System
 from ragsieve.types import Example
 from ragsieve_research.evaluate.cost import break_even, costed_trace
 from ragsieve_research.evaluate.prices import Prices
@@ -91,7 +91,7 @@ def plan(
     Args:
         system: What will run; the sample costs what it costs. Where it has a source, that finds
             the documents.
-        source: JSONL; see `ragsieve.questions.parse_record`.
+        source: JSONL; see `ragsieve.run.questions.parse_record`.
         sample: Questions to ask, at least 2; all where there are fewer.
         workers: Questions at once, as in the run to come; at least 1.
         prices: Of tokens; those of `Prices` where None.

@@ -11,10 +11,10 @@ from statistics import fmean
 from typing import Any
 
 from ragsieve import score
-from ragsieve.batch import replace_lines
 from ragsieve.errors import InputError
-from ragsieve.pipeline import best_first
+from ragsieve.run.batch import replace_lines
 from ragsieve.schema import read
+from ragsieve.system import best_first
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Example, Segment
 from ragsieve_research import datasets
@@ -173,7 +173,7 @@ def poisoned(dataset: Dataset, seed: int = 0) -> Dataset:
 
 
 def to_line(example: Example) -> bytes:
-    """An example as a line of JSON that `ragsieve.questions.parse_record` reads."""
+    """An example as a line of JSON that `ragsieve.run.questions.parse_record` reads."""
     documents = [
         {**d.metadata, "id": d.id, "title": d.title, "text": d.text, "source": d.source}
         for d in example.documents

@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 
 from ragsieve.errors import InputError
-from ragsieve.questions import load_json
 from ragsieve.result import Tokens
+from ragsieve.run.questions import load_json
 from ragsieve.schema import read
 from ragsieve_research.evaluate.evidence import Presence
 from ragsieve_research.evaluate.stats import Values

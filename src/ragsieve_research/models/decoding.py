@@ -27,7 +27,7 @@ with needs_extra("local"):
     from transformers import Cache, DynamicCache
     from transformers.cache_utils import DynamicLayer
 
-from ragsieve.deadline import check_time
+from ragsieve.timeouts import check_time
 from ragsieve_research.models.loading import fitting
 from ragsieve_research.models.prefixes import Prefixes
 

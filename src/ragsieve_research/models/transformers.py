@@ -21,12 +21,12 @@ with needs_extra("local"):
     import transformers
     from tokenizers import Tokenizer
 
-from ragsieve.deadline import deadline
 from ragsieve.models.base import Message, Nats, Prompt, check_fits
 from ragsieve.models.once import once
 from ragsieve.models.wrap import check_columns
 from ragsieve.schema import Amount, Count, check_number
 from ragsieve.text import safe
+from ragsieve.timeouts import deadline
 from ragsieve.trace import CUT, Usage, record_usage
 from ragsieve_research.models import reflection, store
 from ragsieve_research.models.attention import ATTENTION

@@ -14,8 +14,8 @@ from ragsieve.answer import Reader
 from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, CrossEncoder, Embedder, SentencePruner
 from ragsieve.models.cache import Cached
-from ragsieve.pipeline import Pipeline, Source, System
 from ragsieve.retriever import AnySource, as_source
+from ragsieve.system import Pipeline, Source, System
 from ragsieve.systems.base import preset, system
 from ragsieve.text import safe
 from ragsieve.trace import note

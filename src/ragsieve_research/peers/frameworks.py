@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve_research.peers.filters.base import REPLY_TOKENS
 

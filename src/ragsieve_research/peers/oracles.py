@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from ragsieve import select, split
 from ragsieve.answer import Reader
-from ragsieve.batch import accuracy
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.pipeline import Pipeline, Stage, System
+from ragsieve.run.batch import accuracy
+from ragsieve.system import Pipeline, Stage, System
 from ragsieve.systems.base import preset, system
 from ragsieve.types import Query
 from ragsieve_research.answer.agent import Argument

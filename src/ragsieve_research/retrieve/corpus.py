@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar
 from ragsieve.errors import InputError
 from ragsieve.models.base import Embedder
 from ragsieve.models.deferred import identity_of
-from ragsieve.pipeline import Stage
 from ragsieve.schema import Count, Options
+from ragsieve.system import Stage
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.fusion import fuse
 from ragsieve_research.retrieve.index import postings, store

@@ -17,11 +17,11 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from ragsieve.deadline import check_time, deadline, seconds_left, start, until
 from ragsieve.errors import InputError, NotFound, SourceError, needs_extra
 from ragsieve.models import protocol
 from ragsieve.schema import Count, Seconds, check_options
 from ragsieve.text import legacy_charset, safe
+from ragsieve.timeouts import check_time, deadline, seconds_left, start, until
 
 with needs_extra("records"):
     import httpx
@@ -82,7 +82,7 @@ class Http:
             InputError: If ``path`` breaks its rule.
             NotFound: If there is nothing at ``path``.
             SourceError: If the host cannot be asked, must not be, or sends no JSON in time.
-            Overdue: At the deadline (`ragsieve.deadline.until`), where that is earlier.
+            Overdue: At the deadline (`ragsieve.timeouts.until`), where that is earlier.
         """
         query = urlencode(params, errors="replace") if params else ""
         return self._json("GET", path, query)

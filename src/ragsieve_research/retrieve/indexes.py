@@ -13,8 +13,8 @@ from typing import Any, Literal
 from ragsieve import models, schema
 from ragsieve.errors import InputError
 from ragsieve.models.base import Embedder
-from ragsieve.pipeline import Stage
 from ragsieve.schema import Count, Schema, Similarity, check_number, check_options
+from ragsieve.system import Stage
 from ragsieve_research.retrieve.corpus import By, Corpus, Search
 from ragsieve_research.retrieve.index.store import FILE, LOCK, meta
 from ragsieve_research.split.semantic import Semantic

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ragsieve.documents import as_documents
-from ragsieve.pipeline import Source
+from ragsieve.system import Source
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.retrieve.pages import Pages
 

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from ragsieve.deadline import seconds_left, start, until
 from ragsieve.documents import unused_id
 from ragsieve.errors import InputError, typed_line
 from ragsieve.models.base import LLM, Embedder, Prompt, readable, yes_probability
-from ragsieve.pipeline import Source
 from ragsieve.prompts import render
 from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
 from ragsieve.schema import Options, Probability, check_options
+from ragsieve.system import Source
+from ragsieve.timeouts import seconds_left, start, until
 from ragsieve.trace import (
     Step,
     Trace,

@@ -38,9 +38,9 @@ from ragsieve import models, schema
 from ragsieve.errors import InputError
 from ragsieve.files import read_bytes
 from ragsieve.models.base import Embedder
-from ragsieve.pipeline import Source
-from ragsieve.questions import lines, parse_json
+from ragsieve.run.questions import lines, parse_json
 from ragsieve.schema import Schema
+from ragsieve.system import Source
 from ragsieve_research import datasets
 from ragsieve_research.datasets import Dataset
 from ragsieve_research.retrieve.corpus import By

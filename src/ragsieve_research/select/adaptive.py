@@ -12,10 +12,10 @@ import numpy as np
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.models.options import reply_tokens
-from ragsieve.pipeline import best_first
 from ragsieve.prompts import render
 from ragsieve.schema import Options, Weight
 from ragsieve.select.base import Selector
+from ragsieve.system import best_first
 from ragsieve.trace import Cutoff, log_event, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
 from ragsieve_research.prompts.replies import strip_marks

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragsieve.errors import needs_extra
-from ragsieve.pipeline import best_first
 from ragsieve.schema import Options, Share
 from ragsieve.select.base import Selector, places
+from ragsieve.system import best_first
 from ragsieve.trace import Cutoff, is_recording, record_cutoff
 from ragsieve.types import Query, Segment
 

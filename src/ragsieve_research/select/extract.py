@@ -11,9 +11,9 @@ from typing import Any, Literal
 from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.models.options import reply_tokens
-from ragsieve.pipeline import best_first
 from ragsieve.prompts import context, render, titled
 from ragsieve.schema import Amount, Count, Options
+from ragsieve.system import best_first
 from ragsieve.text import normalise
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment

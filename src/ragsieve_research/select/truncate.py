@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ragsieve.models.base import LLM, Prompt, chosen, readable
-from ragsieve.pipeline import best_first
 from ragsieve.prompts import render
 from ragsieve.schema import Amount, Count, Options
 from ragsieve.select.base import Selector, past
+from ragsieve.system import best_first
 from ragsieve.trace import Cutoff, record_cutoff
 from ragsieve.types import Query, Segment
 from ragsieve_research.prompts import numbered

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Prompt
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.prompts import render, titled
 from ragsieve.schema import Count, check_number
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve.types import Query, Segment
 from ragsieve_research import select

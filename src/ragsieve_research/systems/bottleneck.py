@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from ragsieve import select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.prompts import title_of
 from ragsieve.schema import Count, check_number
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve.trace import note
 from ragsieve.types import Document, Query, Segment

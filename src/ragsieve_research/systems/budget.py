@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ragsieve.errors import InputError
-from ragsieve.pipeline import ReaderLike, best_first
 from ragsieve.select.base import Selector, places
+from ragsieve.system import ReaderLike, best_first
 from ragsieve.types import Query, Segment
 
 

@@ -11,9 +11,9 @@ from ragsieve.answer import Reader
 from ragsieve.errors import InputError, check_choice
 from ragsieve.models.base import LLM, CrossEncoder, Embedder, SentencePruner
 from ragsieve.models.cache import Cached
-from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.retriever import AnySource, as_source
 from ragsieve.score.base import Scorer
+from ragsieve.system import Pipeline, Stage, System
 from ragsieve.systems.base import preset, system
 from ragsieve.types import Query, Segment, StageResult
 from ragsieve_research import select as more

@@ -12,9 +12,9 @@ from ragsieve import select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
-from ragsieve.pipeline import Pipeline, System, fit
 from ragsieve.prompts import FRAME, render
 from ragsieve.schema import Count, Options
+from ragsieve.system import Pipeline, System, fit
 from ragsieve.systems.base import system
 from ragsieve.trace import log_event, note, record_drop
 from ragsieve.types import Query, Segment

@@ -7,7 +7,7 @@ from typing import cast
 from ragsieve import split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder, SpanEmbedder
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve_research.score.in_context import InContext
 from ragsieve_research.systems.budget import Best

@@ -16,9 +16,9 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.models.cache import Cached
 from ragsieve.models.wrap import unwrap
-from ragsieve.pipeline import Pipeline, Source, Stage, System
 from ragsieve.retriever import AnySource, as_source
 from ragsieve.schema import Count, Options
+from ragsieve.system import Pipeline, Source, Stage, System
 from ragsieve.systems.base import system
 from ragsieve.trace import log_event, note, record_drop, step
 from ragsieve.types import Document, Query, Segment, StageResult, rounded

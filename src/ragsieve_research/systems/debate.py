@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.deadline import until
 from ragsieve.documents import site
 from ragsieve.errors import BadReply, Overdue
 from ragsieve.models.base import Embedder, Prompt
 from ragsieve.prompts import render, titled
+from ragsieve.timeouts import until
 from ragsieve.trace import Usage, log_event, note, record_drop, recorded_usages, warn
 from ragsieve.types import Answer, Query, Segment
 from ragsieve_research.answer.agent import Agent, Argument

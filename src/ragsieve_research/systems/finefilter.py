@@ -8,8 +8,8 @@ from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
-from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.select.order import By
+from ragsieve.system import Pipeline, Stage, System
 from ragsieve.systems.base import preset, system
 from ragsieve_research.select.extract import Extract
 from ragsieve_research.select.truncate import Truncate

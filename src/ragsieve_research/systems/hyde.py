@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ragsieve.models.base import LLM, Embedder, strip_thinking
-from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
+from ragsieve.system import Stage, System
 from ragsieve.systems.base import system
 from ragsieve.text import safe
 from ragsieve.trace import note

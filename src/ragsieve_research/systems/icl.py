@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragsieve.models.base import LLM
-from ragsieve.pipeline import Pipeline, Stage, System
+from ragsieve.system import Pipeline, Stage, System
 from ragsieve.systems.base import system
 from ragsieve_research.answer.demonstrations import read_demonstrations
 from ragsieve_research.answer.examples import ExampleReader

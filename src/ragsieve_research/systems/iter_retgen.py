@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder, strip_thinking
-from ragsieve.pipeline import Stage, System
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options
+from ragsieve.system import Stage, System
 from ragsieve.systems.base import system
 from ragsieve.text import safe
 from ragsieve.trace import log_event, note

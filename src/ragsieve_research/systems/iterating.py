@@ -13,9 +13,9 @@ from ragsieve.documents import unused_id
 from ragsieve.errors import typed_line
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
-from ragsieve.pipeline import OnError, Pipeline, Source, Stage, System
 from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
 from ragsieve.schema import Count, Options
+from ragsieve.system import OnError, Pipeline, Source, Stage, System
 from ragsieve.text import safe
 from ragsieve.trace import log_event, step
 from ragsieve.types import Document, Query, Segment, StageResult

@@ -12,8 +12,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from ragsieve.models.base import LLM, Nats
-from ragsieve.pipeline import ReaderLike, best_first, fit
 from ragsieve.schema import Count, Probability, check_options
+from ragsieve.system import ReaderLike, best_first, fit
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
 from ragsieve_research.prompts import batched_by_size

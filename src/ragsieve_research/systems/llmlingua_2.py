@@ -11,7 +11,7 @@ from ragsieve.answer import Reader
 from ragsieve.errors import InputError, check_choice
 from ragsieve.models.base import LLM, ClassifiedToken, TokenClassifier
 from ragsieve.models.wrap import unwrap
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve.types import Query, Segment
 from ragsieve_research.systems.budget import Best

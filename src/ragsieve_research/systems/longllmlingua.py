@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ragsieve import select
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.select.order import By
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve.types import Answer, Document, Query, Segment
 from ragsieve_research.score.surprisal import Expected

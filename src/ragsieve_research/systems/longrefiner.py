@@ -22,10 +22,10 @@ from ragsieve.models.base import (
     readable,
     yes_probability,
 )
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.prompts import render, title_of, titled
 from ragsieve.schema import Amount, Options
 from ragsieve.score.base import Scorer, by_document
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment

@@ -6,7 +6,7 @@ from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, CrossEncoder, SentencePruner
 from ragsieve.models.wrap import unwrap
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 
 

@@ -10,8 +10,8 @@ from ragsieve import score, select
 from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.cache import Cached
-from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.retriever import SOURCE_KEY, AnySource
+from ragsieve.system import Pipeline, Stage, System
 from ragsieve.systems.base import system
 from ragsieve.types import Query, Segment, StageResult
 from ragsieve_research.answer.reasoning import Reasoning

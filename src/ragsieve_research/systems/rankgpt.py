@@ -7,7 +7,7 @@ from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, ListwiseReranker
 from ragsieve.models.wrap import unwrap
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve_research.score.listwise import Listwise, Mode, as_reranker
 

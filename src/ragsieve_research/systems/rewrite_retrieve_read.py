@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.pipeline import Stage, System
 from ragsieve.retriever import AnySource
+from ragsieve.system import Stage, System
 from ragsieve.systems.base import system
 from ragsieve_research.retrieve.rewrite import Rewrite
 from ragsieve_research.systems.hyde import Once

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from ragsieve import select
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Embedder, ListwiseReranker, complete_parsed, readable
-from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Amount, Count, Options
+from ragsieve.system import Stage, System
 from ragsieve.systems.base import system
 from ragsieve.text import safe
 from ragsieve.trace import note

@@ -15,8 +15,8 @@ from ragsieve import select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM
-from ragsieve.pipeline import Pipeline, Stage, System
 from ragsieve.schema import Options
+from ragsieve.system import Pipeline, Stage, System
 from ragsieve.systems.base import system
 from ragsieve.types import Query, Segment, rounded
 from ragsieve_research.score.surprisal import Per, Surprisal

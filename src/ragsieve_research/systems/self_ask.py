@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Embedder, Message, Prompt, complete_parsed
-from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options
+from ragsieve.system import Stage, System
 from ragsieve.systems.base import system
 from ragsieve.text import safe
 from ragsieve.trace import log_event, note

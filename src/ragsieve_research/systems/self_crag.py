@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.pipeline import System
 from ragsieve.retriever import AnySource
+from ragsieve.system import System
 from ragsieve.systems.base import preset, system
 from ragsieve_research.systems.crag import crag
 from ragsieve_research.systems.self_rag import Reflecting, self_rag

@@ -9,10 +9,10 @@ from typing import Literal
 
 from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Embedder, Prompt, readable, strip_thinking
-from ragsieve.pipeline import Stage, System
 from ragsieve.prompts import FRAME, context
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options, Probability
+from ragsieve.system import Stage, System
 from ragsieve.systems.base import preset, system
 from ragsieve.trace import log_event, note
 from ragsieve.types import Answer, Query, Segment, StageResult, grouped, rounded

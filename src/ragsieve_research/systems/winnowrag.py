@@ -12,8 +12,8 @@ from ragsieve import select
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.schema import Amount, Count, Options, check_number
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve.trace import collect_step, is_recording
 from ragsieve.types import Answer, Query, Segment, StageResult

@@ -13,8 +13,8 @@ from ragsieve.answer import Reader
 from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import LLM, Prompt
 from ragsieve.models.sharing import Share
-from ragsieve.pipeline import best_first
 from ragsieve.prompts import context
+from ragsieve.system import best_first
 from ragsieve.types import Example, Segment
 from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.score.bottleneck import bottleneck

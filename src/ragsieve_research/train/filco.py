@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ragsieve.models.base import LLM
-from ragsieve.pipeline import best_first
+from ragsieve.system import best_first
 from ragsieve_research.score.inclusion import CXMI, Inclusion, Overlap
 from ragsieve_research.train.examples import TrainingExample
 

@@ -23,11 +23,11 @@ import msgspec
 
 from ragsieve import models, score
 from ragsieve.answer import Reader
-from ragsieve.batch import Done, Process, Tally, judged, replace_lines
 from ragsieve.errors import needs_extra
 from ragsieve.models.base import LLM
 from ragsieve.models.sharing import Share
-from ragsieve.pipeline import Pipeline, Stage, System
+from ragsieve.run.batch import Done, Process, Tally, judged, replace_lines
+from ragsieve.system import Pipeline, Stage, System
 from ragsieve.systems.baselines import top_documents
 from ragsieve.types import Example
 from ragsieve_research.artifacts.folder import check_free, read, save

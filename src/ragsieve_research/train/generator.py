@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.answer import Reader
-from ragsieve.batch import accuracy
 from ragsieve.models.base import LLM, strip_thinking
 from ragsieve.prompts import titled
+from ragsieve.run.batch import accuracy
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.answer.examples import Demonstration

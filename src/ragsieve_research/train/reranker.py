@@ -31,8 +31,8 @@ with needs_extra("train"):
     from sentence_transformers.sentence_transformer.losses import DistillKLDivLoss
     from sentence_transformers.util import pairwise_cos_sim
 
-from ragsieve.models.adapt import as_embedder
 from ragsieve.models.base import Embedder
+from ragsieve.models.callables import as_embedder
 from ragsieve.text import safe
 from ragsieve_research.models import store
 from ragsieve_research.models.loading import available_device, loaded

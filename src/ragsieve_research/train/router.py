@@ -21,9 +21,9 @@ with needs_extra("train"):
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from ragsieve.answer import Reader
-from ragsieve.batch import accuracy
 from ragsieve.models.base import Embedder
-from ragsieve.pipeline import Pipeline, Stage
+from ragsieve.run.batch import accuracy
+from ragsieve.system import Pipeline, Stage
 from ragsieve.types import Example, Query
 from ragsieve_research.retrieve.route import LightRouter, Named, ask, check_names
 

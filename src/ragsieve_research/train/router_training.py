@@ -17,7 +17,7 @@ from ragsieve import models, score, select
 from ragsieve.answer import Reader
 from ragsieve.models.base import Embedder
 from ragsieve.models.wrap import unwrap
-from ragsieve.pipeline import Stage
+from ragsieve.system import Stage
 from ragsieve.types import Example
 from ragsieve_research.artifacts.recipe import Base, Known, Split, TrainedRouter
 from ragsieve_research.artifacts.router import check_router_folder, save_router

@@ -20,11 +20,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ragsieve.batch import Batch, Done, Process, replace_lines
 from ragsieve.errors import InputError
 from ragsieve.files import writing
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.questions import lines, parse_json, parse_record
+from ragsieve.run.batch import Batch, Done, Process, replace_lines
+from ragsieve.run.questions import lines, parse_json, parse_record
 from ragsieve.types import Example
 from ragsieve_research.artifacts.recipe import TrainingData
 from ragsieve_research.datasets import Dataset, parts

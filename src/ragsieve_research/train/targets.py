@@ -13,12 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ragsieve import split
-from ragsieve.batch import accuracy
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError
 from ragsieve.models.base import Embedder
-from ragsieve.pipeline import ReaderLike, Stage, best_first
+from ragsieve.run.batch import accuracy
 from ragsieve.schema import Count, Distance, Options
+from ragsieve.system import ReaderLike, Stage, best_first
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Example, Query, Segment
 

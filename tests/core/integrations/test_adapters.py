@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, Protocol
 import pytest
 
 from ragsieve import load
+from ragsieve.adapter import KEY, Adapter
 from ragsieve.answer import Reader
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, RagsieveError
-from ragsieve.integrations.base import KEY, Adapter
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.systems.base import system as registered
 from ragsieve.testing import check_adapter

@@ -14,10 +14,10 @@ from langchain.agents import create_agent
 from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from ragsieve.integrations.base import Adapter
+from ragsieve.adapter import Adapter
+from ragsieve.agents.filter import Cut
+from ragsieve.agents.rules import ToolRule
 from ragsieve.integrations.langchain_agents import ToolResultFilter
-from ragsieve.integrations.rules import ToolRule
-from ragsieve.integrations.tool_filter import Cut
 from ragsieve.result import Result
 
 from .conftest import KEPT, LONG, QUESTION

@@ -21,14 +21,14 @@ from langchain_core.messages import (
 )
 
 from ragsieve import load
+from ragsieve.adapter import Adapter
+from ragsieve.agents.filter import NOTHING, ToolFilter
+from ragsieve.agents.rules import ToolRule
 from ragsieve.answer import Reader
-from ragsieve.integrations.base import Adapter
 from ragsieve.integrations.langchain import filter_tool_messages
-from ragsieve.integrations.rules import ToolRule
-from ragsieve.integrations.tool_filter import NOTHING, ToolFilter
 from ragsieve.models.fake import ScriptedLLM, echo
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
+from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 
 from .conftest import FAKE, FRUIT, KEPT, LONG, PAGE, QUESTION

@@ -10,9 +10,9 @@ import pytest
 
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
 from ragsieve.split import Sentences
+from ragsieve.system import Pipeline, System
 
 pytest.importorskip("llama_index.core")
 

@@ -11,10 +11,10 @@ pytest.importorskip("agents")
 from agents import Agent, RunConfig, Runner, function_tool
 from agents.testing import ScriptedModel, assistant_message, function_call
 
-from ragsieve.integrations.base import Adapter
+from ragsieve.adapter import Adapter
+from ragsieve.agents.filter import Cut
+from ragsieve.agents.rules import ToolRule
 from ragsieve.integrations.openai_agents import ToolOutputFilter
-from ragsieve.integrations.rules import ToolRule
-from ragsieve.integrations.tool_filter import Cut
 from ragsieve.result import Result
 
 from .conftest import FAKE, FRUIT, KEPT, LONG, QUESTION

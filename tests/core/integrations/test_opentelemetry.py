@@ -20,7 +20,7 @@ from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.integrations.opentelemetry import instrument
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 
 TEXT = "Ada wrote programs. It rained that day."

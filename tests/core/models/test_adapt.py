@@ -15,11 +15,11 @@ import ragsieve
 from ragsieve import models, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import ContextOverflow, InputError, ModelError
-from ragsieve.models.adapt import as_cross_encoder, as_embedder, as_llm
 from ragsieve.models.base import Message
 from ragsieve.models.cache import Cached
+from ragsieve.models.callables import as_cross_encoder, as_embedder, as_llm
 from ragsieve.models.sharing import sharing
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 
 PROMPT = (Message("system", "Answer."), Message("user", "Who sang it?"))
 DOCUMENTS = ["Seals sang it. It rained.", "A breeze is a wind."]

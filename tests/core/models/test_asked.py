@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ragsieve.models.asked import PARTS, parts
+from ragsieve.models.query_focus import PARTS, parts
 
 RULES = (
     "Read the documents that were found, work with what they say. Do not guess or invent a name. "

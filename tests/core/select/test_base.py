@@ -9,8 +9,8 @@ import pytest
 
 from ragsieve.answer import Reader
 from ragsieve.models.fake import echo
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.select.base import Selector, places
+from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 
 

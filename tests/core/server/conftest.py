@@ -21,9 +21,9 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 import ragsieve
-from ragsieve.pipeline import System
 from ragsieve.server import Settings, Upstream, create_app
 from ragsieve.server.running import config
+from ragsieve.system import System
 from ragsieve.types import Query, Segment
 
 KEY = "the-upstreams-key"

@@ -14,14 +14,14 @@ import pytest
 from fastapi.testclient import TestClient
 
 import ragsieve
-from ragsieve.deadline import until
+from ragsieve.agents.rules import ToolRule
 from ragsieve.errors import ModelError
-from ragsieve.integrations.rules import ToolRule
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.server import Limits, Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
 from ragsieve.server.service import Service
 from ragsieve.server.sieving import Forwarded, sieved
+from ragsieve.system import Pipeline, System
+from ragsieve.timeouts import until
 from ragsieve.trace import set_answerable
 from ragsieve.types import Query, Segment
 from tests.stalling import sending, stalling

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.pipeline import System
 from ragsieve.server.documents import blocks, documents_of
+from ragsieve.system import System
 
 TAGGED = """Use these.
 <documents>

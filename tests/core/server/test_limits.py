@@ -20,10 +20,10 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from ragsieve.deadline import check_time, check_wanted, deadline
 from ragsieve.errors import InputError, ModelError
-from ragsieve.pipeline import System
 from ragsieve.server import Limits, Settings, Upstream, create_app, running
+from ragsieve.system import System
+from ragsieve.timeouts import check_time, check_wanted, deadline
 from ragsieve.types import Query, Segment
 
 from .conftest import failing

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ragsieve.pipeline import System
 from ragsieve.server import Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
+from ragsieve.system import System
 
 from .conftest import EVENTS, KEY, Asked, MakeClient, Serve, settings
 from .test_chat import CHATS, DOCUMENTS, PAGE, QUESTION, RAIN, SONG, TAGGED, cut

@@ -11,9 +11,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 import ragsieve
-from ragsieve.pipeline import System
 from ragsieve.rerank import ranked, shortened
 from ragsieve.server import Settings
+from ragsieve.system import System
 from ragsieve.trace import record_drop
 from ragsieve.types import Document, Query, Segment
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve.pipeline import System
 from ragsieve.server import Settings, create_app
+from ragsieve.system import System
 
 pytestmark = pytest.mark.server
 TOKEN = "a-token-of-ours"

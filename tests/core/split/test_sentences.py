@@ -1,4 +1,4 @@
-"""Sentences as a stage; what a sentence is stands in tests/core/test_text.py."""
+"""Sentences as a stage; what a sentence is stands in tests/core/text/test_text.py."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from ragsieve.systems.baselines import top_documents
 OTHERS = '''"""Systems of another package."""
 from ragsieve import select
 from ragsieve.answer import Reader
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import preset, system
 
 @system("first-documents", "the first documents")

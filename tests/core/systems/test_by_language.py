@@ -8,7 +8,7 @@ import pytest
 
 from ragsieve import score, select
 from ragsieve.errors import ModelError
-from ragsieve.pipeline import Pipeline
+from ragsieve.system import Pipeline
 from ragsieve.systems.by_language import ByLanguage
 from ragsieve.trace import Trace
 from ragsieve.types import Document, Query, Segment

@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from ragsieve import split
-from ragsieve.pipeline import Pipeline
+from ragsieve.system import Pipeline
 from ragsieve.systems.rows import Rows
 from ragsieve.types import Document, Query, Segment
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.questions import parse_record
+from ragsieve.run.questions import parse_record
 from ragsieve_research.datasets import DATASETS
 from ragsieve_research.datasets.columns import asqa, hotpotqa, musique, nq_open, popqa, triviaqa
 

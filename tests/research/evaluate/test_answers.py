@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragsieve.batch import accuracy
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.run.batch import accuracy
 from ragsieve.text import normalise
 from ragsieve_research.evaluate.answers import (
     AnswerJudge,

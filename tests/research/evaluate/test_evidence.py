@@ -10,8 +10,8 @@ from ragsieve import select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result, Tokens
+from ragsieve.system import Pipeline, System
 from ragsieve.trace import Trace
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.evaluate.evidence import (

@@ -8,9 +8,9 @@ import pytest
 
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
 from ragsieve.select.top import TopK
+from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Example, Query
 from ragsieve_research.evaluate.answers import AnswerJudge
 from ragsieve_research.evaluate.metrics import (

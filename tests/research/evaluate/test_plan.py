@@ -12,7 +12,7 @@ import pytest
 from ragsieve import cli, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 
 pytest.importorskip("scipy")
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from ragsieve.deadline import check_time, deadline, until
 from ragsieve.errors import Overdue
 from ragsieve.models.base import Message, Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.timeouts import check_time, deadline, until
 
 PROMPT: Prompt = (Message("user", "Who sang?"),)
 

@@ -21,12 +21,12 @@ pytest.importorskip("onnxscript")
 
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError, ModelError, Unsupported  # noqa: E402
-from ragsieve.many import cores  # noqa: E402
 from ragsieve.models.base import LEADS, Passage, Pruned  # noqa: E402
 from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.cache import Cached  # noqa: E402
 from ragsieve.models.pruner import Pruner  # noqa: E402
 from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E402
+from ragsieve.run.concurrency import cores  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 from ragsieve_research.train.export import export, shrink  # noqa: E402
 

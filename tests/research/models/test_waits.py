@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ragsieve.deadline import PROGRESS
 from ragsieve.errors import ModelError
+from ragsieve.timeouts import PROGRESS
 from tests.stalling import MODES, PROMPT, stalling, waits
 
 for needed in ("openai", "httpx"):

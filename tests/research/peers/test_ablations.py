@@ -10,8 +10,8 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
-from ragsieve.pipeline import System
 from ragsieve.result import Result
+from ragsieve.system import System
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.critic import Critic
 from ragsieve_research.peers.ablations import (

@@ -12,7 +12,7 @@ import pytest
 from ragsieve.answer import Reader
 from ragsieve.errors import ContextOverflow, PeerError
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import System
+from ragsieve.system import System
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.peers.filters.base import Peer, PeerInput, PeerOutput

@@ -8,7 +8,7 @@ import pytest
 
 from ragsieve.errors import PeerError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import System
+from ragsieve.system import System
 from ragsieve_research.peers.frameworks import (
     langchain_embeddings_filter,
     langchain_llm_extractor,

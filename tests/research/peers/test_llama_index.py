@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import System
+from ragsieve.system import System
 from ragsieve_research.peers.frameworks import (
     llama_index_llm_rerank,
     llama_index_sentence_optimizer,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.questions import lines, parse_json
+from ragsieve.run.questions import lines, parse_json
 from ragsieve.text import contains_answer
 from ragsieve.trace import Step, step
 from ragsieve.types import Query, Segment

@@ -19,8 +19,8 @@ from ragsieve.models.fake import (
     ScriptedLLM,
     echo,
 )
-from ragsieve.pipeline import Pipeline, System
 from ragsieve.result import Result
+from ragsieve.system import Pipeline, System
 from ragsieve.testing import check_system
 from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment

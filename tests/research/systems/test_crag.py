@@ -11,8 +11,8 @@ import pytest
 from ragsieve import score
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import Pipeline
 from ragsieve.result import Result
+from ragsieve.system import Pipeline
 from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.calibrated import Calibrated, Logistic

@@ -11,8 +11,8 @@ import pytest
 from ragsieve import select
 from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import System
 from ragsieve.retriever import SOURCE_KEY
+from ragsieve.system import System
 from ragsieve.types import Answer, Document, Query, Segment, StageResult
 from ragsieve_research.retrieve.route import RECORD, Named, Routed
 from ragsieve_research.systems.hyde import hyde

@@ -8,8 +8,8 @@ from ragsieve import models
 from ragsieve.answer import Reader
 from ragsieve.models.base import Nats
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Pipeline
 from ragsieve.select.order import Order
+from ragsieve.system import Pipeline
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.surprisal import Expected
 from ragsieve_research.systems.lingua import Prune, Reading

@@ -14,7 +14,7 @@ import pytest
 import ragsieve
 from ragsieve import models, score, select, split
 from ragsieve.answer import Reader
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 
 QUESTION = "Who designed the Eiffel Tower?"
 LINES = (Path(__file__).parents[3] / "examples/eiffel.jsonl").read_text(encoding="utf-8")

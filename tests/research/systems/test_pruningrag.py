@@ -8,7 +8,7 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.pipeline import System
+from ragsieve.system import System
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.peers.ablations import pruningrag_ablated
 from ragsieve_research.retrieve.records import RECORD

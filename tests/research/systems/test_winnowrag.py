@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve.deadline import check_time, deadline
 from ragsieve.errors import ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
+from ragsieve.timeouts import check_time, deadline
 from ragsieve_research.systems.winnowrag import winnowrag
 from tests.named import answer, notes
 

@@ -6,7 +6,7 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.pipeline import Pipeline, System
+from ragsieve.system import Pipeline, System
 from ragsieve.systems.baselines import top_documents
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve.batch import Done
+from ragsieve.run.batch import Done
 from ragsieve.types import Document, Example, Query
 from ragsieve_research import datasets
 from ragsieve_research.train.examples import TrainingExample

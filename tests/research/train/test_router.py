@@ -11,8 +11,8 @@ import pytest
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
-from ragsieve.pipeline import Pipeline
 from ragsieve.select.top import TopK
+from ragsieve.system import Pipeline
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.retrieve.route import Named, nothing
 from ragsieve_research.train.router import RouterLabels, SourceLabeller, figures, fit_light

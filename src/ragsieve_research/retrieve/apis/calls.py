@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from ragsieve.deadline import start
 from ragsieve.errors import InputError, NotFound, RagsieveError
+from ragsieve.timeouts import start
 from ragsieve.trace import note
 from ragsieve_research.retrieve.apis.api import TEXT, Api, Endpoint
 from ragsieve_research.retrieve.apis.sentences import bounded

@@ -17,8 +17,8 @@ from filelock import FileLock, Timeout
 
 from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import Embedder
-from ragsieve.pipeline import Stage
 from ragsieve.prompts import titled
+from ragsieve.system import Stage
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.retrieve.index import store
 from ragsieve_research.retrieve.index.postings import Changes

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.questions import lines
+from ragsieve.run.questions import lines
 from ragsieve.trace import Trace, step
 from ragsieve.types import Query, Segment
 from ragsieve_research.retrieve.apis.api import DOMAINS, Api, crag

@@ -1,0 +1,1 @@
+"""What agents read: results of tools, filtered for what their conversation asks."""

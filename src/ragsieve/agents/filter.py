@@ -1,0 +1,370 @@
+"""The filter of tool results that the proxy, MCP and the agents' middleware share.
+
+A result is cut once: what is left of it depends on the result and on the messages before it, never
+on later ones, so that a provider's cache of the conversation's beginning holds.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from msgspec import structs
+
+from ragsieve.adapter import Adapter, kept, over_limits, probability
+from ragsieve.agents import rules
+from ragsieve.agents.envelopes import content_of
+from ragsieve.agents.keeping import kept_by, outlined
+from ragsieve.agents.messages import Place, Texts, ToolResult, tool_results, with_contents
+from ragsieve.agents.omitted import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
+from ragsieve.agents.prefixes import Prefixes
+from ragsieve.agents.rules import ToolRule
+from ragsieve.documents import unused_id
+from ragsieve.errors import InputError, Overdue, typed_line
+from ragsieve.models.lru import LRU
+from ragsieve.result import Result, Tokens
+from ragsieve.text import counted
+
+logger = logging.getLogger(__name__)
+
+NOTHING = "[nothing in this result matters to the question]"
+"""Text in the place of a result of which nothing is kept, where no limit left it out."""
+
+SHOW_DROPPED = "show_dropped"
+"""Name of the tool that gives back what was cut, whose own results are never cut."""
+
+
+_FAILED = "the filter failed"
+_REMEMBERED = 512  # results
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a tool's result.
+
+    Args:
+        tool: The tool's name.
+        call: The call's id.
+        question: What the result was read for.
+        tokens_before: Its tokens as the tool returned it, in the reader's tokenizer.
+        tokens_after: Its tokens as the model reads it.
+        passed: Why it passed as it was; empty where it was cut.
+        handle: By which `ToolFilter.show_dropped` shows what was cut; empty where nothing was.
+        texts: Its new texts by their places in the content; empty where it passed.
+        warnings: What the filter did without, or how it failed, a line each.
+        result: What the filter made of its texts; None where it passed.
+        places: Of the result's documents, by their ids: the places of their texts in the content,
+            and where they begin in these.
+        calls: Model calls of the filter now; none where the outcome was remembered.
+    """
+
+    tool: str
+    call: str
+    question: str
+    tokens_before: int
+    tokens_after: int
+    passed: str = ""
+    handle: str = ""
+    texts: Texts = field(default_factory=dict, repr=False)
+    warnings: tuple[str, ...] = ()
+    result: Result | None = field(default=None, repr=False)
+    places: Mapping[str, tuple[int | None, int]] = field(default_factory=dict, repr=False)
+    calls: int = field(default=0, repr=False)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Provenance as JSON values: see `ragsieve.integrations.langchain.filter_tool_messages`."""
+        about: dict[str, Any] = {"kept": [], "dropped": [], "handle": self.handle}
+        if self.result is None:
+            return about
+        for row in self.result.rows:
+            if row["document"] in self.places:
+                more = () if row["kept"] else ("stage", "reason")
+                span = {name: row[name] for name in ("start", "end", "text", "score", *more)}
+                spans = about["kept" if row["kept"] else "dropped"]
+                place, at = self.places[row["document"]]
+                span |= {"start": row["start"] + at, "end": row["end"] + at}
+                spans.append({"part": place, **span})
+        found = kept(self.result, range(len(self.result.documents)))
+        if written := [one.about for one in found if one.place is None]:
+            about["written"] = written
+        return {**about, "question": self.question, "answerable": probability(self.result)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but its texts and what is in them, as JSON values; and ``answerable``."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
+        chance = probability(self.result) if self.result else None
+        return {**values, "warnings": [*self.warnings], "answerable": chance}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A conversation as the model is to read it, and what that saves and costs.
+
+    Args:
+        messages: All messages, in order.
+        outcomes: What became of each result that a rule cuts, by its place, see
+            `ragsieve.agents.messages.Place`; one on which the filter failed counts no tokens.
+        seconds: What filtering took now; a result that was cut before costs nothing again.
+        cache_broken: Tokens sent before that read otherwise now, so that a provider cannot take
+            them from its cache; see `ragsieve.agents.prefixes`.
+    """
+
+    messages: list[Any]
+    outcomes: Mapping[Place, Outcome] = field(default_factory=dict)
+    seconds: float = 0.0
+    cache_broken: int = 0
+
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens of all results before and after."""
+        outcomes = self.outcomes.values()
+        return Tokens(sum(o.tokens_before for o in outcomes), sum(o.tokens_after for o in outcomes))
+
+
+class ToolFilter:
+    """Cuts what tools returned to what their calls asked for, by rules.
+
+    Messages are as in `ragsieve.agents.messages`. All stay, in order and with their ids; images
+    and the like pass as they are. A result passes as it was where no rule fits, where its tool
+    failed, where there is no question, where it is small, and where too little would be saved. Many
+    threads may share one.
+
+    Args:
+        sieve: The filter; its ``max_tokens`` bounds each result.
+        tools: Patterns of tools' names, or rules; the first that fits a tool counts.
+        on_result: Called with each result of the filter, once, whose documents have the ids of the
+            calls: what was kept and dropped, and why; a second text of the same call is ``ID#2``.
+        on_cut: Called with each conversation that is cut: what was saved, and what it took.
+        tell: Whether a result that was cut ends with a line that says so, and how to get the rest:
+            by a tool `SHOW_DROPPED` with the line's handle.
+        label: What the filter is, where the same handle is not to stand for results of another one.
+
+    Raises:
+        InputError: If ``sieve`` is no adapter, or ``tools`` no list of patterns and rules.
+    """
+
+    def __init__(
+        self,
+        sieve: Adapter | None = None,
+        tools: Sequence[str | ToolRule] = ("*",),
+        *,
+        on_result: Callable[[Result], object] | None = None,
+        on_cut: Callable[[Cut], object] | None = None,
+        tell: bool = True,
+        label: str = "",
+    ) -> None:
+        if not isinstance(sieve, Adapter | None):
+            raise InputError(f"sieve must be an Adapter, got {sieve!r:.80}")
+        self.sieve, self.rules, self.tell = sieve or Adapter(), rules.as_rules(tools), tell
+        self.label = label or (self.sieve.system if isinstance(self.sieve.system, str) else "")
+        self._on_result, self._on_cut = on_result, on_cut
+        self._outcomes: LRU[str, Outcome] = LRU(_REMEMBERED, _room, ROOM)
+        self._prefixes = Prefixes()
+
+    def __call__(self, messages: Sequence[Any]) -> Cut:
+        """The conversation with its results cut; pass the messages as the tools returned them.
+
+        Args:
+            messages: The conversation; none is changed.
+        """
+        cut = self.cut(messages)
+        if any(one.tokens_before for one in cut.outcomes.values()):
+            count = self.sieve.loaded.reader.count
+            broken = self._prefixes.broken(messages, cut.messages, count)
+            cut = replace(cut, cache_broken=broken)
+        try:
+            if self._on_cut:
+                self._on_cut(cut)
+        except Exception as error:  # anyone's callback, as of ``on_result``
+            if self.sieve.on_error == "raise":
+                raise
+            logger.warning("on_cut failed: %s", typed_line(error))
+        return cut
+
+    def cut(self, messages: Sequence[Any], budgets: Mapping[str, int] = {}) -> Cut:
+        """The same, where the caller sees to what a provider's cache holds.
+
+        Args:
+            messages: The conversation; none is changed.
+            budgets: Limits of each result, in place of the filter's own and of rules: see
+                `ragsieve.context.budget.ContextBudget`.
+        """
+        began = time.perf_counter()
+        made = ((one.place, self._outcome(one, budgets)) for one in tool_results(messages))
+        outcomes = {place: outcome for place, outcome in made if outcome}
+        cut = with_contents(messages, {n: o.texts for n, o in outcomes.items() if o.texts})
+        return Cut(cut, outcomes, time.perf_counter() - began)
+
+    def remembers(self, handle: str) -> bool:
+        """Whether a handle is of a result that is remembered."""
+        return bool(self._outcomes.find([handle]))
+
+    def show_dropped(
+        self, handle: str, query: str = "", cursor: str = "", max_tokens: int = PAGE
+    ) -> DroppedPage:
+        """Show what was left out of a result, and why: a page of it.
+
+        Args:
+            handle: Of the result.
+            query: Show only what has a word of this, the best first.
+            cursor: Of the page before, to read on.
+            max_tokens: The page is never longer.
+
+        Raises:
+            InputError: If the handle is of no result that is remembered, or an argument breaks its
+                rule.
+        """
+        known = self._outcomes.find([handle]).get(handle)
+        result, reader = known.result if known else None, self.sieve.loaded.reader
+        return shown(handle, result, reader, max_tokens, query=query, cursor=cursor)
+
+    def dropped_text(self, handle: str, query: str, cursor: str) -> str:
+        """`show_dropped` as a tool of an agent replies: JSON, or a line that says what is wrong."""
+        try:
+            return json.dumps(asdict(self.show_dropped(handle, query, cursor)))
+        except InputError as error:
+            return f"Error: {error}"
+
+    def _outcome(self, one: ToolResult, budgets: Mapping[str, int]) -> Outcome | None:
+        own = one.tool.endswith(SHOW_DROPPED)  # agents put names of MCP servers before it
+        rule = None if own else rules.rule_for(one.tool, self.rules)
+        if rule is None or not one.texts:
+            return None
+        sieve = self.label, dict(self.sieve.options), self.sieve.max_tokens
+        values = [*sieve, structs.asdict(rule), dict(budgets)]
+        handle = handle_of(*values, *one[1:])
+        outcome = self._outcomes.find([handle]).get(handle)
+        try:
+            outcome = outcome or self._cut(one, rule, handle, budgets)
+        except Exception as error:  # anyone's stage: "keep" promises the result, whatever fails
+            if self.sieve.raises(error):
+                raise
+            line = typed_line(error)
+            logger.warning("a tool's result passes as it was, ragsieve failed: %s", line)
+            outcome = Outcome(one.tool, one.call, one.question, 0, 0, _FAILED, warnings=(line,))
+            if isinstance(error, Overdue):
+                return outcome  # the next turn may have the time
+        later = replace(outcome, calls=0)  # a failure, too: later turns read the same
+        self._outcomes.keep({handle: later})
+        return outcome
+
+    def _cut(
+        self, one: ToolResult, rule: ToolRule, handle: str, budgets: Mapping[str, int]
+    ) -> Outcome:
+        system = self.sieve.loaded.at(**{"max_tokens": rule.max_tokens, **budgets})
+        system = replace(system, layout=replace(system.layout, compact=rule.compact))
+        tokens = sum(system.reader.count([text for _, text in one.texts]))
+        parts = [_Part(place, text, rule) for place, text in one.texts]
+        named = _named(one, parts)
+        reason = _reason(one, tokens, rule) or ("" if named else "it has none of the fields")
+        passed = Outcome(one.tool, one.call, one.question, tokens, tokens, reason)
+        if reason:
+            return passed
+        result = kept_by(system, one.question, named, rule)
+        steps = result.trace.steps
+        unanswered = any(one.stage.startswith("Answerable(") and one.dropped for one in steps)
+        passes = unanswered and tokens <= rule.max_unanswered
+        if unanswered and not passes:
+            result = outlined(system, result)
+        if self._on_result:
+            self._on_result(result)
+        calls = sum(step.to_dict()["calls"] for step in result.trace.steps)
+        passed = replace(passed, warnings=tuple(result.trace.warnings), calls=calls)
+        if passes:
+            return replace(passed, passed="nothing in it seems to answer")
+        new = _contents(parts, result)
+        if self.tell:
+            last = one.texts[-1][0]
+            new[last] = f"{new[last]}\n\n{_line(handle, result, unanswered)}"
+        after = sum(system.reader.count([new[place] for place, _ in one.texts]))
+        if after > tokens * (1 - rule.min_saving):
+            return replace(passed, passed=f"under {rule.min_saving:.0%} would be saved")
+        places = {name: (part.place, part.content[0]) for part in parts for name in part.names}
+        cut = replace(passed, tokens_after=after, handle=handle, texts=new)
+        return replace(cut, result=result, places=places)
+
+
+def _reason(one: ToolResult, tokens: int, rule: ToolRule) -> str:
+    """Why a result passes as it is, whatever the filter says of it; empty where it does not."""
+    if one.failed or any(rules.failed(text) for _, text in one.texts):
+        return "its tool failed"
+    if not one.question.strip():
+        return "there is no question"
+    return f"under {rule.min_tokens} tokens" if tokens < rule.min_tokens else ""
+
+
+class _Part:
+    """A text of a result, and what of it is filtered: all, or some fields.
+
+    Args:
+        place: Its place in the content.
+        text: The text.
+        rule: Names the fields.
+    """
+
+    def __init__(self, place: int | None, text: str, rule: ToolRule) -> None:
+        self.place, self.text = place, text
+        self.fields = rules.field_texts(text, rule)
+        self.names: list[str] = []  # ids of its documents
+        self.content = (0, len(text)) if rule.fields else content_of(text)
+        inner = text[slice(*self.content)]
+        self.texts = [own for _, own in self.fields if own.strip()] if rule.fields else [inner]
+
+    def written(self, kept: Mapping[str, str], limited: Mapping[str, str]) -> str:
+        """The text with what was kept of its documents, or why nothing was, by their ids."""
+        if not self.names:
+            return self.text
+        if not self.fields:
+            inner = kept.get(self.names[0], limited.get(self.names[0], NOTHING))
+            start, end = self.content
+            before, behind = self.text[:start].rstrip(), self.text[end:].lstrip()
+            return "\n".join(one for one in (before, inner, behind) if one)
+        names = iter(self.names)
+        new = [
+            (span, kept.get(next(names), rules.LEFT_OUT) if own.strip() else own)
+            for span, own in self.fields
+        ]
+        return rules.spliced(self.text, new)
+
+
+def _named(one: ToolResult, parts: Sequence[_Part]) -> list[dict[str, Any]]:
+    """Documents of a result, each with an id of its own and the title that its call gives."""
+    used: Counter[str] = Counter()
+    named = []
+    for part in parts:
+        for text in part.texts:
+            part.names.append(unused_id(one.call, used))
+            named.append({"id": part.names[-1], "text": text, "title": one.title})
+    return named
+
+
+def _contents(parts: Sequence[_Part], result: Result) -> dict[int | None, str]:
+    """The new texts of a result; what a model wrote from several stands at the end of the last."""
+    found = kept(result, range(len(result.documents)))
+    own = {one.document.id: one.text for one in found if one.place is not None}
+    limited = over_limits(result)
+    new = {part.place: part.written(own, limited) for part in parts}
+    if more := [one.text for one in found if one.place is None]:
+        last = parts[-1]
+        empty = new[last.place] in (NOTHING, *limited.values())
+        begins = [] if empty else [new[last.place]]
+        new[last.place] = "\n\n".join([*begins, *more])
+    return new
+
+
+def _room(outcome: Outcome) -> int:
+    return room_of(outcome.result) if outcome.result else 0
+
+
+def _line(handle: str, result: Result, unanswered: bool) -> str:
+    """What says that something was cut, and how to get it back."""
+    gone = counted(len(result.dropped), "part")
+    tokens = f"{result.tokens.after} of {result.tokens.before} tokens kept"
+    outline = "nothing here seems to answer, this is an outline: " * unanswered
+    return f"[{outline}{tokens}, {gone} left out: {SHOW_DROPPED}(handle={handle!r})]"

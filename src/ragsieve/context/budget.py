@@ -1,0 +1,399 @@
+"""What a budget keeps: the best segments that fit, the best of all cut where it must be.
+
+What has a tree (`ragsieve.structure`) is cut into its records, entries, rows and statements, steps
+from the last one; lists and prose into items and sentences. What answers best stays: by the
+system's own scorer, where it rates parts, and by the question's rarer words.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import accumulate, pairwise
+from typing import NamedTuple, Protocol
+
+from ragsieve.context.choose import Rate, ranked_parts, ranked_segments
+from ragsieve.documents import site
+from ragsieve.schema import Amount, Options, Probability
+from ragsieve.structure import Headless, parts_of, stands_alone
+from ragsieve.structure.parts import CLAUSE, clauses, holds, parts
+from ragsieve.structure.tree import stripped
+from ragsieve.text.identifiers import exact_first
+from ragsieve.trace import note, record_drop, warn
+from ragsieve.types import Answer, Document, Key, Query, Segment, Span, grouped, rounded
+
+_TRIED = 3  # segments that do not fit which may be cut
+_PARTS = 50  # parts of a segment that are tried from the first that does not fit
+_LEAST = 4  # words of the beginning of a sentence that is cut
+_UNITS = ("tokens", "characters")
+_NESTED = ("array", "object", "lines")  # of JSON and configuration
+
+Size = tuple[int, int]
+_Parted = tuple[list[Segment], list[Segment]]  # all parts of a segment, and those that are kept
+
+
+class ReaderLike(Protocol):
+    """Answers a question from kept segments, and knows what they cost it."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
+        """The answer from ``segments``, which may be none."""
+
+    def context(self, segments: Sequence[Segment], /) -> str:
+        """The text in which this reader reads ``segments``; empty for none."""
+
+    def count(self, texts: Sequence[str], /) -> list[int]:
+        """Tokens of each text in the reader's own tokenizer."""
+
+
+def best_first(segments: Sequence[Segment]) -> list[Segment]:
+    """Segments by falling `rounded` score, equal ones as given; unscored ones behind the scored."""
+    return sorted(segments, key=rank_key)
+
+
+def rank_key(segment: Segment) -> float:
+    """Key that sorts segments as `best_first` has them."""
+    return -rounded(segment.score) if segment.scores else math.inf
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ContextBudget(Options):
+    """Limits of a context, all of which hold; None is no limit.
+
+    Args:
+        max_tokens: Tokens of the whole context, in the reader's own tokenizer; not negative.
+        max_chars: Characters of the whole context, in Unicode code points; not negative.
+        max_tokens_per_document: Tokens of what the context has of one document, with its title.
+        max_chars_per_document: Characters of the same.
+        max_share: Share of the tokens and characters of the whole context that it may have of one
+            site (`ragsieve.documents.site`), in [0, 1], so that nobody's documents push all others
+            out. Where all are of one site, the rest stays empty.
+
+    Raises:
+        InputError: If a limit breaks its rule.
+    """
+
+    max_tokens: Amount | None = None
+    max_chars: Amount | None = None
+    max_tokens_per_document: Amount | None = None
+    max_chars_per_document: Amount | None = None
+    max_share: Probability | None = None
+
+    def __repr__(self) -> str:
+        known = {name: getattr(self, name) for name in LIMITS}
+        shown = {n: value for n, value in known.items() if value is not None or n == LIMITS[0]}
+        return ", ".join(f"{name}={value}" for name, value in shown.items())
+
+    def passed(
+        self, segments: Sequence[Segment], reader: ReaderLike, most: int | None = None
+    ) -> tuple[Sequence[Segment], _Limits] | None:
+        """Segments that are over limits, and the limits: of a document first; None where none.
+
+        Args:
+            segments: In a context.
+            reader: Reads it.
+            most: Tokens that the whole context may have beside.
+        """
+        inner = _Limits(self.max_tokens_per_document, self.max_chars_per_document, "_per_document")
+        tokens = [limit for limit in (self.max_tokens, most) if limit is not None]
+        whole = _Limits(min(tokens, default=None), self.max_chars)
+        own = _Limits(self._shared(self.max_tokens), self._shared(self.max_chars), " of a site")
+        groups = [(some, inner) for some in _grouped(segments, lambda d: d.id, inner)]
+        groups += [(some, own) for some in _grouped(segments, site, own)]
+        for some, limits in (*groups, (segments, whole)):
+            if some and limits.any and limits.over(reader.context(some), reader):
+                return some, limits
+        return None
+
+    def _shared(self, limit: int | None) -> int | None:
+        share = self.max_share  # .29 of 100 is 29, though their product is less
+        return None if limit is None or share is None else int(limit * share + 1e-9)
+
+
+def _grouped(
+    segments: Sequence[Segment], name: Callable[[Document], str], limits: _Limits
+) -> Iterable[Sequence[Segment]]:
+    """Segments by a name of their documents; none where nothing limits them."""
+    return grouped(segments if limits.any else (), lambda s: name(s.document)).values()
+
+
+LIMITS = tuple(field.name for field in fields(ContextBudget))
+"""Names of the limits of a budget."""
+
+
+class _Limits(NamedTuple):
+    """Limits of one text in tokens and characters, and the end of their names."""
+
+    tokens: int | None
+    chars: int | None = None
+    suffix: str = ""
+
+    @property
+    def any(self) -> bool:
+        return self.tokens is not None or self.chars is not None
+
+    @property
+    def room(self) -> bool:
+        """Whether anything can fit."""
+        return self.tokens != 0 and self.chars != 0
+
+    def sizes(self, texts: Sequence[str], reader: ReaderLike) -> list[Size]:
+        """Tokens, 0 where they do not count, and characters of each text."""
+        counts = [0] * len(texts) if self.tokens is None else reader.count(texts)
+        return [*zip(counts, map(len, texts), strict=True)]
+
+    def over(self, text: str, reader: ReaderLike) -> bool:
+        """Whether a text is longer than one of them."""
+        return self.broken(self.sizes([text], reader)[0]) is not None
+
+    def broken(self, size: Size) -> int | None:
+        """The place of the first limit that a size passes."""
+        limits = zip(size, (self.tokens, self.chars), strict=True)
+        return next((n for n, (a, b) in enumerate(limits) if b is not None and a > b), None)
+
+    def named(self, place: int | None) -> tuple[int, str]:
+        """The limit at a place, the first one where None: its place, and in words."""
+        unit = place if place is not None else int(self.tokens is None)
+        return unit, f"max_{('tokens', 'chars')[unit]}{self.suffix}={self[unit]}"
+
+
+class _Layout:
+    """Segments best first, and the lengths of some of them in a reader's context."""
+
+    def __init__(
+        self, segments: Sequence[Segment], limits: _Limits, reader: ReaderLike, question: str
+    ) -> None:
+        self.limits, self.reader, self.question = limits, reader, question
+        self.ranked = exact_first(question, ranked_segments(question, best_first(segments)))
+        self.place = {s.key: (n, 0) for n, s in enumerate(segments)}
+        sizes = limits.sizes([s.text for s in segments], reader)
+        self.own = {s.key: size for s, size in zip(segments, sizes, strict=True)}
+
+    def add(self, segment: Segment, parts: Sequence[Segment]) -> None:
+        """Let parts of a segment stand where it stands."""
+        place, _ = self.place[segment.key]
+        self.place |= {part.key: (place, part.start) for part in parts}
+
+    def size(self, some: Iterable[Segment]) -> Size:
+        """Tokens and characters of the context of some of them."""
+        ordered = sorted(some, key=lambda s: self.place[s.key])
+        text = self.reader.context(ordered) if ordered else ""
+        return self.limits.sizes([text], self.reader)[0] if text else (0, 0)
+
+    def fits(self, some: Iterable[Segment]) -> bool:
+        """Whether that passes no limit."""
+        return self.limits.broken(self.size(some)) is None
+
+    def best(self) -> int:
+        """How many of the best fit together, by their own lengths and in few trials."""
+        sums = accumulate((self.own[s.key] for s in self.ranked), _sum)
+        return self.fitting(self.ranked[: sum(self.limits.broken(one) is None for one in sums)])
+
+    def fitting(self, some: Sequence[Segment], beside: Sequence[Segment] = ()) -> int:
+        """How many of the first of some fit together, beside others."""
+        numbers = range(1, 1 + len(some))
+        return bisect_left(numbers, True, key=lambda n: not self.fits([*beside, *some[:n]]))
+
+
+def _sum(one: Size, other: Size) -> Size:
+    return one[0] + other[0], one[1] + other[1]
+
+
+def fit(segments: Sequence[Segment], max_tokens: int, reader: ReaderLike) -> list[Segment]:
+    """The best segments whose context, as ``reader`` reads it, is at most ``max_tokens`` long.
+
+    Best first, each that still fits is kept, in order; a warning says where the best one is not.
+    """
+    return fit_parts(segments, ContextBudget(max_tokens=max_tokens), reader)[1]
+
+
+def fit_parts(
+    segments: Sequence[Segment],
+    budget: ContextBudget,
+    reader: ReaderLike,
+    query: Query | None = None,
+    most: int | None = None,
+    rate: Rate | None = None,
+) -> tuple[list[Segment], list[Segment]]:
+    """`fit` to all limits; with a question the best segment that does not fit is cut by its parts.
+
+    Args:
+        segments: Some of a question's documents.
+        budget: The limits.
+        reader: Counts.
+        query: The question.
+        most: Tokens that the whole may have beside.
+        rate: Rates parts.
+
+    Returns:
+        The segments, of a document or of all one in parts where it was cut, and those of them that
+        are kept.
+    """
+    finer, kept = list(segments), list(segments)
+    while passed := budget.passed(kept, reader, most):
+        some, limits = passed
+        cut, stay = _fitted(some, limits, reader, query, rate)
+        if [*map(_shown, stay)] == [*map(_shown, some)]:  # a reader that counts otherwise now
+            stay = stay[:-1]
+        kept = _exchanged(kept, some, stay)
+        finer = _exchanged(finer, some, cut)
+    return finer, kept
+
+
+def _shown(segment: Segment) -> tuple[Key, bool]:
+    return segment.key, isinstance(segment.document.layout, Headless)
+
+
+def _exchanged(
+    segments: Sequence[Segment], some: Sequence[Segment], others: Sequence[Segment]
+) -> list[Segment]:
+    """The segments with ``others``, which lie in some of them, in the places of these."""
+    given, result, at = {s.key for s in some}, [], 0
+    for segment in segments:
+        if segment.key not in given:
+            result.append(segment)
+            continue
+        while at < len(others) and _lies_in(others[at], segment):
+            result.append(others[at])
+            at += 1
+    return result
+
+
+def _lies_in(part: Segment, whole: Segment) -> bool:
+    inside = whole.start <= part.start and part.end <= whole.end
+    return inside and part.document.id == whole.document.id
+
+
+def _fitted(
+    segments: Sequence[Segment],
+    limits: _Limits,
+    reader: ReaderLike,
+    query: Query | None,
+    rate: Rate | None,
+) -> tuple[list[Segment], list[Segment]]:
+    """`fit_parts` of segments that pass limits of their whole text."""
+    segments = list({s.key: s for s in segments}.values())  # a span given twice counts once
+    layout = _Layout(segments, limits, reader, query.text if query else "")
+    fitting = layout.best()
+    kept = {s.key: s for s in layout.ranked[:fitting]}  # as trying one by one would
+    finer, ranked = segments, layout.ranked[fitting:]
+    for segment in ranked[: _TRIED if limits.room else 0]:
+        if query is None or layout.fits([*kept.values(), segment]):
+            break
+        parts, chosen = _cut(segment, layout, [*kept.values()], rate)
+        if chosen:
+            finer = [t for s in segments for t in (parts if s is segment else [s])]
+            ranked = [s for s in ranked if s is not segment]
+            kept |= {s.key: s for s in chosen}
+            note(f"{segment.key} does not fit: {len(chosen)} of its {len(parts)} parts are kept")
+            break
+    best = layout.ranked[0]
+    left = limits.room and best in finer and best.key not in kept
+    if left and query and (bare := _bare(segments, best)):
+        return _fitted(bare, limits, reader, query, rate)
+    used = layout.size(kept.values())
+    for segment in ranked:
+        if limits.broken(_sum(used, layout.own[segment.key])) is None:  # else do not even try it
+            trial = layout.size([*kept.values(), segment])
+            if limits.broken(trial) is None:
+                kept[segment.key] = segment
+                used = trial
+    _record(finer, kept, used, layout)
+    return finer, [s for s in finer if s.key in kept]
+
+
+def _bare(segments: Sequence[Segment], best: Segment) -> list[Segment]:
+    """Segments, those of the best one's document without heads; none where its parts need them."""
+    document, layout = best.document, best.document.layout
+    if isinstance(layout, Headless) or not stands_alone(document.text, best.start):
+        return []
+    warn(f"heads of document {document.id!r:.80} are left out: the best of it does not fit below")
+    bare = replace(document, layout=Headless(**vars(layout)))
+    return [replace(s, document=bare) if s.document is document else s for s in segments]
+
+
+def _record(
+    finer: Sequence[Segment], kept: Mapping[Key, Segment], used: Size, layout: _Layout
+) -> None:
+    """Why each segment went, and a warning where the best one of all did."""
+    limits, best = layout.limits, layout.ranked[0]
+    for segment in finer:
+        if segment.key not in kept:
+            size = layout.own.get(segment.key)
+            unit, limit = limits.named(limits.broken(_sum(used, size or used)))
+            more = size and any(size) and f"{size[unit]} {_UNITS[unit]} more than {used[unit]}"
+            record_drop(segment, f"{more or 'parts of what is too long'} pass {limit}")
+    if limits.room and best in finer and best.key not in kept:
+        own, shown = layout.own[best.key], layout.size([best])
+        unit, limit = limits.named(limits.broken(shown))
+        length = f"{own[unit]} {_UNITS[unit]}"
+        if limits.broken(own) is None:
+            length += f", {shown[unit]} with title and heads"
+        warn(f"the best segment, of {length}, is left out: {limit} is too little")
+
+
+def _cut(
+    segment: Segment, layout: _Layout, kept: list[Segment], rate: Rate | None, inner: bool = False
+) -> _Parted:
+    """All parts of a segment in order, and those that fit beside others; none where none does.
+
+    An ``inner`` segment, the first part that does not fit, is cut if it is a list, rows or a tree.
+    """
+    text, start, end = segment.document.text, segment.start, segment.end
+    head, body, kind = parts_of(text, start, end)
+    order, tree, table = "", bool(body), kind in ("table", "grid", "group")
+    if inner and not (tree and (table or kind in _NESTED)) and not holds(text, start, end):
+        return [], []
+    if not tree:
+        head, body, order = parts(text, start, end)
+    heads, bodies = _inside(segment, head), _inside(segment, body)
+    ranked, ordered = ranked_parts(layout.question, heads, bodies, order, rate)
+    layout.add(segment, [*heads, *bodies])
+    for needed in (heads, []) if tree else (heads,):
+        first = layout.fitting(ranked, [*kept, *needed])
+        finer, chosen = [*heads, *bodies], [*needed, *ranked[:first]]
+        for one in ranked[first : first + 1]:
+            some, fitting = _cut(one, layout, [*kept, *chosen], rate, inner=True)
+            finer, chosen = _exchanged(finer, [one], some or [one]), [*chosen, *fitting]
+        for one in () if ordered else ranked[first + 1 : first + _PARTS]:
+            if layout.fits([*kept, *chosen, one]):
+                chosen.append(one)
+        if len(chosen) > len(needed):
+            return finer, chosen
+    if kept or inner or table or not ranked:  # a row is not cut
+        return [], []
+    if not heads and len(bodies) < 2:
+        return _shortened(segment, layout, rate)
+    finer, chosen = _cut(ranked[0], layout, kept, rate)  # else it is cut itself
+    return _exchanged([*heads, *bodies], [ranked[0]], finer), chosen
+
+
+def _inside(segment: Segment, spans: Iterable[Span]) -> list[Segment]:
+    return [Segment(segment.document, a, b, segment.scores) for a, b in spans]
+
+
+def _shortened(segment: Segment, layout: _Layout, rate: Rate | None) -> _Parted:
+    """The words that fit from the clause that answers best; from one before, if all behind do."""
+    text, start, stop = segment.document.text, segment.start, segment.end
+    begins, words = clauses(text, start, stop)
+    pieces = _inside(segment, pairwise([*begins, stop]))
+    ranked, _ = ranked_parts(layout.question, [], pieces, "", rate)
+    begins = [at for at in begins if not ranked or at <= ranked[0].start]
+
+    def cut(begin: int, end: int) -> _Parted:
+        bounds = [one for one in ((start, begin), (begin, end), (end, stop)) if one[0] < one[1]]
+        some = _inside(segment, (stripped(text, *one) for one in bounds))
+        layout.add(segment, some)
+        return some, some[begin > start :][:1]
+
+    ends = [end for end in words if end > begins[-1]]
+    fitting = bisect_left(ends, True, key=lambda end: not layout.fits(cut(begins[-1], end)[1]))
+    if fitting == len(ends):
+        first = bisect_left(begins, True, key=lambda at: layout.fits(cut(at, stop)[1]))
+        return cut(begins[first], stop)
+    if fitting < _LEAST:
+        return [], []
+    end, half = ends[fitting - 1], (begins[-1] + ends[fitting - 1]) // 2
+    closed = [clause.start() for clause in CLAUSE.finditer(text, half, end + 1)]
+    return cut(begins[-1], (closed or [end])[-1])

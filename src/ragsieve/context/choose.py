@@ -1,0 +1,112 @@
+"""Which parts of a segment answer best, where a budget cuts it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import chain, islice
+
+from ragsieve.structure import joined, parts_of
+from ragsieve.structure.odd import odd_keys
+from ragsieve.structure.parts import holds, parts
+from ragsieve.structure.tree import JSON
+from ragsieve.types import Segment, rounded
+
+_ALSO = 0.5  # share of the best part's words from which others come before other segments
+_ALSO_RATED = 0.2  # the same where parts are rated
+_FIRST = 0.1  # share of the best step's rating from which steps are read from the first
+_WORDLESS = 0.4  # share of its rating that a part keeps which has none of the question's words
+_MANY = 300  # parts from which on they are ranked without their heads
+_BARE = re.compile(r"</?[A-Za-z][\w:.-]*\s*/?>")  # a tag without attributes
+_TELLS = re.compile(r"\w|[^\x00-\x7f]")
+
+Rate = Callable[[Sequence[Segment]], Sequence[float] | None]
+"""Probabilities that parts of a segment, all of them in order, are evidence; None where unknown."""
+
+
+def ranked_parts(
+    question: str, heads: Sequence[Segment], some: Sequence[Segment], order: str, rate: Rate | None
+) -> tuple[Sequence[Segment], bool]:
+    """The parts that answer best, best first: by their rating and by the question's words.
+
+    A part has the words of what is shown with it, and one without words is left out. Steps stay in
+    order, from the first, where this one answers about as well as any; and all do where nothing
+    tells them apart.
+    """
+    if not some:  # a blank text
+        return some, False
+    rated = _rated(heads, some, rate) if rate else None
+    values = rated or [1.0] * len(some)
+    if order == "code" or (order and values[0] >= _FIRST * max(values)):
+        return some, True
+    shared = _shared(question, some)
+    values = _weighed(values, shared) if rated else shared
+    pairs = zip(values, some, strict=True)
+    telling = [one for one in pairs if _TELLS.search(_BARE.sub("", one[1].text))]
+    ranked = sorted(telling, key=lambda one: -one[0])
+    least = _ALSO_RATED if rated else _ALSO
+    return [one for value, one in ranked if value >= least * ranked[0][0]], False
+
+
+def _rated(heads: Sequence[Segment], some: Sequence[Segment], rate: Rate) -> list[float] | None:
+    """The rating of each part; of an item that holds others, that any line of it is evidence."""
+    inside: list[list[Segment]] = []
+    for one in some:
+        text, start, end = one.document.text, one.start, one.end
+        head, body, kind = parts_of(text, start, end)
+        if kind not in JSON:
+            head, body, _ = parts(text, start, end) if holds(text, start, end) else ([], [], "")
+        spans = [*head, *body] or [(start, end)]
+        inside.append([Segment(one.document, a, b, one.scores) for a, b in spans])
+    if not (rated := rate([*heads, *chain.from_iterable(inside)])):
+        return None
+    left = iter(rated)
+    values = [[*islice(left, len(each))] for each in [heads, *inside]]
+    return [1 - math.prod(1 - value for value in each) for each in values[1:]]
+
+
+def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
+    """Each segment once, best first as given; what adds nothing to the question comes last.
+
+    Odd lines of the best one's document come before those that are like all others.
+
+    A scorer gives the items of a list nearly the same score: those with others inside them change
+    places by the question's words.
+    """
+    from ragsieve.text import adds_nothing  # loads splitters of sentences
+
+    ranked = [*{s.key: s for s in ranked}.values()]
+    scored = [s for s in ranked if s.scores and s.score >= 0]
+    items = [s for s in scored if holds(s.document.text, s.start, s.end)]
+    values = _weighed([s.score for s in items], _shared(question, items)) if items else []
+    best = iter(sorted(zip(values, items, strict=True), key=lambda one: -rounded(one[0])))
+    keys = {s.key for s in items}
+    placed = [next(best)[1] if s.key in keys else s for s in ranked]
+    first = [s for s in placed if s.document.id == placed[0].document.id]
+    odd = odd_keys(question, first)
+    return sorted(placed, key=lambda s: (adds_nothing(s.text, question), s.key not in odd))
+
+
+def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:
+    """Ratings, less where a part has fewer of the question's words than another."""
+    shares = (_WORDLESS + (1 - _WORDLESS) * share for share in shared)
+    return [value * share for value, share in zip(values, shares, strict=True)]
+
+
+def _shared(question: str, some: Sequence[Segment]) -> list[float]:
+    """How much of the question's rarer words each has in what is shown of it; the most is 1.
+
+    Of many parts their own words count, since what is shown of each takes time by the whole text.
+    """
+    from ragsieve.text import stemmed, words  # loads splitters of sentences
+
+    asked = {*words(stemmed(question))}
+    many = len(some) > _MANY
+    shown = [s.text if many else joined(s.document.text, [(s.start, s.end)]) for s in some]
+    found = [{*words(stemmed(text))} & asked for text in shown]
+    often = Counter(word for each in found for word in each)
+    values = [math.fsum(math.log(1 + len(some) / often[word]) for word in each) for each in found]
+    best = max(values) or 1.0
+    return [value / best for value in values]

@@ -1,0 +1,1 @@
+"""One question or a million: at once, in batches, from files and data frames."""

