@@ -9,9 +9,9 @@ TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loa
 # Python 3.11 is the lowest allowed; the oldest numpy has no wheel for 3.13
 LOWEST := .venv-lowest/bin
 LOWEST_PYTHON ?= python3.11
-WITHOUT_TORCH := $(addprefix tests/core/,server models split score select cli/test_serve.py) \
-	$(addprefix tests/core/test_,documents.py many.py pipeline.py result.py schema.py text.py \
-	trace.py types.py public_api.py)
+WITHOUT_TORCH := $(addprefix tests/core/,server models split score select text run cli/test_serve.py) \
+	$(addprefix tests/core/test_,documents.py system.py result.py schema.py trace.py types.py \
+	public_api.py)
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile all anew
 DEMO := -q "Who designed the Statue of Liberty?"
 

@@ -252,8 +252,8 @@ def load(
             ``OWNER/NAME`` or ``OWNER/NAME@REVISION``.
         llm: The generator: a name (`ragsieve.models.load`), a model, or anything that
             `ragsieve.models.callables.as_llm` takes, as a function from prompts to replies; where
-            None, ``"smollm2"``, or the one that a trained filter learnt from, which may be a server's
-            (``"openai:…"``). Trained parts keep their own model.
+            None, ``"smollm2"``, or the one that a trained filter learnt from, which may be one of a
+            server (``"openai:…"``). Trained parts keep their own model.
         embedder: Embeds where the system needs it, or the filter has not trained its own: a name, a
             model, or anything that `ragsieve.models.callables.as_embedder` takes.
         pruner: Sentence pruner of a system that needs one: a model, or a name, as of one that
