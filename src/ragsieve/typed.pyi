@@ -10,10 +10,10 @@ from typing import Any, Literal, TypedDict, overload
 
 from ragsieve.models.base import LLM, CrossEncoder, ListwiseReranker, TokenClassifier
 from ragsieve.models.sharing import Share
-from ragsieve.pipeline import Pipeline
+from ragsieve.pipeline import Pipeline, Stage
 from ragsieve.retriever import AnySource
 from ragsieve.select.cut import Cut
-from ragsieve.system import Stage, System
+from ragsieve.system import System
 from ragsieve_research.answer.critic import Judge
 
 class FinefilterOnePassOptions(TypedDict, total=False):
