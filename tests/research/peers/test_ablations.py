@@ -24,7 +24,7 @@ from ragsieve_research.peers.ablations import (
 from ragsieve_research.systems.chunkrag import chunkrag
 from ragsieve_research.systems.finefilter import finefilter
 from ragsieve_research.systems.pruningrag import pruningrag
-from tests.research.systems.test_debate import Plane
+from tests.tiny import Places
 
 QUESTION = "Where is it?"
 DISTINCT = "Unique answers: []\nDuplicate answers: []"
@@ -48,7 +48,12 @@ def ask(
         return argues + answers[first[0]]
 
     critic = Critic(ScriptedLLM(replies, can=frozenset({"complete"})))
-    system = winnowrag_ablated(ScriptedLLM(reply), Plane(places), critic=critic, **options)
+    system = winnowrag_ablated(
+        ScriptedLLM(reply),
+        Places(lambda text: places[text.rpartition("Document: ")[2]]),
+        critic=critic,
+        **options,
+    )
     return system.ask(QUESTION, [{"id": name, "text": name} for name in places])
 
 
