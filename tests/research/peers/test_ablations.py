@@ -24,7 +24,7 @@ from ragsieve_research.peers.ablations import (
 from ragsieve_research.systems.chunkrag import chunkrag
 from ragsieve_research.systems.finefilter import finefilter
 from ragsieve_research.systems.pruningrag import pruningrag
-from tests.tiny import Places
+from tests.research.systems.test_debate import plane
 
 QUESTION = "Where is it?"
 DISTINCT = "Unique answers: []\nDuplicate answers: []"
@@ -50,7 +50,7 @@ def ask(
     critic = Critic(ScriptedLLM(replies, can=frozenset({"complete"})))
     system = winnowrag_ablated(
         ScriptedLLM(reply),
-        Places(lambda text: places[text.rpartition("Document: ")[2]]),
+        plane(places),
         critic=critic,
         **options,
     )
