@@ -69,7 +69,7 @@ def test_evidence_is_kept_whole_in_less_text(results: list[tuple[dict[str, Any],
     assert sum(shares) / len(shares) <= WORDS
 
 
-@pytest.mark.parametrize(("max_tokens", "least"), [(60, 23), (100, 52), (150, 70)])
+@pytest.mark.parametrize(("max_tokens", "least"), [(60, 21), (100, 52), (150, 70)])
 def test_a_budget_keeps_the_best(
     system: System, results: list[tuple[dict[str, Any], Result]], max_tokens: int, least: int
 ) -> None:

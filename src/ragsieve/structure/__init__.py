@@ -23,11 +23,7 @@ from ragsieve.types import USUAL, Layout, Segment, Span, grouped
 
 READERS = ["tags", "environments", "brackets", "indentation", "lines", "rows", "fences", "repeated"]
 """Readers of structure, each a file; `benchmarks/structure.py` says what each is worth."""
-_REMEMBERED = (
-    (50_000, 256),
-    (1_000_000, 8),
-    (20_000_000, 1),
-)  # outlines of so many texts, by most characters
+_REMEMBERED = ((50_000, 256), (1_000_000, 8), (20_000_000, 1))  # texts, by most characters
 _SHORT = 2  # characters that lines have on average, at least, where they are of any format
 _LONG = 300  # characters that lines of code and configuration have on average, at most
 _LEADS = re.compile(r"<(?:dt|h[1-6])\b", re.IGNORECASE)

@@ -232,9 +232,9 @@ def _chosen(node: Node, kept: Kept) -> list[int]:
 def _reached(node: Node, kept: Kept) -> bool:
     """Whether something of it is kept beside the heads of what follows it."""
     inside = node.children
-    raised = bool(inside) and inside[-1].sticky  # stands with the head alone
-    below = raised or any(_reached(child, kept) for child in inside)
-    return _hit(node, kept) and (not inside or below)
+    return _hit(node, kept) and (
+        not inside or inside[-1].sticky or any(_reached(child, kept) for child in inside)
+    )
 
 
 def _hit(node: Node, kept: Kept) -> bool:
