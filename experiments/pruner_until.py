@@ -2,11 +2,15 @@
 
     python experiments/pruner_until.py DATA WORK --encoder FOLDER --until 2026-11-29T00:25
     python experiments/pruner_until.py DATA WORK --encoder FOLDER --until … --layers every:2
+    python experiments/pruner_until.py DATA WORK --encoder pruner --until … \
+        --teacher pruner --teacher LARGER
 
 DATA is what ``experiments/pruner_new_data.py`` wrote. The rate falls to nothing by a cosine of the
 time that is over, so the end is the same on a machine that others use, too. WORK/checkpoints has
 the last state (every five minutes), WORK/log.jsonl loss and tokens, WORK/folder at the end the
 averaged weights, which ``pruner_check.py --checkpoint`` and ``pruner_release.py`` take.
+``--encoder pruner`` goes on from the bundled weights. With teachers, folders as
+``ragsieve_research.train.export`` writes them, it also learns the mean of their logits.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,23 +27,75 @@ from typing import Any
 import torch
 from pruner_train import Lines, thinned
 from safetensors.torch import load_file, save_file
+from torch.nn import functional
 
-from ragsieve.models.windows import Layout, WindowTokenizer
+from ragsieve.models.onnx import Encoder
+from ragsieve.models.pruner import BUNDLED, NET, Pruner
+from ragsieve.models.windows import Layout, Window, WindowTokenizer
 from ragsieve_research.models.loading import fetched
 from ragsieve_research.train import pruner
-from ragsieve_research.train.pruner_samples import Samples
+from ragsieve_research.train.pruner_samples import PrunerSample, Samples
+from ragsieve_research.train.restore import restore
 
 SAVE_S = 300.0
 WARM_UP = 40  # steps
 AVERAGE = 0.995  # share of the average that a step keeps
+HEAT = 2.0  # divides logits before they are compared, so that sure ones count, too
+
+
+class TaughtNet(pruner.PrunerNet):
+    """A net that learns from labels, and from the mean of its teachers' logits where it has any.
+
+    Compared are sentences, by the mean over their tokens, and passages. What a single token says
+    no net was trained for, and two good nets differ there.
+    """
+
+    def __init__(self, encoder: Any, teachers: Sequence[str], weight: float) -> None:
+        super().__init__(encoder, encoder.config.pad_token_id or 0)
+        self.teachers = [Encoder(Pruner(name).folder / NET) for name in teachers]
+        self.weight, self.distance = weight, torch.tensor(0.0)
+        self._distances: list[torch.Tensor] = []
+
+    def forward(self, samples: Sequence[PrunerSample]) -> torch.Tensor:
+        """Mean loss of the samples by their labels, plus ``weight`` times the distance."""
+        self._distances = []
+        labelled = super().forward(samples)
+        if self.teachers:
+            self.distance = torch.cat(self._distances).mean()
+        return labelled + self.weight * self.distance
+
+    def logits(self, windows: Sequence[Window]) -> torch.Tensor:
+        """Of every token, as those of `PrunerNet`; notes how far they are from the teachers'."""
+        rows = super().logits(windows)
+        taught = [teacher.run(windows, 1) for teacher in self.teachers]
+        for row, window, *others in zip(rows, windows, *taught, strict=True):
+            if others:
+                goal = torch.stack([torch.from_numpy(one) for one in others]).mean(0)
+                self._distances.append(distance(judged(row, window), judged(goal, window)))
+        return rows
+
+
+def judged(logits: torch.Tensor, window: Window) -> torch.Tensor:
+    """Logits of the passage and of each of its sentences."""
+    spans = [logits[start:end, 0].mean() for _, start, end in window.spans if end > start]
+    return torch.stack([logits[0, 1], *spans])
+
+
+def distance(logits: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
+    """Relative entropy of each softened probability to the teachers', in nats times `HEAT` ** 2."""
+    crossed = functional.binary_cross_entropy_with_logits
+    share = torch.sigmoid(goal / HEAT)
+    own, least = (crossed(x / HEAT, share, reduction="none") for x in (logits, goal))
+    return HEAT**2 * (own - least)
 
 
 class Training:
     """A net, its average and its optimizer, with how far they are."""
 
-    def __init__(self, encoder: str, work: Path) -> None:
-        own = pruner._encoder(encoder)
-        self.net = pruner.PrunerNet(own, own.config.pad_token_id or 0)
+    def __init__(
+        self, encoder: str, work: Path, teachers: Sequence[str] = (), weight: float = 0.0
+    ) -> None:
+        self.net = TaughtNet(pruner._encoder(encoder), teachers, weight)
         self.learned = {n: w for n, w in self.net.named_parameters() if w.requires_grad}
         self.average = {n: w.detach().clone() for n, w in self.learned.items()}
         self.optimizer = torch.optim.AdamW(self.learned.values(), lr=0.0, weight_decay=0.01)
@@ -95,6 +152,14 @@ class Training:
         pruner._publish(self.net.encoder, encoder, folder)
 
 
+def start(encoder: str, layers: str, work: Path) -> str:
+    """What the training begins with: bundled weights in float32, or an encoder, thinned or not."""
+    if encoder in BUNDLED:
+        restore(Pruner(encoder).folder, work / "base")
+        encoder = str(work / "base")
+    return thinned(encoder, layers, work / "thinned")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
@@ -104,10 +169,15 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=4, help="questions a step")
     parser.add_argument("--learning-rate", type=float, default=8e-5, help="at its height")
     parser.add_argument("--layers", default="", help="every:2 keeps every second layer")
+    parser.add_argument("--teacher", action="append", default=[], help="a pruner's name or folder")
+    parser.add_argument(
+        "--weight", type=float, default=8.0, help="weight of the teachers' distance"
+    )
     options = parser.parse_args()
     torch.manual_seed(0)
-    encoder = thinned(options.encoder, options.layers, options.work / "thinned")
-    work, records = Training(encoder, options.work), Lines(options.data / "train.jsonl")
+    encoder = start(options.encoder, options.layers, options.work)
+    work = Training(encoder, options.work, options.teacher, options.weight)
+    records = Lines(options.data / "train.jsonl")
     file = fetched(encoder, ["tokenizer.json"]) / "tokenizer.json"
     samples = Samples(WindowTokenizer.read(file, Layout(question=128)), seed=0)
     end, saved, told = options.until.timestamp(), time.monotonic(), work.told
@@ -125,6 +195,7 @@ def main() -> None:
             continue
         with (options.work / "log.jsonl").open("a", encoding="utf-8") as lines:
             row = {**told, "loss": round(loss, 4), "rate": rate, "at": round(time.time())}
+            row["distance"] = round(float(work.net.distance.detach()), 4)
             lines.write(json.dumps(row) + "\n")
         if time.monotonic() - saved > SAVE_S:
             work.save()
