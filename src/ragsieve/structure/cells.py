@@ -10,12 +10,14 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import TypeVar
 
 from ragsieve.structure import outline
+from ragsieve.structure.columns import cells as said
 from ragsieve.structure.elements import TAG
+from ragsieve.structure.linearize import columns_of, in_tags, row_begin
 from ragsieve.structure.templates import LEAST, Cells, lined
 from ragsieve.structure.tree import JSON, KEY, Node, line_spans, stripped, within
 from ragsieve.structure.values import Moment, Number, holds, moment, number, unit_of, year
@@ -24,15 +26,10 @@ from ragsieve.types import Span
 _TYPED = 0.9  # share of a column's cells that are of its type
 _PROSE = 8  # words of a cell of prose
 _CHARS = 2000  # characters of a row that are looked at
-_GAPS = re.compile(r"[ ]{2,}|\t+")
-_AMPERSAND = re.compile(r"(?<!\\)&")
-_RULED = re.compile(r"[\s|+:=_─━│┼├┤╪═║-]*$")
-_HTML = re.compile(r"<t[hd]\b[^>]*>(.*?)(?=<t[hd]\b|</tr|\Z)", re.IGNORECASE | re.DOTALL)
 _FIELD = re.compile(r"[ \t*>|-]*([^\s:|][^:|\n]{0,60}?)\**(?:[ \t]*[:|：])+\**[ \t]*(?=\S)")
 _COMMIT = re.compile(r"(commit) (?=[0-9a-f]{4,64}\b)")
 _ELEMENT = re.compile(r"<([\w:.-]+)[^>]*>\s*([^<]*)")
 _ATTRIBUTE = re.compile(r"([\w:.-]+)=\"([^\"<]*)\"")
-_CSV = r'\s*+(?:"((?:[^"]|"")*+)"|([^{0}]*))(?:{0}|$)'
 _LISTED = re.compile(r"[,;]\s+|\s[/+]\s|\s*[()]\s*")  # between parts of a cell
 
 _T = TypeVar("_T")
@@ -185,7 +182,7 @@ def _of_tree(text: str, node: Node) -> Iterator[Run]:
         read = _of_fields
     elif node.kind in ("table", "grid") and node.head > node.start:
         run = _run(text, [*_of_table(text, node)])
-        if len(run.rows) >= LEAST and not any(_is_value(c.name) for c in run.columns):
+        if len(run.rows) >= LEAST:
             yield run
         return
     if read and len(inside) >= LEAST:
@@ -210,12 +207,6 @@ def _of_json(text: str, node: Node, path: str = "") -> Cells:
             quoted = text[start : start + 1] in ("'", '"')
             cells.append((below, start + quoted, child.end - quoted))
     return cells
-
-
-def _is_value(name: str) -> bool:
-    """Whether the name of a column is a number, and no year, month or day: its head is a row."""
-    found = number(name)
-    return bool(found and not year(found.raw) and found.raw not in range(1, 32))
 
 
 def _tag(text: str, node: Node) -> str:
@@ -244,34 +235,15 @@ def _of_fields(text: str, node: Node) -> Cells:
     return cells
 
 
-def divided(text: str, node: Node) -> tuple[list[Span], Callable[[Span], list[Span]]]:
-    """The names of a table's columns, and what divides its rows into cells, blank ones too."""
-    parted: Callable[[str], list[Span]]
-    if node.kind == "grid":
-        place = node.start + text[node.start : node.head].lower().rfind("<tr")
-        lines = [(place, node.head)] if place >= node.start else []
-        parted = _in_html
-    else:
-        spans = line_spans(text, node.start, node.head)
-        lines = [span for span in spans if not _RULED.match(text[slice(*span)])]
-        parted = _divider(text[slice(*lines[-1])] if lines else "")
-
-    def cells(span: Span) -> list[Span]:
-        start = text.rfind("\n", 0, span[0]) + 1 if text[span[0] - 1 : span[0]] == "\t" else span[0]
-        row = text[start : min(span[1], start + _CHARS)]
-        return [_stripped(text, start + a, start + b) for a, b in parted(row)]
-
-    return cells(lines[-1]) if lines else [], cells
-
-
 def _of_table(text: str, node: Node) -> Iterator[tuple[Span, Cells]]:
     """Rows with their cells; a blank cell below that of a row which heads them says the same."""
-    heads, parted = divided(text, node)
-    found = (TAG.sub("", text[a:b]).strip() for a, b in heads)
+    heads, parted = columns_of(text, node) or ([], in_tags)
+    found = (TAG.sub("", name).strip() for name in said(text, heads))
     names = [name or f"#{n + 1}" for n, name in enumerate(found)]
 
     def cells(span: Span, above: Cells) -> Cells:
-        spans = parted(span)
+        begin = row_begin(text, span[0])
+        spans = [(begin + a, begin + b) for a, b in parted(text[begin : span[1]])]
         short = max(0, len(names) - len(spans)) if above and node.kind == "grid" else 0
         own = [(name, *span) for name, span in zip(names[short:], spans, strict=False)]
         blank = {name for name, a, b in own if a == b} | {*names[:short]}
@@ -287,45 +259,6 @@ def _of_table(text: str, node: Node) -> Iterator[tuple[Span, Cells]]:
                 yield (one.start, one.end), cells((one.start, one.end), above)
 
     yield from rows(node.children, [])
-
-
-def _stripped(text: str, start: int, end: int) -> Span:
-    """A span without white space around it, an empty one where it is nothing else."""
-    return stripped(text, start, end) if text[start:end].strip() else (start, start)
-
-
-def _in_html(row: str) -> list[Span]:
-    return [match.span(1) for match in _HTML.finditer(row)]
-
-
-def _divider(header: str) -> Callable[[str], list[Span]]:
-    """What divides a row into the spans of its cells, as the header is."""
-    if header.strip()[:1] in ("|", "│") or " | " in header:
-        return partial(_between, re.compile(r"[|│]"))
-    if "&" in header and "\\\\" in header:
-        return lambda row: _between(_AMPERSAND, row.partition("\\\\")[0], outer=False)
-    mark = next((one for one in "\t,;" if one in header), "")
-    if not mark:
-        return partial(_between, _GAPS)
-    pattern = re.compile(_CSV.format(re.escape(mark) if mark != "\t" else "\t"))
-    return lambda row: [m.span(1 if m[1] is not None else 2) for m in _fields(pattern, row)]
-
-
-def _fields(pattern: re.Pattern[str], row: str) -> Iterator[re.Match[str]]:
-    for match in pattern.finditer(row):
-        yield match
-        if match.end() == len(row):
-            return
-
-
-def _between(mark: re.Pattern[str], row: str, *, outer: bool = True) -> list[Span]:
-    """Spans between marks, of which ``outer`` ones that begin or end the row divide nothing."""
-    bare = row.rstrip()
-    begin = len(row) - len(row.lstrip())
-    marks = [m.span() for m in mark.finditer(bare, begin)]
-    first = marks.pop(0)[1] if outer and marks and marks[0][0] == begin else begin
-    last = marks.pop()[0] if outer and marks and marks[-1][1] == len(bare) else len(bare)
-    return [*zip([first, *(b for _, b in marks)], [*(a for a, _ in marks), last], strict=True)]
 
 
 def _of_lines(text: str, roots: Sequence[Node]) -> Iterator[Run]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from itertools import pairwise
+
+from ragsieve.types import Span
 
 BARS = "|│┃║"
 _SEEN = 50  # rows by whose cells the columns of spaces are known
@@ -21,12 +24,14 @@ _OUTER = re.compile(rf"^\|\|(?=\s)|^[!{BARS}]|(?<=\s)\|\|$|[{BARS}]$")
 _BETWEEN = re.compile(rf"\n\s*[|!]|!!|(?<!\S)\|\|(?!\S)|[{BARS}]")
 _ATTRIBUTES = re.compile(r"(?:\s*[\w-]+=\"[^\"]*\")+\s*$")
 _AMPERSAND = re.compile(r"(?<!\\)&")
+_LINE, _WORD, _PART = re.compile(r"\n"), re.compile(r"\S+"), re.compile(rb"x+")
 
-Divide = Callable[[str], list[str]]
+Divide = Callable[[str], list[Span]]
+"""What divides a row into the spans of its cells, blank ones too."""
 
 
-def columns(head: str, rows: Sequence[str]) -> tuple[list[str], Divide] | None:
-    """Names of a table's columns, and what divides a row; None where its head names none.
+def columns(head: str, rows: Sequence[str]) -> tuple[list[Span], Divide] | None:
+    """Names of a table's columns in its head, and what divides a row; None where it names none.
 
     Args:
         head: What stands above the first row.
@@ -37,19 +42,31 @@ def columns(head: str, rows: Sequence[str]) -> tuple[list[str], Divide] | None:
         return None
     in_lines = first[:1] in BARS or '"' not in first  # which a cell in quotes may have, too
     deep = len(_with_cells(first)) if in_lines else 1
-    deep = 1 if len(by_bars(lines[-1])) == deep else deep
+    deep = 1 if len(by_bars(head[slice(*lines[-1])])) == deep else deep
     if len(lines) < deep:
         return None
-    named = "\n".join(lines[-deep:])
+    start = lines[-deep][0]
+    named = head[start : lines[-1][1]]
     divide = division([named, *rows])
-    names = divide(named)
+    spans = divide(named)
+    names = cells(named, spans)
     few = len(names) < min(len(divide(row)) for row in rows)  # of a title
-    return None if few or are_letters(names) or names.count("") > 1 else (names, divide)
+    if few or are_letters(names) or names.count("") > 1:
+        return None
+    return [(start + a, start + b) for a, b in spans], divide
 
 
-def _with_cells(text: str) -> list[str]:
-    lines = (line for line in text.split("\n") if line.strip())
-    return [line for line in lines if not (is_rule(line) or _COMMAND.match(line))]
+def cells(row: str, spans: Iterable[Span]) -> list[str]:
+    """What the cells of a row say."""
+    return [row[start:end] for start, end in spans]
+
+
+def _with_cells(text: str) -> list[Span]:
+    """The lines that have some."""
+    ends = [*(match.start() for match in _LINE.finditer(text)), len(text)]
+    spans = zip([0, *(end + 1 for end in ends)], ends, strict=False)
+    lines = ((a, b, text[a:b]) for a, b in spans)
+    return [(a, b) for a, b, s in lines if s.strip() and not (is_rule(s) or _COMMAND.match(s))]
 
 
 def are_letters(names: Sequence[str]) -> bool:
@@ -72,63 +89,96 @@ def division(lines: Sequence[str]) -> Divide:
     """What divides the rows of a table, two at least, the first of them its header, into cells."""
     first = lines[0].strip()
     if "&" in first and "\\\\" in first:
-        return lambda row: [cell.strip() for cell in _AMPERSAND.split(row.split("\\\\")[0])]
+        return lambda row: _between(_AMPERSAND, row, 0, len(row.partition("\\\\")[0]))
     if first[:1] in (*BARS, "!") or " | " in first:
         return by_bars
     if "\n" in first:
-        return lambda row: [cell.strip() for cell in row.split("\n") if cell.strip()]
+        return lambda row: [(a, b) for a, b in _between(_LINE, row) if a < b]
     if mark := next((one for one in "\t,;|" if one in first), ""):
         return partial(by_mark, mark)
     gaps = {len(by_gaps(line)) for line in lines}
     starts = begins(lines[:_SEEN])
-    finer = len(starts) > min(gaps) and "" not in by_place(starts, lines[0])
+    finer = len(starts) > min(gaps) and "" not in cells(lines[0], by_place(starts, lines[0]))
     if len(gaps) == 1 != min(gaps) and not finer and not any(map(is_gapped, lines)):
         return by_gaps
     if len(starts) > 1:
         return partial(by_place, starts)
-    words = min(len(line.split()) for line in lines[1:])
-    return lambda row: row.split(None, words - 1)
+    return partial(_by_words, min(len(line.split()) for line in lines[1:]))
 
 
-def by_bars(row: str) -> list[str]:
+def _between(mark: re.Pattern[str], row: str, start: int = 0, end: int | None = None) -> list[Span]:
+    """Spans between marks, without white space around them."""
+    end = len(row) if end is None else end
+    marks = [m.span() for m in mark.finditer(row, start, end)]
+    bounds = zip([start, *(b for _, b in marks)], [*(a for a, _ in marks), end], strict=True)
+    return [trimmed(row, *span) for span in bounds]
+
+
+def trimmed(row: str, start: int, end: int) -> Span:
+    """A span without white space around it; an empty one of nothing else."""
+    cell = row[start:end]
+    start += len(cell) - len(cell.lstrip())
+    return start, start + len(cell.strip())
+
+
+def by_bars(row: str) -> list[Span]:
     """Cells between bars or in lines that begin with one, without attributes of MediaWiki."""
-    cells = (
-        cell for cell in _BETWEEN.split(_OUTER.sub("", row.strip())) if not _ATTRIBUTES.match(cell)
-    )
-    return [cell.strip() for cell in cells]
+    start, end = trimmed(row, 0, len(row))
+    outer = [m.span() for m in _OUTER.finditer(row[start:end])]
+    last = start + outer[-1][0] if outer and outer[-1][1] == end - start else end
+    begin = start + outer[0][1] if outer and outer[0][0] == 0 else start
+    spans = _between(_BETWEEN, row, begin, max(begin, last))
+    return [span for span in spans if not _ATTRIBUTES.match(row[slice(*span)])]
 
 
-def by_mark(mark: str, row: str) -> list[str]:
+@cache
+def _marked(mark: str) -> re.Pattern[str]:
+    return re.compile(rf'[ ]*+(?:"((?:[^"]|"")*+)"[ \r]*+|([^{mark}]*+))(?:[{mark}]|\Z)')
+
+
+def by_mark(mark: str, row: str) -> list[Span]:
     """Cells between commas and their like, of which those in quotes are text."""
-    try:
-        return [cell.strip() for cell in next(csv.reader([row.strip(" \r\n")], delimiter=mark), [])]
-    except csv.Error:
-        return [row]
+    found: list[Span] = []
+    at = 0
+    while match := _marked(mark).match(row, at):
+        found.append(trimmed(row, *match.span(2 if match[1] is None else 1)))
+        at = match.end()
+        if row[at - 1 : at] != mark or at == match.start():
+            break
+    return found
 
 
-def by_gaps(row: str) -> list[str]:
+def by_gaps(row: str) -> list[Span]:
     """Cells between at least two spaces."""
-    return _GAPS.split(row.strip())
+    return _between(_GAPS, row, *trimmed(row, 0, len(row)))
 
 
-def by_place(starts: Sequence[int], row: str) -> list[str]:
+def by_place(starts: Sequence[int], row: str) -> list[Span]:
     """Cells that begin at the same columns in every line."""
-    row = row.expandtabs()
-    bounds = zip([0, *starts[1:]], [*starts[1:], len(row)], strict=True)
-    return [row[a:b].strip() for a, b in bounds]
+    ends: Sequence[int] = range(1, len(row) + 1)
+    if "\t" in row:
+        ends = [len(row[: n + 1].expandtabs()) for n in range(len(row))]
+    begun = [0, *(bisect_left(ends, start + 1) for start in starts[1:]), len(row)]
+    return [trimmed(row, a, b) for a, b in pairwise(begun)]
+
+
+def _by_words(most: int, row: str) -> list[Span]:
+    """Words, the last ones as one cell."""
+    spans = [word.span() for word in _WORD.finditer(row)]
+    return [*spans[: most - 1], (spans[most - 1][0], spans[-1][1])] if spans[most - 1 :] else spans
 
 
 def begins(lines: Sequence[str]) -> list[int]:
     """Where cells begin: below the parts of a rule, else behind what is blank in every line."""
     if rule := next(filter(is_gapped, lines), ""):
-        return [part.start() for part in re.finditer(r"\S+", rule)]
+        return [part.start() for part in _WORD.finditer(rule)]
     lines = [line.rstrip().expandtabs() for line in lines if not is_rule(line)]
     shortest = min(map(len, lines), default=0)
     taken = bytearray(shortest)
     for line in lines:
-        for word in re.finditer(r"\S+", line[:shortest]):
+        for word in _WORD.finditer(line[:shortest]):
             taken[word.start() : word.end()] = b"x" * (word.end() - word.start())
-    return [part.start() for part in re.finditer(rb"x+", taken)]
+    return [part.start() for part in _PART.finditer(taken)]
 
 
 def kind(cell: str) -> str:

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from ragsieve.structure.cells import divided
+from ragsieve.structure.linearize import columns_of, row_begin
 from ragsieve.structure.tree import KEY, Kept, Node
 from ragsieve.types import Span
 
@@ -76,11 +76,13 @@ def _fields(text: str, row: Node) -> list[tuple[str, list[Span]]]:
 
 
 def _csv(text: str, node: Node, rows: Sequence[Node], left: str) -> Rows | None:
-    names, cells_of = divided(text, node)
-    if not _MARKED.search(text, node.start, node.head):
-        return None  # of columns of spaces a comma for each costs more tokens
-    cells = [cells_of((row.start, row.end)) for row in rows]
-    if not names or any(len(row) != len(names) for row in cells):
+    found = columns_of(text, node) if _MARKED.search(text, node.start, node.head) else None
+    if not found:  # nor of columns of spaces, of which a comma for each costs more tokens
+        return None
+    names, divide = found
+    begun = [(row_begin(text, row.start), row.end) for row in rows]
+    cells = [[(at + a, at + b) for a, b in divide(text[at:end])] for at, end in begun]
+    if any(len(row) != len(names) for row in cells):
         return None
     spans = [span for row in (names, *cells) for span in row]
     if any(_UNQUOTED.search(text, *span) for span in spans):

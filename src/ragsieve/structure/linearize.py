@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from ragsieve.structure import outline
-from ragsieve.structure.columns import Divide, columns
+from ragsieve.structure.columns import Divide, cells, columns, trimmed
 from ragsieve.structure.elements import TAG
 from ragsieve.structure.tree import JSON, Node, leaf, places, within
 from ragsieve.types import Span
@@ -52,7 +52,7 @@ def linearized(text: str, spans: Sequence[Span], *, small: bool = False) -> list
     roots = outline(text, small=small)
     headed = (one for one in _apart(roots) if one.head > one.start)
     tables = [one for one in headed if one.kind in ("table", "grid")]
-    named = [_columns(text, root) for root in tables]
+    named = [_named(text, root) for root in tables]
     pages, values = ([r for r in roots if r.kind in kinds] for kinds in (("tags", "grid"), JSON))
     said = []
     for span in spans:
@@ -101,7 +101,7 @@ def _linearized(
     if not root or end > root.end or not (named := columns[place]):
         return text[start:end]
     rows = [
-        _row(text[_begin(text, row.start) : row.end], *named)
+        _row(text[row_begin(text, row.start) : row.end], *named)
         if row.size <= _ROW or (start <= row.start and row.end <= end)
         else text[max(start, row.start) : min(row.end, end)]
         for row in _rows(root, span)
@@ -109,7 +109,7 @@ def _linearized(
     return "\n".join([text[start : root.start], *rows]).strip() or text[start:end]
 
 
-def _begin(text: str, start: int) -> int:
+def row_begin(text: str, start: int) -> int:
     """Where a row begins, with the white space of blank cells."""
     begin = max(text.rfind("\n", 0, start) + 1, start - _ROW)
     return start if text[begin:start].strip() else begin
@@ -126,28 +126,42 @@ def _rows(node: Node, span: Span) -> Iterator[Node]:
             yield child
 
 
-def _columns(text: str, root: Node) -> _Columns | None:
-    """What the head of a table says of its columns; None where it names none."""
-    head = text[_begin(text, root.start) : root.head]
+def columns_of(text: str, root: Node) -> tuple[list[Span], Divide] | None:
+    """Where the head of a table names its columns, and what divides a row; None without names."""
+    begin = row_begin(text, root.start)
+    head = text[begin : root.head]
+    place = head.lower().rfind("<tr")
     if root.kind == "table":
         rows = root.children[:_SEEN]
         ends = (row.head if row.children else row.end for row in rows)  # of a group its first row
-        some = zip((_begin(text, row.start) for row in rows), ends, strict=True)
-        return columns(head, [text[a:b] for a, b in some])
-    place = head.lower().rfind("<tr")
-    return (_html(head[place:]), _html) if place >= 0 else None
+        some = zip((row_begin(text, row.start) for row in rows), ends, strict=True)
+        found = columns(head, [text[a:b] for a, b in some])
+    else:
+        spans = [(place + a, place + b) for a, b in in_tags(head[place:])]
+        found = (spans, in_tags) if place >= 0 else None
+    return ([(begin + a, begin + b) for a, b in found[0]], found[1]) if found else None
 
 
-def _html(row: str) -> list[str]:
-    return [TAG.sub("", cell).strip() for cell in _CELL.findall(row)]
+def _named(text: str, root: Node) -> _Columns | None:
+    found = columns_of(text, root)
+    return ([_plain(cell) for cell in cells(text, found[0])], found[1]) if found else None
 
 
-def _row(row: str, names: Sequence[str], cells: Divide) -> str:
-    values = cells(row)
+def in_tags(row: str) -> list[Span]:
+    """Cells of a row of HTML, with the tags inside them."""
+    return [trimmed(row, *match.span(1)) for match in _CELL.finditer(row)]
+
+
+def _row(row: str, names: Sequence[str], divide: Divide) -> str:
+    values = [_plain(cell) for cell in cells(row, divide(row))]
     spanned = len(values) < len(names) and row.startswith("<")  # below a cell of another row
     if spanned or len(values) > len(names) or len(values) < 2:
         return row
     return "; ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
+
+
+def _plain(cell: str) -> str:
+    return (TAG.sub("", cell) if "<" in cell else cell).strip().replace('""', '"')
 
 
 def shares(question: str, text: str, spans: Sequence[Span], *, small: bool = False) -> list[float]:

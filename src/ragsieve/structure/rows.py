@@ -21,6 +21,7 @@ from ragsieve.structure.columns import (
     by_gaps,
     by_mark,
     by_place,
+    cells,
     division,
     form,
     is_gapped,
@@ -255,7 +256,7 @@ def _columns(lines: Sequence[_Line]) -> int:
     starts = begins(shown)
     if len(starts) < _LEAST or _is_prose("", lines):
         return 0
-    first, *body = (by_place(starts, line) for line in shown)
+    first, *body = (cells(line, by_place(starts, line)) for line in shown)
     typed = any(usual([*map(kind, column)]) for column in zip(*body, strict=True))
     return len(starts) if typed and first.count("") < 2 else 0  # a title has blank cells
 
@@ -377,16 +378,16 @@ def _header(groups: Sequence[Sequence[_Line]], lines: Sequence[_Line]) -> int:
     if len(shown) < 2:
         return 0
     divide = division(shown)
-    cells = [divide(row) for row in shown[:9]]
+    said = [cells(row, divide(row)) for row in shown[:9]]
     rules = [line.text for line in lines[1:] if is_rule(line.text)]
     ruled = len(groups) > 1 and len(groups[0]) <= _LEAST and rules[:1] != rules[1:2]
     marks = [_SIGNS.split(row.strip())[0] for row in shown[:9]]
     marked = len({*marks[1:]}) == 1 and marks[0] not in marks[1:]
-    if are_letters(cells[0]):
-        return 1 + any(_named(cells[1:]))
-    if len(groups) > 2 and len(cells[0]) == 1 < len(cells[-1]):  # a caption
+    if are_letters(said[0]):
+        return 1 + any(_named(said[1:]))
+    if len(groups) > 2 and len(said[0]) == 1 < len(said[-1]):  # a caption
         return 1 + _header(groups[1:], lines[2:])
-    return len(groups[0]) if ruled else int(marked or any(_named(cells)))
+    return len(groups[0]) if ruled else int(marked or any(_named(said)))
 
 
 def _covered(runs: Sequence[tuple[int, int]]) -> int:
