@@ -90,11 +90,12 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
     while len(inside) == 1:
         node = inside[0]
         inside = within(node.children, start, end)
-    if first < node.start and not inside:
+    if text[first : node.start].strip() and not inside:
         return [stripped(text, start, node.start)], [stripped(text, node.start, last)], node.kind
     apart = bool(inside) and inside[-1].sticky  # what was raised needs no frame
     begins = [first, *(child.start for child in inside[not apart :]), last]
-    parts = [stripped(text, a, b) for a, b in pairwise(begins)] if inside else []
+    bounds = [*pairwise(begins)] if inside else []
+    parts = [stripped(text, a, b) for a, b in bounds if text[a:b].strip()]
     return [(start, start + len(head))] if head else [], parts, node.kind
 
 
