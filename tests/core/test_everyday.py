@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import ragsieve
+from ragsieve.context.choose import ranked_segments
 from ragsieve.result import Result
 from ragsieve.system import System, best_first
-from ragsieve.text.identifiers import exact_first
 from ragsieve.types import Segment
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
@@ -69,16 +69,16 @@ def test_evidence_is_kept_whole_in_less_text(results: list[tuple[dict[str, Any],
     assert sum(shares) / len(shares) <= WORDS
 
 
-@pytest.mark.parametrize(("max_tokens", "least"), [(60, 21), (100, 52), (150, 70)])
+@pytest.mark.parametrize(("max_tokens", "least"), [(60, 27), (100, 55), (150, 70)])
 def test_a_budget_keeps_the_best(
     system: System, results: list[tuple[dict[str, Any], Result]], max_tokens: int, least: int
 ) -> None:
-    """Of each best segment, or one as good with the question's identifier, a part, or a warning: a
-    row may not fit under its header; and the whole evidence of so many questions."""
+    """Of each best segment, by score and the question's words, a part, or a warning: a row may not
+    fit under its header; and the whole evidence of so many questions."""
     small = system.with_budget(max_tokens)
     found = [small(record["question"], record["documents"]) for record in RECORDS]
     ranked = [(r["question"], best_first(result.kept)) for r, result in results]
-    best = [exact_first(*one)[0] for one in ranked]
+    best = [ranked_segments(*one)[0] for one in ranked]
     lost = [
         record["id"]
         for record, segment, result in zip(RECORDS, best, found, strict=True)

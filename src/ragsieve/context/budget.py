@@ -20,7 +20,6 @@ from ragsieve.schema import Amount, Options, Probability
 from ragsieve.structure import Headless, parts_of, stands_alone
 from ragsieve.structure.parts import CLAUSE, clauses, holds, parts
 from ragsieve.structure.tree import stripped
-from ragsieve.text.identifiers import exact_first
 from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Answer, Document, Key, Query, Segment, Span, grouped, rounded
 
@@ -165,7 +164,7 @@ class _Layout:
         self, segments: Sequence[Segment], limits: _Limits, reader: ReaderLike, question: str
     ) -> None:
         self.limits, self.reader, self.question = limits, reader, question
-        self.ranked = exact_first(question, ranked_segments(question, best_first(segments)))
+        self.ranked = ranked_segments(question, best_first(segments))
         self.place = {s.key: (n, 0) for n, s in enumerate(segments)}
         sizes = limits.sizes([s.text for s in segments], reader)
         self.own = {s.key: size for s, size in zip(segments, sizes, strict=True)}

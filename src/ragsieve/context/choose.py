@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain, islice
 
 from ragsieve.structure import joined, parts_of
+from ragsieve.structure.linearize import words as names
 from ragsieve.structure.odd import odd_keys
 from ragsieve.structure.parts import holds, parts
 from ragsieve.structure.tree import JSON
@@ -68,21 +69,19 @@ def _rated(heads: Sequence[Segment], some: Sequence[Segment], rate: Rate) -> lis
 
 
 def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
-    """Each segment once, best first as given; what adds nothing to the question comes last.
+    """Each segment once, best first: by its score and by the question's rarer words.
 
-    Odd lines of the best one's document come before those that are like all others.
-
-    A scorer gives the items of a list nearly the same score: those with others inside them change
-    places by the question's words.
+    A scorer gives items of a list, rows and what differs in an identifier nearly the same score.
+    Odd lines of the best one's document come before those that are like all others, and what adds
+    nothing to the question comes last.
     """
     from ragsieve.text import adds_nothing  # loads splitters of sentences
 
     ranked = [*{s.key: s for s in ranked}.values()]
     scored = [s for s in ranked if s.scores and s.score >= 0]
-    items = [s for s in scored if holds(s.document.text, s.start, s.end)]
-    values = _weighed([s.score for s in items], _shared(question, items)) if items else []
-    best = iter(sorted(zip(values, items, strict=True), key=lambda one: -rounded(one[0])))
-    keys = {s.key for s in items}
+    values = _weighed([s.score for s in scored], _shared(question, scored))
+    best = iter(sorted(zip(values, scored, strict=True), key=lambda one: -rounded(one[0])))
+    keys = {s.key for s in scored}
     placed = [next(best)[1] if s.key in keys else s for s in ranked]
     first = [s for s in placed if s.document.id == placed[0].document.id]
     odd = odd_keys(question, first)
@@ -96,17 +95,27 @@ def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:
 
 
 def _shared(question: str, some: Sequence[Segment]) -> list[float]:
-    """How much of the question's rarer words each has in what is shown of it; the most is 1.
+    """How much of the question's rarer words each has in its title and what is shown of it.
 
-    Of many parts their own words count, since what is shown of each takes time by the whole text.
+    The most is 1; what only repeats the question has none. Of many parts their own words count,
+    since what is shown of each takes time by the whole text.
     """
-    from ragsieve.text import stemmed, words  # loads splitters of sentences
+    from ragsieve.text import repeats  # loads splitters of sentences
 
-    asked = {*words(stemmed(question))}
-    many = len(some) > _MANY
-    shown = [s.text if many else joined(s.document.text, [(s.start, s.end)]) for s in some]
-    found = [{*words(stemmed(text))} & asked for text in shown]
+    asked, found = _words(question), []
+    for one in some:
+        text = one.document.text
+        shown = one.text if len(some) > _MANY else joined(text, [(one.start, one.end)])
+        told = repeats(one.text, question)
+        found.append(set() if told else asked & _words(f"{one.document.title}\n{shown}"))
     often = Counter(word for each in found for word in each)
     values = [math.fsum(math.log(1 + len(some) / often[word]) for word in each) for each in found]
-    best = max(values) or 1.0
+    best = max(values, default=0.0) or 1.0
     return [value / best for value in values]
+
+
+def _words(text: str) -> set[str]:
+    """Words of a text without the plural's s, and its names of several parts."""
+    from ragsieve.text import stemmed, words  # loads splitters of sentences
+
+    return {*words(stemmed(text))} | names(text)

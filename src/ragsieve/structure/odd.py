@@ -101,13 +101,13 @@ def _rare(text: str, run: Sequence[Span]) -> Iterator[tuple[Span, float, str]]:
     if len(run) < _LEAST:
         return
     rows = [_words(text[slice(*span)]) for span in run]
-    lengths = [len(words) for words in rows]
+    lengths = [len(row) for row in rows]
     yield from _few(run, lengths)
     for length in {*lengths}:
         spans = [span for span, own in zip(run, lengths, strict=True) if own == length]
         if len(spans) < _LEAST:
             continue
-        for column in zip(*(words for words in rows if len(words) == length), strict=True):
+        for column in zip(*(row for row in rows if len(row) == length), strict=True):
             yield from _few(spans, [_DIGITS.sub("0", word) for word in column])
             yield from _far(spans, column)
 

@@ -1,0 +1,56 @@
+"""Which segments a budget takes first."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragsieve.context.choose import ranked_segments
+from ragsieve.types import Document, Segment
+
+HALLS = [f"Hall {n} is heated by oil." for n in range(177, 220)]
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "scores", "first"),
+    [
+        ("Who heats hall 212?", HALLS, [0.5] * len(HALLS), 212 - 177),
+        ("What heats it?", HALLS, [0.9] + [0.05] * (len(HALLS) - 1), 0),
+        ("What does E011 mean?", ["E001: disk", "E0111: fan", "e011: key"], [0.4, 0.4, 0.3], 2),
+        ("What is max_rows.job?", ["max_rows is 5", "max_rows.job is 7"], [0.4, 0.3], 1),
+        ("What was sold in 2009?", ["A pump.", "What was sold in 2009? See."], [0.5, 0.5], 0),
+        ("Is there a lift?", ["A bar.", "A lift."], [0.9, 0.3], 0),
+    ],
+)
+def test_scores_are_weighed_by_the_words_of_the_question(
+    question: str, texts: list[str], scores: list[float], first: int
+) -> None:
+    """Up to two and a half times; what only repeats the question is not; others stay in order."""
+    documents = [Document(str(n), text) for n, text in enumerate(texts)]
+    given = [Segment.whole(d).scored("s", x) for d, x in zip(documents, scores, strict=True)]
+    rest = [s for n, s in enumerate(given) if n != first]
+
+    assert [given[first], *rest] == ranked_segments(question, given)
+
+
+def test_titles_and_headings_count() -> None:
+    """A segment has the words of what is shown above it."""
+    text = "# Hall 210\n\nIt has oil.\n\n# Hall 211\n\nIt has gas."
+    places = [
+        (text.index(one), text.index(one) + len(one)) for one in ("It has oil.", "It has gas.")
+    ]
+    oil, gas = (Segment(Document("1", text), *place).scored("s", 0.5) for place in places)
+
+    assert [gas, oil] == ranked_segments("What has hall 211?", [oil, gas])
+
+
+def test_a_line_with_a_name_of_the_question_goes_before_odd_ones() -> None:
+    """The name of a file at the end of a path picks its line."""
+    lines = [f"{n * 37 % 101} /usr/share/doc/part-{n}.txt" for n in range(30)]
+    text = "\n".join([*lines, "99999 /usr/share/doc/other-31.txt"])
+    document, start, segments = Document("1", text), 0, []
+    for line in text.splitlines():
+        segments.append(Segment(document, start, start + len(line)).scored("s", 0.1))
+        start += len(line) + 1
+
+    assert ranked_segments("How big is part-7.txt?", segments)[0].text == lines[7]
+    assert ranked_segments("Is all well?", segments)[0].text.startswith("99999")
