@@ -72,20 +72,22 @@ def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     """Each segment once, best first: by its score and by the question's rarer words.
 
     A scorer gives items of a list, rows and what differs in an identifier nearly the same score.
-    Odd lines of the best one's document come before those that are like all others, and what adds
-    nothing to the question comes last.
+    Odd lines of the best one's document, and what has most of the question's rarer words, come
+    before lines that are like all others; what adds nothing to the question comes last.
     """
     from ragsieve.text import adds_nothing  # loads splitters of sentences
 
     ranked = [*{s.key: s for s in ranked}.values()]
     scored = [s for s in ranked if s.scores and s.score >= 0]
-    values = _weighed([s.score for s in scored], _shared(question, scored))
+    shared = _shared(question, scored)
+    values = _weighed([s.score for s in scored], shared)
     best = iter(sorted(zip(values, scored, strict=True), key=lambda one: -rounded(one[0])))
-    keys = {s.key for s in scored}
+    keys = {s.key: share for s, share in zip(scored, shared, strict=True)}
     placed = [next(best)[1] if s.key in keys else s for s in ranked]
     first = [s for s in placed if s.document.id == placed[0].document.id]
-    odd = odd_keys(question, first)
-    return sorted(placed, key=lambda s: (adds_nothing(s.text, question), s.key not in odd))
+    if odd := odd_keys(question, first):
+        placed.sort(key=lambda s: s.key not in odd and keys.get(s.key, 0.0) < 1)
+    return sorted(placed, key=lambda s: adds_nothing(s.text, question))
 
 
 def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:

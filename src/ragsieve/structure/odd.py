@@ -16,7 +16,7 @@ from functools import lru_cache
 from statistics import median
 
 from ragsieve.structure import outline, pieces
-from ragsieve.structure.linearize import content_words, words
+from ragsieve.structure.linearize import content_words
 from ragsieve.structure.tree import JSON, KEY, Node, line_spans, places, within
 from ragsieve.types import Key, Segment, Span, grouped
 
@@ -76,7 +76,7 @@ def _odd(text: str) -> tuple[list[tuple[Span, str]], frozenset[str]]:
     heads = {run[0] for run in runs}
     ranked = sorted(best.items(), key=lambda one: (-one[1][0], one[0]))
     odd = [(span, said) for span, (_, said) in ranked if span not in heads][:_MOST]
-    usual = [words(text[slice(*span)]) for span in whole if span not in best]
+    usual = [{*_words(text[slice(*span)].lower())} for span in whole if span not in best]
     counts = Counter(word for words in usual for word in words)
     picked = (word for word, number in counts.items() if number <= _NAMED * len(usual))
     return odd, frozenset(picked if odd else ())
@@ -101,13 +101,13 @@ def _rare(text: str, run: Sequence[Span]) -> Iterator[tuple[Span, float, str]]:
     if len(run) < _LEAST:
         return
     rows = [_words(text[slice(*span)]) for span in run]
-    lengths = [len(row) for row in rows]
+    lengths = [len(words) for words in rows]
     yield from _few(run, lengths)
     for length in {*lengths}:
         spans = [span for span, own in zip(run, lengths, strict=True) if own == length]
         if len(spans) < _LEAST:
             continue
-        for column in zip(*(row for row in rows if len(row) == length), strict=True):
+        for column in zip(*(words for words in rows if len(words) == length), strict=True):
             yield from _few(spans, [_DIGITS.sub("0", word) for word in column])
             yield from _far(spans, column)
 
