@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise, zip_longest
 from statistics import median
-from typing import NamedTuple
 
 from ragsieve.structure.cell_lines import ITEM, tables
 from ragsieve.structure.columns import (
@@ -29,19 +28,17 @@ from ragsieve.structure.columns import (
     kind,
     usual,
 )
-from ragsieve.structure.tree import Node, grouped, leaf, line_spans
+from ragsieve.structure.row_lines import RowLine, margin, records, row_lines
+from ragsieve.structure.tree import Node, grouped, leaf
 
 WHOLE = 300  # characters of a table that is not cut
 _LEAST = 3  # rows, with the header
 _MANY = 20  # rows of a text with so many cells each that can be no prose
 _FEW = 4  # rows that nothing but their columns, or a line a cell, makes a table
 _MARK = "… {}"
-_SHOWN = 2000  # characters of a row that are looked at
 _WIDEST = 12  # columns that are told apart by the kinds of their cells
 _CAPTION = re.compile(r"\W{0,4}(?:Table|Figure|Listing|Example|Tab\.|Tabelle)\b", re.IGNORECASE)
 _QUOTED = re.compile(r'"[^"]*+"')
-_OPENS = re.compile(r'(?:^|[,;\t])"(?!"(?:[,;\t\r]|$))')
-_CLOSES = re.compile(r'(?<!")(?:"")*+"(?=[,;\t\r]|$)')
 _MISSING = frozenset(["", "-", "?", "n/a", "N/A", "NA", "null", "NULL", "None", "nan", "NaN"])
 _LOG = re.compile(
     r"\W{0,2}\d[\d./-]{3,9}[T ]?[ ]{0,2}\d?\d:\d\d(?::\d\d)?.*[A-Za-z]{3} [A-Za-z]{2}"
@@ -49,21 +46,14 @@ _LOG = re.compile(
 _SIGNS = re.compile(r"\w")
 
 
-class _Line(NamedTuple):
-    start: int
-    end: int  # without its line break
-    text: str
-    apart: bool  # whether a blank line stands above
-
-
 def regions(text: str, faults: list[str]) -> Iterator[Node]:
     """The tables of a text; adds what is unread."""
-    every = [*_lines(text)]
+    every = [*row_lines(text)]
     if whole := _file(text, every, faults):
         yield from whole
         _quotes(text, faults)
         return
-    beside: list[_Line] = []
+    beside: list[RowLine] = []
     for lines in _paragraphs(every):
         if tables := [*_paragraph(text, lines, faults)]:
             yield from (*_in_lines(beside), *tables)
@@ -73,7 +63,7 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     yield from _in_lines(beside)
 
 
-def _in_lines(lines: Sequence[_Line]) -> Iterator[Node]:
+def _in_lines(lines: Sequence[RowLine]) -> Iterator[Node]:
     spans = [(_begin(line), line.end) for line in lines]
     for start, head, rows in tables(spans, [line.text.strip() for line in lines]):
         children = [leaf(*row) for row in rows]
@@ -81,23 +71,13 @@ def _in_lines(lines: Sequence[_Line]) -> Iterator[Node]:
         yield Node(start, head, end, end, "table", whole=WHOLE, mark=_MARK, children=children)
 
 
-def _lines(text: str) -> Iterator[_Line]:
-    """Those that are not blank."""
-    apart = False
-    for start, end in line_spans(text):
-        shown = text[start : min(end, start + _SHOWN)]
-        if not (blank := not shown.strip()):
-            yield _Line(start, end, shown, apart)
-        apart = blank
-
-
-def _file(text: str, lines: Sequence[_Line], faults: list[str]) -> list[Node]:
+def _file(text: str, lines: Sequence[RowLine], faults: list[str]) -> list[Node]:
     """The text as one table of commas or tabs, though comments or blank lines divide its rows.
 
     One row, or a tenth of them, may have other cells.
     """
     for mark in "\t,;":
-        rows = [line for line in _records(text, lines) if not line.text.startswith("#")]
+        rows = [line for line in records(text, lines) if not line.text.startswith("#")]
         first = _marks(mark, rows[0].text) if rows and lines[0].text == rows[0].text else 0
         counts = [_marks(mark, row.text) for row in rows]
         odd = len(counts) - counts.count(first)
@@ -108,7 +88,7 @@ def _file(text: str, lines: Sequence[_Line], faults: list[str]) -> list[Node]:
         if (even and len(rows) > _MANY) or ((even or ragged) and not _is_prose(mark, rows)):
             if odd and not ragged:
                 faults.append(f"{odd:,} lines of a table have other columns: read as its rows")
-            return [*_table(text, _records(text, lines), [])]
+            return [*_table(text, records(text, lines), [])]
     return []
 
 
@@ -117,9 +97,9 @@ def _quotes(rows: str, faults: list[str]) -> None:
         faults.append("quotes of a table stay open: each of its lines is a row")
 
 
-def _paragraphs(every: Sequence[_Line]) -> Iterator[list[_Line]]:
+def _paragraphs(every: Sequence[RowLine]) -> Iterator[list[RowLine]]:
     """Lines without a blank one between them, or where a table goes on behind it."""
-    lines: list[_Line] = []
+    lines: list[RowLine] = []
     for after, line in enumerate(every):
         if line.apart and lines and not _goes_on(lines, every[after : after + 3]):
             yield lines
@@ -129,7 +109,7 @@ def _paragraphs(every: Sequence[_Line]) -> Iterator[list[_Line]]:
         yield lines
 
 
-def _goes_on(lines: Sequence[_Line], below: Sequence[_Line]) -> bool:
+def _goes_on(lines: Sequence[RowLine], below: Sequence[RowLine]) -> bool:
     """Whether lines below a blank one go on with the table above it, and begin no other."""
     if any(is_rule(line.text) for line in below[1:2]) and len(below) > 2:
         return False
@@ -144,15 +124,15 @@ def _goes_on(lines: Sequence[_Line], below: Sequence[_Line]) -> bool:
     return before[:1] in BARS and first[:1] in BARS and first.count("|") == 1  # a cell a line
 
 
-def _paragraph(text: str, lines: Sequence[_Line], faults: list[str]) -> Iterator[Node]:
+def _paragraph(text: str, lines: Sequence[RowLine], faults: list[str]) -> Iterator[Node]:
     """The tables among lines without a blank one between them."""
     if 2 * sum(bool(_LOG.match(line.text)) for line in lines[:9]) > len(lines[:9]):
         return
-    records = _records(text, lines)
-    found = {mark: [*_runs(mark, records)] for mark in "\t,;|"}
-    found = {"bars": [*_runs("bars", lines)], **found, "": _spaced(records)}
+    joined = records(text, lines)
+    found = {mark: [*_runs(mark, joined)] for mark in "\t,;|"}
+    found = {"bars": [*_runs("bars", lines)], **found, "": _spaced(joined)}
     mark = max(found, key=lambda one: _covered(found[one]))
-    some, runs = lines if mark == "bars" else records, found[mark]
+    some, runs = lines if mark == "bars" else joined, found[mark]
     if runs and mark in (",", ";") and len(some) < 2 * _covered(runs):
         _quotes(text[some[0].start : some[-1].end], faults)
         if other := len(some) - runs[0][0] - _covered(runs):
@@ -163,7 +143,7 @@ def _paragraph(text: str, lines: Sequence[_Line], faults: list[str]) -> Iterator
         yield from _table(text, some[first:after], above if leads else [])
 
 
-def _runs(mark: str, lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
+def _runs(mark: str, lines: Sequence[RowLine]) -> Iterator[tuple[int, int]]:
     """Bounds of lines with as many cells that can be no prose."""
     counts = [_cells(mark, line.text) for line in lines]
     first = 0
@@ -187,30 +167,6 @@ def _cells(mark: str, line: str) -> int:
     return _marks(mark, line) if mark else len(by_gaps(line))
 
 
-def _records(text: str, lines: Sequence[_Line]) -> Sequence[_Line]:
-    """Lines, those joined between which quotes are open; as they are where one never closes."""
-    records: list[_Line] = []
-    opened = False
-    for line in lines:
-        if opened:
-            start = records[-1].start
-            records[-1] = records[-1]._replace(
-                end=line.end, text=text[start : min(line.end, start + _SHOWN)]
-            )
-        else:
-            records.append(line)
-        opened = _open_after(line.text, opened)
-    return lines if opened else records
-
-
-def _open_after(line: str, opened: bool) -> bool:
-    """Whether a cell between quotes goes on behind a line; inside others they are text."""
-    at = 0
-    while match := (_CLOSES if opened else _OPENS).search(line, at):
-        opened, at = not opened, match.end()
-    return opened
-
-
 def _bars(line: str) -> int:
     """Cells between bars; rules and lines of one cell count as rows."""
     bare = line.strip()
@@ -224,7 +180,7 @@ def _marks(mark: str, line: str) -> int:
     return len(by_mark(mark, line)) if '"' in line else line.count(mark) + 1
 
 
-def _is_prose(mark: str, lines: Sequence[_Line]) -> bool:
+def _is_prose(mark: str, lines: Sequence[RowLine]) -> bool:
     """Whether lines with as many marks are sentences, or too few to tell."""
     if not mark:
         return len(lines) < _FEW or sum(line.text.rstrip().endswith(".") for line in lines) > 1
@@ -235,7 +191,7 @@ def _is_prose(mark: str, lines: Sequence[_Line]) -> bool:
     return len(lines) < _FEW or spaced * 10 > sum(line.count(mark) for line in plain)
 
 
-def _spaced(lines: Sequence[_Line]) -> list[tuple[int, int]]:
+def _spaced(lines: Sequence[RowLine]) -> list[tuple[int, int]]:
     """Bounds of lines in columns: below a rule, by what is blank in all, by gaps, by words."""
     rules = [n for n, line in enumerate(lines) if is_rule(line.text)]
     gapped = next((n for n in rules if is_gapped(lines[n].text)), -1)
@@ -250,7 +206,7 @@ def _spaced(lines: Sequence[_Line]) -> list[tuple[int, int]]:
     return max(runs, columns, [*_worded(lines)], key=_covered)
 
 
-def _columns(lines: Sequence[_Line]) -> int:
+def _columns(lines: Sequence[RowLine]) -> int:
     """How many columns what is blank in all lines divides; 0 of prose, where it does by chance."""
     shown = [line.text for line in lines if not is_rule(line.text)]
     starts = begins(shown)
@@ -261,7 +217,7 @@ def _columns(lines: Sequence[_Line]) -> int:
     return len(starts) if typed and first.count("") < 2 else 0  # a title has blank cells
 
 
-def _worded(lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
+def _worded(lines: Sequence[RowLine]) -> Iterator[tuple[int, int]]:
     """Bounds of lines with words of the same kinds, numbers or signs, at two places or more."""
     words = (line.text.split()[:_WIDEST] for line in lines)
     rows = [[kind(word.rstrip(",.:;")) for word in some] for some in words]
@@ -298,7 +254,7 @@ def _named(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     return not any(first == "0" for first, *_ in kinds), above
 
 
-def _follows(rows: Sequence[_Line], place: int) -> bool:
+def _follows(rows: Sequence[RowLine], place: int) -> bool:
     """Whether a row is the header of another table, behind a blank line."""
     if not rows[place].apart:
         return False
@@ -307,7 +263,7 @@ def _follows(rows: Sequence[_Line], place: int) -> bool:
     return names and all(_named([own, *below]))
 
 
-def _heads(line: _Line, lines: Sequence[_Line]) -> bool:
+def _heads(line: RowLine, lines: Sequence[RowLine]) -> bool:
     """Whether a line above a table goes with it: a caption, or what a file of rows begins with."""
     bare = line.text.rstrip()
     begins = line.start == 0 and len(bare) <= WHOLE
@@ -316,12 +272,12 @@ def _heads(line: _Line, lines: Sequence[_Line]) -> bool:
     return rows or bool(_CAPTION.match(bare)) or bare.endswith(":")
 
 
-def _begin(line: _Line) -> int:
+def _begin(line: RowLine) -> int:
     """Its first character that is not white space."""
-    return line.start + len(line.text) - len(line.text.lstrip())
+    return line.start + margin(line)
 
 
-def _table(text: str, lines: Sequence[_Line], before: Sequence[_Line]) -> Iterator[Node]:
+def _table(text: str, lines: Sequence[RowLine], before: Sequence[RowLine]) -> Iterator[Node]:
     rows = _rows(lines)
     if len(rows) < 2:
         return
@@ -334,7 +290,7 @@ def _table(text: str, lines: Sequence[_Line], before: Sequence[_Line]) -> Iterat
     yield Node(start, above, end, end, "table", whole=WHOLE, mark=_MARK, children=children)
 
 
-def _rows(lines: Sequence[_Line]) -> list[list[_Line]]:
+def _rows(lines: Sequence[RowLine]) -> list[list[RowLine]]:
     """The lines of each row of a table, below its header."""
     groups = [[*run] for rule, run in groupby(lines, lambda one: is_rule(one.text)) if not rule]
     parts = [part for group in groups for part in _apart(group)]
@@ -351,13 +307,13 @@ def _rows(lines: Sequence[_Line]) -> list[list[_Line]]:
     return [flat[a:b] for a, b in bounds]
 
 
-def _apart(lines: list[_Line]) -> Iterator[list[_Line]]:
+def _apart(lines: list[RowLine]) -> Iterator[list[RowLine]]:
     """Lines between blank ones."""
     begun = [0, *(n for n, line in enumerate(lines) if n and line.apart), len(lines)]
     yield from (lines[a:b] for a, b in pairwise(begun))
 
 
-def _depth(parts: Sequence[Sequence[_Line]]) -> int:
+def _depth(parts: Sequence[Sequence[RowLine]]) -> int:
     """Lines that each row has, where each cell begins one, below a header that has as many cells.
 
     Else 1.
@@ -372,7 +328,7 @@ def _depth(parts: Sequence[Sequence[_Line]]) -> int:
     return cells[0] if single and (len(cells) - 1) % max(cells[0], 1) == 0 else 1
 
 
-def _header(groups: Sequence[Sequence[_Line]], lines: Sequence[_Line]) -> int:
+def _header(groups: Sequence[Sequence[RowLine]], lines: Sequence[RowLine]) -> int:
     """Lines of a table's header that is no rule; 0 where nothing tells it from the rows."""
     shown = [line.text for group in groups for line in group][:_MANY]
     if len(shown) < 2:

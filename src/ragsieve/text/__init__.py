@@ -67,8 +67,8 @@ def sentence_spans(text: str, *, language: str = "en", max_chars: int = 1000) ->
 
     Lists, headings and table rows end at their line's end. Thai has no full stops: its sentences
     end at the first white space between Thai letters after 100 characters. A sentence over
-    ``max_chars`` is cut at the last white space before the limit, so that text without a sentence
-    end stays usable.
+    ``max_chars`` is cut at the last line break before the limit, else at white space, so that text
+    without a sentence end stays usable.
     """
     spans: list[Span] = []
     size = max(_WINDOW, 2 * max_chars)
@@ -137,8 +137,12 @@ def _trimmed(text: str, start: int, end: int, max_chars: int) -> Iterable[Span]:
 
 
 def _last_space(text: str, start: int, end: int) -> int:
-    """Place of the last white space behind ``start``, up to and with ``end``; else ``end``."""
-    cut = max(text.rfind(space, start + 1, end + 1) for space in " \n\t")
+    """Place of the last line break behind ``start``, up to and with ``end``; else of white space.
+
+    Else ``end``.
+    """
+    broken = text.rfind("\n", start + 1, end + 1)
+    cut = broken if broken > start else max(text.rfind(s, start + 1, end + 1) for s in " \t")
     return cut if cut > start else end
 
 

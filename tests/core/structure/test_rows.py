@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from ragsieve.structure import joined, outline
+from ragsieve.structure import joined, outline, parts_of
 from ragsieve.structure.linearize import linearized
+from ragsieve.structure.parts import parts
 
 ROWS = [(f"A{n}", f"{11 + 7 * n} EUR", f"berth-{n % 3}") for n in range(1, 13)]
 
@@ -79,3 +82,45 @@ def test_a_first_row_like_all_others_heads_nothing(rule: str) -> None:
             1 - bool(rule) : 3 - bool(rule)
         ]
     )
+
+
+def test_a_second_line_that_hangs_below_belongs_to_its_row() -> None:
+    """As sections of a binary are printed: neither is a row cut, nor are two rows one."""
+    rows = [f"  {n:<3} .part{n:<4} 0000{n:04x}  2**{n % 4}\n{'':18}ALLOC, DATA" for n in range(12)]
+    text = "\n".join(["  Idx Name      Size      Algn", *rows])
+    (root,) = outline(text, small=True)
+
+    assert [one.strip() for one in rows] == [text[one.start : one.end] for one in root.children]
+
+
+NESTED = """Tool 3.8.7
+    tool.home = /usr/lib/jvm/java-17-openjdk-amd64
+    tool.io.tmpdir = /tmp
+    tool.library.path = /usr/java/packages/lib
+        /lib
+        /usr/lib
+    sun.cpu.endian = little
+    sun.io.unicode.encoding = UnicodeLittle
+    sun.tool.launcher = SUN_STANDARD
+    sun.jnu.encoding = UTF-8
+    sun.management.compiler = HotSpot 64-Bit Tiered Compilers
+    user.dir = /tmp/w/out
+    user.home = /root
+    user.language = en
+    user.name = root
+"""
+
+
+@pytest.mark.parametrize("text", [NESTED, PS])
+def test_parts_of_parts_lie_in_them_one_behind_another(text: str) -> None:
+    """Blank space before a tree is no part."""
+    spans = [(0, len(text))]
+    while spans:
+        start, end = spans.pop()
+        head, body, _ = parts_of(text, start, end)
+        head, body, _ = (head, body, "") if body else parts(text, start, end)
+        found = [*head, *body]
+
+        assert all(start <= a < b <= end for a, b in found)
+        assert all(one[1] <= other[0] for one, other in pairwise(found))
+        spans += [one for one in found if one != (start, end)]

@@ -1,0 +1,72 @@
+"""Lines of a text that may be rows: those of one row are joined."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ragsieve.structure.tree import line_spans
+
+_SHOWN = 2000  # characters of a row that are looked at
+_HANGS = 12  # columns before the second line of a row, at least
+_OPENS = re.compile(r'(?:^|[,;\t])"(?!"(?:[,;\t\r]|$))')
+_CLOSES = re.compile(r'(?<!")(?:"")*+"(?=[,;\t\r]|$)')
+
+
+class RowLine(NamedTuple):
+    """A line, or those of one row."""
+
+    start: int
+    end: int  # without its line break
+    text: str
+    apart: bool  # whether a blank line stands above
+
+
+def row_lines(text: str) -> Iterator[RowLine]:
+    """Those that are not blank."""
+    apart = False
+    for start, end in line_spans(text):
+        shown = text[start : min(end, start + _SHOWN)]
+        if not (blank := not shown.strip()):
+            yield RowLine(start, end, shown, apart)
+        apart = blank
+
+
+def records(text: str, lines: Sequence[RowLine]) -> Sequence[RowLine]:
+    """Lines, those joined between which quotes are open, or with one that hangs below.
+
+    As they are where a quote never closes.
+    """
+    joined: list[RowLine] = []
+    opened, hangs = False, _hanging(lines)
+    for line in lines:
+        if opened or (joined and hangs and margin(line) == hangs):
+            start = joined[-1].start
+            joined[-1] = joined[-1]._replace(
+                end=line.end, text=text[start : min(line.end, start + _SHOWN)]
+            )
+        else:
+            joined.append(line)
+        opened = _open_after(line.text, opened)
+    return lines if opened else joined
+
+
+def _hanging(lines: Sequence[RowLine]) -> int:
+    """Columns before second lines of rows, a third of all and far in; 0 where rows have none."""
+    most, often = max(Counter(map(margin, lines)).items(), default=(0, 0))
+    return most if 3 * often >= max(len(lines), 9) and most >= _HANGS else 0
+
+
+def margin(line: RowLine) -> int:
+    """Columns before its first character that is not white space."""
+    return len(line.text) - len(line.text.lstrip())
+
+
+def _open_after(line: str, opened: bool) -> bool:
+    """Whether a cell between quotes goes on behind a line; inside others they are text."""
+    at = 0
+    while match := (_CLOSES if opened else _OPENS).search(line, at):
+        opened, at = not opened, match.end()
+    return opened
