@@ -313,11 +313,12 @@ def stream(
 
 
 def accuracy(output: str, answers: Sequence[str]) -> float:
-    """1.0 where a gold answer occurs in the output, normalised and at word boundaries, else 0.0.
+    """1.0 where the output holds a gold answer, else 0.0.
 
     A gold "yes" or "no" must be the output's first word: "there is no information" is no "no".
 
-    Source: WinnowRAG's accuracy; the normalisation is SQuAD's with NFKC (`ragsieve.text`).
+    Source: WinnowRAG's accuracy.
+    Differs: An answer is held as whole words and numbers (`ragsieve.text.contains_answer`).
     """
     first_word = begins(output, {"yes", "no"}.intersection(map(normalise, answers)))
     return float(first_word or contains_answer(output, visible_answers(answers)))

@@ -18,19 +18,18 @@ from typing import Any, TypeVar
 import sentencex
 
 from ragsieve.text import boundaries as ends
+from ragsieve.text.holding import LETTERS
+from ragsieve.text.holding import contains_answer as contains_answer
 from ragsieve.timeouts import check_wanted
 from ragsieve.types import Span
 
 T = TypeVar("T")
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_NAMED = r"(?<!\S)[^\w\s]*(?i:{0})(?:[^\w\s]+(?!\S)|\s*\Z)|(?<=[\w,] ){1}(?!\S)"
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INITIAL = re.compile(r"([A-Z]\s*)[^\S\x00-\x7f](?=\.)")
-_LETTERS = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff"  # of scripts without spaces
-_SPACELESS = f"[{_LETTERS}]"  # this and the next are compiled where they are used, as it takes long
-_COUNTED = rf"[{_LETTERS}]|[^\s{_LETTERS}]+"
+_COUNTED = rf"[{LETTERS}]|[^\s{LETTERS}]+"  # compiled where it is used, as it takes long
 _ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "why", "how"])
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
@@ -287,7 +286,6 @@ class _Punctuation(dict[int, int | str | None]):
 
 
 _PUNCTUATION = _Punctuation(str.maketrans("", "", f"{string.punctuation}\u2212"))  # minus, too
-_DASH = re.compile(r"[-\u058a\u05be\u2010-\u2015\u2212\u301c\ufe58\ufe63\uff0d]")
 
 
 def normalise(text: str) -> str:
@@ -349,35 +347,6 @@ def estimated_tokens(text: str) -> int:
         -(-len(piece) // 3) if len(piece) > 1 else len(piece.encode())
         for piece in _PIECES.findall(_SURROGATE.sub("\ufffd", text))
     )
-
-
-def contains_answer(text: str, answers: Iterable[str]) -> bool:
-    """Whether some normalised answer occurs in the normalised text, at word boundaries.
-
-    Scripts written without spaces (Chinese, Japanese, Thai) match as plain substrings, and their
-    letters end the words of others. An answer that is an article ("A") occurs where none can stand:
-    before a mark or the text's end, or with a capital behind a word or comma. Dashes join words or
-    part them.
-    """
-    answers = [*answers]
-    pairs = {(text, answer) for answer in answers}
-    apart = _DASH.sub(" ", text)
-    pairs |= {(apart, _DASH.sub(" ", a)) for a in answers if not _ARTICLES.fullmatch(normalise(a))}
-    return any(_contains(*pair) for pair in pairs)
-
-
-def _contains(text: str, answer: str) -> bool:
-    named = normalise(answer)
-    padded = _padded(text)
-    parted = re.sub(f"({_SPACELESS}+)", r" \1 ", padded)
-    whole = named in padded if re.search(_SPACELESS, named) else f" {named} " in parted
-    article = _NAMED.format(named, named.title()) if _ARTICLES.fullmatch(named) else None
-    return bool(named) and (whole or bool(article and re.search(article, text)))
-
-
-@functools.lru_cache(maxsize=64)
-def _padded(text: str) -> str:
-    return f" {normalise(text)} "
 
 
 def begins(text: str, phrases: Iterable[str]) -> bool:

@@ -1,0 +1,105 @@
+"""What deciding by words and numbers in their places changes in who holds an answer.
+
+    python benchmarks/held_answers.py ../shared/data --show 20
+
+Beside `contains_answer` stands what others count by: the answer as SQuAD's evaluation normalises it
+in the text so normalised, at word boundaries. First come the pairs of `tests/held_answers.jsonl`,
+by half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ragsieve.text import contains_answer, normalise, visible_answers
+
+PAIRS = Path(__file__).parents[1] / "tests/held_answers.jsonl"
+
+
+def by_normaliser(text: str, answers: list[str]) -> bool:
+    """Whether the normalised text has a normalised answer, letters of Chinese as they stand."""
+    shown = f" {normalise(text)} "
+    return any(
+        (named if re.search("[\u3040-\u9fff]", named) else f" {named} ") in shown
+        for named in map(normalise, answers)
+        if named
+    )
+
+
+def half(pair: dict[str, Any]) -> str:
+    """Which half a pair is in, by its hash: only the development half was looked at."""
+    digest = hashlib.sha256(f"67\t{pair['answer']}\t{pair['text']}".encode()).digest()
+    return "held out" if digest[0] % 2 else "development"
+
+
+def records(path: Path) -> Iterator[tuple[list[str], list[str]]]:
+    """Answers that can be seen in a text, and documents, of each question that has some."""
+    for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+        record = json.loads(line)
+        answers, documents = record.get("answers") or [], record.get("documents") or []
+        if documents and (shown := visible_answers(a for a in answers if isinstance(a, str))):
+            yield shown, [f"{d.get('title') or ''}\n{d.get('text', '')}" for d in documents]
+
+
+def compare(path: Path, changes: list[str]) -> Counter[str]:
+    """Counts of a set, and its changes in words."""
+    counts: Counter[str] = Counter()
+    for answers, documents in records(path):
+        new = [contains_answer(text, answers) for text in documents]
+        old = [by_normaliser(text, answers) for text in documents]
+        counts.update(questions=1, documents=len(documents), held=sum(new))
+        counts.update(q_gained=any(new) > any(old), q_lost=any(new) < any(old))
+        for text, now, before in zip(documents, new, old, strict=True):
+            counts.update(gained=now > before, lost=now < before)
+            if now != before:
+                changes.append(f"{path.stem} {'+' if now else '-'} {shown(text, answers, now)}")
+    return counts
+
+
+def shown(text: str, answers: list[str], now: bool) -> str:
+    """The answer that is held only by one of the two, and where its first word stands."""
+    holds = (lambda a: contains_answer(text, [a])) if now else (lambda a: by_normaliser(text, [a]))
+    answer = next(filter(holds, answers))
+    first = re.search(r"\w+", answer)
+    at = text.lower().find(first[0].lower()) if first else 0
+    return f"{answer!r}: {text[max(0, at - 40) : at + 80]!r}"
+
+
+def main() -> None:
+    """Print the shares of pairs that are right, a row for each set, and some of the changes."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, help="sets of questions, NAME.jsonl.gz")
+    parser.add_argument("--show", type=int, default=20, help="changes to print, drawn by a seed")
+    arguments = parser.parse_args()
+    right: dict[str, list[bool]] = {}
+    for pair in map(json.loads, PAIRS.read_text().splitlines()):
+        value = contains_answer(pair["text"], [pair["answer"]])
+        right.setdefault(half(pair), []).append(value == pair["holds"])
+    for name, values in sorted(right.items()):
+        print(
+            f"pairs, {name}: {sum(values)} of {len(values)} right, {sum(values) / len(values):.1%}"
+        )
+    names = ("questions", "documents", "held", "gained", "lost", "q_gained", "q_lost")
+    print(f"{'':24}", *(f"{name:>9}" for name in names))
+    changes: list[str] = []
+    total: Counter[str] = Counter()
+    for path in sorted(arguments.folder.glob("*.jsonl.gz")):
+        if (counts := compare(path, changes))["questions"]:
+            print(f"{path.name[:24]:24}", *(f"{counts[name]:9}" for name in names), flush=True)
+            total += counts
+    print(f"{'all':24}", *(f"{total[name]:9}" for name in names))
+    random.Random(67).shuffle(changes)
+    print(*changes[: arguments.show], sep="\n")
+
+
+if __name__ == "__main__":
+    main()
