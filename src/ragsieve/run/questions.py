@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ragsieve.types import Example, Query
 MAX_LINE = 1 << 27
 """Bytes of a line, unpacked, at most: 128 MiB."""
 
-_OTHERS = {"contexts", "retrieved_contexts", "passages", "ctxs", "context", "docs"}  # theirs
+_TEXT = 40  # characters from which on a string in a list is a text
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -77,25 +77,54 @@ def as_example(record: Mapping[str, Any]) -> Example:
     where known ``id``, ``title``, ``source``; of others see `ragsieve.documents.from_json`), and
     where known ``id``, ``answers`` and ``metadata``.
 
+    ``is_positive`` of a document, where known, is a boolean; 0 and 1 are read as such.
+
     Raises:
-        InputError: If it breaks the schema, or has its documents under a name of other tools.
+        InputError: If it breaks the schema, or has lists of texts under other keys alone.
     """
     question = record.get("question", record.get("query"))
-    documents = record.get("documents", None if record.keys() & _OTHERS else [])
+    documents = record.get("documents", [])
     answers = record.get("answers") or []
     metadata = record.get("metadata") or {}
     if question is None:
         raise InputError(f"a record must have a question, got the keys {sorted(record)!r:.200}")
     if not isinstance(documents, list):
-        keys = f" among the keys {sorted(record)!r:.200}" * ("documents" not in record)
-        raise InputError(f"documents must be a list, got {documents!r:.80}{keys}")
+        raise InputError(f"documents must be a list, got {documents!r:.80}")
+    if "documents" not in record and (keys := ",".join(text_lists(record))):
+        raise InputError(
+            f"a record must have documents, or none: got lists of texts under {keys}; "
+            f"`ragsieve questions FILE --fields documents={keys}` reads these"
+        )
     if not isinstance(answers, list) or not all(isinstance(a, str) for a in answers):
         raise InputError(f"answers must be a list of strings, got {answers!r:.80}")
     if not isinstance(metadata, dict):
         raise InputError(f"metadata must be an object, got {metadata!r:.80}")
     name = "" if record.get("id") is None else str(record["id"])
     query = Query(question, id=name, time=str(metadata.get("query_time") or ""))
-    return Example(query, as_documents(listed_in_json(documents)), tuple(answers), metadata)
+    read = [*map(_labelled, listed_in_json(documents))]
+    return Example(query, as_documents(read), tuple(answers), metadata)
+
+
+def text_lists(
+    record: Mapping[str, Any], known: Container[str] = ("answers", "metadata")
+) -> list[str]:
+    """Keys other than those known under which a record has a list of objects or longer strings."""
+    return [
+        key
+        for key, value in record.items()
+        if key not in known and isinstance(value, list)
+        if any(isinstance(v, dict) or (isinstance(v, str) and len(v) >= _TEXT) for v in value)
+    ]
+
+
+def _labelled(document: dict[str, Any]) -> dict[str, Any]:
+    """A document whose ``is_positive``, if there is one, is a boolean."""
+    own = document if "is_positive" in document else document.get("metadata") or {}
+    if (label := own.get("is_positive")) is None:
+        return document
+    if not isinstance(label, int | float) or label not in (0, 1):
+        raise InputError(f"is_positive must be 0, 1, true or false, got {label!r:.80}")
+    return {**document, "is_positive": bool(label)}
 
 
 def parse_json(line: bytes) -> Mapping[str, Any]:

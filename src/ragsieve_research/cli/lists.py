@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import click
 
+from ragsieve.cli.base import FILE, info
 from ragsieve.cli.signature import command
 from ragsieve.cli.systems import ListJson, print_rows
+from ragsieve.run.batch import replace_lines
 from ragsieve_research import datasets
 from ragsieve_research.models import store
 
@@ -25,6 +30,49 @@ def datasets_command(*, as_json: ListJson = False) -> None:
         for name, entry in datasets.DATASETS.items()
     ]
     print_rows(("name", "what it is", "measures", "licence", "hub"), rows, as_json)
+
+
+@command("questions", short_help="Read questions of another tool's layout.")
+def questions_command(
+    place: Annotated[Path, FILE],
+    *,
+    layout: str = "",
+    fields: tuple[str, ...] = (),
+    output: Annotated[Path | None, FILE, {"show_default": "standard output"}] = None,
+) -> None:
+    """Write the questions of PLACE, a file or folder, as JSONL that every command reads.
+
+    Layouts are beir (a folder, or a file of its qrels), crag, dpr, flashrag, kilt, mirage (a
+    folder), mteb and musique. Numbers on standard error say what was found.
+
+    \b
+      ragsieve questions nq-dev.json --layout dpr --output nq-dev.jsonl
+      ragsieve questions scifact/ --layout beir --output scifact.jsonl
+      ragsieve questions mine.jsonl --fields documents=passages --fields answers=golden
+
+    Args:
+        layout: Where the records have what.
+        fields: Other keys of a layout, or of records like ours: FIELD=KEY,KEY. Fields are question,
+            id, answers, documents, positive, negative, text, title, passage_id, is_positive, gold.
+        output: JSONL to write.
+    """
+    dataset = datasets.load(place, layout=layout or "ragsieve", fields=fields)
+    counts: Counter[str] = Counter()
+
+    def counted() -> Iterator[bytes]:
+        for number, line in dataset.lines():
+            example = dataset.parse(number, line)
+            gold = sum(d.metadata.get("is_positive") is True for d in example.documents)
+            counts.update({"questions": 1, "with answers": bool(example.answers)})
+            counts.update({"without documents": not example.documents})
+            counts.update({"documents": len(example.documents), "of them gold": gold})
+            yield line
+
+    if output:
+        replace_lines(output, counted())
+    for line in () if output else counted():
+        click.echo(line, nl=False)
+    info(", ".join(f"{count:,} {name}" for name, count in counts.items()) or "no question")
 
 
 @click.group("models", short_help="Fetch and list named weights.")

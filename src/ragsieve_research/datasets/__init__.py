@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from ragsieve.registry import Registry
 from ragsieve.schema import read
 from ragsieve_research.datasets import columns
 from ragsieve_research.datasets.base import Dataset, Entry, Hub
+from ragsieve_research.datasets.layouts import layout_of
 
 __all__ = ["DATASETS", "GROUP", "Dataset", "Entry", "Hub", "Place", "load"]
 
@@ -44,7 +46,14 @@ for _name, _values in tomllib.loads((_FOLDER / "table.toml").read_text(encoding=
     DATASETS.register(_name, entry_of(_name, _values))
 
 
-def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "auto") -> Dataset:
+def load(
+    name: str | Path,
+    *,
+    folder: str | Path | None = None,
+    place: Place = "auto",
+    layout: str = "",
+    fields: Sequence[str] = (),
+) -> Dataset:
     """A data set by its name, or your own file.
 
     An entry's own file comes first. A folder holds ``NAME.jsonl`` or ``NAME.jsonl.gz``, in the
@@ -57,12 +66,16 @@ def load(name: str | Path, *, folder: str | Path | None = None, place: Place = "
             may be ``.gz``.
         folder: Where the files lie; RAGSIEVE_DATA where None.
         place: ``"auto"``, ``"folder"`` or ``"hub"``: where to look for a name.
+        layout: Of one's own file or folder; see `ragsieve_research.datasets.layouts.LAYOUTS`.
+        fields: Keys that it has something under, as ``documents=passages``.
 
     Raises:
         InputError: If there is no such name or file; it says where was looked.
         MissingExtra: If ``place`` is ``"hub"`` and its library is not installed.
     """
     check_choice(Place, place=place)
+    if chosen := layout_of(layout, fields):
+        return Dataset.laid_out(Path(name), chosen)
     entry = DATASETS.get(str(name))
     if entry and entry.file:
         return Dataset.from_file(entry.file, name=str(name), entry=entry)

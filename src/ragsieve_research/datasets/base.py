@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.errors import InputError
-from ragsieve.run.questions import lines, parse_record
+from ragsieve.run.questions import lines, parse_json, parse_record
 from ragsieve.schema import Count, Schema, check_number
 from ragsieve.types import Example
+from ragsieve_research.datasets.layouts import Layout, check_answers
 
 Lines = Iterator[tuple[int, bytes]]
 
@@ -94,6 +96,20 @@ class Dataset:
         stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
         return cls(name or stem, str(path), lambda: lines(path), entry=entry)
 
+    @classmethod
+    def laid_out(cls, path: Path, layout: Layout) -> Dataset:
+        """Records of a file or folder of another layout, as lines in ours; named after it."""
+
+        def read() -> Lines:
+            for number, row in layout.files(path):
+                try:
+                    record = layout.record(row)
+                except (InputError, TypeError, ValueError) as error:
+                    raise InputError(f"{path}, record {number}: {error}") from error
+                yield number, json.dumps(record).encode() + b"\n"
+
+        return cls(path.name.partition(".")[0], str(path), read)
+
     @property
     def ranked(self) -> bool:
         """Whether the place of a document is its rank, as `Entry` says; so in one's own file."""
@@ -119,7 +135,10 @@ class Dataset:
     def parse(self, number: int, line: bytes) -> Example:
         """One of its lines as an example; errors as above."""
         try:
-            return parse_record(line)
+            example = parse_record(line)
+            if not (example.answers or self.entry):
+                check_answers(parse_json(line))
+            return example
         except InputError as error:
             raise InputError(f"{self.origin}, line {number}: {error}") from error
 

@@ -33,7 +33,6 @@ from ragsieve.spec import SystemSpec, entry, identity
 from ragsieve.system import System
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.types import Example
-from ragsieve_research import datasets
 from ragsieve_research.artifacts.trained import model_names
 from ragsieve_research.evaluate import evidence, questions
 from ragsieve_research.evaluate.answers import AnswerJudge, contained
@@ -111,7 +110,7 @@ class Bench:
             raise InputError(next(iter(self.unable.values())))
 
     def _check(self, cell: Cell) -> None:
-        datasets.load(cell.data.name, folder=self.data)
+        cell.data.load(self.data)
         found = list[str]()
         if source := cell.data.source(cell.system.router, self.data):
             source.check()

@@ -17,6 +17,7 @@ from ragsieve.errors import InputError, check_choice
 from ragsieve.schema import Amount, Count, Probability, Schema
 from ragsieve.spec import check, entry
 from ragsieve.systems.base import ROLES, SYSTEMS
+from ragsieve_research import datasets
 from ragsieve_research.artifacts.places import Index, Sources
 from ragsieve_research.evaluate.declared import shared
 from ragsieve_research.evaluate.metrics import METRICS
@@ -50,6 +51,8 @@ class Data(Schema, frozen=True, kw_only=True):
         groups: Metadata of its questions by whose values the report has rows of their own; what
             its entry of `DATASETS` says where None. A question with a list is in each value's row.
         questions: How many; the run's number where None.
+        layout: Of one's own file or folder; see `ragsieve_research.datasets.layouts.LAYOUTS`.
+        fields: Keys that it has something under, as ``"documents=positive_ctxs,negative_ctxs"``.
     """
 
     index: str = ""
@@ -64,6 +67,12 @@ class Data(Schema, frozen=True, kw_only=True):
     documents: Count | None = None
     groups: tuple[str, ...] | None = None
     questions: Count | None = None
+    layout: str = ""
+    fields: tuple[str, ...] = ()
+
+    def load(self, folder: Path | None = None) -> datasets.Dataset:
+        """The whole data set; see `ragsieve_research.datasets.load`."""
+        return datasets.load(self.name, folder=folder, layout=self.layout, fields=self.fields)
 
     @property
     def label(self) -> str:

@@ -47,9 +47,14 @@ def report_notes(cells: Sequence[RecordTable], base: str, overall: Set[str]) -> 
 
 
 def documents_notes(headers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """One line where runs ranked documents, one where they have not the share of noise named."""
+    """What is to be known of the documents of runs: without any, ranked by us, other noise."""
     about = [one for header in headers for one in (header.get("datasets") or {}).items()]
     named = {one.get("label") or name: one for name, one in about if one}
+    without = {name: n for name, one in named.items() if (n := one.get("without_documents"))}
+    if lacking := [
+        f"{n:,} of {named[name]['questions']:,} in {name}" for name, n in without.items()
+    ]:
+        yield f"Questions without documents: {', '.join(lacking)}"
     if ranked := [name for name, one in named.items() if one.get("ranked")]:
         yield f"Documents ranked by BM25 before any system reads them: {', '.join(ranked)}"
     shares = {name: one.get("noise_share") for name, one in named.items()}

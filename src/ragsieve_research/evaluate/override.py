@@ -9,7 +9,16 @@ import msgspec
 
 from ragsieve import models
 from ragsieve.systems.base import PARTS
-from ragsieve_research.evaluate.config import BenchSystem, Config, Generator, is_folder, label, same
+from ragsieve_research.datasets import DATASETS
+from ragsieve_research.evaluate.config import (
+    BenchSystem,
+    Config,
+    Data,
+    Generator,
+    is_folder,
+    label,
+    same,
+)
 from ragsieve_research.evaluate.declared import shared
 
 
@@ -24,6 +33,8 @@ class Override:
         judge: Says whether answers mean the same.
         embedder: Of the run, and of systems that name their own.
         reranker: The cross-encoder, or sentence pruner, of systems that name a cross-encoder.
+        layout: Of the run's questions, where a data set of it names none: beir, dpr, kilt …
+        fields: Keys that these have something under, as documents=positive_ctxs,negative_ctxs.
         model_options: An option of a model by its name, as openai:NAME.base_url=URL.
     """
 
@@ -31,6 +42,8 @@ class Override:
     judge: str | None = None
     embedder: str | None = None
     reranker: str | None = None
+    layout: str | None = None
+    fields: tuple[str, ...] = ()
     model_options: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def applied(self, config: Config) -> Config:
@@ -64,6 +77,11 @@ class Override:
         generators = (Generator(llm=self.llm),) if self.llm else config.generators
         options = models.named(config.model_options, self.model_options)
         changes["generators"], changes["model_options"] = shared(generators, options)
+        changes["data"] = [self._laid_out(data) for data in config.data]
         changes |= {"judge": self.judge} if self.judge is not None else {}
         changes |= {"embedder": self.embedder} if self.embedder else {}
         return msgspec.structs.replace(config, **changes)
+
+    def _laid_out(self, data: Data) -> Data:
+        own = {"layout": data.layout or self.layout or "", "fields": data.fields or self.fields}
+        return data if data.name in DATASETS else msgspec.structs.replace(data, **own)

@@ -17,7 +17,6 @@ from ragsieve.schema import read
 from ragsieve.system import best_first
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Example, Segment
-from ragsieve_research import datasets
 from ragsieve_research.datasets import Dataset
 from ragsieve_research.datasets.base import Lines
 from ragsieve_research.datasets.parts import part_of
@@ -42,7 +41,8 @@ def write(
 
     Returns:
         Their number, checksum, origin and licence, what ranked their documents, their name in
-        tables, and the share of noise in them where it is not the one asked for.
+        tables, how many have neither documents nor a source, and the share of noise in them where
+        it is not the one asked for.
 
     Raises:
         InputError: If the data set is not found or broken, no question is left, or one's metadata
@@ -51,12 +51,14 @@ def write(
     dataset, grouped = chosen(data, noise, config, folder), grouping(data, folder)
     digest = hashlib.sha256()
     shares: list[float] = []
+    without: list[bool] = []
 
     def checked() -> Iterator[bytes]:
         line = b""
         for number, line in dataset.lines():
             example = dataset.parse(number, line)  # a mistake in the last line shows before a call
             grouped(example)
+            without.append(not (example.documents or data.index or data.sources))
             shares.append(noise_share(example) if noise else 0.0)
             line = line.strip() + b"\n"
             digest.update(line)
@@ -72,6 +74,7 @@ def write(
         "label": f"{data.label} ({level})" if level else data.label,
         "noise_share": fmean(shares) if other else None,
         "questions": count,
+        "without_documents": sum(without),
         "sha256": digest.hexdigest(),
         "origin": dataset.origin,
         "licence": dataset.entry.licence if dataset.entry else "",
@@ -84,7 +87,7 @@ def grouping(data: Data, folder: Path | None) -> Callable[[Example], dict[str, A
 
     A list in the metadata names a group for each of its values.
     """
-    entry = datasets.load(data.name, folder=folder).entry
+    entry = data.load(folder).entry
     names = (entry.groups if entry else ()) if data.groups is None else data.groups
 
     def grouped(example: Example) -> dict[str, Any]:
@@ -103,7 +106,7 @@ def by_bm25(data: Data, dataset: Dataset) -> bool:
 
 def chosen(data: Data, noise: Noise | None, config: Config, folder: Path | None) -> Dataset:
     """The data set as the run chooses from it and changes it."""
-    dataset = datasets.load(data.name, folder=folder)
+    dataset = data.load(folder)
     if data.part != "all":
         dataset = _only(dataset, lambda e: part_of(e.query.text) == data.part)
     if data.only != "all":

@@ -112,7 +112,7 @@ def test_a_record_has_what_the_line_says() -> None:
         (record(question=7), "must be a string, got 7"),
         (record(documents={"text": "a"}), "documents must be a list"),
         (record(documents=None), "documents must be a list"),
-        (b'{"query": "Who?", "contexts": ["I"]}', r"list, got None among the keys \['contexts'"),
+        (b'{"query": "Who?", "hits": [{}], "ctxs": ["%s"]}' % (b"I " * 20), "under hits,ctxs;"),
         (record(documents=["a", 1]), "documents must be strings or objects, got 1 at 1"),
         (record(answers="I"), "answers must be a list of strings"),
         (record(answers=[1]), "answers must be a list of strings"),

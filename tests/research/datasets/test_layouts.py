@@ -1,0 +1,119 @@
+"""Records of other tools' layouts, with facts of our own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve_research.datasets import load
+from ragsieve_research.datasets.layouts import LAYOUTS
+
+PASSAGES = [{"title": "W", "text": "W is tungsten."}], [{"title": "Pb", "text": "Pb is lead."}]
+TEXTS = ["W is tungsten.", "Pb is lead."]
+CTXS = {"positive_ctxs": PASSAGES[0], "negative_ctxs": PASSAGES[1], "hard_negative_ctxs": []}
+PARAGRAPHS = [
+    {"idx": n, "title": "", "paragraph_text": text, "is_supporting": n == 0}
+    for n, text in enumerate(TEXTS)
+]
+ASKED, ANSWERS = "Which metal has the symbol W?", ["tungsten"]
+FOUND = [{"id": str(n), "contents": text} for n, text in enumerate(TEXTS)]
+CRAWLED = [{"page_name": "", "page_url": f"u{n}", "page_result": t} for n, t in enumerate(TEXTS)]
+CORPUS = [{"_id": f"d{n}", "title": "", "text": text} for n, text in enumerate([*TEXTS, "Other."])]
+QUERIES = [{"_id": "q1", "text": ASKED}, {"_id": "q2", "text": "Not judged?"}]
+POOL = [{"mapped_id": "q1", "doc_chunk": t, "support": int(n == 0)} for n, t in enumerate(TEXTS)]
+KILT = {"input": ASKED, "output": [{"answer": "tungsten", "provenance": [{"title": "W"}]}]}
+FLASH = {"question": ASKED, "golden_answers": ANSWERS, "output": {"retrieval_result": FOUND}}
+PLACES: dict[str, dict[str, Any]] = {  # files of each layout
+    "ragsieve": {"a.jsonl": [{"question": ASKED, "answers": ANSWERS, "documents": TEXTS}]},
+    "dpr": {"a.json": {"question": ASKED, "answers": ANSWERS, **CTXS}},
+    "kilt": {"a.jsonl": [KILT]},
+    "beir": {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES},
+    "mteb": {"a.jsonl": [{"query": ASKED, "positive": TEXTS[:1], "negative": TEXTS[1:]}]},
+    "mirage": {
+        "dataset.json": {"query_id": "q1", "query": ASKED, "answer": ANSWERS},
+        "doc_pool.json": POOL,
+    },
+    "flashrag": {"a.jsonl": [FLASH]},
+    "musique": {"a.jsonl": [{"question": ASKED, "answer": "tungsten", "paragraphs": PARAGRAPHS}]},
+    "crag": {"a.jsonl": [{"query": ASKED, "answer": "tungsten", "search_results": CRAWLED}]},
+}
+
+
+def written(folder: Path, name: str) -> Path:
+    """The place of a layout's example."""
+    for file, rows in PLACES[name].items():
+        array = json.dumps(rows if isinstance(rows, list) else [rows], indent=1)
+        lines = "\n".join(map(json.dumps, rows))
+        (folder / file).write_text(array if file.endswith(".json") else lines)
+    return folder if len(PLACES[name]) > 1 else folder / next(iter(PLACES[name]))
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_layout_is_read_by_its_name(tmp_path: Path, name: str) -> None:
+    """Question, answers, passages and which of them are gold, where the layout says so."""
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td0\t1\nq1\td1\t0\n")
+    (example,) = load(written(tmp_path, name), layout=name)
+    gold = [d.metadata["is_positive"] for d in example.documents if "is_positive" in d.metadata]
+
+    assert ASKED == example.query.text
+    assert (TEXTS if name != "kilt" else []) == [d.text for d in example.documents]
+    assert (tuple(ANSWERS) if name not in ("beir", "mteb") else ()) == example.answers
+    assert gold in ([], [True, False])
+    assert bool(gold) == (name in ("dpr", "beir", "mteb", "mirage", "musique"))
+    assert ("gold_passages" in example.metadata) == (name == "kilt")
+
+
+@pytest.mark.parametrize("text", ["q1\td0\t2\n", "q1 0 d0 2\n", "qid\tdid\trel\r\nq1\td0\t2\r\n"])
+def test_judgements_have_three_columns_or_four(tmp_path: Path, text: str) -> None:
+    """With tabs or blanks, with and without a header; the grade stays."""
+    place = written(tmp_path, "beir")
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels/dev.tsv").write_text(text)
+    (example,) = load(place, layout="beir")
+
+    assert [("d0", 2)] == [(d.id, d.metadata["relevance"]) for d in example.documents]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ([], "layouts.jsonl, line 1: .*lists of texts under found"),
+        (["documents=ctxs"], "must have documents: --fields documents=found reads"),
+        (["documents=found"], "must have answers: --fields answers=golden_answers reads"),
+        (["answers=golden_answers"], "must have documents: --fields documents=found"),
+        (["passages=found"], "fields must be FIELD=KEY,KEY with question,"),
+    ],
+)
+def test_what_is_not_read_is_refused(tmp_path: Path, fields: list[str], reason: str) -> None:
+    """Passages and answers under other keys, by an error that names them and the option."""
+    path = tmp_path / "layouts.jsonl"
+    path.write_text(json.dumps({"question": ASKED, "golden_answers": ANSWERS, "found": FOUND}))
+
+    with pytest.raises(InputError, match=reason):
+        list(load(path, fields=fields))
+
+
+@pytest.mark.parametrize(("label", "read"), [(0, False), (1, True), (1.0, True), (False, False)])
+def test_a_label_is_read_once(tmp_path: Path, label: Any, read: bool) -> None:
+    """As a boolean, whoever asks; what is none is an error."""
+    path = tmp_path / "a.jsonl"
+    document = {"text": "W is tungsten."}
+    path.write_text(
+        json.dumps({"question": "W?", "documents": [{**document, "is_positive": label}]})
+    )
+    (example,) = load(path)
+
+    assert read is example.documents[0].metadata["is_positive"]
+
+    path.write_text(json.dumps({"question": "W?", "documents": [], "target": ["tungsten"]}))
+    with pytest.raises(InputError, match="--fields answers=target reads"):
+        list(load(path))
+
+    path.write_text(json.dumps({"question": "W?", "documents": [{**document, "is_positive": "1"}]}))
+    with pytest.raises(InputError, match="is_positive must be 0, 1, true or false, got '1'"):
+        list(load(path))
