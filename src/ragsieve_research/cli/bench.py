@@ -52,6 +52,7 @@ def bench_command(
     workers: Count | None = None,
     retry: bool = False,
     dry_run: bool = False,
+    trec: Annotated[Path | None, FOLDER, {"flags": ["--run"]}] = None,
     **override: Any,
 ) -> int:
     """Measure systems on questions, as the file RUN.toml says, and report.
@@ -72,6 +73,7 @@ def bench_command(
         retry: Ask again what failed in an earlier start.
         dry_run: Show what would be run, what that is expected to cost, and what cannot run and
             why; ask nothing.
+        trec: Folder for TREC files: what each system kept as a run, and the labels as qrels.
     """
     import msgspec
 
@@ -99,6 +101,11 @@ def bench_command(
         info(sums)
         return 0
     failures = _run(bench)
+    if trec:
+        from ragsieve_research.evaluate.trec import write_bench
+
+        for path in write_bench(folder, bench.cells, trec):
+            info(f"written: {path}", "dim")
     ends = {"html": "html", "markdown": "md", "csv": "csv", "svg": "svg"}
     _report([folder], None, {form: folder / f"report.{end}" for form, end in ends.items()})
     return 1 if failures else 0

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import click
 
-from ragsieve.cli.base import FOLDER, Json, info, printable, progress, table, warn
+from ragsieve.cli.base import FILE, FOLDER, Json, info, printable, progress, table, warn
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.schema import Count
 from ragsieve.text import counted
 from ragsieve.trace import segment_to_dict
-from ragsieve.types import Query
+from ragsieve.types import Query, Segment
 from ragsieve_research import datasets
 from ragsieve_research.cli.base import Data, Questions, means
 from ragsieve_research.retrieve.corpus import By, Change, Corpus
@@ -211,6 +211,7 @@ def recall_command(
     at: tuple[Count, ...] = (5, 20),
     by: Annotated[tuple[By, ...], {"show_default": "all that the index can"}] = (),
     limit: Count | None = None,
+    run: Annotated[Path | None, FILE] = None,
     as_json: Json = False,
 ) -> None:
     """Measure on questions how much of what they need is among the first that is found.
@@ -228,8 +229,10 @@ def recall_command(
         at: K.
         by: How to search.
         limit: Only the first questions of each DATA.
+        run: Write what is found, by the first way of searching, as a TREC run.
     """
     from ragsieve_research.evaluate.retrieval import recall
+    from ragsieve_research.evaluate.trec import write_run
 
     methods = [*by] or (["bm25", "dense", "hybrid"] if _embeds(folder) else ["bm25"])
     sets = {name: datasets.load(name, folder=data).take(limit) for name in names}
@@ -238,12 +241,23 @@ def recall_command(
             name: recall(corpus, _watched(name, dataset), at, methods)
             for name, dataset in sets.items()
         }
+        if run:
+            found = (
+                (e.query.id or str(n), _scored(corpus.search(e.query, k=max(at), by=methods[0])))
+                for dataset in sets.values()
+                for n, e in dataset.examples()
+            )
+            info(f"{run}: {counted(write_run(run, found, methods[0]), 'line')}", "dim")
     if as_json:
         click.echo(json.dumps({name: one.to_dict() for name, one in recalls.items()}, indent=2))
         return
     for name, one in recalls.items():
         means(name, one.means, {by: {"ms a question": ms} for by, ms in one.median_ms.items()})
         info(f"{name}: {one.counted()}", "dim")
+
+
+def _scored(chunks: Sequence[Segment]) -> list[tuple[str, float | None]]:
+    return [(chunk.document.id, chunk.score) for chunk in chunks]
 
 
 def _watched(name: str, examples: Any) -> Iterator[Any]:

@@ -51,8 +51,7 @@ class Data(Schema, frozen=True, kw_only=True):
         groups: Metadata of its questions by whose values the report has rows of their own; what
             its entry of `DATASETS` says where None. A question with a list is in each value's row.
         questions: How many; the run's number where None.
-        layout: Of one's own file or folder; see `ragsieve_research.datasets.layouts.LAYOUTS`.
-        fields: Keys that it has something under, as ``"documents=positive_ctxs,negative_ctxs"``.
+        layout, fields: Of one's own file or folder; see `ragsieve_research.datasets.load`.
     """
 
     index: str = ""
@@ -71,25 +70,24 @@ class Data(Schema, frozen=True, kw_only=True):
     fields: tuple[str, ...] = ()
 
     def load(self, folder: Path | None = None) -> datasets.Dataset:
-        """The whole data set; see `ragsieve_research.datasets.load`."""
+        """All of it."""
         return datasets.load(self.name, folder=folder, layout=self.layout, fields=self.fields)
 
     @property
     def label(self) -> str:
         """Its name in tables."""
-        stem = Path(self.name).name.removesuffix(".gz").removesuffix(".jsonl")
         choices = [
             self.part if self.part != "all" else "",
             self.only if self.only != "all" else "",
-            "poisoned" if self.poisoned else "",
-            f"rank {self.rank}" if self.rank else "",
-            f"first {self.documents}" if self.documents else "",
+            "poisoned" * self.poisoned,
+            f"rank {self.rank}" * bool(self.rank),
+            f"first {self.documents}" * bool(self.documents),
             (self.by or "") if self.index else "",
             f"{self.retrieve} of {Path(self.index).name}" if self.index else "",
-            f"from {Path(self.sources).stem}" if self.sources else "",
+            f"from {Path(self.sources).stem}" * bool(self.sources),
         ]
-        names = ", ".join(filter(None, choices))
-        return f"{stem} ({names})" if names else stem
+        stem = Path(self.name).name.removesuffix(".gz").removesuffix(".jsonl")
+        return f"{stem} ({names})" if (names := ", ".join(filter(None, choices))) else stem
 
     def source(self, router: str, folder: Path | None = None) -> Index | Sources | None:
         """Where systems find evidence; None where it is the questions' own documents.
@@ -391,11 +389,10 @@ def _check_documents(data: Data, noise: NoiseGrid | None) -> None:
         raise InputError("rank and documents must be left out where the run has noise")
     if noise and data.poisoned:
         raise InputError("poisoned must be false where the run has noise, which replaces documents")
-    searched = {"index": data.index, "sources": data.sources}
-    for option, value in searched.items():
+    for option, value in (searched := {"index": data.index, "sources": data.sources}).items():
         if value and (noise or data.poisoned):
             raise InputError(f"{option} must be empty where documents are noise, got {value!r}")
-    if all(searched.values()):
+    if data.index and data.sources:
         raise InputError(f"index and sources exclude each other, got {searched!r}")
 
 

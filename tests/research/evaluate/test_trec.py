@@ -1,0 +1,58 @@
+"""Runs and judgements as TREC files."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ragsieve.errors import InputError
+from ragsieve.types import Document, Example, Query
+from ragsieve_research.evaluate.trec import qrel_lines, run_lines, write_run
+
+RANKED = [("a", 1.0), ("b", 1.0), ("a", 2.0), ("c", 1.0 - 1e-12), ("d", -3.0)]
+
+
+def test_scores_fall_from_rank_to_rank() -> None:
+    """Equal ones and those that float32 does not tell apart, too; chunks count by the best."""
+    rows = [line.decode().split() for line in run_lines("q", RANKED, "tag")]
+    scores = [np.float32(row[4]) for row in rows]
+
+    assert [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")] == [(r[2], r[3]) for r in rows]
+    assert all(one > other for one, other in pairwise(scores))
+
+    with pytest.raises(InputError, match="no white space, got 'my page'"):
+        list(run_lines("q", [("my page", 1.0)], "tag"))
+
+
+@pytest.mark.parametrize("library", ["pytrec_eval", "ir_measures", "ranx", "trectools"])
+def test_libraries_read_the_same_figures(tmp_path: Path, library: str) -> None:
+    """Of a gold document at rank 2: nDCG is 1 / log2(3), reciprocal rank is 1/2."""
+    module = pytest.importorskip(library)
+    documents = [Document(n, "x", metadata={"is_positive": n == "b"}) for n in "ab"]
+    qrels, run = tmp_path / "a.qrels", tmp_path / "a.run"
+    qrels.write_bytes(b"".join(qrel_lines(Example(Query("?", "q"), tuple(documents)))))
+    write_run(run, [("q", RANKED)], "tag")
+    if library == "ranx":
+        read = module.Qrels.from_file(str(qrels), "trec"), module.Run.from_file(str(run), "trec")
+        figures = [module.evaluate(*read, m) for m in ("ndcg", "mrr")]
+    elif library == "trectools":
+        evaluated = module.TrecEval(module.TrecRun(str(run)), module.TrecQrel(str(qrels)))
+        figures = [evaluated.get_ndcg(depth=10), evaluated.get_reciprocal_rank()]
+    elif library == "ir_measures":
+        found = (module.read_trec_qrels(str(qrels)), module.read_trec_run(str(run)))
+        figures = [
+            *map(
+                module.calc_aggregate([module.nDCG, module.RR], *map(list, found)).get,
+                [module.nDCG, module.RR],
+            )
+        ]
+    else:
+        judged = module.parse_qrel(qrels.open())
+        evaluator = module.RelevanceEvaluator(judged, {"ndcg", "recip_rank"})
+        one = evaluator.evaluate(module.parse_run(run.open()))["q"]
+        figures = [one["ndcg"], one["recip_rank"]]
+
+    assert pytest.approx([1 / np.log2(3), 0.5]) == figures
