@@ -92,7 +92,7 @@ def as_example(record: Mapping[str, Any]) -> Example:
         raise InputError(f"documents must be a list, got {documents!r:.80}")
     if "documents" not in record and (keys := ",".join(text_lists(record))):
         raise InputError(
-            f"a record must have documents, or none: got lists of texts under {keys}; "
+            f"documents must be named: the record has lists of texts under {keys}; "
             f"`ragsieve questions FILE --fields documents={keys}` reads these"
         )
     if not isinstance(answers, list) or not all(isinstance(a, str) for a in answers):

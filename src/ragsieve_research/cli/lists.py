@@ -34,7 +34,7 @@ def datasets_command(*, as_json: ListJson = False) -> None:
 
 @command("questions", short_help="Read questions of another tool's layout.")
 def questions_command(
-    place: Annotated[Path, FILE],
+    place: Path,
     *,
     layout: str = "",
     fields: tuple[str, ...] = (),

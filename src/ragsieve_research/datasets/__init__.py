@@ -74,6 +74,7 @@ def load(
         MissingExtra: If ``place`` is ``"hub"`` and its library is not installed.
     """
     check_choice(Place, place=place)
+    layout = layout or "ragsieve" * (Path(name).suffix == ".json")  # one array, not lines
     if chosen := layout_of(layout, fields):
         return Dataset.laid_out(Path(name), chosen)
     entry = DATASETS.get(str(name))
