@@ -16,7 +16,10 @@ import tempfile
 import venv
 from pathlib import Path
 
-from ragsieve_research.evaluate.answers import accuracy, exact_match, f1, rouge
+import numpy as np
+
+from ragsieve.run.batch import accuracy
+from ragsieve_research.evaluate.answers import exact_match, f1, rouge
 from ragsieve_research.evaluate.scorers import ndcg
 
 PINS = [
@@ -109,17 +112,15 @@ def main() -> None:
     print(row("output", "gold", "EM", "F1", "accuracy", "ROUGE-L"))
     print("|---|---|---|---|---|---|")
     for (output, gold), theirs in zip(PAIRS, answers, strict=True):
-        ours = (exact_match, f1, accuracy, lambda o, g: rouge(o, g)["rougeL"])
-        values = [
-            f"{one(output, [gold]):.2f} / {other:.2f}"
-            for one, other in zip(ours, theirs, strict=True)
-        ]
+        ours = [measure(output, [gold]) for measure in (exact_match, f1, accuracy)]
+        ours.append(rouge(output, [gold])["rougeL"])
+        values = [f"{one:.2f} / {other:.2f}" for one, other in zip(ours, theirs, strict=True)]
         print(row(output, gold, *values))
     print()
     print(row("grades", "scores", "NDCG@10", "trec_eval", "ir_measures", "ranx"))
     print("|---|---|---|---|---|---|")
     for (grades, scores), figures in zip(RANKINGS, rankings, strict=True):
-        print(row(grades, scores, ndcg(grades, scores), *figures))
+        print(row(grades, scores, ndcg(np.array(grades), np.array(scores)), *figures))
 
 
 if __name__ == "__main__":

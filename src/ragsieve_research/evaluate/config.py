@@ -70,7 +70,6 @@ class Data(Schema, frozen=True, kw_only=True):
     fields: tuple[str, ...] = ()
 
     def load(self, folder: Path | None = None) -> datasets.Dataset:
-        """All of it."""
         return datasets.load(self.name, folder=folder, layout=self.layout, fields=self.fields)
 
     @property
