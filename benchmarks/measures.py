@@ -3,7 +3,7 @@
     python benchmarks/measures.py
 
 Ten pairs of an output and a gold answer, and five rankings, through each library in an environment
-of its own, made in a temporary folder with pinned versions. Rows are Markdown, as docs/benchmark.md
+made in a temporary folder with pinned versions. Rows are Markdown, as docs/benchmark.md
 has them.
 """
 
