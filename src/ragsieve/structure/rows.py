@@ -325,7 +325,8 @@ def _depth(parts: Sequence[Sequence[RowLine]]) -> int:
     single, sizes = {*cells[1:]} == {1}, {len(part) for part in parts[1:]}
     if len(parts) > 2 and len(sizes) == 1 and (single or len(parts[0]) in sizes):
         return sizes.pop()
-    return cells[0] if single and (len(cells) - 1) % max(cells[0], 1) == 0 else 1
+    first = max(cells[0], 1)
+    return first if single and (len(cells) - 1) % first == 0 else 1
 
 
 def _header(groups: Sequence[Sequence[RowLine]], lines: Sequence[RowLine]) -> int:

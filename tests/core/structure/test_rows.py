@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from ragsieve.structure import joined, outline, parts_of
+from ragsieve.structure import joined, outline, parts_of, pieces
 from ragsieve.structure.linearize import linearized
 from ragsieve.structure.parts import parts
 
@@ -124,3 +124,10 @@ def test_parts_of_parts_lie_in_them_one_behind_another(text: str) -> None:
         assert all(start <= a < b <= end for a, b in found)
         assert all(one[1] <= other[0] for one, other in pairwise(found))
         spans += [one for one in found if one != (start, end)]
+
+
+def test_a_table_of_heads_alone_is_read() -> None:
+    """As an article whose markup was cut has it: the first line has no bar, and no row follows."""
+    text = "Results\n! style; and\n! x|Leader\n! y|Votes\n! z|Seats\n! w|%\n! v|+/-"
+
+    assert text == "".join(part.text for part in pieces(text))
