@@ -381,10 +381,11 @@ def _shortened(segment: Segment, layout: _Layout, rate: Rate | None) -> _Parted:
     begins = [at for at in begins if not ranked or at <= ranked[0].start]
 
     def cut(begin: int, end: int) -> _Parted:
-        bounds = [one for one in ((start, begin), (begin, end), (end, stop)) if one[0] < one[1]]
-        some = _inside(segment, (stripped(text, *one) for one in bounds))
+        bounds = [(start, begin), (begin, end), (end, stop)]
+        told = (stripped(text, a, b) for a, b in bounds if text[a:b].strip())
+        some = _inside(segment, told)
         layout.add(segment, some)
-        return some, some[begin > start :][:1]
+        return some, [one for one in some if one.start >= begin][:1]
 
     ends = [end for end in words if end > begins[-1]]
     fitting = bisect_left(ends, True, key=lambda end: not layout.fits(cut(begins[-1], end)[1]))

@@ -273,6 +273,16 @@ def test_what_heads_a_record_is_not_kept_alone() -> None:
     assert not fit_parts([best], budget, READER, Query("Who?"))[1]
 
 
+def test_a_sentence_behind_a_margin_is_cut_at_its_words() -> None:
+    """As a cell on a line of its own has one."""
+    text = LONG.replace(",", "")
+    best = Segment.whole(Document("a", f"    {text}")).scored("s", 1)
+    budget = ContextBudget(max_tokens=READER.count([text])[0] - 2)
+    _, (shown,) = fit_parts([best], budget, READER, Query("Who?"))
+
+    assert text.startswith(shown.text)
+
+
 @pytest.mark.slow
 def test_a_segment_of_many_parts_is_cut_in_linear_time() -> None:
     def cut(parts: int) -> None:
