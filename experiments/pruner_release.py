@@ -3,7 +3,8 @@
     python experiments/pruner_release.py CHECKPOINT DATA src/ragsieve/weights/pruner
 
 CHECKPOINT is what ``experiments/pruner_train.py`` wrote, DATA what ``experiments/pruner_data.py``
-wrote. Probabilities of sentences are calibrated on all validation questions: so many of those with
+wrote. Sentences are read a layer early, by a head that is fitted on questions to learn from.
+Probabilities of sentences are calibrated on all validation questions: so many of those with
 a score of 0.3 are evidence (``experiments/pruner_calibration.py`` measures that on others). A
 promise holds in each of four kinds of questions. Where CHECKPOINT is the output itself, it gets
 curve and thresholds alone.
@@ -13,8 +14,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from pruner_early import EarlyNet
+from pruner_train import Lines
 
 from ragsieve.models.pruner import SETTINGS, TOKENIZER
 from ragsieve.models.windows import Window, WindowTokenizer
@@ -40,6 +46,7 @@ KINDS = {
     ),
 }  # fmt: skip
 MOST = 1200  # questions of a kind
+EARLY = 400  # questions to learn from, of whose windows the head of sentences is fitted
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -51,13 +58,14 @@ def kind_of(record: dict[str, Any]) -> str:
     return next((kind for kind, names in KINDS.items() if name in names), "")
 
 
-def typical(records: list[dict[str, Any]], file: Path) -> list[Window]:
-    """A window of each question, for the ranges of activations."""
+def typical(records: Iterable[dict[str, Any]], file: Path, most: int = 1) -> list[Window]:
+    """The first windows of the first passages of each question, so many."""
     tokenizer = WindowTokenizer.read(file)
     found = []
     for record in records:
-        passages = [passage for passage, _ in labelled(record)]
-        found += tokenizer.lay(record["question"], passages[:1]).windows[0][:1]
+        passages = [passage for passage, _ in labelled(record)][:most]
+        laid = tokenizer.lay(record["question"], passages)
+        found += [window for some in laid.windows for window in some[:1]]
     return found
 
 
@@ -75,7 +83,11 @@ def main() -> None:
     records = read(options.data / "validation.jsonl")
     if options.checkpoint != options.output:
         windows = typical(records[:: len(records) // 48], options.checkpoint / TOKENIZER)
-        export(options.checkpoint, options.output, windows=windows)
+        lines = Lines(options.data / "train.jsonl")
+        learned = (lines[n] for n in range(0, len(lines), len(lines) // EARLY))
+        early = typical(learned, options.checkpoint / TOKENIZER, 4)
+        head = partial(EarlyNet, windows=early)
+        export(options.checkpoint, options.output, windows=windows, wrap=head)
     groups: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
     for record in records:
         if kind := kind_of(record):

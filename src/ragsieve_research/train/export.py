@@ -13,7 +13,7 @@ import logging
 import shutil
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -58,6 +58,7 @@ def export(
     precision: Precision = "int8",
     layout: Layout | None = None,
     windows: Sequence[Window] = (),
+    wrap: Callable[[Any], torch.nn.Module] | None = None,
 ) -> None:
     """Write the folder of a pruner, into an empty or new one.
 
@@ -69,6 +70,8 @@ def export(
         layout: Of windows; that of the checkpoint's ``pruner.json`` or the default, where None.
         windows: Typical ones, a few dozen. The range of each channel of activations is measured
             on them, so that int8 keeps what channels of a small range say; where empty, it is not.
+        wrap: Makes of the encoder what gives logits of one window's ids and types, ``(1, length)``
+            each; the encoder as it is where None.
 
     Raises:
         InputError: If ``precision`` is none of these, or the checkpoint lacks a file.
@@ -95,7 +98,7 @@ def export(
     if net.config.num_labels != 2:
         raise InputError(f"checkpoint must have 2 labels, got {net.config.num_labels}")
     target.mkdir(parents=True, exist_ok=True)
-    graph = traced(net)
+    graph = traced((wrap or _UnpaddedNet)(net), int(net.config.max_position_embeddings))
     if precision == "int8":
         shrink(graph, windows)
     onnx.save(graph, str(target / NET))
@@ -127,16 +130,16 @@ class _UnpaddedNet(torch.nn.Module):
         return logits
 
 
-def traced(net: Any) -> Any:
-    """The ONNX graph, in float32, of an encoder over one window of any length."""
+def traced(net: torch.nn.Module, longest: int) -> Any:
+    """The ONNX graph, in float32, of what gives logits of one window of at most such a length."""
     ids = torch.ones((1, 20), dtype=torch.long)
-    length = torch.export.Dim("length", min=2, max=int(net.config.max_position_embeddings))
+    length = torch.export.Dim("length", min=2, max=longest)
     with TemporaryDirectory() as scratch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what torch itself uses
         logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # of extensions that are missing
         file = Path(scratch, NET)
         torch.onnx.export(
-            _UnpaddedNet(net).eval(),
+            net.eval(),
             (ids, torch.zeros_like(ids)),
             str(file),
             input_names=[*_INPUTS],

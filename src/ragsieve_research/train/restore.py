@@ -56,6 +56,8 @@ def restore(folder: str | Path, checkpoint: str | Path) -> None:
     if not weights:
         raise InputError(f"folder must hold a net that ragsieve exported, got {str(folder)!r}")
     shapes = {name: tuple(weight.shape) for name, weight in net.named_parameters()}
+    idle = {n: np.zeros(shape) for n, shape in shapes.items() if n.endswith(".key.bias")}
+    weights = idle | weights  # a graph may lack what changes no share of attention
     for name, shape in shapes.items():
         if name not in weights or weights[name].shape != shape:
             raise ModelError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from ragsieve.models.base import Passage  # noqa: E402
+from ragsieve.models.onnx import Encoder  # noqa: E402
 from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E402
 from ragsieve_research.train.export import export  # noqa: E402
 from ragsieve_research.train.restore import restore  # noqa: E402
@@ -27,7 +30,7 @@ LAYOUT = Layout(size=40, question=6, title=3, context=6)
 @pytest.fixture(scope="module")
 def checkpoint(make_encoder: Callable[..., Path]) -> Path:
     """An encoder of random weights that is wide enough to be stored in int8."""
-    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    sizes = {"hidden_size": 96, "intermediate_size": 128, "num_hidden_layers": 2}
     folder = make_encoder(WORDS, 48, initializer_range=0.1, **sizes)
     auto = transformers.AutoModelForTokenClassification
     net = auto.from_pretrained(folder, num_labels=2).eval()
@@ -78,3 +81,22 @@ def test_a_folder_becomes_a_checkpoint_again(
     assert np.abs(expected - found).max() < near
     assert 40 == json.loads((tmp_path / "again" / "pruner.json").read_text())["layout"]["size"]
     assert "thresholds" not in json.loads((tmp_path / "again" / "pruner.json").read_text())
+
+
+@pytest.mark.slow
+def test_a_head_behind_the_layer_before_the_last_says_what_all_layers_say(
+    checkpoint: Path, windows: list[Window], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of [CLS] exactly, of sentences as it is fitted; all layers become a checkpoint again."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "experiments")
+    wrap = partial(import_module("pruner_early").EarlyNet, windows=windows)
+    export(checkpoint, tmp_path / "made", precision="float32", layout=LAYOUT, wrap=wrap)
+    restore(tmp_path / "made", tmp_path / "again")
+    found = Encoder(tmp_path / "made" / "model.onnx").run(windows, 1)
+    plain = np.split(logits(checkpoint, windows), np.cumsum([len(w.ids) for w in windows])[:-1])
+
+    for window, early, late in zip(windows, found, plain, strict=True):
+        ((_, start, end),) = window.spans
+        assert early[0] == pytest.approx(late[0], abs=1e-4)
+        assert early[start:end, 0].mean() == pytest.approx(late[start:end, 0].mean(), abs=0.02)
+    assert np.abs(logits(tmp_path / "again", windows) - np.concatenate(plain)).max() < 1e-4
