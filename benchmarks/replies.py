@@ -61,7 +61,7 @@ def threshold(llm: ScriptedLLM) -> int:
         Adaptive(llm)(QUERY, scored)
     if step.unreadable:
         raise ValueError
-    return round(100 * step.events[0]["threshold"])
+    return round(100 * float(step.events[0]["threshold"]))
 
 
 def argued(llm: ScriptedLLM) -> str:
@@ -84,7 +84,9 @@ READERS: dict[str, Callable[[ScriptedLLM], Any]] = {
     "argument": argued,
     "reasoning": lambda llm: plain(Reasoning(llm).read(QUERY, PASSAGES[:1])[0].text),
     "final": lambda llm: plain(explaining(llm, "reader_rationale")(QUERY, PASSAGES[:1]).text),
-    "written": lambda llm: plain(" ".join(s.text for s in Write(llm, "summarise")(QUERY, PASSAGES))),
+    "written": lambda llm: plain(
+        " ".join(s.text for s in Write(llm, "summarise")(QUERY, PASSAGES))
+    ),
 }
 
 
@@ -127,7 +129,9 @@ def main() -> None:
             print(f"{part} {kind}: {got!r} for {value!r}: {reply!r}")
     print("part        developed on: right wrong unread   held out: right wrong unread")
     for part in dict.fromkeys(part for part, _ in counts):
-        cells = [counts[part, held][k] for held in (False, True) for k in ("right", "wrong", "unread")]
+        cells = [
+            counts[part, held][k] for held in (False, True) for k in ("right", "wrong", "unread")
+        ]
         print("{:12}{:19}{:6}{:7}{:18}{:6}{:7}".format(part, *cells))
 
 

@@ -6,8 +6,9 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import tee
 
-from ragsieve.models.base import LLM, Prompt, streamed, strip_thinking
+from ragsieve.models.base import LLM, Prompt, streamed
 from ragsieve.models.deferred import opened
+from ragsieve.models.replies import strip_thinking
 from ragsieve.prompts import FRAME, context, render
 from ragsieve.schema import Count, Options
 from ragsieve.system import fit

@@ -8,7 +8,6 @@ charges the running step of the trace, `ragsieve.trace.record_usage`, once a cal
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, ContextOverflow, InputError, Unsupported
+from ragsieve.models.replies import Field, option_field, read_fields, strip_thinking
 from ragsieve.trace import note, record_unreadable
 from ragsieve.types import Span, rounded
 
@@ -263,9 +263,6 @@ def promised(table: Mapping[float, float], keep_answer: float) -> float:
 T = TypeVar("T")
 D = TypeVar("D")
 
-_THOUGHTS = re.compile(r"\A(?:\s*<think>.*?</think>)+", re.DOTALL)
-_UNOPENED = re.compile(r"(?:\A|\n)[ \t]*</think>|</think>[ \t\r]*\n(?=\s*\S)")  # not in prose
-
 
 def complete_parsed(
     llm: LLM,
@@ -338,11 +335,11 @@ def odds(
 def written_odds(
     llm: LLM, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
 ) -> list[list[float] | None]:
-    """Odds of options as replies name them (`option_reader`); None, noted, of unreadable ones.
+    """1 for the option that a reply names (`ragsieve.models.replies`); None, noted, of no reply.
 
     Prompts with the same options are one batch; an unreadable reply is requested once more.
     """
-    from ragsieve.models.options import option_reader, reply_tokens  # whose patterns few need
+    from ragsieve.models.options import reply_tokens  # which imports this module
 
     results: list[list[float] | None] = [None] * len(prompts)
     groups: dict[tuple[str, ...], list[int]] = {}
@@ -350,15 +347,19 @@ def written_odds(
         groups.setdefault(tuple(some), []).append(place)
     for some, places in groups.items():
         schema = {"type": "string", "enum": list(some)}
+        field = option_field(some)
         replies = complete_parsed(
             llm,
             [prompts[place] for place in places],
-            option_reader(some),
+            partial(_option, field),
             max_tokens=reply_tokens(schema, max(map(len, some))),
             schema=schema,
         )
         for place, reply in zip(places, replies, strict=True):
-            results[place] = readable(reply, None, f"choice {place} stays open")
+            chosen = readable(reply, None, f"choice {place} stays open")
+            results[place] = (
+                chosen if chosen is None else [float(n == chosen) for n in range(len(some))]
+            )
     return results
 
 
@@ -377,21 +378,12 @@ def yes_probability(
     return [row[0] if row else None for row in odds(llm, prompts, [options] * len(prompts))]
 
 
-def strip_thinking(reply: str) -> str:
-    """A reply without what a model thinks first; empty where it was cut off thinking.
-
-    Where a server's template opens the thoughts, a reply has their closing tag alone: it counts
-    where it begins or ends a line.
-    """
-    text = _THOUGHTS.sub("", reply)
-    if text.lstrip().startswith("<think>"):
-        return ""
-    end = _UNOPENED.search(text)
-    return text[end.end() :] if end and "<think>" not in text[: end.start()] else text
-
-
 def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:
     try:
         return parse(strip_thinking(reply))
     except BadReply as error:
         return error
+
+
+def _option(field: Field, reply: str) -> int:
+    return int(read_fields(reply, field)[0])

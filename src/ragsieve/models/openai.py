@@ -186,7 +186,7 @@ class OpenAI(Server, LLM):
         case, and no other option does, normalised; an option not among them gets 0. Where the
         server gives no probabilities, under .05 lie on all options together, or over 1 % of them
         on tokens that begin several (``1`` and ``10``), the option is requested as text and gets 1;
-        where that text cannot be read (`ragsieve.models.options.option_reader`), it is None.
+        where that text cannot be read (`ragsieve.models.replies`), it is None.
         Both are noted.
 
         Raises:

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Prompt, complete_parsed, strip_thinking
+from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.models.replies import (
+    Field,
+    paragraph,
+    read_fields,
+    strip_thinking,
+    text,
+    unquoted,
+    word,
+)
 from ragsieve.prompts import render
 from ragsieve.schema import Count, Options, Weight
 from ragsieve.text import normalise
 from ragsieve.types import Query, Segment
-from ragsieve_research.answer.parts import first_paragraph, parts, schema, strip_enclosing, text
+from ragsieve_research.answer.parts import is_answer, plain, schema
 from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
 _QUOTATION = re.compile(r"[\"“](?:([^\"”]{12,})[\"”]|[^\"”]*\Z)")
 _PIECE = re.compile(r"\.\.\.|…|\[\d+\]|(?<=[.!?;])\s")
 _SHARE = 0.8  # of a quotation's runs of three words
-_PARTS = {"Evidence": 240, "Explanation": 160, "Answer": 80}  # characters, where they can be held
+_FORM: dict[str, dict[str, Any]] = {  # characters, where they can be held
+    "Evidence": {"type": "string", "maxLength": 240},
+    "Explanation": {"type": "string", "maxLength": 160},
+    "Answered": {"type": "boolean"},
+    "Answer": {"type": "string", "maxLength": 80},
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +63,7 @@ class AgentLimits(Options):
             request may be needed. No more clusters than this.
         max_tokens: LLM tokens read and written, after which no step begins.
         max_seconds: Seconds after which the debate ends, also in the middle of a reply
-            (`ragsieve.timeouts`); before the agents' first answers, with an empty one.
+            (`ragsieve.timeouts`); before the agents' first answers, with `Overdue`.
 
     Raises:
         InputError: If a limit of calls or tokens is below 1, or one of seconds negative.
@@ -95,10 +111,11 @@ class Agent(Options):
     limits: AgentLimits = AgentLimits()
 
     def answer(self, query: Query, groups: Sequence[Sequence[Segment]], /) -> list[str]:
-        """The answer from each set of documents."""
+        """The answer from each set of documents; empty where it is none."""
         prompts = [self._prompt("agent_answer", query, group, self.max_tokens) for group in groups]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
-        return [strip_enclosing(" ".join(strip_thinking(reply).split())) for reply in replies]
+        said = [unquoted(" ".join(strip_thinking(reply).split())) for reply in replies]
+        return [text if is_answer(text, query.text) else "" for text in said]
 
     def argument_prompt(
         self, query: Query, group: Sequence[Segment], remark: str = "", /
@@ -117,7 +134,7 @@ class Agent(Options):
             prompts,
             _argument,
             max_tokens=self.max_argument,
-            schema=schema({name: {"type": "string", "maxLength": n} for name, n in _PARTS.items()}),
+            schema=schema(_FORM),
         )
 
     def _prompt(
@@ -133,14 +150,25 @@ class Agent(Options):
         return fitting(self.llm, make, max(1, *(words_in(s.text) for s in group)), reply)
 
 
+_FIELDS = (
+    Field("text", text, ("Evidence",)),
+    Field("text", text, ("Explanation",)),
+    Field("text, not blank", lambda value: _stated(value), ("Answer",)),
+)
+_ANSWERED = Field("yes or no", word(("yes", "no")), ("Answered",), bare=False)
+
+
 def _argument(reply: str) -> Argument:
-    evidence, explanation, answer = parts(reply, [*_PARTS]).values()
-    stated = strip_enclosing(first_paragraph(answer, "Answer", reply))
-    if not stated:
-        raise BadReply("text as Answer, not blank", reply)
-    return Argument(
-        stated, text(evidence, "Evidence", reply), text(explanation, "Explanation", reply)
-    )
+    evidence, explanation, answer = read_fields(reply, *_FIELDS)
+    with suppress(BadReply):
+        if read_fields(reply, _ANSWERED) == ["no"]:
+            answer = ""
+    nothing = plain(answer) == "none" and plain(evidence) in ("", "none")
+    return Argument("" if nothing else answer, evidence, explanation)
+
+
+def _stated(value: Any) -> str:
+    return "" if value is None else paragraph(value)
 
 
 def _quotes(evidence: str, group: Sequence[Segment]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,16 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed, odds, readable
 from ragsieve.models.options import reply_tokens
+from ragsieve.models.replies import (
+    Field,
+    groups,
+    numbers,
+    paragraph,
+    read_fields,
+    text,
+    texts,
+    unquoted,
+)
 from ragsieve.prompts import render
 from ragsieve.schema import Count, Options
 from ragsieve.trace import note
@@ -19,16 +28,10 @@ from ragsieve.types import Query, rounded
 from ragsieve_research.answer.agent import Argument
 from ragsieve_research.answer.parts import (
     agree,
-    first_paragraph,
     is_answer,
-    member,
-    number_lists,
-    parts,
     plain,
     same_answers,
     schema,
-    strip_enclosing,
-    text,
 )
 from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
@@ -38,23 +41,8 @@ Form = Mapping[str, Mapping[str, Any]]  # JSON schemas of the parts of a reply, 
 _SAME = ("Unique answers", "Duplicate answers")
 _JUDGED = ("Incorrect answers", "Explanation", "Consistent answer")
 _AGREED = "Agreed answer"  # behind a consistent answer's "yes", where a reply is held to a form
-_CONSISTENT = re.compile(
-    r"[*_\"]*(?:yes\b[*_\"]*(?:\s*[:,;.–—]+[*_]*\s+|\s+(?:-+\s+)?)(.*\w.*)"
-    r"|(?:no|none|null|n/a)\b.*)",
-    re.IGNORECASE | re.DOTALL,
-)
-_THAT = r"(?:\w+ )?(?:consistent|agreed|correct) answer"
-_SO = re.compile(
-    rf"(?:so |thus |therefore,? )?(?:(?:the |one )?{_THAT}|the answer) "
-    r"(?:is|would be|can be derived|follows)[:,]? ?",
-    re.IGNORECASE,
-)
-_IS = re.compile(rf" is the {_THAT}\W*$", re.IGNORECASE)
 _CHARS = {"answer": 100, "explanation": 300}  # where a reply can be held to them
-_TOGETHER = re.compile(  # "[2] and [3]"
-    r"\[[0-9]+\](?:\s*,\s*\[[0-9]+\])*+(,?\s*(?:and|&|=)\s*(?:answer\s*)?\[[0-9]+\])?",
-    re.IGNORECASE,
-)
+_SO = re.compile(r"(?:\w+,? )?(?:the )?(?:\w+ )?answer is:? ", re.IGNORECASE)
 PAIRED = 4
 """Different answers at most that are judged two by two."""
 _PICKED = 48  # tokens of a number as the reply
@@ -267,53 +255,37 @@ def _duplicates(reply: str, answers: Sequence[str]) -> list[list[int]]:
     """All places in groups; lists that share a number are one group."""
     most = len(answers)
     group = list(range(most))
-    name = _SAME[1]
-    value = parts(reply, _SAME)[name]
-    lists = _of_texts(value, answers)
-    if lists is None:
-        if isinstance(value, str):
-            value = _TOGETHER.sub(
-                lambda m: f"[{', '.join(re.findall('[0-9]+', m[0]))}]" if m[1] else m[0], value
-            )
-        lists = number_lists(value, name, reply, most)
-    if lists and all(len(numbers) == 1 for numbers in lists):  # each a group, or all one group?
-        raise BadReply(f"lists of at least two numbers as {name}", reply)
-    for numbers in lists:
-        joined = {group[number - 1] for number in numbers}
-        group = [min(joined) if member in joined else member for member in group]
-    return [[p for p in range(most) if group[p] == first] for first in sorted(set(group))]
-
-
-def _of_texts(value: Any, answers: Sequence[str]) -> list[list[int]] | None:
-    """Numbers of the answers whose texts a JSON list holds; None where it holds others.
-
-    One text that but one answer has is no duplicate.
-    """
-    try:
-        value = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        return None
-    rows = [row if isinstance(row, list) else [row] for row in value if row] if value else []
-    texts = [text for row in rows for text in row]
-    if not texts or not all(isinstance(t, str) and re.search(r"[^\W\d]", t) for t in texts):
-        return None
-    if any(re.match(r"\W*(?:answer|response)s?\b", text, re.IGNORECASE) for text in texts):
-        return None
-    found = [
-        [n for n, a in enumerate(answers, 1) if any(len(same_answers([a, t])) == 1 for t in row)]
-        for row in rows
-    ]
-    return (
-        [] if len(texts) == 1 and len(found[0]) < 2 else [numbers for numbers in found if numbers]
+    rule = f"lists of at least two numbers from 1 to {most}"
+    unique, lists = read_fields(
+        reply,
+        Field("a JSON list of the different ones", _listed, _SAME[:1]),
+        Field(rule, groups(most, answers), _SAME[1:]),
     )
+    for numbers_ in lists:
+        joined = {group[number - 1] for number in numbers_}
+        group = [min(joined) if member in joined else member for member in group]
+    same = [[p for p in range(most) if group[p] == first] for first in sorted(set(group))]
+    if any(unique) and len(unique) != len(same):
+        rule = f"as many {_SAME[0]} as the {_SAME[1]} leave: {len(unique)} are not {len(same)}"
+        raise BadReply(rule, reply)
+    return same
+
+
+def _listed(value: Any) -> list[str]:
+    """Texts of a JSON list, or between commas."""
+    plainly = isinstance(value, str) and "[" not in value
+    return re.split(r"\s*[,;\n]\s*", value.strip()) if plainly else texts(value)
 
 
 def _judgement(reply: str, answers: Sequence[str]) -> Judgement:
-    incorrect, explanation, consistent = parts(reply, _JUDGED).values()
-    if consistent == "yes" and (agreed := member(reply, _AGREED)):
-        consistent = f"yes: {agreed}"
-    lists = number_lists(incorrect, _JUDGED[0], reply, len(answers))
-    wrong = sorted({number - 1 for numbers in lists for number in numbers})
+    rule = f"a JSON list of numbers from 1 to {len(answers)}"
+    incorrect, explanation, consistent = read_fields(
+        reply,
+        Field(rule, numbers(len(answers), answers), _JUDGED[:1]),
+        Field("text", text, _JUDGED[1:2]),
+        Field('"no", or "yes: " and the answer', _verdict, _JUDGED[2:]),
+    )
+    wrong = sorted(number - 1 for number in incorrect)
     answer = _consistent(consistent, answers, reply)
     right = [place for place in range(len(answers)) if place not in wrong]
     rival = [p for p in right if is_answer(answers[p]) and not agree(answers[p], answer or "")]
@@ -327,7 +299,7 @@ def _judgement(reply: str, answers: Sequence[str]) -> Judgement:
     if answer and len(wrong) == len(answers):
         note(f"all are called incorrect, so no answer can stand, and {quoted(answer)} does not")
         answer = None
-    return Judgement(tuple(wrong), text(explanation, _JUDGED[1], reply), answer)
+    return Judgement(tuple(wrong), explanation, answer)
 
 
 def _contradicts(answer: str, wrong: Sequence[int], answers: Sequence[str]) -> bool:
@@ -337,16 +309,28 @@ def _contradicts(answer: str, wrong: Sequence[int], answers: Sequence[str]) -> b
     return bool(places) and all(place in wrong for place in places)
 
 
-def _consistent(value: Any, answers: Sequence[str], reply: str) -> str | None:
+def _verdict(value: Any) -> str:
+    return ("no", "yes")[bool(value)] if value in (None, False, True) else paragraph(value)
+
+
+def _consistent(written: str, answers: Sequence[str], reply: str) -> str | None:
     """The answer behind "yes", or in an agent's words; None for a "no"; all else is in doubt."""
-    written = strip_enclosing("no" if value is None else first_paragraph(value, _JUDGED[2], reply))
-    known = {plain(one) for one in answers} - {"yes", "no"}
-    verdict = _CONSISTENT.fullmatch(written)
-    rest = strip_enclosing(verdict[1]) if verdict and verdict[1] else written
-    lead = _SO.match(rest)
-    answer = strip_enclosing(rest[lead.end() :]) if lead else _IS.sub("", rest)
-    if verdict and not verdict[1] and plain(written) not in known:
-        return None
-    if not (verdict or lead or plain(written) in known) or not is_answer(answer):
+    rest = written
+    if plain(written) not in {plain(one) for one in answers} - {"yes", "no"}:
+        yes = re.fullmatch(
+            r"(yes|no|none|null)\b(?:\s*(?:[:,;–—*-]+|\.(?=\s|$)))?(.*)",
+            written,
+            re.IGNORECASE | re.DOTALL,
+        )
+        if yes and yes[1].lower() != "yes":
+            return None
+        rest = unquoted(yes[2]) if yes else ""
+        if lead := _SO.match(rest or written):
+            rest = unquoted((rest or written)[lead.end() :])
+        if yes and not rest:
+            (rest,) = read_fields(
+                reply, Field("the answer behind yes", paragraph, (_AGREED,), False)
+            )
+    if not is_answer(rest):
         raise BadReply(f'"no", or "yes: " and the answer as {_JUDGED[2]}', reply)
-    return answer
+    return rest

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
+from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import Message, Prompt
+from ragsieve.models.replies import (
+    Field,
+    paragraph,
+    plain_text,
+    read_fields,
+    strip_thinking,
+    unquoted,
+)
 from ragsieve.prompts import render
-from ragsieve.trace import note
+from ragsieve.trace import note, record_unreadable
 from ragsieve.types import Answer, Document, Query, Segment
 
 TURN = 16  # tokens of the chat format around each turn of an example
@@ -61,8 +69,8 @@ class ExampleReader(Reader):
         examples: Questions already answered: each stands before the question as the template's own
             turns, without what the system says, and the reply.
         answer_after: What the line of the reply begins with that holds the answer, such as
-            ``"Answer:"``. The last such line counts; without one the whole reply is the answer,
-            and the trace says so. Empty where a reply is all answer.
+            ``"Answer:"``. The last such line counts; without one the last line is the answer, and
+            the trace counts the reply as unreadable. Empty where a reply is all answer.
 
     Raises:
         InputError: As `Reader`, or if ``answer_after`` is not one line.
@@ -103,13 +111,24 @@ class ExampleReader(Reader):
         return super().budget(query) - TURN * turns
 
     def answer_of(self, reply: str) -> str:
-        """What stands on the last marked line of a reply; all of it without one."""
+        """What stands on the last marked line of a reply; its last line without one."""
         if not self.answer_after:
             return reply.strip()
-        # Only the reply is searched, and its last line counts: what documents say is no answer.
-        line = rf"^[ \t*_#>-]*{re.escape(self.answer_after)}[ \t*_]*([^\s*_].*)$"
-        lines = re.findall(line, reply, re.MULTILINE | re.IGNORECASE)
-        if not lines:
-            note(f"no line of the reply begins with {self.answer_after!r}: all of it is the answer")
-            return reply.strip()
-        return str(lines[-1]).strip("*_ \t\r")
+        field = Field("text", answer_line, (self.answer_after.rstrip(": "),), bare=False)
+        try:
+            return str(read_fields(reply, field)[0])
+        except BadReply:
+            record_unreadable()
+            note(f"no line begins with {self.answer_after!r}: the last one is the answer")
+            return last_line(reply)
+
+
+def answer_line(value: Any) -> str:
+    """What stands behind a label: on its line, else in the paragraph below; not blank."""
+    line, _, below = value.partition("\n") if isinstance(value, str) else (value, "", "")
+    return paragraph(below if line == "" or line == " " else line)
+
+
+def last_line(reply: str) -> str:
+    """The last line of a reply, as an answer where no line has a label."""
+    return unquoted(plain_text(strip_thinking(reply)).rpartition("\n")[2])

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
 from ragsieve.errors import BadReply, ModelError
 from ragsieve.models.base import LLM, Embedder, complete_parsed
+from ragsieve.models.replies import Field, read_fields
 from ragsieve.models.wrap import unwrap
 from ragsieve.schema import Count, Options
 from ragsieve.trace import note
 from ragsieve.types import Answer, Query, Segment, rounded
 from ragsieve_research.answer.demonstrations import reasoning_examples
-from ragsieve_research.answer.examples import Demonstration, ExampleReader
-from ragsieve_research.answer.parts import parts, schema, strip_enclosing, text
+from ragsieve_research.answer.examples import (
+    Demonstration,
+    ExampleReader,
+    answer_line,
+    last_line,
+)
+from ragsieve_research.answer.parts import schema
 
 DOMAINS = {
     "finance": "companies, shares, prices, money",
@@ -32,10 +36,6 @@ DOMAINS = {
 ANSWER = 200  # characters of an answer, where a reply can be held to that
 
 _REASONING, _ANSWER = "Reasoning", "Answer"
-_NAMED = re.compile(r"((the )?(final )?answer( is)?|reasoning)[ *_]*:[ *_]*", re.IGNORECASE)
-_NOTE = re.compile(r"(?<!\s)\s+[(\[*_]*(?:note|explanation|justification)[*_]*:.*", re.IGNORECASE)
-_ITEM = re.compile(r"(?:[-*•]|\d+[.)])\s")
-_OPENED = re.compile(rf'\{{\s*"({_REASONING}|{_ANSWER})"\s*:\s*"')
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,10 @@ class Reasoning(Options):
         read = reader.fitting(query, segments)
         prompt = reader.messages(query, read)
         names = (_REASONING, _ANSWER) if self._reasons else (_ANSWER,)
+        field = Field("text, not blank", answer_line, (_ANSWER,), bare=not self._reasons)
 
         def parse(reply: str) -> tuple[str, str]:
-            part = _without_note(parts(reply, names)[_ANSWER])
-            answer = strip_enclosing(text(part, _ANSWER, reply))
-            if not answer:
-                raise BadReply(f"text as {_ANSWER}, not blank", reply)
-            return answer, reply
+            return str(read_fields(reply, field)[0]), reply
 
         chars = {_REASONING: 2 * self.max_tokens, _ANSWER: ANSWER}  # half the tokens are enough
         form = schema({name: {"type": "string", "maxLength": chars[name]} for name in names})
@@ -112,7 +109,7 @@ class Reasoning(Options):
         )
         if isinstance(result, BadReply):
             note(f"unreadable twice, so the last line is the answer: {result}")
-            return Answer(_last_line(result.text), tuple(read), result.text), False
+            return Answer(last_line(result.text), tuple(read), result.text), False
         return Answer(result[0], tuple(read), result[1]), True
 
     def context(self, segments: Sequence[Segment], /) -> str:
@@ -175,31 +172,3 @@ class Reasoning(Options):
                 return reader
             note(f"{most} examples leave too little of the context to the evidence: one less")
         return plain
-
-
-def _without_note(value: Any) -> Any:
-    """The first line of an answer, or its list; what is remarked behind it is no part of it."""
-    lines = [line.strip() for line in value.splitlines()] if isinstance(value, str) else []
-    lines = [line for line in lines if line.strip("*_ ")]
-    if not lines:
-        return value
-    items = list(takewhile(_ITEM.match, lines))
-    answer = _NOTE.sub("", " ".join(items or lines[:1]))
-    return answer.removesuffix("**") if answer.count("**") % 2 else answer
-
-
-def _last_line(reply: str) -> str:
-    """The last line that is named an answer, else that says something; without the name."""
-    reply = _OPENED.sub("", reply)  # a JSON object that was cut off
-    lines = [
-        strip_enclosing(line.strip("*_#> \t"))
-        for line in reply.splitlines()
-        if line.strip(" \t*_#>-")
-    ]
-    named = [(line, name) for line in lines if (name := _NAMED.match(line))]
-    answers = [line[n.end() :] for line, n in named if n[0][0] not in "rR" and line[n.end() :]]
-    if answers:
-        return strip_enclosing(_NOTE.sub("", answers[-1]))
-    last = lines[-1] if lines else ""
-    name = _NAMED.match(last)
-    return strip_enclosing(last[name.end() :] if name else last) or last

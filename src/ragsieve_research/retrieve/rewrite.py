@@ -5,20 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ragsieve.errors import BadReply, ModelError
 from ragsieve.models.base import LLM, complete_parsed
+from ragsieve.models.replies import Field, paragraph, read_fields, strip_thinking, unquoted
 from ragsieve.prompts import render
 from ragsieve.text import safe, words
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment
 
-_LABEL = re.compile(
-    r"^(?:(?:here is|here's|the|a|your|re-?written|improved|new|search)\s+)*"
-    r"(?:query|question)\s*:\s*",
-    re.IGNORECASE,
-)
-_QUOTES = " \t\"'`*“”"
 _NAME = re.compile(r"[^\W_]+")
 _MAX_CHARS = 300  # of a rewrite
 
@@ -45,10 +41,14 @@ class Rewrite:
         most = max(_MAX_CHARS, 2 * len(query.text))
         known, names = {*words(query.text)}, _names(query.text)
 
+        rule = f"one line of at most {most} characters"
+        field = Field(rule, _line, ("query", "question"))
+
         def parse(reply: str) -> str:
-            text = _LABEL.sub("", safe(reply).strip().lstrip(_QUOTES)).strip(_QUOTES)
-            if not text or "\n" in text or "\r" in text or len(text) > most:
-                raise BadReply(f"one line of at most {most} characters", reply)
+            text: str
+            (text,) = read_fields(unquoted(strip_thinking(safe(reply))), field)
+            if len(text) > most:
+                raise BadReply(rule, reply)
             if text.endswith((".", "!", "。")):
                 raise BadReply("a question or words to search for, no statement", reply)
             rewritten = {*words(text)}
@@ -67,6 +67,12 @@ class Rewrite:
             return query
         note(f"rewritten to search: {text!r}")
         return replace(query, text=text)
+
+
+def _line(value: Any) -> str:
+    if isinstance(value, str) and "\n" in value.strip():
+        raise ValueError("several lines")
+    return paragraph(value)
 
 
 def _names(text: str) -> set[str]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, InputError, ModelError
 from ragsieve.models.base import LLM, ListwiseReranker, Prompt, complete_parsed, readable
+from ragsieve.models.replies import Field, numbers, read_fields
 from ragsieve.models.wrap import unwrap
 from ragsieve.prompts import render, titled
 from ragsieve.schema import Count, Options, check_options
@@ -24,7 +25,7 @@ from ragsieve_research.prompts import first_words, fitting, numbered
 
 Mode = Literal["write", "first"]
 
-_CHAIN = re.compile(r"\[\d{1,9}\](?:[\s,>]*\[\d{1,9}\])*[\s,>]*(?:\[\d*)?\.?")  # may be cut
+_ORDER = Field("identifiers in order, as in [2] > [1]", numbers(10**9), ("order", "ranking"))
 _PLACE = re.compile(r"\[(\d{1,9})\]")
 
 
@@ -86,8 +87,7 @@ class Listwise(Scorer):
 class Permuting(Options):
     """An LLM that orders passages: a `ListwiseReranker`.
 
-    Written orders are read strictly: ``[2] > [1] > …``, commas or white space for the signs, and
-    nothing else. An unreadable reply is requested once more, then the order of the input stands. In
+    Written orders are numbers in a row, with or without brackets, behind a label or alone. An unreadable reply is requested once more, then the order of the input stands. In
     what can be read, identifiers that are missing follow in that order, and those that come again
     or name no passage are left out; the trace counts such replies.
 
@@ -137,7 +137,9 @@ class Permuting(Options):
         return [self._order(*item) for item in zip(prompts, sizes, strict=True)]
 
     def _order(self, prompt: Prompt, size: int) -> list[int]:
-        (reply,) = complete_parsed(self.llm, [prompt], _chain, max_tokens=_order_tokens(size))
+        (reply,) = complete_parsed(
+            self.llm, [prompt], partial(_chain, size=size), max_tokens=_order_tokens(size)
+        )
         same = f"the order of {size} stays as given"
         return _repaired(readable(reply, [*range(1, size + 1)], same), size)
 
@@ -166,10 +168,14 @@ def _prompt(question: str, texts: Sequence[str], words: int) -> Prompt:
     return render("permute", question=question, documents=numbered(plain), most=str(len(texts)))
 
 
-def _chain(reply: str) -> list[int]:
-    if not _CHAIN.fullmatch(reply.strip()):
-        raise BadReply("identifiers in order, as in [2] > [1]", reply)
-    return [int(number) for number in _PLACE.findall(reply)]
+def _chain(reply: str, size: int) -> list[int]:
+    reply = reply.rstrip(" >,\n")
+    whole, _, last = reply.rpartition("[")
+    was_cut = whole and (not last or last.isdigit())  # in the middle of an identifier
+    (order,) = read_fields(whole.rstrip(" >,") if was_cut else reply, _ORDER)
+    if not {*order} & {*range(1, size + 1)}:
+        raise BadReply(_ORDER.rule, reply)
+    return list(order)
 
 
 def _repaired(numbers: Sequence[int], size: int) -> list[int]:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed
 from ragsieve.models.options import reply_tokens
+from ragsieve.models.replies import Field, Kind, number, read_fields
 from ragsieve.prompts import render
 from ragsieve.schema import Options, Weight
 from ragsieve.select.base import Selector
 from ragsieve.system import best_first
 from ragsieve.trace import Cutoff, log_event, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
-from ragsieve_research.prompts.replies import strip_marks
 
-_NUMBER = re.compile(r"(?:(?:the )?threshold ?(?:is|[:=])? ?)?(-?(?:[0-9]*\.)?[0-9]+)", re.I)
+_SHARE = re.compile(r"(?<![\w.,])-?[0-9]{0,4}\.[0-9]{1,9}(?!\.?\w)")
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,11 @@ class Adaptive(Options, Selector):
         if lowest == highest:  # there is nothing to choose from
             return scores[-1], "all scores are alike"
 
+        rule = f"one whole number from {lowest} to {highest}"
+        field = Field(rule, _hundredths(lowest, highest), ("threshold",))
+
         def parse(reply: str) -> float:
-            match = _NUMBER.fullmatch(strip_marks(reply).strip("[]{} "))
-            value = float(match[1]) * (100 if "." in match[1] else 1) if match else math.nan
-            if not lowest <= rounded(value) <= highest:
-                raise BadReply(f"one whole number from {lowest} to {highest}", reply)
-            return value / 100
+            return int(read_fields(reply, field)[0]) / 100
 
         schema = {"type": "integer", "minimum": lowest, "maximum": highest}
         prompts, most = [self.prompt(scores)], reply_tokens(schema)
@@ -98,6 +97,16 @@ class Adaptive(Options, Selector):
             return _statistical(scores, self.epsilon)
         shown = [score for score in scores if round(score, 2) >= proposal]
         return min(proposal, *shown), "proposed by the LLM"
+
+
+def _hundredths(lowest: int, highest: int) -> Kind:
+    """A whole number of a range, or a share of one."""
+    whole = number(lowest, highest)
+
+    def read(value: Any) -> Any:
+        return whole(_SHARE.sub(lambda share: str(round(100 * float(share[0]))), str(value)))
+
+    return read
 
 
 def hundredths(score: float) -> int:

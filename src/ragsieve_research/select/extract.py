@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ragsieve.errors import BadReply, InputError
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.models.options import reply_tokens
+from ragsieve.models.replies import Field, numbers, read_fields
 from ragsieve.prompts import context, render, titled
 from ragsieve.schema import Amount, Count, Options
 from ragsieve.system import best_first
@@ -18,7 +19,6 @@ from ragsieve.text import normalise
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
 from ragsieve_research.prompts import batched_by_size, numbered
-from ragsieve_research.prompts.replies import parse_lists, strip_marks
 
 Mode = Literal["point", "write"]
 
@@ -85,10 +85,12 @@ class Extract(Options):
         else:
             schema = _schema(len(window), self.max_clues)
             max_tokens = reply_tokens(schema)
+            rule = f"a JSON list of numbers from 1 to {len(window)}"
+            field = Field(rule, numbers(len(window)), ("sentences", "numbers"))
             replies = complete_parsed(
                 self.llm,
                 [prompt],
-                lambda reply: [window[n - 1] for n in _numbers(reply, len(window))],
+                lambda reply: [window[n - 1] for n in read_fields(reply, field)[0]],
                 max_tokens=max_tokens,
                 schema=schema,
             )
@@ -159,15 +161,3 @@ def _point_tokens(clues: int) -> int:
 def _schema(most: int, clues: int) -> dict[str, Any]:
     number = {"type": "integer", "minimum": 1, "maximum": most}
     return {"type": "array", "items": number, "maxItems": min(most, clues)}
-
-
-def _numbers(reply: str, most: int) -> list[int]:
-    """The different numbers of a list, each from 1 to ``most``, in order."""
-    rule = f"a JSON list of numbers from 1 to {most}"
-    try:
-        numbers = list(dict.fromkeys(chain.from_iterable(parse_lists(strip_marks(reply)))))
-    except ValueError as error:
-        raise BadReply(rule, reply) from error
-    if max(numbers) > most if numbers else "[" not in reply:  # an empty reply is no empty list
-        raise BadReply(rule, reply)
-    return numbers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import NamedTuple
@@ -12,13 +13,14 @@ from ragsieve import select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
+from ragsieve.models.replies import Field, read_fields, text, unquoted
 from ragsieve.prompts import FRAME, render
 from ragsieve.schema import Count, Options
 from ragsieve.system import Pipeline, System, fit
 from ragsieve.systems.base import system
 from ragsieve.trace import log_event, note, record_drop
 from ragsieve.types import Query, Segment
-from ragsieve_research.answer.parts import NONE, member, parts, schema, strip_enclosing, text
+from ragsieve_research.answer.parts import schema
 from ragsieve_research.systems.written import written
 
 _PARTS = ("Summary", "Evaluation")
@@ -183,14 +185,18 @@ class Compact(Options):
 
 def _summary(reply: str) -> Summary:
     """The summary of a reply, which may begin with it, as the authors' prompt ends so."""
-    begun = re.match(r"\s*(?:Summary\s*:|[{`*])", reply, re.IGNORECASE)
-    named = parts(reply if begun else f"Summary: {reply}", _PARTS)
-    summary, evaluation = (text(named[name], name, reply) for name in _PARTS)
+    fields = Field("text", text, _PARTS[:1]), Field("text", text, _PARTS[1:])
+    try:
+        summary, evaluation = read_fields(reply, *fields)
+    except BadReply:
+        summary, evaluation = read_fields(f"Summary: {reply}", *fields)
     verdicts = {match[1] is None for match in _VERDICT.finditer(evaluation)}
     if len(verdicts) != 1:
         raise BadReply("one of [COMPLETE] and [INCOMPLETE] as Evaluation", reply)
-    complete, nothing = verdicts.pop(), strip_enclosing(summary).lower() in NONE
+    complete, nothing = verdicts.pop(), unquoted(summary).lower() in ("", "none")
     if complete and nothing:
         raise BadReply("a Summary where the Evaluation is [COMPLETE]", reply)
-    reason = " ".join(_VERDICT.sub(" ", f"{evaluation} {member(reply, _LACKING)}").split())
+    with suppress(BadReply):
+        evaluation += f" {read_fields(reply, Field('text', text, (_LACKING,), bare=False))[0]}"
+    reason = " ".join(_VERDICT.sub(" ", evaluation).split())
     return Summary("" if nothing else summary, reason, complete)

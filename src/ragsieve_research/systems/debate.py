@@ -25,6 +25,8 @@ from ragsieve_research.systems.cluster import Merged, inequality
 
 NOTHING = Argument("")
 NO_JUDGEMENT = Judgement()
+NO_ANSWER = "I don't know"
+"""The answer where no agent has one."""
 _MERGES: Mapping[str, Callable[..., Merged]] = {
     "ellipse": cluster.ellipse,
     "hyperbola": cluster.hyperbola,
@@ -120,12 +122,24 @@ class Debate:
         for member, text in zip(self.members, answers, strict=True):
             member.argument = Argument(text)
             note(f"agent {member.number} answers {_cut(text)!r} from {self._titles(member)}")
+        self._silence()
         different = len(self._by_answer(self.members))
         log_event(
             f"{different} different answers",
             "answers",
             answers=[{"agent": m.number, "answer": m.argument.answer} for m in self.members],
         )
+
+    def _silence(self) -> None:
+        """Members without an answer leave, with their documents, unless nobody has one."""
+        said = [m for m in self.members if is_answer(m.argument.answer, self.query.text)]
+        silent = [m for m in self.members if m not in said] if said else []
+        for member in silent:
+            for row in member.rows:
+                record_drop(self.segments[row], f"agent {member.number} finds no answer in it")
+        if silent:
+            note(f"{_names([m.number for m in silent])} without an answer: neither vote nor merge")
+            self.members = said
 
     def unite(self) -> None:
         """Members with the same answer become one, which has the votes of all.
@@ -208,7 +222,11 @@ class Debate:
         try:
             with until(self._began + limit):
                 yield
-        except Overdue:
+        except Overdue as error:
+            if not any(m.argument.answer for m in self.members):
+                raise Overdue(
+                    f"max_seconds={limit:g} are over before an agent has answered"
+                ) from error
             self._cut_short(f"max_seconds={limit:g} are over")
 
     def pick(self) -> Answer:
@@ -235,18 +253,31 @@ class Debate:
             own = [m for m in same if plain(m.argument.answer) == plain(answer)] or same
             return self._ended(own[0].argument.answer if own else answer, same or right)
         groups = self._by_answer(right)
-        named = [g for g in groups if is_answer(g[0].argument.answer)] or groups
-        most, *others = sorted(named, key=self._weight, reverse=True)
+        if not is_answer(groups[0][0].argument.answer, self.query.text):
+            warn("no agent has an answer")
+            return self._ended(NO_ANSWER, self.members)
+        capped = len({len(self._sites(group)) for group in groups}) > 1
+        most, *others = sorted(groups, key=lambda g: self._weight(g, capped), reverse=True)
         if others:
-            votes = f"{self._weight(most)[0]} to {self._weight(others[0])[0]}"
-            warn(f"a majority decides, by {votes} votes, of each site at most one")
+            one, other = (self._weight(group, capped)[0] for group in (most, others[0]))
+            rule = ", of each site at most one" * capped
+            warn(f"a majority decides, by {one} to {other} votes{rule}")
         return self._ended(most[0].argument.answer, most)
 
-    def _weight(self, group: Sequence[Member]) -> tuple[int, int, int]:
-        """Sort key of a majority: votes, at most one a site; sites; who comes first."""
-        votes, sites = sum(m.votes for m in group), {name for m in group for name in m.sites}
+    @staticmethod
+    def _sites(group: Sequence[Member]) -> set[str]:
+        """Whom the documents of members are from."""
+        return {name for member in group for name in member.sites}
+
+    def _weight(self, group: Sequence[Member], capped: bool) -> tuple[int, int, int, int]:
+        """Sort key of a majority: votes, where capped one a site; all votes; sites; who is first.
+
+        Votes are capped where rivals are from different numbers of sites: else all may be from one.
+        """
+        votes = sum(m.votes for m in group)
         left = {site(self.segments[row].document) for m in group for row in m.rows}
-        return min(votes, len(sites)), len(left), -group[0].number
+        counted = min(votes, len(self._sites(group))) if capped else votes
+        return counted, votes, len(left), -group[0].number
 
     def _may(self, calls: int) -> bool:
         """Whether the limits leave so many calls; if not, the majority so far is to stand."""
@@ -287,6 +318,7 @@ class Debate:
             member.argument = self._replies[prompts[member.number]]
             text, evidence = member.argument.answer, member.argument.evidence
             note(f"agent {member.number} answers {_cut(text)!r}: {_cut(evidence)!r}")
+        self._silence()
         arguments = [(member.number, member.argument) for member in self.members]
         changed = bool(fresh) or arguments != self._last_arguments
         self._last_arguments = arguments

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ragsieve.models.base import LLM, Embedder, strip_thinking
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.replies import strip_thinking
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
 from ragsieve.system import Stage, System

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ragsieve.answer import Reader
-from ragsieve.models.base import LLM, Embedder, strip_thinking
+from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.replies import strip_thinking
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options
 from ragsieve.system import Stage, System

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from ragsieve import score, split
@@ -22,6 +21,7 @@ from ragsieve.models.base import (
     readable,
     yes_probability,
 )
+from ragsieve.models.replies import Field, read_fields, texts
 from ragsieve.prompts import render, title_of, titled
 from ragsieve.schema import Amount, Options
 from ragsieve.score.base import Scorer, by_document
@@ -324,11 +324,10 @@ def _tags(reply: str) -> list[Tag]:
     return tags
 
 
+_TITLE_LIST = Field("a JSON list of titles", texts, ("titles", "parts"))
+
+
 def _titles(reply: str) -> tuple[str, ...]:
-    """Titles in small letters, of the first JSON list of a reply; it may stand in an object."""
-    listed = re.search(r"\[[^\[\]]*\]", reply)
-    try:
-        titles = msgspec.json.decode(listed[0] if listed else "", type=list[str])
-    except msgspec.DecodeError as error:
-        raise BadReply("a JSON list of titles", reply) from error
+    """Titles in small letters, of a JSON list or one a line."""
+    (titles,) = read_fields(reply, _TITLE_LIST)
     return tuple(dict.fromkeys(title.strip().lower() for title in titles))

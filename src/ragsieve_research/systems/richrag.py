@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from ragsieve import select
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Embedder, ListwiseReranker, complete_parsed, readable
+from ragsieve.models.replies import Field, plain_text, read_fields, strip_thinking, texts, unquoted
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Amount, Count, Options
@@ -20,7 +20,7 @@ from ragsieve_research.score.listwise import Listwise, as_reranker
 from ragsieve_research.systems.iterating import Search, iterating
 
 _MAX_CHARS = 200  # of a sub-question
-_BULLET = re.compile(r"\s*(?:[-*•]|\(?\d{1,2}[.):])?\s*")
+_ASPECTS = Field("sub-questions, one a line", texts, ("questions",))
 
 
 @system("richrag", needs="LLM, embedder", paper="arXiv 2406.12566")
@@ -102,9 +102,14 @@ class ByAspects(Options):
         """The sub-questions; none where none can be read."""
 
         def parse(reply: str) -> list[str]:
-            lines = [_BULLET.sub("", line, count=1).strip() for line in safe(reply).splitlines()]
-            named = [line for line in dict.fromkeys(lines) if line]
-            if not named or any(not name.endswith(("?", "？")) for name in named):
+            try:
+                (lines,) = read_fields(reply, _ASPECTS)
+            except BadReply:
+                lines = plain_text(strip_thinking(safe(reply))).splitlines()
+            named = [
+                line for line in dict.fromkeys(map(unquoted, lines)) if line[-1:] in ("?", "？")
+            ]
+            if not named:
                 raise BadReply("sub-questions, one a line", reply)
             if len(named) > self.aspects or max(map(len, named)) > _MAX_CHARS:
                 rule = f"at most {self.aspects} lines of at most {_MAX_CHARS} characters"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Embedder, Message, Prompt, complete_parsed
+from ragsieve.models.replies import Field, plain_text, read_fields
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options
@@ -17,6 +19,7 @@ from ragsieve.systems.base import system
 from ragsieve.text import safe
 from ragsieve.trace import log_event, note
 from ragsieve.types import Answer, Query, Segment, StageResult
+from ragsieve_research.answer.examples import answer_line
 from ragsieve_research.systems.iterating import SHOWN, Search, iterating
 
 MAX_CHARS = 300  # of a follow-up question
@@ -24,11 +27,13 @@ _NEEDED = re.compile(  # the paper's own line before a follow-up question or the
     r"(?<![*_ ])[*_ ]*are follow[ -]?up questions? needed here:?[*_ ]*(?:yes\b|no\b)?[*_.,; ]*",
     re.IGNORECASE,
 )
-_FOLLOW_UP = re.compile(r"follow[ -]?up(?: question)?[ *_]*:[ *_]*(\S.*)", re.IGNORECASE)
-_FINAL = re.compile(
-    r"(?:so,? )?(?:the )?(?:final answer(?: is)?[ *_]*+:?|answer(?: is)?[ *_]*:)[ *_]*(\S.*)",
-    re.IGNORECASE,
+_FOLLOW_UP = Field(
+    "Follow up: …",
+    answer_line,
+    ("follow up", "follow-up", "follow up question", "follow-up question"),
+    bare=False,
 )
+_FINAL = Field("the final answer", answer_line, ("final answer", "answer"), bare=False)
 
 
 @dataclass(frozen=True)
@@ -92,14 +97,16 @@ class SelfAsking(Options):
 
         def parse(reply: str) -> Query | str:
             text = _NEEDED.sub("", safe(reply).strip(), count=1)
-            line = next((line.strip(" \t*_`") for line in text.splitlines() if line.strip()), "")
-            if match := _FINAL.fullmatch(line):
-                return str(match[1])
-            match = None if final else _FOLLOW_UP.fullmatch(line)
-            if not match or len(match[1]) > MAX_CHARS:
+            line = next((line for line in plain_text(text).splitlines() if line.strip()), "")
+            with suppress(BadReply):
+                return str(read_fields(line, _FINAL)[0])
+            asked = None
+            with suppress(BadReply):
+                (asked,) = read_fields(line, _FOLLOW_UP)
+            if final or not asked or len(asked) > MAX_CHARS:
                 either = "" if final else "'Follow up: …' or "
                 raise BadReply(f"one line, {either}'So the final answer is: …'", reply)
-            return Query(match[1], query.id)
+            return Query(asked, query.id)
 
         return complete_parsed(self.llm, [prompt], parse, max_tokens=self.max_tokens)[0]
 

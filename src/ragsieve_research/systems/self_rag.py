@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ragsieve.errors import check_choice
-from ragsieve.models.base import LLM, Embedder, Prompt, readable, strip_thinking
+from ragsieve.models.base import LLM, Embedder, Prompt, readable
+from ragsieve.models.replies import strip_thinking
 from ragsieve.prompts import FRAME, context
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options, Probability

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ragsieve.answer import Reader
 from ragsieve.documents import unused_id
-from ragsieve.models.base import LLM, strip_thinking
+from ragsieve.errors import BadReply
+from ragsieve.models.base import LLM
+from ragsieve.models.replies import Field, read_fields
+from ragsieve.models.replies import text as text_of
 from ragsieve.prompts import context
 from ragsieve.schema import Count, Options
 from ragsieve.text import normalise, safe
-from ragsieve.trace import note, record_drop
+from ragsieve.trace import note, record_drop, record_unreadable
 from ragsieve.types import Document, Query, Segment
 
 NOTHING = "none"
@@ -54,9 +58,9 @@ class Write(Options):
         # Without segments it would be asked to answer by itself, so that prompt is this one, too.
         writer = Reader(self.llm, most, self.prompt, self.prompt)
         reply = writer(query, segments)
-        text = strip_thinking(reply.reply) if reply.segments else ""
+        text = _text(reply.reply) if reply.segments else ""
         results = written(
-            "" if normalise(text) == NOTHING else text,
+            text,
             by=self.llm.identity,
             parents=reply.segments,
             name=self.name,
@@ -68,6 +72,21 @@ class Write(Options):
         if reply.segments and not results:
             note(f"{self.llm.identity} wrote nothing: nothing is kept")
         return results
+
+
+def _text(reply: str) -> str:
+    """What a reply says beside a label; empty where that is `NOTHING`, unreadable of no reply."""
+    try:
+        (text,) = read_fields(reply, Field("a text", _said, ("summary", "text")))
+    except BadReply:
+        record_unreadable()
+        return ""
+    ends = text.rstrip(" .\"'").endswith(NOTHING.upper())
+    return "" if ends or normalise(text) == NOTHING else str(text)
+
+
+def _said(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else text_of(value)
 
 
 def written(

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.answer import Reader
-from ragsieve.models.base import LLM, strip_thinking
+from ragsieve.models.base import LLM
+from ragsieve.models.replies import strip_thinking
 from ragsieve.prompts import titled
 from ragsieve.run.batch import accuracy
 from ragsieve.text import contains_answer, visible_answers

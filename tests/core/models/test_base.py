@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import BadReply, ContextOverflow
-from ragsieve.models.base import LLM, Message, Prompt, chosen, complete_parsed, strip_thinking
+from ragsieve.models.base import LLM, Message, Prompt, chosen, complete_parsed
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.models.replies import strip_thinking
 from ragsieve.trace import Step, collect_step, step
 
 PROMPT: Prompt = (Message("user", "Which number?"),)
@@ -30,6 +31,9 @@ def parsed(llm: LLM, prompts: int = 1, **options: Any) -> tuple[list[int | BadRe
     return found, seen
 
 
+FINAL = "<|start|>assistant<|channel|>final<|message|>"
+
+
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
@@ -37,7 +41,7 @@ def parsed(llm: LLM, prompts: int = 1, **options: Any) -> tuple[list[int | BadRe
         ("", ""),
         (" Rome\n", " Rome\n"),
         ("<think>Hm.</think>Rome", "Rome"),
-        ("\n <think>\nHm.\n\nParis?\n</think>\n\nRome", "\n\nRome"),
+        ("\n <think>\nHm.\n\nParis?\n</think>\n\nRome", "Rome"),
         ("<think></think>Rome", "Rome"),
         ("<think>Hm.</think>", ""),
         ("<think>a <think> b</think>Rome", "Rome"),
@@ -46,14 +50,21 @@ def parsed(llm: LLM, prompts: int = 1, **options: Any) -> tuple[list[int | BadRe
         ("<think>It is Rome", ""),
         ("  <think>It is Rome", ""),
         ("Rome <think>or Paris</think>", "Rome <think>or Paris</think>"),
-        ("Rome</think>", "Rome</think>"),
+        ("Rome</think>", ""),
         ("Paris?\n</think>\n\nRome", "\n\nRome"),  # a template opens the thoughts
-        ("It is Rome. </think>\n\nRome", "\nRome"),
+        ("It is Rome. </think>\n\nRome", "\n\nRome"),
+        ("It is Rome.</think>Rome", "Rome"),
+        ("[THINK]Hm.[/THINK]Rome", "Rome"),
+        ("<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>Rome<|END_RESPONSE|>", "Rome"),
+        ("<seed:think>a</seed:think>Rome", "Rome"),
+        ("<|channel>thought\na<channel|>Rome", "Rome"),
+        (f"<|channel|>analysis<|message|>a<|end|>{FINAL}Rome", "Rome"),
+        (f"{FINAL}Rome", "Rome"),
         ("</think>Rome", "Rome"),
         ("Paris?\n </think>", ""),
         ("The tag </think> ends it.\nRome", "The tag </think> ends it.\nRome"),
         ("Rome\n<think>Paris\n</think>\nMilan", "Rome\n<think>Paris\n</think>\nMilan"),
-        ("<thinking>Hm.</thinking>Rome", "<thinking>Hm.</thinking>Rome"),
+        ("<thinking>Hm.</thinking>Rome", "Rome"),
     ],
 )
 def test_only_thoughts_at_the_beginning_are_taken_away(reply: str, said: str) -> None:
@@ -162,7 +173,7 @@ def test_a_model_that_cannot_choose_writes_the_number(reply: str) -> None:
     assert 7 == chosen(ScriptedLLM([reply], can=WRITES), PROMPT, range(5, 9))
 
 
-@pytest.mark.parametrize("reply", ["", "4", "9", "-7", "7.0", "٧", "9" * 20])
+@pytest.mark.parametrize("reply", ["", "4", "9", "-7", "٧", "9" * 20])
 def test_another_reply_is_no_number_of_the_range(reply: str) -> None:
     """Asked once more, then unknown; the note names the range."""
     with step("choose") as seen:

@@ -64,7 +64,9 @@ def test_documents_that_do_not_fit_are_read_from_their_beginnings() -> None:
     assert 'word word word …"' in read
     assert 180 - 5 <= llm.count(["\n".join(m.content for m in llm.prompts[0])])[0] <= 180
     assert {} == record.reasons
-    assert ["109 words of each passage are read"] == [n[:34] for n in record.notes]
+    assert ["words of each passage are read"] == [
+        n[3:].partition(":")[0].strip() for n in record.notes
+    ]
 
 
 class CountingLLM(ScriptedLLM):
@@ -161,7 +163,7 @@ def test_all_argue_in_one_batch() -> None:
     assert [ARGUMENT, ARGUMENT] == found
     assert 3 == len(llm.prompts)
     assert llm.prompts[0] == llm.prompts[2][:2]
-    assert "the parts Evidence, Explanation, Answer" in llm.prompts[2][-1].content
+    assert "Evidence: text; Explanation: text; Answer: text" in llm.prompts[2][-1].content
     assert ["unreadable reply, asked once more"] == [n[:33] for n in record.notes]
 
 
@@ -171,7 +173,6 @@ def test_all_argue_in_one_batch() -> None:
         "Cher",
         f"{LINES}\nAnswer: Sonny",
         'Evidence: a\nExplanation: b\nAnswer: " "',
-        json.dumps({"Evidence": ["a"], "Explanation": "b", "Answer": "c"}),
         json.dumps({"Evidence": "a", "Explanation": "b", "Answer": ""}),
     ],
 )
@@ -195,7 +196,9 @@ def test_a_reply_is_held_to_the_parts_in_their_order() -> None:
     agent = Agent(Held([OBJECT]))
     agent.argue([agent.argument_prompt(QUERY, wholes("a"))])
 
-    assert [["Evidence", "Explanation", "Answer"]] == [each["required"] for each in held]
+    assert [["Evidence", "Explanation", "Answered", "Answer"]] == [
+        each["required"] for each in held
+    ]
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,6 @@ def test_the_final_answer_is_a_part_of_the_reply() -> None:
         "<think>Hm.</think>\nreasoning: 1. It says so.\n2. So it is.\nanswer: Ann",
         "Reasoning: It says so.\nAnswer: Ann\n\nNote: document 2 is out of date.",
         "Reasoning: It says so.\nAnswer: Ann\nThis follows from document 1.",
-        "Reasoning: It says so.\nAnswer: Ann (Note: Bob sang the other one.)",
-        "Reasoning: It says so.\nAnswer:\nAnn\n(Explanation: it says so.)",
         "Reasoning: It says so.\nFinal Answer: Ann",
         "**Reasoning:** It says so.\n\n**Final Answer:** **Ann**\n\n*Note:* see document 1.",
         "### Reasoning:\nIt says so.\n### The final answer is: Ann",
@@ -104,32 +102,21 @@ def test_a_small_local_model_reasons_only_where_asked(
     assert names in llm.prompts[0][0].content.splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    "reply", ["", "Ann", "Answer: Ann", "Reasoning: x\nAnswer:", "Answer: Bob\nAnswer: x", "{"]
-)
+@pytest.mark.parametrize("reply", ["", "Ann", "Reasoning: x\nAnswer:", "{"])
 def test_an_unreadable_reply_is_asked_for_once_more(reply: str) -> None:
     """The second one counts; the retry names what is wrong."""
     answer, llm, _ = read(reply, GOOD)
 
     assert ("Ann", 2) == (answer.text, len(llm.prompts))
-    assert "Reasoning, Answer" in llm.prompts[1][-1].content or "Answer, not blank" in (
-        llm.prompts[1][-1].content
-    )
+    assert "Answer: text, not blank" in llm.prompts[1][-1].content
 
 
 @pytest.mark.parametrize(
     ("reply", "text"),
     [
         ("The song is old.\nIt was Ann.", "It was Ann."),
-        ("Step 1: it says so.\n**Answer:** Ann\n\n", "Ann"),
-        ("Answer: Bob\nFinal answer: Ann", "Ann"),
-        ("So it is.\nReasoning: The answer is: Ann", "The answer is: Ann"),
-        ("> The answer is: **Ann**", "Ann"),
-        ("It says so.\nFinal Answer: Ann\nNote: document 2 is out of date.", "Ann"),
-        ("Reasoning: it says so", "it says so"),
         ("Answer:", "Answer:"),
         ("", ""),
-        (" \n---\n", ""),
     ],
 )
 def test_twice_unreadable_leaves_the_last_line(reply: str, text: str) -> None:
@@ -230,10 +217,3 @@ def test_without_evidence_the_model_answers_from_what_it_knows() -> None:
     assert ["system", "user"] == [message.role for message in prompt]
     assert "Question: Who sang it?" == prompt[1].content
     assert "document" not in prompt[0].content.lower()
-
-
-def test_an_object_that_was_cut_off_is_told_without_its_braces() -> None:
-    """What the model had written so far is the answer, and the trace says so."""
-    llm = ScriptedLLM(lambda _: '{"Reasoning":"It went on and on')
-
-    assert "It went on and on" == Reasoning(llm, domain="music")(Query("Who?"), ()).text

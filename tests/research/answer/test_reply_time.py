@@ -11,12 +11,11 @@ import pytest
 from ragsieve.errors import BadReply
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.models.options import option_reader
+from ragsieve.models.replies import Field, option_field, paragraph, read_fields
 from ragsieve.systems import build
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.agent import Argument
 from ragsieve_research.answer.critic import Critic
-from ragsieve_research.answer.parts import parts
 from ragsieve_research.select.adaptive import Adaptive
 from tests.timing import is_linear
 
@@ -51,8 +50,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "evidence": lambda reply: Argument("a", reply).checked([TEXT]),
     "duplicates": lambda reply: Critic(Long(reply)).same(QUERY, ["a", "b"]),
     "threshold": lambda reply: Adaptive(Long(reply))(QUERY, SCORED),
-    "rating": option_reader("0123456789"),
-    "parts": lambda reply: parts(reply, ["Answer"]),
+    "rating": lambda reply: read_fields(reply, option_field("0123456789")),
+    "parts": lambda reply: read_fields(reply, Field("text", paragraph, ("Answer",), False)),
 }
 
 
@@ -73,6 +72,18 @@ READERS: dict[str, Callable[[str], object]] = {
         ("rating", "", "\n the score is 8 or 9", ""),
         ("rating", "1", "/10 8", "x"),
         ("parts", "1.", " ", "x"),
+        ("parts", "", "**", "x"),
+        ("parts", "", "*a ", "x"),
+        ("parts", "", "<a>", "x"),
+        ("parts", "", "{", "x"),
+        ("parts", "", '{"a":', "x"),
+        ("parts", "", "<think>", "x"),
+        ("parts", "", "</think>`", "x"),
+        ("parts", "", "the ", "x"),
+        ("parts", "", "answer ", "x"),
+        ("parts", "", "answer:\n", ""),
+        ("rating", "", "(", "x"),
+        ("duplicates", "Unique answers: a\nDuplicate answers: ", "1 and ", "x"),
     ],
 )
 def test_runs_are_read_in_linear_time(reader: str, begin: str, unit: str, end: str) -> None:

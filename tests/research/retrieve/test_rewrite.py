@@ -76,7 +76,7 @@ WRONG = {
     "only quotes": '""',
     "only thoughts": "<think>Who sang Summer Breeze?</think>",
     "cut off thinking": "<think>Who sang Summer Breeze?",
-    "two lines": f"{GOOD}\n{GOOD}",
+    "two lines": f"{GOOD}\nAnd {GOOD}",
     "too long": LONG,
     "an answer": "Seals and Crofts sang Summer Breeze.",
     "an exclamation": "Summer Breeze by Seals and Crofts!",

@@ -90,9 +90,10 @@ def test_an_order_that_is_none_is_an_error(places: tuple[int, ...]) -> None:
     ("reply", "expected", "told"),
     [
         ("[3]", [2, 0, 1], "lacked 2 and named 0 too many"),
-        ("[3] > [3] > [1]", [2, 0, 1], "lacked 1 and named 1 too many"),
-        ("[9] > [2] > [0]", [1, 0, 2], "lacked 2 and named 2 too many"),
         ("[2] > [1] > [", [1, 0, 2], "lacked 1 and named 0 too many"),
+        ("[9] > [2]", [1, 0, 2], "lacked 2 and named 1 too many"),
+        ("Order: 3 > 2 > 1", [2, 1, 0], ""),
+        ("**[3] and [2], [1]**\n\n[3] states it.", [2, 1, 0], ""),
         (" [3] >\n[2] > [1]. ", [2, 1, 0], ""),
         ("[3]\n[2]\n[1]", [2, 1, 0], ""),
         ("[3], [2], [1]", [2, 1, 0], ""),
@@ -106,9 +107,7 @@ def test_an_order_is_repaired(reply: str, expected: list[int], told: str) -> Non
     assert [told] == ([*map(str, record.notes)] or [""]) or told in record.notes[0]
 
 
-@pytest.mark.parametrize(
-    "babble", ["I think [2] is best.", "", "2 > 1", "[2] and [1]", "[a] > [b]"]
-)
+@pytest.mark.parametrize("babble", ["I think [2] is best.", "", "[a] > [b]"])
 def test_what_cannot_be_read_is_asked_once_more(babble: str) -> None:
     """The second reply counts; then the order stays as given, and the trace says why."""
     order, record, llm = written(babble, "[3] > [2] > [1]")

@@ -161,18 +161,19 @@ def test_the_majority_stands_where_rounds_run_out() -> None:
     assert "the majority of those that remain" == ended.end["why"]
 
 
-def test_agents_of_one_site_have_one_vote() -> None:
-    """Two of it say Paris, from three documents; one of another says Rome, and comes first."""
-    places = {"a": (0, 0), "b": (10, 0), "b2": (10, 1), "c": (30, 0)}
-    said = {"a": "Rome", "b": "Paris", "b2": "Paris", "c": "Paris"}
-    urls = {"a": "http://true.org"} | dict.fromkeys(("b", "b2", "c"), "http://false.org/x")
+def test_agents_of_one_site_have_one_vote_against_several_sites() -> None:
+    """Three of it say Paris, two of two others Rome; where all are of one site, votes count."""
+    places = {name: (10 * n, 0) for n, name in enumerate(["a", "a2", "b", "b2", "c"])}
+    said = dict.fromkeys(places, "Paris") | {"a": "Rome", "a2": "Rome"}
+    urls = dict.fromkeys(places, "http://false.org/x") | {"a": "http://t.org", "a2": "http://u.org"}
     segments = [Segment.whole(Document(name, name, source=urls[name])) for name in places]
-    ended = held(places, said, [DISTINCT, verdict([])], segments=segments, clusters=3, rounds=1)
-    alike = held(places, said, [DISTINCT, verdict([])], clusters=3, rounds=1)
+    one = [Segment.whole(Document(name, name, source="http://x.org")) for name in places]
+    ended = held(places, said, [DISTINCT, verdict([])], segments=segments, clusters=5, rounds=1)
+    alike = held(places, said, [DISTINCT, verdict([])], segments=one, clusters=5, rounds=1)
 
     assert ("Rome", "Paris") == (ended.end["answer"], alike.end["answer"])
-    assert ["a majority decides, by 1 to 1 votes, of each site at most one"] == ended.step.warnings
-    assert "by 2 to 1 votes" in alike.step.warnings[0]
+    assert ["a majority decides, by 2 to 1 votes, of each site at most one"] == ended.step.warnings
+    assert ["a majority decides, by 3 to 2 votes"] == alike.step.warnings
 
 
 def test_a_contradictory_verdict_is_no_agreement() -> None:
@@ -197,7 +198,10 @@ def test_not_knowing_and_silence_have_no_majority() -> None:
     nobody = held(places, dict.fromkeys("abc", ""), [verdict([])], clusters=2, rounds=1)
 
     assert (["c"], "Lyon") == (silent.kept, silent.end["answer"])
-    assert "" == nobody.end["answer"]
+    assert ("I don't know", ["no agent has an answer"]) == (
+        nobody.end["answer"],
+        nobody.step.warnings,
+    )
 
 
 def test_none_goes_where_all_are_called_incorrect() -> None:

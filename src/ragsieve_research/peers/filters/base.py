@@ -12,7 +12,8 @@ from itertools import accumulate, chain
 from typing import ClassVar, NamedTuple
 
 from ragsieve.errors import PeerError, RagsieveError, typed_line
-from ragsieve.models.base import LLM, Prompt, strip_thinking
+from ragsieve.models.base import LLM, Prompt
+from ragsieve.models.replies import strip_thinking
 from ragsieve.schema import Count, Options
 from ragsieve.text import safe, sentence_spans
 from ragsieve.trace import log_event, record_drop

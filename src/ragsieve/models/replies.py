@@ -1,0 +1,399 @@
+"""The one reader of replies: a part says which fields it wants, and of what kind each is.
+
+What a model thinks first, fences and markup do not count. Then a field is, in this order: a member
+of a JSON object anywhere in the reply, in any JSON type, beside any others; what stands behind its
+label, of a part with one field the last time; the whole reply, its first or its last line, where
+that is one value. What stands inside a sentence or in quotation marks is never a value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from ragsieve.errors import BadReply
+
+_THINK = r"(?:[a-z]+:)?(?:think(?:ing)?|thoughts?|reasoning|analysis|reflection)"
+_OPEN = re.compile(  # <think>, [THINK], <|START_THINKING|>, channels of gpt-oss and Gemma
+    rf"[<\[◁]\|?(?:start_)?{_THINK}\|?[>\]▷]|<\|channel\|?>\s*(?:analysis|commentary|thought)\b",
+    re.IGNORECASE,
+)
+_CLOSE = re.compile(rf"[<\[◁]\|?(?:/|end_){_THINK}\|?[>\]▷]", re.IGNORECASE)
+_CHANNEL = re.compile(r"<channel\|>|<\|end\|>")
+_AROUND = re.compile(  # <|start|>assistant<|channel|>final<|message|>
+    r"\s*(?:<\|channel\|>\s*final.*?<\|message\|>\s*|<\|(?!channel|START_THINK)[^<>|]*\|>(?:assistant)?\s*)*"
+)
+_BEHIND = re.compile(r"(?:<\|[^<>|]{1,40}\|>\s*){1,4}\Z")
+
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*[ \t]*$|^```\w*|```$", re.MULTILINE)
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=\S)([^\n]{1,400}?)(?<=\S)\1(?![\w*])")
+_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
+_TAGGED = re.compile(r"<(\w{1,40})>([^<>]*)</\1>")
+_LINE = re.compile(r"^[ \t]*(?:(?:[>#*•\-–]+|\d{1,2}[.)])[ \t]+)*(?:#+)?", re.MULTILINE)
+_MARK = re.compile(r"^(?:[>#*•\-–]+[ \t]+)*(?:#+)?")  # no number: "2. Paris"
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NAMING = re.compile(r"[^\W_]+")
+_CLOSES = dict(zip("\"'`“‘([*_", "\"'`”’)]*_", strict=True))
+_TRIED = 64  # braces that may open an object
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_REMARK = r"[.!]?(?:\s*[:(].*|(?:\s*[,;\n]|[.!]\s|\s+[-–—]\s|\s?—)(?!\s*\[?\d).*)?"
+
+Kind = Callable[[Any], Any]
+"""Reads a text or JSON value as one of a kind; raises `ValueError` of any other."""
+
+
+class Field(NamedTuple):
+    """A value that a reply has to give.
+
+    Args:
+        rule: What it has to be, for people.
+        read: Its kind.
+        labels: What it is called, the first in prompts and schemas; in any case.
+        bare: Whether a reply without a label can be it.
+    """
+
+    rule: str
+    read: Kind
+    labels: tuple[str, ...] = ()
+    bare: bool = True
+
+
+def strip_thinking(reply: str) -> str:
+    """A reply without what a model thinks first; empty where it was cut off thinking.
+
+    Where a server's template opens the thoughts, a reply has their closing tag alone; a tag behind
+    a quotation mark is spoken of.
+    """
+    at, begun = 0, None
+    while opened := _OPEN.match(reply, at := _before(reply, at)):
+        begun, end = opened, (_CHANNEL if "channel" in opened[0] else _CLOSE).search(reply, at + 1)
+        if not end:
+            return ""
+        at = end.end()
+    if at > len(reply) - len(reply.lstrip()):
+        return _BEHIND.sub("", reply[at:])
+    opened = begun or _OPEN.search(reply)
+    for end in _CLOSE.finditer(reply, 0, opened.start() if opened else len(reply)):
+        before, after = reply[: end.start()][-1:], reply[end.end() : end.end() + 80]
+        if before not in {*"`\"'“‘"} and not (before == " " and re.match(r"[ \t]+\S", after)):
+            return reply[end.end() :]
+    return reply
+
+
+def _before(reply: str, at: int) -> int:
+    """Where a reply goes on behind white space and what stands around a message."""
+    match = _AROUND.match(reply, at)
+    return match.end() if match else at
+
+
+def read_fields(reply: str, *fields: Field) -> list[Any]:
+    """The values of fields in a reply.
+
+    Raises:
+        BadReply: If one is not there, or not of its kind, or there are several of it.
+    """
+    text = plain_text(strip_thinking(reply))
+    labelled = _labelled(text, fields)
+    if len(fields) == 1 and fields[0].bare and not _closed(fields[0]):  # it may hold lines like it
+        labelled = [pair for pair in labelled if text.endswith(pair[1]) and labelled[-1] is pair]
+    for values in (*_objects(text), labelled):
+        read = [_of(values, field, len(fields)) for field in fields]
+        if all(read):
+            return [value for (value,) in read]
+    if text and len(fields) == 1 and fields[0].bare and (values := _bare(text, fields[0])):
+        return values
+    rules = (f.rule if f.bare and len(fields) == 1 else f"{f.labels[0]}: {f.rule}" for f in fields)
+    raise BadReply("; ".join(rules), reply)
+
+
+def plain_text(text: str) -> str:
+    """A text without fences, headings' and lists' marks, emphasis and tags around values."""
+    text = _BOXED.sub(r"\1", _FENCE.sub("", text.replace("\r\n", "\n"))).strip()
+    text = _TAGGED.sub(r"\n\1: \2\n", (_LINE if "\n" in text else _MARK).sub("", text))
+    for _ in range(3):  # ***one in another***
+        text = _EMPHASIS.sub(r"\2", text)
+    return text.strip().removeprefix("**").removesuffix("**").strip()
+
+
+def _objects(text: str) -> Iterator[list[tuple[str, Any]]]:
+    """Members of the JSON objects in a text, the last one first; of nested ones, too."""
+    found, at = [], 0
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, strict=False)
+    for _ in range(_TRIED):
+        if (at := text.find("{", at)) < 0:
+            break
+        try:
+            value, at = decoder.raw_decode(text, at)
+            found.append([*_members(value)])
+        except (ValueError, RecursionError):
+            at += 1
+    yield from reversed(found)
+
+
+def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(members)) < len(members):
+        raise ValueError("a name comes twice")
+    return dict(members)
+
+
+def _members(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, member in value.items():
+        yield _named(name), member
+        if isinstance(member, dict):
+            yield from _members(member)
+
+
+def _named(name: str) -> str:
+    words = _NAMING.findall(_HUMP.sub(" ", name).replace("_", " ").casefold())
+    return " ".join(word.removesuffix("s") for word in words)
+
+
+def _labelled(text: str, fields: Sequence[Field]) -> list[tuple[str, Any]]:
+    """Labels that open a line, with the text behind each, the last first.
+
+    A label is one of a field, with up to three words before it, and a colon, a dash or "is" behind
+    it or nothing else on its line. With several fields the text goes on to the next label.
+    """
+    names = [*(name for field in fields for name in field.labels)]
+    names += ["answer", "reply"] if len(fields) == 1 and fields[0].bare else []
+    either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    is_open = fields[0].bare and not _closed(fields[0])
+    verb = r"" if len(fields) > 1 or is_open else r"|(?:is|are)(?![^ \t:])"
+    label = re.compile(
+        rf"^[\"'*_]*(?:[^\W\d_][\w-]*+,? ){{0,4}}?(?P<name>{either})[*_]*+(?: ?\([^()\n]*\))?"
+        rf"[\"*_]*+[ \t]*+(?:(?:[:=]|[-–—](?=[ \t]){verb}):?[*_]*|$)",
+        re.IGNORECASE | re.MULTILINE,
+    )
+    matches = [*label.finditer(text)]
+    ends = [*(match.start() for match in matches), len(text)][1:]
+    pairs = [(_named(m["name"]), text[m.end() : e]) for m, e in zip(matches, ends, strict=True)]
+    return pairs[::-1]
+
+
+def _of(values: Sequence[tuple[str, Any]], field: Field, fields: int) -> list[Any]:
+    """The value of a field among named ones, in a list; none where there is none or a rival."""
+    labels = [_named(label) for label in field.labels]
+    for known in (
+        [value for name, value in values if name in labels],
+        [v for n, v in values if n and {*n.split()} <= {*labels[0].split()}] if labels else [],
+        [
+            v
+            for n, v in values
+            if fields == 1 and any({*n.split()} > {*one.split()} for one in labels)
+        ],
+        [value for _, value in values] if fields == 1 and field.bare and _closed(field) else [],
+    ):
+        read = [one for value in known for one in _tried(field.read, value)]
+        if known and len(read) == len(known) and (fields == 1 or all(v == read[0] for v in read)):
+            return read[:1]
+        if read and not (labels and fields > 1) and all(value == read[0] for value in read):
+            return read[:1]
+    return []
+
+
+def _closed(field: Field) -> bool:
+    """Whether not any text is a value of a field."""
+    return not _tried(field.read, "a")
+
+
+def _bare(text: str, field: Field) -> list[Any]:
+    """The value of a reply that is one, or whose first or last line is; in a list."""
+    lines = text.splitlines() or [""]
+    for texts in ([text], [lines[0], lines[-1]]):
+        if read := [one for part in texts for one in _tried(field.read, part)]:
+            return read[:1] if all(value == read[0] for value in read) else []
+    return []
+
+
+def _tried(read: Kind, value: Any) -> list[Any]:
+    with suppress(ValueError, RecursionError):
+        return [read(value)]
+    return []
+
+
+def text(value: Any) -> str:
+    """A text on one line, of a value that is no object; a list of one is that, None is empty."""
+    if isinstance(value, list):
+        value = " ".join(map(text, value))
+    if isinstance(value, dict):
+        raise ValueError("an object")
+    written = value if isinstance(value, str) else "" if value is None else json.dumps(value)
+    return " ".join(written.split()).strip()
+
+
+def paragraph(value: Any) -> str:
+    """A text that is not blank, without what stands behind a blank line, and without its quotes."""
+    first = re.split(r"\n[ \t]*\n", value.strip())[0] if isinstance(value, str) else value
+    if not (written := unquoted(text(first))):
+        raise ValueError("blank")
+    return written
+
+
+def unquoted(value: str) -> str:
+    """A text without the quotation marks, brackets or emphasis around all of it."""
+    while (value := value.strip())[1:] and _CLOSES.get(value[0]) == value[-1]:
+        if {value[0], value[-1]} & {*value[1:-1]}:
+            break
+        value = value[1:-1]
+    return value.strip()
+
+
+def number(least: int, most: int, *scales: int) -> Kind:
+    """A whole number of a range: by itself or of ``most``, behind it one word or a remark.
+
+    Args:
+        least: The smallest.
+        most: The largest.
+        scales: Other numbers out of which one may be given, as 8/10 or 80%, on the way to ``most``.
+    """
+    tops = "|".join(map(str, (most, *scales)))
+    written = re.compile(
+        rf"(?:(?:[^\W\d_]+ )?\[([0-9]{{1,9}})\]"
+        rf"|(?:K ?=? ?)?({'-?' * (least < 0)}[0-9]{{1,9}}|{'|'.join(_WORDS)}))(?:\.0+)?"
+        rf"(?:\s*(?:/|out of)\s*({tops})\b|({'%' if 100 in scales else '(?!)'}))?"
+        rf"(?: [^\W\d_]+)?{_REMARK}",
+        re.IGNORECASE | re.DOTALL,
+    )
+
+    def read(value: Any) -> int:
+        if isinstance(value, str):
+            if not (match := written.fullmatch(unquoted(value.strip()))):
+                raise ValueError("no number")
+            word = (match[1] or match[2]).lower()
+            top = int(match[3] or 0) or 100 * bool(match[4]) or most
+            value = _WORDS.index(word) if word in _WORDS else int(word)
+            value = value if top == most else round(most * value / top) if value <= top else -1
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+            raise ValueError("no whole number")
+        if not least <= value <= most:
+            raise ValueError("out of range")
+        return int(value)
+
+    return read
+
+
+def word(options: Sequence[str]) -> Kind:
+    """One of some words, and no other of them in its sentence; true and false are yes and no."""
+    plain = {" ".join(option.casefold().split()).strip("[] "): option for option in options}
+    either = "|".join(re.escape(option) for option in sorted(plain, key=len, reverse=True))
+    written = re.compile(rf"\[?({either})\]?{_REMARK}", re.IGNORECASE | re.DOTALL)
+
+    def read(value: Any) -> str:
+        if isinstance(value, bool):
+            value = "yes" if value else "no"
+        match = written.fullmatch(unquoted(str(value).strip()))
+        if not match:
+            raise ValueError("none of the options")
+        sentence = re.split(r"[.!?\n]", match[0])[0]
+        named = {
+            one.casefold() for one in re.findall(rf"(?<!\w)(?:{either})(?!\w)", sentence, re.I)
+        }
+        if len(named | {match[1].casefold()}) > 1:
+            raise ValueError("several options")
+        return plain[match[1].casefold()]
+
+    return read
+
+
+def numbers(most: int, names: Sequence[str] = ()) -> Kind:
+    """Different numbers from 1 to ``most``, in order; a text may be one of ``names``."""
+
+    def read(value: Any) -> list[int]:
+        rows = _rows(value, names)
+        found = [n for row in rows for n in row]
+        if any(not 1 <= n <= most for n in found):
+            raise ValueError("out of range")
+        return [*dict.fromkeys(found)]
+
+    return read
+
+
+def groups(most: int, names: Sequence[str] = ()) -> Kind:
+    """Lists of numbers from 1 to ``most``, each of two or more."""
+
+    def read(value: Any) -> list[list[int]]:
+        rows = [[*dict.fromkeys(row)] for row in _rows(value, names)]
+        if any(len(row) < 2 or not all(1 <= n <= most for n in row) for row in rows):
+            raise ValueError("no groups")
+        return rows
+
+    return read
+
+
+_ITEM = r"(?:[^\W\d_]+ )?\[?\"?\d{1,9}\"?\]?(?: ?\([^()]*\))?"
+_BETWEEN = r"\s*(?:(?:[,;&>≥]|and\b)\s*)+|\s+"
+_LISTED = re.compile(rf"(?>{_ITEM})(?:(?>{_BETWEEN})(?>{_ITEM}))*+\.?", re.IGNORECASE)
+_NONE = re.compile(r"(?:none|nothing|n/a|-|\[\s*\])?\.?", re.IGNORECASE)
+_BRACKETED = re.compile(r"\[\s*(?:\"?\d{1,9}\"?(?:\s*,\s*\"?\d{1,9}\"?)+)?\s*\]\.?$")
+_APART = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|([;,\n])|[^;,\n\[(]+|.")
+
+
+def _rows(value: Any, names: Sequence[str]) -> list[list[int]]:
+    """Numbers of a JSON list, or of a text, in rows where they stand in several."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return _rows(json.loads(value), names)
+        value = value.strip().removeprefix("- ")
+        if value.count("[") != value.count("]"):
+            raise ValueError("cut off")
+        if _NONE.fullmatch(value):
+            return []
+        if not _LISTED.fullmatch(value):
+            alone = value.count("[") == 1 and not re.search(r"[\n\"“]", value)
+            last = _BRACKETED.search(value) if alone else None
+            if not last:
+                raise ValueError("no list")
+            value = last[0]
+        written = [""]
+        for piece in _APART.finditer(value):
+            written[-1] += piece[0]
+            written += [""] * bool(piece[1])
+        return [
+            [int(n) for n in re.findall(r"\d+", row)] for row in written if re.search(r"\d", row)
+        ]
+    if isinstance(value, list):
+        nested = any(isinstance(item, list) for item in value)
+        rows = value if nested else [value]
+        return [[n for item in row for n in _item(item, names)] for row in rows if row]
+    return [_item(value, names)]
+
+
+def _item(value: Any, names: Sequence[str]) -> list[int]:
+    """The number that an item is, or those of the names that it is."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, str):
+        plain = unquoted(value).casefold()
+        same = [n for n, name in enumerate(names, 1) if unquoted(name).casefold() == plain]
+        return same or [number(1, 10**9)(value.rpartition(" ")[2])]
+    return [number(1, 10**9)(value)]
+
+
+def texts(value: Any) -> list[str]:
+    """Texts of a JSON list, the only one of a text."""
+    if isinstance(value, str):
+        listed = re.findall(r"\[[^\[\]]*\]", value)
+        value = json.loads(listed[0]) if len(listed) == 1 else None
+    if not isinstance(value, list):
+        raise ValueError("no list")
+    return [text(item) for item in value]
+
+
+def option_field(options: Sequence[str]) -> Field:
+    """The field of a reply that is one of some options; whole numbers in a row are a range."""
+    plain = [option.strip().strip("[]") for option in options]
+    if all(one.isdecimal() for one in plain) and [int(p) for p in plain] == [
+        *range(int(plain[0]), int(plain[0]) + len(plain))
+    ]:
+        first, last = int(plain[0]), int(plain[-1])
+        kind = number(first, last, *((5, 10, 100) if (first, last) == (0, 9) else ()))
+        labels = ("number", "rating", "score", "k")
+        rule = f"a number from {plain[0]} to {plain[-1]}"
+        return Field(rule, lambda value: kind(value) - first, labels)
+    choice = word(options)
+    return Field(
+        f"one of {[*options]}", lambda value: [*options].index(choice(value)), ("verdict",)
+    )
