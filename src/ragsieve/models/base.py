@@ -380,7 +380,10 @@ def yes_probability(
 
 def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:
     try:
-        return parse(strip_thinking(reply))
+        said = strip_thinking(reply)
+        if reply.strip() and not said.strip():
+            raise BadReply("text behind the thoughts", reply)
+        return parse(said)
     except BadReply as error:
         return error
 

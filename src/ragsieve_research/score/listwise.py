@@ -87,9 +87,10 @@ class Listwise(Scorer):
 class Permuting(Options):
     """An LLM that orders passages: a `ListwiseReranker`.
 
-    Written orders are numbers in a row, with or without brackets, behind a label or alone. An unreadable reply is requested once more, then the order of the input stands. In
-    what can be read, identifiers that are missing follow in that order, and those that come again
-    or name no passage are left out; the trace counts such replies.
+    Written orders are numbers in a row, with or without brackets, behind a label or alone. An
+    unreadable reply is requested once more, then the order of the input stands. In what can be
+    read, identifiers that are missing follow in that order, and those that come again or name no
+    passage are left out; the trace counts such replies.
 
     Args:
         llm: Orders.

@@ -79,9 +79,12 @@ class Extract(Options):
     def _named(self, prompt: Prompt, window: Sequence[Segment]) -> list[Segment]:
         replies: list[list[Segment] | BadReply]
         if self.mode == "write":
-            replies = [
-                self._aligned(self.llm.complete([prompt], max_tokens=WRITTEN_TOKENS)[0], window)
-            ]
+            replies = complete_parsed(
+                self.llm,
+                [prompt],
+                lambda reply: self._aligned(reply, window),
+                max_tokens=WRITTEN_TOKENS,
+            )
         else:
             schema = _schema(len(window), self.max_clues)
             max_tokens = reply_tokens(schema)
@@ -127,6 +130,8 @@ class Extract(Options):
         lines = [repeated(line, sources) for line in reply.splitlines()]
         clues = [window[place] for places in lines for place in places or ()]
         invented = lines.count([])
+        if not clues and invented and normalise(reply) != "none":  # a refusal names nothing, too
+            raise BadReply("sentences of the documents, or the one word NONE", reply)
         if invented:
             note(f"{invented} written lines repeat no sentence of the documents: dropped")
         return clues

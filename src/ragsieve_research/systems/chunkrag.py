@@ -164,6 +164,7 @@ def composed(
             InHand(
                 parts.chunks,
                 Rewritten(rewriter, parts.ranked) if rewriter else parts.ranked,
+                more.Distinct(),
                 select.TopK(k),
             ),
             more.Distinct(),

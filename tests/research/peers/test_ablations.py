@@ -116,7 +116,7 @@ def test_random_merging_keeps_half_of_each_side() -> None:
 
 def test_without_random_parts_it_is_winnowrag() -> None:
     """The critic is asked and the paper's inequality decides."""
-    same = 'Unique answers: ["Rome"]\nDuplicate answers: [[1, 2]]'
+    same = 'Unique answers: ["Rome", "Paris"]\nDuplicate answers: [[1, 2]]'
     result = ask(APART, {**CAPITALS, "b": "rom"}, [same, ROME.replace("[]", "[2]")])
 
     assert ["ellipse"] == [event["by"] for event in events(result, "merge")]

@@ -12,7 +12,7 @@ import pytest
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Step
+from ragsieve.trace import Step, step
 from ragsieve.types import Segment
 from ragsieve_research.select.extract import Extract
 from tests.segments import QUERY, traced, wholes
@@ -213,9 +213,9 @@ def test_lines_of_several_sentences_or_a_shortened_one_are_matched(
 )
 def test_other_words_or_too_few_are_an_invention(line: str) -> None:
     """A shortened line has no word of its own, and three at least."""
-    texts, record = kept(write(line), wholes(*TEXTS))
+    texts, record = kept(write(TEXTS[0], line), wholes(*TEXTS))
 
-    assert [] == texts
+    assert [TEXTS[0]] == texts
     assert ["1 written lines repeat no sentence of the documents: dropped"] == record.notes
 
 
@@ -228,10 +228,19 @@ def test_written_lines_keep_their_order_and_count_once() -> None:
     assert [] == record.notes
 
 
-@pytest.mark.parametrize("reply", ["", "\n \n", "Sentence 1:\nSentence 2:", "...", "没有。"])
+@pytest.mark.parametrize("reply", ["", "\n \n", "Sentence 1:\nSentence 2:", "..."])
 def test_writing_nothing_keeps_nothing(reply: str) -> None:
     """An empty reply is a decision: no sentence helps."""
     assert [] == kept(write(reply), wholes(*TEXTS))[0]
+
+
+@pytest.mark.parametrize("reply", ["<think>Seals sang it.", "I'm sorry, I cannot help with that."])
+def test_a_refusal_or_a_thought_that_was_cut_is_no_decision(reply: str) -> None:
+    """It is asked for again; then all stay."""
+    with step("Extract") as record:
+        clues = Extract(ScriptedLLM([reply] * 2), mode="write")(QUERY, wholes(*TEXTS))
+
+    assert (len(TEXTS), 2) == (len(clues), record.unreadable)
 
 
 @pytest.mark.parametrize(
