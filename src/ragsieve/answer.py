@@ -94,9 +94,9 @@ class Reader(Options):
     def _said(self, reply: str) -> str:
         """A reply without thoughts; a warning where nothing is left."""
         said = strip_thinking(reply)
-        if reply.strip() and not said.strip():
-            limit = f"max_tokens={self.max_tokens}"
-            warn(f"the answer is empty: the reply is thoughts alone, which {limit} may have cut")
+        if not said.strip():
+            why = "is thoughts alone, which" if reply.strip() else "says nothing, or thoughts that"
+            warn(f"the answer is empty: the reply {why} max_tokens={self.max_tokens} may have cut")
         return said
 
     def budget(self, query: Query, /) -> int:

@@ -173,7 +173,7 @@ NUMBERLESS = [
     "9999",
 ]
 NUMBERLESS += ["[1], [2]", "Score: -2", "It has 3 parts", "<think>2", "[]", "I would say 2 or 3"]
-RATINGS = {"8/10": 7 / 9, "Score: 8/10": 7 / 9, "**8 / 10**": 7 / 9, "80%": 7 / 9, "Rating: 9": 1.0}
+RATINGS = {"Score: 8/10": 7 / 9, "**8 / 10**": 7 / 9, "80%": 7 / 9, "Rating: 9": 1.0}
 RATINGS |= {"**Score:** 9\nIt helps.": 1.0, "9": 1.0, "[9]": 1.0, '{"score": 9}': 1.0}
 RATINGS |= {
     "4 out of 5": 7 / 9,
@@ -182,7 +182,7 @@ RATINGS |= {
     "0": 0.0,
     "0.": 0.0,
 }
-RATINGS |= {"8 out of 10.": 7 / 9, "7 - so": 7 / 9}
+RATINGS |= {"7 - so": 7 / 9}
 RATINGS |= {
     "9/9": 1.0,
     "1.0": 1 / 9,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from ragsieve.errors import (
     ContextOverflow,
@@ -22,7 +22,8 @@ from ragsieve.errors import (
 from ragsieve.models import protocol
 from ragsieve.models.base import LLM, Prompt, check_fits, written_odds
 from ragsieve.models.options import Odds, first_token_odds
-from ragsieve.models.server import Away, Server
+from ragsieve.models.replies import strip_thinking
+from ragsieve.models.server import Away, Context, Server
 from ragsieve.models.tokenizer import token_counter, tokenizer_file
 from ragsieve.schema import Count, check_number
 from ragsieve.text import estimated_tokens
@@ -36,35 +37,8 @@ with needs_extra("openai"):
 T = TypeVar("T")
 
 _FORM = "response_format"
-_CONTEXT = 8192  # tokens, where neither option nor server says
 _PROBE_S = 20.0
 """Seconds in which a server says how it counts tokens, a twentieth for one that was late before."""
-
-_SETTINGS = {  # what a server may refuse: the words it does so with, and what follows
-    _FORM: ("response_format|json_schema|grammar", "replies are not held to a schema"),
-    "logprobs": ("(?:top_)?logprobs", "options are asked for as text"),
-    "temperature": ("temperature", "replies may differ from call to call"),
-    "seed": ("seed", "replies may differ from call to call"),
-    "max_tokens": ("max_completion_tokens", "max_completion_tokens is sent in its place"),
-    "stream_options": ("stream_options|include_usage", "tokens of streamed replies are counted"),
-    "stream": ("stream(?:ing)?", "replies come in one piece"),
-}
-
-
-class _Context:
-    """The field ``context``: the option, else what the server tells when it is first read."""
-
-    def __get__(self, owner: OpenAI | None, kind: type[OpenAI]) -> Any:
-        if owner is None:
-            return self
-        own = vars(owner)["context"]
-        return own if own is not None else owner.limits.context or _CONTEXT
-
-    def __set__(self, owner: OpenAI, value: Any) -> None:
-        vars(owner)["context"] = None if value is self else value
-
-    def __repr__(self) -> str:
-        return "None"
 
 
 @dataclass(frozen=True)
@@ -86,6 +60,11 @@ class OpenAI(Server, LLM):
             tokens are the server's to count).
         context: Tokens that prompt and reply may have together; unset, as the server tells
             (llama.cpp, vLLM and others), else 8,192.
+        thinking: False turns thoughts off, where the server can; a number is the tokens that a
+            reply has more for them; ``"low"``, ``"medium"`` or ``"high"`` is the effort. Unset, a
+            reply of thoughts alone is requested once more with `protocol.ROOM` tokens more, which
+            all have from then on; the trace says so.
+        extra_body: Members of each request beside ours.
         timeout_s, max_retries, total_s, concurrency: See `ragsieve.models.server.Server`.
 
     Raises:
@@ -93,7 +72,9 @@ class OpenAI(Server, LLM):
     """
 
     tokenizer: str | Path | None = field(default=None, kw_only=True)
-    context: int = field(default=cast(int, _Context()), kw_only=True, repr=False, compare=False)
+    thinking: bool | int | str | None = field(default=None, kw_only=True)
+    extra_body: Mapping[str, Any] | None = field(default=None, kw_only=True, hash=False)
+    context: int = field(default=cast(int, Context()), kw_only=True, repr=False, compare=False)
     _refused: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
     _held: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
@@ -145,7 +126,7 @@ class OpenAI(Server, LLM):
         """
         (chat,) = self._chats([prompt], max_tokens)
         options = {"stream": True, "stream_options": {"include_usage": True}}
-        reply = _ChatReply("", chat)
+        reply, room = protocol.ChatReply("", chat), self._room
         if tried := "stream" not in self._refused:
             events, unsent = self._settled(chat, max_tokens, options, self._events)
             reply = reply._replace(unsent=unsent)
@@ -169,10 +150,13 @@ class OpenAI(Server, LLM):
         if not reply.text and not reply.finish:  # no event, or none that can be read
             self._refused.add("stream")
             if tried:
-                note(f"{self.identity} refuses stream: {_SETTINGS['stream'][1]}")
+                note(f"{self.identity} refuses stream: {protocol.SETTINGS['stream'][1]}")
             yield from self.complete([prompt], max_tokens=max_tokens)
             return
         self._record([reply], max_tokens)
+        if self._shows_thinking(reply, room):
+            yield from self.stream(prompt, max_tokens=max_tokens)
+            return
         if not reply.finish:
             line = self._failed("the stream ended before the server said that the reply was whole")
             raise EndedEarly(str(line), reply.text)
@@ -196,7 +180,7 @@ class OpenAI(Server, LLM):
         """
         protocol.check_options(prompts, options)
         results: list[Odds | None] = [None] * len(prompts)
-        if "logprobs" not in self._refused:
+        if "logprobs" not in self._refused and not self._room:  # else the first token is a thought
             replies = self._ask(prompts, 1, {"logprobs": True, "top_logprobs": 20})
             results = [
                 first_token_odds(r.top or [], o) for r, o in zip(replies, options, strict=True)
@@ -230,16 +214,20 @@ class OpenAI(Server, LLM):
 
     def _ask(
         self, prompts: Sequence[Prompt], max_tokens: int, extra: Mapping[str, Any]
-    ) -> list[_ChatReply]:
+    ) -> list[protocol.ChatReply]:
         chats = self._chats(prompts, max_tokens)
         record = partial(self._record, most=0 if "logprobs" in extra else max_tokens)
         return self._map(lambda chat: self._send(chat, max_tokens, extra), chats, record)
 
-    def _record(self, replies: Sequence[_ChatReply], most: int) -> None:
+    def _record(self, replies: Sequence[protocol.ChatReply], most: int) -> None:
         """Charge for replies, note each that was cut at ``most`` tokens, and what is refused."""
-        self._charge(replies, f"{CUT} {most} tokens" if most else "")
+        self._charge(replies, f"{CUT} {most + self._room} tokens" if most else "")
+        if self._room and self.thinking is None:
+            note(
+                f"{self.identity} thinks: replies have {self._room} tokens more, thinking=… says so"
+            )
         for name in dict.fromkeys(name for reply in replies for name in reply.unsent):
-            note(f"{self.identity} refuses {name}: {_SETTINGS[name][1]}")
+            note(f"{self.identity} refuses {name}: {protocol.SETTINGS[name][1]}")
 
     def _chats(self, prompts: Sequence[Prompt], max_tokens: int) -> list[list[dict[str, str]]]:
         """Prompts as they are sent, which leave that many tokens of the context."""
@@ -252,13 +240,35 @@ class OpenAI(Server, LLM):
 
     def _send(
         self, chat: list[dict[str, str]], max_tokens: int, extra: Mapping[str, Any]
-    ) -> _ChatReply:
+    ) -> protocol.ChatReply:
+        room = self._room
         try:
             data, unsent = self._settled(chat, max_tokens, extra, self._post)
-        except _Refused as error:  # without logprobs there is nothing to ask for
+        except protocol.Refused as error:  # without logprobs there is nothing to ask for
             self._refused.add(error.setting)
-            return _ChatReply("", chat, tokens=(0, 0), unsent=(error.setting,))
-        return self._read(data, chat)._replace(unsent=unsent)
+            return protocol.ChatReply("", chat, tokens=(0, 0), unsent=(error.setting,))
+        reply = self._read(data, chat)._replace(unsent=unsent)
+        if not self._shows_thinking(reply, room):
+            return reply
+        if "logprobs" in extra:
+            return reply._replace(top=[])
+        again = self._send(chat, max_tokens, extra)
+        tokens = (reply.tokens or (0, 0), again.tokens or (0, 0))
+        return again._replace(tokens=(tokens[0][0] + tokens[1][0], tokens[0][1] + tokens[1][1]))
+
+    @property
+    def _room(self) -> int:
+        """Tokens that a reply has more, for thoughts."""
+        if isinstance(self.thinking, int) and not isinstance(self.thinking, bool):
+            return self.thinking
+        return protocol.ROOM if self.thinking or "thinking" in self._held else 0
+
+    def _shows_thinking(self, reply: protocol.ChatReply, room: int) -> bool:
+        """Whether a reply, requested with so much room, is thoughts alone for want of more."""
+        if self.thinking is not None or room or not protocol.thinks(reply):
+            return False
+        self._held.add("thinking")
+        return reply.finish == "length" and not strip_thinking(reply.text).strip()
 
     def _settled(
         self,
@@ -270,14 +280,17 @@ class OpenAI(Server, LLM):
         """Result of ``post``, with the settings that the server refuses left out, and these."""
         refused = set(self._refused)
         while True:  # each round leaves out one setting more
-            settings = {"temperature": 0, "seed": 0, "max_tokens": max_tokens, **extra}
+            most = max_tokens + (0 if "logprobs" in extra else self._room)
+            settings = {"temperature": 0, "seed": 0, "max_tokens": most, **extra}
+            settings |= protocol.thinking(self.thinking, self.backend, self.base_url)
+            settings |= self.extra_body or {}
             if "max_tokens" in refused:
-                settings["max_completion_tokens"] = max_tokens
+                settings["max_completion_tokens"] = most
             sent = {k: v for k, v in settings.items() if k not in refused}
             body = {"model": self.model, "messages": chat, **sent}
             try:
                 data = post("chat/completions", body)
-            except _Refused as error:
+            except protocol.Refused as error:
                 if error.setting == "logprobs":
                     raise
                 refused.add(error.setting)
@@ -306,31 +319,32 @@ class OpenAI(Server, LLM):
                 )
             where = f"HTTP {error.status_code}"
             return self._failed(f"{where}, the prompt does not fit the context: {text}")
-        for name, (words, _) in _SETTINGS.items():
+        for name, (words, _) in protocol.SETTINGS.items():
             if name in body and re.search(rf"\b(?:{words})\b", f"{error.param} {text}"):
-                return _Refused(name, str(failed))
+                return protocol.Refused(name, str(failed))
         return self._formless(error.status_code, failed, body)
 
     def _formless(self, status: int, failed: ModelError, body: Mapping[str, Any]) -> ModelError:
         """The error, or, where it may be of a form, one that leads to a request without it."""
         whose = status in (401, 403, 404, 408, 409, 429) or status > 501  # the caller's, or busy
-        return failed if whose or _FORM not in body else _Refused(_FORM, str(failed))
+        return failed if whose or _FORM not in body else protocol.Refused(_FORM, str(failed))
 
-    def _read(self, data: dict[str, Any], chat: list[dict[str, str]]) -> _ChatReply:
+    def _read(self, data: dict[str, Any], chat: list[dict[str, str]]) -> protocol.ChatReply:
         try:
             choice = protocol.first_choice(data)
             text = protocol.text_of(choice["message"].get("content"))
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise self._failed(f"reply has no choices[0].message: {data!r}") from error
-        return _ChatReply(
+        return protocol.ChatReply(
             text,
             chat,
             finish=str(choice.get("finish_reason")),
             tokens=protocol.used(data),
             top=protocol.top(choice.get("logprobs")),
+            thought=protocol.has_thoughts(choice["message"]),
         )
 
-    def _charge(self, replies: Sequence[_ChatReply], cut: str) -> None:
+    def _charge(self, replies: Sequence[protocol.ChatReply], cut: str) -> None:
         uncounted = [reply for reply in replies if reply.tokens is None]
         texts = [t for r in uncounted for t in ("\n".join(m["content"] for m in r.chat), r.text)]
         try:
@@ -382,18 +396,3 @@ class OpenAI(Server, LLM):
         if (count := protocol.count(told)) is not None:
             return count
         raise self._failed(f"/tokenize gave no count of tokens: {data!r}")
-
-
-class _ChatReply(NamedTuple):
-    text: str
-    chat: list[dict[str, str]]
-    finish: str = ""
-    tokens: tuple[int, int] | None = None
-    top: list[tuple[str, float]] | None = None  # the first token's candidates, with probability
-    unsent: tuple[str, ...] = ()
-
-
-class _Refused(ModelError):
-    def __init__(self, setting: str, line: str) -> None:
-        super().__init__(line)
-        self.setting = setting

@@ -10,8 +10,9 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Prompt
+from ragsieve.models.replies import strip_thinking
 from ragsieve.text import json_value, safe
 
 _CONTROL = re.compile(
@@ -25,6 +26,64 @@ OVERFLOW = re.compile(
 )
 LIMIT = re.compile(r"(?:context (?:length|window|size)|limit)(?: is| of)?\D{0,9}(\d{1,12})")
 NEEDED = re.compile(r"(?:requested|resulted in|request|has) \(?(\d{1,12})")
+
+
+SETTINGS = {  # what a server may refuse: the words it does so with, and what follows
+    "response_format": ("response_format|json_schema|grammar", "replies are not held to a schema"),
+    "logprobs": ("(?:top_)?logprobs", "options are asked for as text"),
+    "temperature": ("temperature", "replies may differ from call to call"),
+    "seed": ("seed", "replies may differ from call to call"),
+    "max_tokens": ("max_completion_tokens", "max_completion_tokens is sent in its place"),
+    "stream_options": ("stream_options|include_usage", "tokens of streamed replies are counted"),
+    "stream": ("stream(?:ing)?", "replies come in one piece"),
+    "chat_template_kwargs": ("chat_template_kwargs", "the model may think before it answers"),
+    "reasoning_effort": ("reasoning_effort|reasoning", "the model thinks as it does by itself"),
+}
+
+ROOM = 2048
+"""Tokens that a reply has more for the thoughts of a model that turns out to think."""
+
+
+def thinking(how: bool | int | str | None, backend: str, url: str) -> dict[str, Any]:
+    """Members of a request that say how a model thinks; none where it is its own to decide."""
+    effort = how if isinstance(how, str) else "none" if how is False else None
+    if effort is None:
+        return {}
+    if how is False and backend != "ollama" and "api.openai.com" not in url:
+        return {"chat_template_kwargs": {"enable_thinking": False}}  # vLLM, llama.cpp, SGLang
+    return {"reasoning_effort": effort}
+
+
+class ChatReply(NamedTuple):
+    """A reply, with what a request says of it."""
+
+    text: str
+    chat: list[dict[str, str]]
+    finish: str = ""
+    tokens: tuple[int, int] | None = None
+    top: list[tuple[str, float]] | None = None  # the first token's candidates, with probability
+    unsent: tuple[str, ...] = ()
+    thought: bool = False  # whether thoughts stand beside the text
+
+
+class Refused(ModelError):
+    """A setting that a server refuses."""
+
+    def __init__(self, setting: str, line: str) -> None:
+        super().__init__(line)
+        self.setting = setting
+
+
+def has_thoughts(message: Any) -> bool:
+    """Whether a server gives thoughts beside a message's text."""
+    return bool(message.get("reasoning_content") or message.get("reasoning"))
+
+
+def thinks(reply: ChatReply) -> bool:
+    """Whether a reply shows thoughts, or was cut before it said anything."""
+    said = strip_thinking(reply.text)
+    cut = reply.finish == "length" and not reply.text.strip() and reply.top is None
+    return reply.thought or cut or said.strip() != reply.text.strip()
 
 
 def check_url(name: str, url: str, rule: str = ".*") -> None:

@@ -34,6 +34,7 @@ from ragsieve.timeouts import (
 with needs_extra("openai"):
     import openai
 
+_UNTOLD = 8192  # tokens of a context, where neither option nor server says
 _PROBE_S = 5.0  # in which a server tells its limits
 _TOLD_S = 3.0  # after which a wait is told
 
@@ -59,6 +60,22 @@ def _is_late(future: Future[Any]) -> bool:
 
 def _has_result(future: Future[Any]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
+
+
+class Context:
+    """The field ``context``: the option, else what the server tells when it is first read."""
+
+    def __get__(self, owner: Server | None, kind: type) -> Any:
+        if owner is None:
+            return self
+        own = vars(owner)["context"]
+        return own if own is not None else owner.limits.context or _UNTOLD
+
+    def __set__(self, owner: Server, value: Any) -> None:
+        vars(owner)["context"] = None if value is self else value
+
+    def __repr__(self) -> str:
+        return "None"
 
 
 @dataclass(frozen=True)
@@ -115,7 +132,9 @@ class Server(Reopened):
     @property
     def identity(self) -> str:
         """The model and where it is served; a server does not tell its weights."""
-        return f"{self.backend}:{self.model}@{self.base_url}"
+        options = ((name, getattr(self, name, None)) for name in ("thinking", "extra_body"))
+        how = "".join(f" {name}={value!r}" for name, value in options if value is not None)
+        return f"{self.backend}:{self.model}@{self.base_url}{how}"
 
     @cached_property
     def _client(self) -> openai.OpenAI:

@@ -93,7 +93,9 @@ def test_replies_are_read_without_thoughts() -> None:
 
     found, seen = parsed(ScriptedLLM(["<think>\n7", "<think>\n8"]))
 
-    assert ["the reply should be text behind the thoughts, got '<think>\\n8'"] == [str(error) for error in found]
+    assert ["the reply should be text behind the thoughts, got '<think>\\n8'"] == [
+        str(error) for error in found
+    ]
     assert 2 == seen.unreadable
 
 
