@@ -15,6 +15,8 @@ from ragsieve.system import fit
 from ragsieve.trace import note, warn
 from ragsieve.types import Answer, Query, Segment
 
+_MARKS, _ENDS, _TAG = ("<", "[", "◁"), {*">]▷"}, 40  # of tags around thoughts
+
 
 @dataclass(frozen=True)
 class Reader(Options):
@@ -124,17 +126,14 @@ def _without_thoughts(pieces: Iterator[str]) -> Iterator[str]:
 
     A closing tag that nothing opened counts in the first of them alone: later it comes too late.
     """
-    held, inside = "", False
+    held, said = "", ""
     for piece in pieces:
-        held = held + piece if inside else (held + piece).lstrip()
-        while inside or held.startswith("<think>"):
-            _, end, rest = held.partition("</think>")
-            held, inside = (rest.lstrip(), False) if end else (held[-7:], True)
-            if inside:
-                break
-        if not inside and not "<think>".startswith(held):
-            yield strip_thinking(held)
+        held += piece
+        if not held.lstrip().startswith(_MARKS) or said or {*piece} & _ENDS:
+            said = strip_thinking(held)
+        open_tag = said.lstrip().startswith(_MARKS) and not {*said[:_TAG]} & _ENDS
+        if said.strip() and not (open_tag and len(said) < _TAG):
+            yield said
             yield from pieces
             return
-    if not inside:
-        yield held
+    yield strip_thinking(held)

@@ -244,20 +244,17 @@ class Trace:
         for step in self.steps:
             skipped = [f"{step.stage} was skipped: {step.error}"] if step.error else []
             lines += [*step.warnings, *skipped]
-        calls = sum(not usage.embedded for step in self.steps for usage in step.usages)
-        if 2 * (bad := sum(step.unreadable for step in self.steps)) > calls:
-            lines.append(f"{bad} of {calls} replies of models could not be read")
+        calls = [usage for step in self.steps for usage in step.usages if not usage.embedded]
+        if 2 * (bad := sum(step.unreadable for step in self.steps)) > len(calls):
+            lines.append(f"{bad} of {len(calls)} replies of models could not be read")
         if (chance := self.answerable) is not None and chance < UNANSWERED:
             lines.append(f"no document seems to answer ({chance:.0%})")
         return [*dict.fromkeys(lines)]
 
     def to_dict(self) -> dict[str, Any]:
         """The trace as JSON values."""
-        return {
-            "steps": [s.to_dict() for s in self.steps],
-            "notes": self.notes,
-            "warnings": self.warnings,
-        }
+        steps = [s.to_dict() for s in self.steps]
+        return {"steps": steps, "notes": self.notes, "warnings": self.warnings}
 
 
 def running() -> Trace | None:

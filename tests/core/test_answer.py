@@ -65,12 +65,12 @@ def test_the_answer_is_the_reply_trimmed() -> None:
         ("<think>\nAbba?\n</think>\n\nSeals and Crofts ", "Seals and Crofts", 0),
         (" <think>a</think> <think></think>Seals", "Seals", 0),
         ("<think>a <think> b</ think></think>Seals </think>", "Seals </think>", 0),
-        ("<thinking>Seals", "<thinking>Seals", 0),
+        ("<thinking>Abba?</thinking>Seals", "Seals", 0),
         ("<thin", "<thin", 0),
         ("Seals <think>", "Seals <think>", 0),
         ("<think>Abba? Or", "", 1),
         ("<think>Abba?</think>\n", "", 1),
-        (" ", "", 0),
+        (" ", "", 1),
     ],
 )
 def test_thoughts_are_no_answer(reply: str, text: str, warnings: int, size: int) -> None:
