@@ -21,11 +21,12 @@ QUESTION = "Who sang Quizzacious?"  # a word that no document below has
 PLAIN = "Seals and Crofts sang it."
 
 
-def scripted() -> ScriptedLLM:
-    """Names the first sentence, keeps all that is left, and answers."""
+def scripted(mode: str) -> ScriptedLLM:
+    """Names or copies one sentence, keeps all that is left, and answers."""
 
     def reply(prompt: Prompt) -> str:
-        return "[1]" if "numbered list" in prompt[0].content else "yes"
+        chosen = "[1]" if mode == "point" else PLAIN
+        return "yes" if prompt[0].role == "system" else chosen
 
     return ScriptedLLM(
         reply, context=200_000, choices=lambda prompt, options: [*range(1, len(options) + 1)]
@@ -33,7 +34,7 @@ def scripted() -> ScriptedLLM:
 
 
 def run(documents: Sequence[dict[str, str]], **options: Any) -> tuple[Result, list[Prompt]]:
-    llm = scripted()
+    llm = scripted(options.get("mode", "point"))
     return finefilter(llm, HashingEmbedder(), **options).ask(QUESTION, documents), llm.prompts
 
 
@@ -82,7 +83,7 @@ def test_a_hostile_question_is_a_question(name: str) -> None:
     attack = HOSTILE[name]
     if not attack.strip():
         pytest.skip("a blank question is an error: tests/core/test_types.py")
-    llm = scripted()
+    llm = scripted("point")
     finefilter(llm, HashingEmbedder()).ask(attack, [PLAIN, "It rained."])
 
     assert [["user"], ["user"], ["system", "user"]] == shape(llm.prompts)

@@ -115,12 +115,15 @@ def test_qdrant_is_a_source() -> None:
 @pytest.mark.parametrize("name", ["hyde", "pruningrag", "chunkrag", "iter-retgen"])
 @pytest.mark.parametrize("make", [langchain, qdrant, llama_index, lambda: search])
 def test_methods_that_search_take_it(name: str, make: Any) -> None:
-    """In words of their own, and what they read is what the retriever has found."""
+    """In words of their own, and what they read is what the retriever has found.
+
+    An echo gives no verdicts: a warning says that no reply could be read.
+    """
     roles: dict[str, Any] = {"pruner": OverlapPruner()}
     system = systems.build(name, echo(), HashingEmbedder(), source=make(), **roles)
     result = system.lenient().ask(QUESTION)
 
-    assert [] == result.trace.warnings
+    assert all("could not be read" in warning for warning in result.trace.warnings)
     assert DREW in result.text
     assert "eiffel" in {segment.document.title for segment in result.kept}
 

@@ -270,7 +270,7 @@ def test_feedback_reaches_every_agent_that_remains() -> None:
 )
 def test_answers_are_not_the_same_by_their_letters_alone(one: str, other: str) -> None:
     """That is the critic's to say."""
-    ended = held(APART, {"a": one, "b": other, "c": one}, [DISTINCT, verdict([], one)])
+    ended = held(APART, {"a": one, "b": other, "c": one}, [DISTINCT, verdict([2], one)])
 
     assert [("ellipse", 1, [3])] == [merge[:3] for merge in ended.merges]
 
