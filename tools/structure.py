@@ -19,8 +19,8 @@ from pathlib import Path
 
 CORE, MORE = "ragsieve", "ragsieve_research"
 LIMITS = {  # what is counted: the most there may be; beside it the aim, where it is not met yet
-    "core code": 19_329,  # 15,000
-    "research code": 18_944,  # 16,500
+    "core code": 19_627,  # 15,000
+    "research code": 19_227,  # 16,500
     "tests raw": 54_700,  # 48,000
     "cycles": 0,
     "core imports research": 0,
