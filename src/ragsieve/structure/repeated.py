@@ -325,9 +325,10 @@ def _by_record(text: str, found: Sequence[Beginning], end: int) -> list[list[Beg
     order = {key.name: n for n, key in enumerate(keys[: begins[1]])}
     ranks = [order[key.name] for key in keys if key.name in order]
     few = 1 if len(begins) > 2 and not _ENDED.search(text, keys[0].start, end) else 2
-    if sum(a >= b for a, b in pairwise(ranks)) >= len(begins) or len(keys) <= few * len(begins):
-        return [keys]
-    return [keys[a:b] for a, b in pairwise([*begins, len(keys)])]
+    groups = [keys[a:b] for a, b in pairwise([*begins, len(keys)])]
+    same = len({tuple(key.name for key in group) for group in groups}) == 1
+    ordered = same or sum(a >= b for a, b in pairwise(ranks)) < len(begins)
+    return groups if ordered and len(keys) > few * len(begins) else [keys]
 
 
 def _begins(text: str, groups: Sequence[list[Beginning]]) -> list[int]:

@@ -181,6 +181,10 @@ KINDS = {  # a record, and what stands between two
     "answers of HTTP": ("HTTP/1.1 {n}\nDate: {word}\nServer: {name}\n\n<p>{n}</p>", "\n\n"),
     "terms": ("Term: {name}\nDefinition: It is {word}.", "\n\n"),
     "packages": ("Package: {name}\nVersion: {n}\nAbout: {word}\n " + LONG * 2, "\n\n"),
+    "a field that comes twice": (
+        "File: {n}\nRead: {word}\nRead: 2026-05-0{n} 10:00:00\nBy: {name}",
+        "\n",
+    ),
     "LDIF": ("dn: cn={name}\nobjectClass: top\nobjectClass: x\nnote: {word}\n y\nb:: eA=", "\n\n"),
     "full-width colons": ("型号：{n}\n名称：{name}\n说明：{word}\n " + LONG * 2, "\n\n"),
     "psql": ("-[ RECORD {n} ]-+--\nname    | {name}\nof it   | {word}", "\n"),
