@@ -94,8 +94,7 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
         return [stripped(text, start, node.start)], [stripped(text, node.start, last)], node.kind
     apart = bool(inside) and inside[-1].sticky  # what was raised needs no frame
     begins = [first, *(child.start for child in inside[not apart :]), last]
-    bounds = [*pairwise(begins)] if inside else []
-    parts = [stripped(text, a, b) for a, b in bounds if text[a:b].strip()]
+    parts = [stripped(text, a, b) for a, b in pairwise(begins) if inside and text[a:b].strip()]
     return [(start, start + len(head))] if head else [], parts, node.kind
 
 
