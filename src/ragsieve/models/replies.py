@@ -175,16 +175,12 @@ def _labelled(text: str, fields: Sequence[Field]) -> list[tuple[str, Any]]:
 
 def _of(values: Sequence[tuple[str, Any]], field: Field, fields: int) -> list[Any]:
     """The value of a field among named ones, in a list; none where there is none or a rival."""
-    labels = [_named(label) for label in field.labels]
+    labels, alone = [_named(label) for label in field.labels], fields == 1
     for known in (
         [value for name, value in values if name in labels],
         [v for n, v in values if n and {*n.split()} <= {*labels[0].split()}] if labels else [],
-        [
-            v
-            for n, v in values
-            if fields == 1 and any({*n.split()} > {*one.split()} for one in labels)
-        ],
-        [value for _, value in values] if fields == 1 and field.bare and _closed(field) else [],
+        [v for n, v in values if alone and any({*n.split()} > {*x.split()} for x in labels)],
+        [value for _, value in values] if alone and field.bare and _closed(field) else [],
     ):
         read = [one for value in known for one in _tried(field.read, value)]
         if known and len(read) == len(known) and (fields == 1 or all(v == read[0] for v in read)):

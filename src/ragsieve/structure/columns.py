@@ -12,6 +12,7 @@ from itertools import pairwise
 from ragsieve.types import Span
 
 BARS = "|│┃║"
+_NAMED = re.compile(r"[ \t]*[./]*[^\W\d][^\s:]*:(?! )[^:\n]*:")
 _SEEN = 50  # rows by whose cells the columns of spaces are known
 _USUAL = 0.8  # share of the cells of a column that are of one kind, at least
 _RULE = re.compile(r"[\s|+:=_\u2500-\u257f-]{2,}$|\{\||\|\}|\|-+ *\w+=|\[[\w.]*=.*\]$")
@@ -94,7 +95,7 @@ def division(lines: Sequence[str]) -> Divide:
         return by_bars
     if "\n" in first:
         return lambda row: [(a, b) for a, b in _between(_LINE, row) if a < b]
-    if mark := next((one for one in "\t,;|" if one in first), ""):
+    if mark := next((one for one in "\t,;|" if one in first), ":" * is_named(lines)):
         return partial(by_mark, mark)
     gaps = {len(by_gaps(line)) for line in lines}
     starts = begins(lines[:_SEEN])
@@ -104,6 +105,11 @@ def division(lines: Sequence[str]) -> Divide:
     if len(starts) > 1:
         return partial(by_place, starts)
     return partial(_by_words, min(len(line.split()) for line in lines[1:]))
+
+
+def is_named(lines: Iterable[str]) -> bool:
+    """Whether colons divide each line, behind a name, as in ``/etc/passwd``."""
+    return all(map(_NAMED.match, lines))
 
 
 def _between(mark: re.Pattern[str], row: str, start: int = 0, end: int | None = None) -> list[Span]:

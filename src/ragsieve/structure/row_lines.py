@@ -44,9 +44,8 @@ def records(text: str, lines: Sequence[RowLine]) -> Sequence[RowLine]:
     for line in lines:
         if opened or (joined and hangs and margin(line) == hangs):
             start = joined[-1].start
-            joined[-1] = joined[-1]._replace(
-                end=line.end, text=text[start : min(line.end, start + _SHOWN)]
-            )
+            shown = text[start : min(line.end, start + _SHOWN)]
+            joined[-1] = joined[-1]._replace(end=line.end, text=shown)
         else:
             joined.append(line)
         opened = _open_after(line.text, opened)

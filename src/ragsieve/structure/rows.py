@@ -24,6 +24,7 @@ from ragsieve.structure.columns import (
     division,
     form,
     is_gapped,
+    is_named,
     is_rule,
     kind,
     usual,
@@ -131,6 +132,7 @@ def _paragraph(text: str, lines: Sequence[RowLine], faults: list[str]) -> Iterat
     joined = records(text, lines)
     found = {mark: [*_runs(mark, joined)] for mark in "\t,;|"}
     found = {"bars": [*_runs("bars", lines)], **found, "": _spaced(joined)}
+    found[":"] = [*_runs(":", joined)] if is_named(one.text for one in joined) else []
     mark = max(found, key=lambda one: _covered(found[one]))
     some, runs = lines if mark == "bars" else joined, found[mark]
     if runs and mark in (",", ";") and len(some) < 2 * _covered(runs):

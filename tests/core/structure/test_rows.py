@@ -84,6 +84,14 @@ def test_a_first_row_like_all_others_heads_nothing(rule: str) -> None:
     )
 
 
+def test_colons_behind_names_divide_rows() -> None:
+    """As accounts are listed: the first one heads no other."""
+    text = "\n".join(f"job{n}:x:{n * 7}:{n}:Job {n}:/srv/job{n}" for n in range(9))
+    (root,) = outline(text, small=True)
+
+    assert text.split("\n") == [text[one.start : one.end] for one in root.children]
+
+
 def test_a_second_line_that_hangs_below_belongs_to_its_row() -> None:
     """As sections of a binary are printed: neither is a row cut, nor are two rows one."""
     rows = [f"  {n:<3} .part{n:<4} 0000{n:04x}  2**{n % 4}\n{'':18}ALLOC, DATA" for n in range(12)]
