@@ -21,7 +21,7 @@ def run_lines(query: str, ranked: Ranked, tag: str) -> Iterator[bytes]:
     """Lines of a question: a document once, at its best score, and scores fall from rank to rank.
 
     Scores fall as float32, too, which trec_eval reads; without any, or among equals, the order
-    given stays. A question without documents has no line: `trec_eval -c` counts it as 0.
+    given stays. A question without documents has no line: see docs/benchmark.md.
 
     Args:
         query: Id of the question.
