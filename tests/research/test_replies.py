@@ -173,32 +173,24 @@ NUMBERLESS = [
     "9999",
 ]
 NUMBERLESS += ["[1], [2]", "Score: -2", "It has 3 parts", "<think>2", "[]", "I would say 2 or 3"]
-RATINGS = {"Score: 8/10": 7 / 9, "**8 / 10**": 7 / 9, "80%": 7 / 9, "Rating: 9": 1.0}
-RATINGS |= {"**Score:** 9\nIt helps.": 1.0, "9": 1.0, "[9]": 1.0, '{"score": 9}': 1.0}
-RATINGS |= {
-    "4 out of 5": 7 / 9,
-    "Relevance score: 80%": 7 / 9,
-    "9 (helps)": 1.0,
-    "0": 0.0,
-    "0.": 0.0,
+NINES = ["Rating: 9", "9", "[9]", "9 (helps)", "9/9", "The rating is 9", "Score (0-9): 9", "nine"]
+RATED = {  # of 0 to 9
+    7: ["Score: 8/10", "**8 / 10**", "80%", "4 out of 5", "Relevance score: 80%", "7 - so"],
+    9: [
+        *NINES,
+        "Score: 9 (the 7/10 date)",
+        "**Score:** 9\nIt helps.",
+        '{"score": 9}',
+        "Score: 9. It covers 4/5 of what is asked.",
+        "Score: 9\n\nSupport is open 24/7.",
+        "9\nSupport is open 24/7.",
+        "The score is 9: 4/5 of it.",
+        '{"reason": "4/5 of it, see [2]", "score": 9}',
+    ],
+    0: ["0", "0.", "`0`", "The rating is 0.", "Rating: 0\n\nOnly 1 out of 3 passages is relevant."],
+    1: ["1.0"],
 }
-RATINGS |= {"7 - so": 7 / 9}
-RATINGS |= {
-    "9/9": 1.0,
-    "1.0": 1 / 9,
-    "The rating is 9": 1.0,
-    "`0`": 0.0,
-    "Score (0-9): 9": 1.0,
-    "The rating is 0.": 0.0,
-    "nine": 1.0,
-    "Score: 9. It covers 4/5 of what is asked.": 1.0,
-    "Score: 9 (the 7/10 date)": 1.0,
-    "Score: 9\n\nSupport is open 24/7.": 1.0,
-    "9\nSupport is open 24/7.": 1.0,
-    "Rating: 0\n\nOnly 1 out of 3 passages is relevant.": 0.0,
-    "The score is 9: 4/5 of it.": 1.0,
-    '{"reason": "4/5 of it, see [2]", "score": 9}': 1.0,
-}
+RATINGS = {reply: rating / 9 for rating, replies in RATED.items() for reply in replies}
 
 Case = tuple[Callable[[OpenAI], Any], list[str], Any, str]
 CASES: list[Case] = [
