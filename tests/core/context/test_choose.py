@@ -47,10 +47,8 @@ def test_a_line_with_a_name_of_the_question_goes_before_odd_ones() -> None:
     """The name of a file at the end of a path picks its line."""
     lines = [f"{n * 37 % 101} /usr/share/doc/part-{n}.txt" for n in range(30)]
     text = "\n".join([*lines, "99999 /usr/share/doc/other-31.txt"])
-    document, start, segments = Document("1", text), 0, []
-    for line in text.splitlines():
-        segments.append(Segment(document, start, start + len(line)).scored("s", 0.1))
-        start += len(line) + 1
+    places = [(at := text.index(line), at + len(line)) for line in text.splitlines()]
+    segments = [Segment(Document("1", text), *place).scored("s", 0.1) for place in places]
 
     assert ranked_segments("How big is part-7.txt?", segments)[0].text == lines[7]
     assert ranked_segments("Is all well?", segments)[0].text.startswith("99999")
