@@ -51,7 +51,11 @@ _PAGE: dict[str, Any] = {
 }
 _STREAMED = "text/event-stream"
 _BLANK = re.compile(rb"\n\n|\r\r|\r\n\r\n")  # the end of an event
+_LAST = re.compile(  # what the end of a stream has, on each wire
+    rb'\[DONE\]|"finish_reason": ?"\w|"(?:message_stop|response\.(?:comp|incomp|fail)\w+|error)"'
+)
 _KEY = b"(key)"
+_TAIL = 4096  # bytes of a stream, in which its last events lie
 
 
 class DroppedIn(BaseModel):
@@ -275,14 +279,17 @@ async def _relayed(
     reply: httpx.Response, ends: float, hide: Callable[[bytes], bytes]
 ) -> AsyncIterator[bytes]:
     """The upstream's events, each whole; where it breaks off, an event that says so."""
-    events = _events(reply.aiter_raw())
+    events, tail = _events(reply.aiter_raw()), b""
     try:
         while True:
             async with asyncio.timeout_at(ends):
                 event = await anext(events)
             yield hide(event)
+            tail = (tail + event)[-_TAIL:]
     except StopAsyncIteration:
-        return
+        if not _LAST.search(tail):
+            line = "the upstream broke off: it closed before it said that the reply was whole"
+            yield _error_event(Fault(502, "upstream_broke", line))
     except (httpx.HTTPError, TimeoutError, Fault) as error:
         yield _error_event(_broken(error))
     except asyncio.CancelledError:  # the server ends
@@ -308,8 +315,8 @@ async def _events(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         if ends := [match.end() for match in _BLANK.finditer(held, max(0, before - 3))]:
             yield bytes(held[: ends[-1]])
             del held[: ends[-1]]
-    if held:
-        yield bytes(held)
+    if held.rstrip().endswith((b"}", b"]")):  # clients read no event without its blank line
+        yield bytes(held) + b"\n\n"
 
 
 def _too_long() -> Fault:

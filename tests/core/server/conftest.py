@@ -163,7 +163,7 @@ class Asked:
     url: str = ""
     status: int = 200
     region: str = ""
-    breaks: bool = False
+    breaks: str = ""
     bodies: list[bytes] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -204,12 +204,13 @@ def chats() -> Iterator[Asked]:
             self.end_headers()
             for part in (*events, b"") if streams else ():
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
-                if asked.breaks:  # as when it is killed
+                if asked.breaks:  # as when it is killed, or ends what it said so far
+                    self.wfile.write(b"0\r\n\r\n" if asked.breaks == "ends" else b"")
                     self.close_connection = True
                     return
             if not streams:
                 self.wfile.write(whole[: -9 if asked.breaks else None])
-                self.close_connection = asked.breaks
+                self.close_connection = bool(asked.breaks)
 
         def do_GET(self) -> None:
             self.send_response(200)

@@ -84,18 +84,19 @@ def test_openais_client_is_streamed_to(serve: Serve, system: System, upstream: A
     assert "It rained" not in upstream.messages[0]["content"]
 
 
+@pytest.mark.parametrize("how", ["is killed", "ends"])
 def test_an_upstream_killed_in_the_middle_is_an_error(
-    serve: Serve, system: System, upstream: Asked
+    serve: Serve, system: System, upstream: Asked, how: str
 ) -> None:
     """The client's own error class says so, in a stream and else; then the server goes on."""
     asked = openai_of(serve(create_app({"nearest": system}, settings=settings(upstream))))
-    upstream.breaks = True
+    upstream.breaks = how
     stream = asked.chat.completions.create(model="m", messages=TAGGED, stream=True)
     with pytest.raises(openai.APIError, match="the upstream broke off"):
         list(stream)
     with pytest.raises(openai.APIStatusError, match="the upstream broke off") as caught:
         asked.chat.completions.create(model="m", messages=TAGGED)
-    upstream.breaks = False
+    upstream.breaks = ""
     again = asked.chat.completions.create(model="m", messages=TAGGED)
 
     assert (502, "upstream_broke") == (caught.value.status_code, caught.value.code)
@@ -248,7 +249,7 @@ def test_no_reply_tells_the_upstreams_key(client: MakeClient, kind: str) -> None
     """However JSON, or JSON in a text of JSON, escapes it; what is compressed is not passed on."""
     key = "sk/the-key"
     codes = "".join(f"\\u{ord(char):04X}" for char in key)
-    body = "\n".join([key, key.replace("/", "\\/"), codes, json.dumps(codes), '"sk\\/the-"'])
+    body = "\n".join([key, key.replace("/", "\\/"), codes, json.dumps(codes), "data: [DONE]\n\n"])
     head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nX-Key: {codes}\r\nConnection: close\r\n"
     replies = []
     for more in ("\r\n", "Content-Encoding: gzip\r\n\r\n"):
@@ -256,7 +257,7 @@ def test_no_reply_tells_the_upstreams_key(client: MakeClient, kind: str) -> None
             asked = client(settings=Settings(upstream=Upstream(base_url=url, api_key=key)))
             replies.append(asked.post(CHATS, json={"messages": QUESTION}))
 
-    assert '(key)\n(key)\n(key)\n"(key)"\n"sk\\/the-"' == replies[0].text
+    assert '(key)\n(key)\n(key)\n"(key)"\ndata: [DONE]\n\n' == replies[0].text
     assert "x-key" not in replies[0].headers
     assert (502, True) == (replies[1].status_code, "compressed" in replies[1].text)
 

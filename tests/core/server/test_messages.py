@@ -155,9 +155,10 @@ def test_documents_stand_behind_results(client: MakeClient, upstream: Asked) -> 
         assert ["Seals sang Summer Breeze."] == [one.text for one in blocks(text)[0].documents]
 
 
-def test_an_upstream_that_breaks_off_is_an_error(proxy: str, upstream: Asked) -> None:
+@pytest.mark.parametrize("how", ["is killed", "ends"])
+def test_an_upstream_that_breaks_off_is_an_error(proxy: str, upstream: Asked, how: str) -> None:
     """Of the client's own class, whole and in a stream; a status of the upstream passes."""
-    upstream.breaks = True
+    upstream.breaks = how
     for stream in (True, False):
         with pytest.raises(anthropic.APIStatusError, match="the upstream broke off"):
             list(
@@ -165,7 +166,7 @@ def test_an_upstream_that_breaks_off_is_an_error(proxy: str, upstream: Asked) ->
                     model="m", max_tokens=1, messages=QUESTION, stream=stream
                 )
             )
-    upstream.breaks, upstream.status = False, 429
+    upstream.breaks, upstream.status = "", 429
     with pytest.raises(anthropic.RateLimitError):
         client_of(proxy).messages.create(model="m", max_tokens=1, messages=QUESTION)
 
