@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from ragsieve.errors import InputError
+from ragsieve.text.passage_names import with_names
 from ragsieve.trace import note
 from ragsieve.types import Document
 
@@ -88,7 +89,7 @@ def documents_and_places(
             note(f"document id {document.id!r} occurs again: renamed {name!r}")
             document = replace(document, id=name)
         ranked.append(document)
-    return tuple(ranked), places
+    return with_names(ranked), places
 
 
 def from_json(value: Any, text: str = "") -> dict[str, Any]:
