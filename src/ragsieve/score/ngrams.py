@@ -118,12 +118,12 @@ def _family(text: str) -> str:
 
 
 def _letters(text: str) -> str:
-    """Letters, marks and digits in NFKC, case folded; single spaces for all else."""
+    """Letters, marks and digits in NFKC, case folded; single spaces for all else that shows."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_other()).split())
 
 
 @cache
 def _other() -> dict[int, str]:
-    """A space for each character that is no letter, mark or digit."""
-    every = range(sys.maxunicode + 1)
-    return {code: " " for code in every if unicodedata.category(chr(code))[0] not in "LMN"}
+    """A space for each character that is no letter, mark or digit, nothing for one unseen."""
+    kinds = ((code, unicodedata.category(chr(code))) for code in range(sys.maxunicode + 1))
+    return {code: " " * (kind != "Cf") for code, kind in kinds if kind[0] not in "LMN"}

@@ -33,6 +33,7 @@ _COUNTED = rf"[{LETTERS}]|[^\s{LETTERS}]+"  # compiled where it is used, as it t
 _ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "why", "how"])
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
+_HIDDEN = str.maketrans("", "", "\u00ad\u200b\u200c\u200d\u2060\ufeff")  # soft hyphens and joints
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
 _CHARSETS = ("iso-8859", "iso-2022", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
@@ -263,8 +264,8 @@ def legacy_charset(label: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Lower-cased runs of letters and digits; Chinese and Japanese go by character."""
-    return _WORD.findall(unicodedata.normalize("NFC", text.lower()))
+    """Lower-cased runs of letters and digits, a soft hyphen inside or not; Chinese by character."""
+    return _WORD.findall(unicodedata.normalize("NFC", text.lower().translate(_HIDDEN)))
 
 
 def stemmed(text: str) -> str:
@@ -275,12 +276,12 @@ def stemmed(text: str) -> str:
 class _Punctuation(dict[int, int | str | None]):
     """What a character becomes, found once for each.
 
-    Punctuation goes; long dashes, and the full stop and comma of scripts without spaces, are
-    spaces.
+    Punctuation and invisible signs go; long dashes, and the full stop and comma of scripts without
+    spaces, are spaces.
     """
 
     def __missing__(self, code: int) -> int | str | None:
-        punctuation = unicodedata.category(chr(code)).startswith("P")
+        punctuation = unicodedata.category(chr(code)).startswith(("P", "Cf"))
         self[code] = (" " if chr(code) in "—―、。" else None) if punctuation else code
         return self[code]
 

@@ -19,6 +19,7 @@ from ragsieve.text import (
     normalise,
     safe,
     sentence_spans,
+    words,
 )
 from tests.timing import is_linear
 
@@ -206,12 +207,14 @@ def test_a_long_text_has_every_sentence() -> None:
         ("“北京、上海。”", "北京 上海"),
         ("¿Ocean’s «Été»‐Band?", "oceans étéband"),
         ("the Paris—Rome line, 1914–18 10-20", "paris rome line 191418 1020"),
+        ("Personal\u00adabtei\u200blung", "personalabteilung"),
         ("", ""),
     ],
 )
 def test_normalise(text: str, expected: str) -> None:
     """Articles, punctuation, case, width and spaces do not tell two answers apart."""
     assert expected == normalise(text)
+    assert words(text) == words(text.replace("\u00ad", ""))
 
 
 @given(ANY_TEXT)
