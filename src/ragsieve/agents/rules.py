@@ -185,6 +185,6 @@ def _members(text: str) -> Iterator[tuple[str, Node]]:
     while left:
         key, node = left.pop()
         match = KEY.match(text, node.start, node.head)
-        key = match[1] or match[2] or "" if match else key
+        key = match[match.lastindex or 0] if match else key
         yield key, node
         left += [(key, child) for child in reversed(node.children)]

@@ -1,7 +1,8 @@
 """JSON in a text: one value, several in a row, a value a line, or inside prose and fences.
 
-What Python shows of dictionaries, lists and tuples is read so, too: many agents pass results of
-tools on as such.
+What programs print of their dictionaries, lists, tuples and objects is read so, too: many agents
+pass results of tools on as such. Keys may stand without quotation marks, and a name before what an
+object holds.
 """
 
 from __future__ import annotations
@@ -14,24 +15,35 @@ from ragsieve.types import Span
 
 SMALLEST = 200  # characters of a value that is cut, or seen inside prose
 _RECORD = 600  # characters of a record with lists of its own that is not cut
+_NAME = r"[A-Za-z_][\w.]*+"
+_CALL = rf"""{_NAME}\((?:[^()\n"'\[{{]*+|"[^"\n]*+"|'[^'\n]*+')\)"""  # date(2024, 5, 1)
+_BARE = r"""(?<==)[^\s,()\[\]{}"'][^()\[\]{}"'\n]*?(?=,\ ?\w+=|[)}\]])"""  # a text of Java's
 _TOKEN = re.compile(
-    r"""[ \t\r\n]*+(?:("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+')"""
-    r"""|([\[{(])|([\]})])|([,:])|([A-Za-z][\w.]*+\([^()\n]*+\)|[^\s\[\](){},:"']++))"""
+    rf"""(?:[ \t\r\n]++|//[^\n]*+)*+
+    (?:("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+')
+    |({_BARE}|{_CALL})|((?:{_NAME}\ ?+)?[({{]|\[|%{{)|([\]}})])
+    |(:?[A-Za-z_$][\w$]*+)\s*+(?:=>?|:)|(=>|[,:])|([^\s\[\](){{}},:"']++))""",
+    re.VERBOSE,
 )
-_ALLOWED = {  # the signs that may come next; x is a literal
-    "value": '"[({x',
-    "value?": '"[({x])',
-    "key": '"',
-    "key?": '"}',
-    "colon": ":",
+_SIGNS = ' "x  k x'  # of a kind; k is a bare key with its mark, x a literal
+_ALLOWED = {  # the signs that may come next
+    "value": '"[({xk',
+    "value?": '"[({xk])}',
+    "key?": '"k[({)}',  # without a key it is a list
+    "colon": ":>",
     "comma": ",])}",
 }
 _LITERAL = re.compile(
     r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|-?Infinity|True|False|None|nan|-?inf"
-    r"|[A-Za-z][\w.]*\(.*\)"  # datetime.date(2024, 5, 1)
+    r"|nil|undefined|[A-Z]\w*(?:\.\w+)+"  # of Ruby and JavaScript, a member of an enumeration
 )
+_PARTS = {"object": "key", "array": "value"}
 _CLOSES = {"[": "]", "{": "}", "(": ")"}
-BEGINS = re.compile(r"""(?<![\w\])])[\[{](?=\s*[\[{("'\]}\-\dtfnTFN])""")
+BEGINS = re.compile(
+    r"""(?<![\w\])])[\[{](?=\s*(?:[\[{("'\]}\-\d%tfnTFN]|//|:?[A-Za-z_$][\w$.]*\s*[({:=]))"""
+    r"""|^[A-Z]\w*\((?=\w+=)""",
+    re.MULTILINE,
+)
 _CUT_OFF = re.compile(r"""\s*(?:"[^"\n]*+|'[^'\n]*+|[\w.+-]*+)\Z""")
 _NEXT = re.compile(r"[\s,]*(?=[\[{])")
 _FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[^\n`]*+\n\s*+\Z")
@@ -105,24 +117,27 @@ def _read(text: str, at: int, stack: list[Node]) -> tuple[Node | None, int]:
     while match := _TOKEN.match(text, at):
         kind = match.lastindex or 0
         start, stop = match.span(kind)
-        sign = '"' if kind == 1 else text[start] if kind < 5 else "x"
-        if sign not in _ALLOWED[expects] or (kind == 5 and not _LITERAL.fullmatch(match[5])):
+        sign = _SIGNS[kind].strip() or text[stop - 1]
+        if sign not in _ALLOWED[expects] or (kind == 7 and not _LITERAL.fullmatch(match[7])):
             return None, start
-        if kind == 3 and sign != _CLOSES[text[stack[-1].head - 1]]:
+        opened = text[stack[-1].head - 1] if stack else ""
+        if (kind == 4 and sign != _CLOSES[opened]) or (sign == "k" and opened == "["):
             return None, start
-        at = stop
-        if kind == 4:
-            expects = "value" if sign == ":" or stack[-1].kind == "array" else "key"
-            expects += "?" * (text[stack[-1].head - 1] == "(")  # a tuple of one ends in a comma
-        elif expects.startswith("key") and kind == 1:
-            key, expects = start, "colon"
-        elif kind == 2:
+        at = match.end()
+        if kind == 6:
+            expects = "value" if sign != "," else f"{_PARTS[stack[-1].kind]}?"
+        elif sign == "k" or (expects.startswith("key") and kind == 1):
+            key, expects = start, "value" if sign == "k" else "colon"
+            stack[-1].kind = "object"
+        elif kind == 3:
             kind_of = "object" if sign == "{" else "array"
             node = Node(start if key < 0 else key, at, at, at, kind_of)
+            if expects == "key?":
+                stack[-1].kind = "array"
             stack.append(_below(stack, node))
-            key, expects = -1, "key?" if sign == "{" else "value?"
+            key, expects = -1, f"{_PARTS[kind_of]}?"
         else:
-            if kind == 3:
+            if kind == 4:
                 node = stack.pop()
                 node.tail, node.end = start, at
                 _finish(node)

@@ -196,10 +196,10 @@ def _of_json(text: str, node: Node, path: str = "") -> Cells:
     cells: Cells = []
     name = KEY.match(text, node.start) if node.start < node.head and not path else None
     if name and not path:
-        cells.append(("", *name.span(1)))
+        cells.append(("", *name.span(name.lastindex or 0)))
     for child in node.children:
         key = KEY.match(text, child.start) if node.kind == "object" else None
-        below = f"{path}.{key[1] or key[2]}".strip(".") if key else path
+        below = f"{path}.{key[key.lastindex or 0]}".strip(".") if key else path
         if child.kind in JSON:
             cells += _of_json(text, child, below or "…")
         else:

@@ -22,7 +22,10 @@ _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell 
 _SECTION = re.compile(r"[|│][^|│\n]*\w[^|│\n]*(?:[|│][ ]*){2,}")
 _PADDING = re.compile(r"([^\w\s]|_)\1{3,}|[ ]+(?= [|│┃║])")  # of a table's head
 _BREAK = re.compile(r"\s*[\r\n]\s*")
-KEY = re.compile(r"""(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|'([^'\\]*+(?:\\.[^'\\]*+)*+)')\s*+:\s*+""")
+KEY = re.compile(
+    r"""(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|'([^'\\]*+(?:\\.[^'\\]*+)*+)'|(?<!["']):?([A-Za-z_$][\w$]*+))"""
+    r"""\s*+(?::|=>?)\s*+"""
+)
 
 
 @dataclass(slots=True)
@@ -343,7 +346,8 @@ def _json(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
         last, end = place, child.end
     if len(chosen) < len(children):
         said = kept.said(node, len(chosen)).replace("\\", "/").replace('"', "'")
-        mark = kept.layout.of('"…": "{}"' if node.kind == "object" else '"… {}"').format(said)
+        braced = node.kind == "object" and text[node.head - 1] == "{"
+        mark = kept.layout.of('"…": "{}"' if braced else '"… {}"').format(said)
         out += (comma if chosen else "") + (_space(text, children[-1].start) or " ") + mark
     if node.ends_early:
         return out + {"[": "]", "(": ")"}.get(text[node.head - 1], "}")
@@ -365,7 +369,7 @@ def _paths(text: str, node: Node, kept: Kept, path: str) -> Iterator[str]:
     for place in chosen:
         child = node.children[place]
         name = KEY.match(text, child.start) if node.kind == "object" else None
-        step = _step(name[1] or name[2] or "", path) if name else f"[{place}]"
+        step = _step(name[name.lastindex or 0], path) if name else f"[{place}]"
         yield from _paths(text, child, kept, path + step)
     if len(chosen) < len(node.children):
         said = kept.said(node, len(chosen))
