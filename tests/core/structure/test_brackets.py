@@ -8,7 +8,7 @@ from ragsieve.structure import joined
 
 PLACES = ["The library was moved to the station", "A storm took the roof of the church"]
 PRINTED = {
-    "LangChain": "Document(id='{n}', metadata={{'source': 'p{n}.md'}}, page_content='{text} (1953).')",
+    "LangChain": "Document(metadata={{'source': 'p{n}.md'}}, page_content='{text} (1953).')",
     "a dataclass": "Place(id={n}, kind=Kind.BARN, seen=datetime.date(2024, 5, 1), text='{text}')",
     "Java": "Place{{id={n}, name=Place {n}, text={text}}}",
     "Ruby": '{{:id=>{n}, "text"=>"{text}", :seen=>nil}}',
