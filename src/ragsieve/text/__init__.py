@@ -318,13 +318,13 @@ def repeats(text: str, question: str) -> bool:
     """Whether a text says little but the question.
 
     It then has at least 60% of the question's different words and three of them, these are half of
-    its own, and it has all of them, or "what" or the like, or adds no number and no word of four
-    letters. An answer in the question's words does none of that.
+    its own, and it has all of them, or "what" or the like, or adds no number and no word of three
+    letters, one in other scripts. An answer in the question's words does none of that.
     """
     asked, said = word_counts(question).keys(), word_counts(text).keys()
     same = len(asked & said)
     asks = asked <= said or bool(asked & said & _ASKS)
-    adds = any(len(word) > 3 or any(map(str.isdigit, word)) for word in said - asked)
+    adds = any(len(word) > 2 or not word.isalpha() or not word.isascii() for word in said - asked)
     return same >= max(3, 0.6 * len(asked)) and 2 * same >= len(said) and (asks or not adds)
 
 

@@ -85,6 +85,8 @@ def test_no_document_lifts_a_relative_threshold_alone() -> None:
         ("Summer Breeze was written by Dash Crofts and Jim Seals in 1972.", True),
         ("Seals and Crofts sang it.", True),
         ("Seals and Crofts sang Summer Breeze.", True),
+        ("Who sang Summer Breeze: Abe sang it.", False),
+        ("Summer Breeze: Abe sang it.", True),
         ("Summer Breeze, sang, summer", False),
     ],
 )
