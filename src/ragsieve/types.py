@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from ragsieve.errors import InputError, check_choice
 
@@ -107,6 +107,7 @@ class Layout:
     file_names: FileNames = "shown"
     compact: bool = False
     lists: tuple[Listed, ...] = ()
+    is_short: ClassVar[bool] = False  # whether little stands around what is kept
 
     def __post_init__(self) -> None:
         if not isinstance(self.mark, str) or not _MARK.fullmatch(self.mark):

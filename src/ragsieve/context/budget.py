@@ -8,6 +8,7 @@ system's own scorer, where it rates parts, and by the question's rarer words.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -17,16 +18,17 @@ from typing import NamedTuple, Protocol
 from ragsieve.context.choose import Rate, ranked_parts, ranked_segments
 from ragsieve.documents import site
 from ragsieve.schema import Amount, Options, Probability
-from ragsieve.structure import Headless, parts_of, stands_alone
+from ragsieve.structure import Headless, Terse, parts_of, stands_alone
 from ragsieve.structure.parts import CLAUSE, clauses, holds, parts
 from ragsieve.structure.tree import stripped
 from ragsieve.trace import note, record_drop, warn
-from ragsieve.types import Answer, Document, Key, Query, Segment, Span, grouped, rounded
+from ragsieve.types import Answer, Document, Key, Layout, Query, Segment, Span, grouped, rounded
 
 _TRIED = 3  # segments that do not fit which may be cut
 _PARTS = 50  # parts of a segment that are tried from the first that does not fit
 _LEAST = 4  # words of the beginning of a sentence that is cut
 _UNITS = ("tokens", "characters")
+_SIGNS = re.compile(r"""[\s"'{}\[\],:]+""")  # of JSON
 _NESTED = ("array", "object", "lines")  # of JSON and configuration
 
 Size = tuple[int, int]
@@ -166,7 +168,7 @@ class _Layout:
         self.limits, self.reader, self.question = limits, reader, question
         self.ranked = ranked_segments(question, best_first(segments))
         self.place = {s.key: (n, 0) for n, s in enumerate(segments)}
-        sizes = limits.sizes([s.text for s in segments], reader)
+        sizes = limits.sizes([_least_of(s) for s in segments], reader)
         self.own = {s.key: size for s, size in zip(segments, sizes, strict=True)}
 
     def add(self, segment: Segment, parts: Sequence[Segment]) -> None:
@@ -193,6 +195,12 @@ class _Layout:
         """How many of the first of some fit together, beside others."""
         numbers = range(1, 1 + len(some))
         return bisect_left(numbers, True, key=lambda n: not self.fits([*beside, *some[:n]]))
+
+
+def _least_of(segment: Segment) -> str:
+    """What is shown of a segment at least: of JSON shown as paths no bracket and no comma."""
+    paths = segment.document.layout.json_as == "paths"
+    return _SIGNS.sub(" ", segment.text) if paths else segment.text
 
 
 def _sum(one: Size, other: Size) -> Size:
@@ -240,8 +248,8 @@ def fit_parts(
     return finer, kept
 
 
-def _shown(segment: Segment) -> tuple[Key, bool]:
-    return segment.key, isinstance(segment.document.layout, Headless)
+def _shown(segment: Segment) -> tuple[Key, type[Layout]]:
+    return segment.key, type(segment.document.layout)
 
 
 def _exchanged(
@@ -274,6 +282,14 @@ def _fitted(
     """`fit_parts` of segments that pass limits of their whole text."""
     segments = list({s.key: s for s in segments}.values())  # a span given twice counts once
     layout = _Layout(segments, limits, reader, query.text if query else "")
+    best = layout.ranked[0]
+    usual = limits.room and not isinstance(best.document.layout, Terse)
+    if query and usual and not layout.fits([best]):
+        short = _laid_out(segments, best.document, Terse)
+        finer, stay = _fitted(short, limits, reader, query, rate)
+        plain = [_laid_out(some, best.document) for some in (finer, stay)]
+        fits = not limits.over(reader.context(plain[1]), reader)
+        return (plain[0], plain[1]) if fits else (finer, stay)
     fitting = layout.best()
     kept = {s.key: s for s in layout.ranked[:fitting]}  # as trying one by one would
     finer, ranked = segments, layout.ranked[fitting:]
@@ -287,10 +303,13 @@ def _fitted(
             kept |= {s.key: s for s in chosen}
             note(f"{segment.key} does not fit: {len(chosen)} of its {len(parts)} parts are kept")
             break
-    best = layout.ranked[0]
-    left = limits.room and best in finer and best.key not in kept
-    if left and query and (bare := _bare(segments, best)):
-        return _fitted(bare, limits, reader, query, rate)
+    if query and limits.room and best in finer and best.key not in kept:
+        document, whole = best.document, not kept and limits.broken(layout.own[best.key]) is None
+        alone = whole or stands_alone(document.text, best.start)
+        if alone and not isinstance(document.layout, Headless):
+            name = document.id
+            warn(f"heads of document {name!r:.80} are left out: the best of it does not fit below")
+            return _fitted(_laid_out(segments, document, Headless), limits, reader, query, rate)
     used = layout.size(kept.values())
     for segment in ranked:
         if limits.broken(_sum(used, layout.own[segment.key])) is None:  # else do not even try it
@@ -302,14 +321,14 @@ def _fitted(
     return finer, [s for s in finer if s.key in kept]
 
 
-def _bare(segments: Sequence[Segment], best: Segment) -> list[Segment]:
-    """Segments, those of the best one's document without heads; none where its parts need them."""
-    document, layout = best.document, best.document.layout
-    if isinstance(layout, Headless) or not stands_alone(document.text, best.start):
-        return []
-    warn(f"heads of document {document.id!r:.80} are left out: the best of it does not fit below")
-    bare = replace(document, layout=Headless(**vars(layout)))
-    return [replace(s, document=bare) if s.document is document else s for s in segments]
+def _laid_out(
+    segments: Sequence[Segment], document: Document, kind: type[Layout] | None = None
+) -> list[Segment]:
+    """Segments, those of a document in a shorter layout, or in its own."""
+    if kind:
+        layout = kind(**{**vars(document.layout), "json_as": "paths"})
+        document = replace(document, layout=layout)
+    return [replace(s, document=document) if s.document.id == document.id else s for s in segments]
 
 
 def _record(

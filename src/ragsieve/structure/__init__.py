@@ -98,7 +98,21 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
     return [(start, start + len(head))] if head else [], parts, node.kind
 
 
-class Headless(Layout):
+class Terse(Layout):
+    """As usual, but that no mark says how much is left out, and of what names a record one field.
+
+    A budget takes it where the best span does not fit with what usually stands around it.
+    """
+
+    is_short = True
+
+    def of(self, mark: str) -> str:
+        """A format's mark without its words, between quotation marks where these need them."""
+        quoted = '"' * ('"' in mark) + self.mark + '"' * ('"' in mark)
+        return f"{quoted}: {quoted}" if ":" in mark else quoted * bool(mark)
+
+
+class Headless(Terse):
     """Kept spans alone, without the keys, headers, headings or fields that lead to them.
 
     A budget takes it where the best span does not fit below them, of a text that `stands_alone`.

@@ -229,7 +229,10 @@ def _shown(text: str, node: Node, kept: Kept) -> str:
 
 def _chosen(node: Node, kept: Kept) -> list[int]:
     """The places of the parts that are shown: what is kept, and what is shown with it."""
-    return [n for n, one in enumerate(node.children) if one.sticky or _reached(one, kept)]
+    keyed = node.head - node.start > 1  # a field, and no record
+    most = not keyed if kept.layout.is_short and node.kind == "object" else len(node.children)
+    stay = (n < most and one.sticky for n, one in enumerate(node.children))
+    return [n for n, one in enumerate(node.children) if next(stay) or _reached(one, kept)]
 
 
 def _reached(node: Node, kept: Kept) -> bool:
@@ -279,7 +282,8 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
             out += f"\n{left}{said}\n{indent}" if node.each else f"\n{indent}"
         out += shown(text, child, kept)
         last, end = place, child.end
-    if len(chosen) < len(node.children) and mark and (not node.each or node.children[last + 1 :]):
+    fewer = len(chosen) < len(node.children) and not out.endswith(kept.layout.mark)
+    if fewer and mark and (not node.each or node.children[last + 1 :]):
         indent = _indent(text, node.children[last + 1 if node.each else -1].start)
         out += f"\n{indent}" + mark.format(kept.said(node, len(chosen)))
         out += kept.numbers(end, node.tail) * node.each
@@ -371,9 +375,9 @@ def _paths(text: str, node: Node, kept: Kept, path: str) -> Iterator[str]:
         name = KEY.match(text, child.start) if node.kind == "object" else None
         step = _step(name[name.lastindex or 0], path) if name else f"[{place}]"
         yield from _paths(text, child, kept, path + step)
-    if len(chosen) < len(node.children):
-        said = kept.said(node, len(chosen))
-        yield f"{path}: {kept.layout.mark} {said}".removeprefix(": ")
+    if len(chosen) < len(node.children) and not (path and kept.layout.is_short):
+        mark = kept.layout.of("… {}").format(kept.said(node, len(chosen)))
+        yield f"{path}: {mark}".removeprefix(": ")
 
 
 def _step(key: str, path: str) -> str:

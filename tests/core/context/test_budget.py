@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -108,7 +109,7 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
     ("question", "text", "max_tokens", "expected"),
     [
         ("What is a double room?", TABLE, 21, ["Rates", "| Double | 71 | 97 |"]),
-        ("What is a double room?", TABLE, 20, ["| Double | 71 | 97 |"]),
+        ("What is a double room?", TABLE, 16, ["| Double | 71 | 97 |"]),
         ("Is there milk?", GOODS, 11, ["a jug of cold milk;1"]),
         ("Is it warm now?", '{"then": {"a": [1, 2, 3, 4, 5, 6, 7, 8]}, "now": {"warm": 1}}', 9,
          ['"now": {"warm": 1}}']),
@@ -255,13 +256,16 @@ def test_a_row_stands_alone_where_it_does_not_fit_below_its_header() -> None:
 
 
 def test_a_warning_names_the_heads_that_the_best_needs() -> None:
-    """Its own length and that with them: an entry says nothing without its section."""
+    """Its own length and that with them, and what it is kept without."""
     text = "[a section of many words]\nport = 1\n\n[cache]\nport = 2\nttl = 3"
     best = Segment(Document("a", text), text.index("port"), text.index("\n\n")).scored("s", 1)
+    long = Segment(replace(best.document, title="Many words"), best.start, best.end, best.scores)
     with step("s", [best]) as record:
-        assert not fit_parts([best], ContextBudget(max_tokens=4), READER, Query("Port?"))[1]
+        assert [best] == fit_parts([best], ContextBudget(max_tokens=4), READER, Query("Port?"))[1]
+        assert not fit_parts([long], ContextBudget(max_tokens=4), READER, Query("Port?"))[1]
 
-    assert re.search(r"of 3 tokens, \d+ with title and heads, is left out", record.warnings[0])
+    assert record.warnings[0].startswith("heads of document 'a' are left out")
+    assert re.search(r"of 3 tokens, \d with title and heads, is left out", record.warnings[-1])
 
 
 def test_what_heads_a_record_is_not_kept_alone() -> None:
