@@ -115,7 +115,10 @@ class Agent(Options):
         prompts = [self._prompt("agent_answer", query, group, self.max_tokens) for group in groups]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
         said = [unquoted(" ".join(strip_thinking(reply).split())) for reply in replies]
-        return [text if is_answer(text, query.text) else "" for text in said]
+        return [
+            text if is_answer(text, query.text, " ".join(s.text for s in group)) else ""
+            for text, group in zip(said, groups, strict=True)
+        ]
 
     def argument_prompt(
         self, query: Query, group: Sequence[Segment], remark: str = "", /

@@ -35,6 +35,7 @@ explicit direct further more indicate indicates
 """
 _DENIALS = frozenset(_DENYING.split())
 _NO_CONTENT = _DENIALS.union(_SAYING.split())  # of what a reply speaks that has no answer
+_SPOKEN = re.compile(r"[^.!?]*\b(?:I|we|you)\b", re.IGNORECASE)
 
 
 def schema(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -84,11 +85,12 @@ def _is_short_form(one: str, other: str) -> bool:
     return 1 <= len(long) - len(short) <= 2 and plain(other).startswith(f"{plain(one)},")
 
 
-def is_answer(text: str, question: str = "") -> bool:
+def is_answer(text: str, question: str = "", evidence: str = "") -> bool:
     """Whether a text can be an answer: not where it says, in whatever words, that there is none.
 
     It does where it denies something, but names nothing beside sources, knowledge and what the
-    question names.
+    question names; and, where there is evidence to speak of, where it denies something for itself
+    or its reader ("I can't …"), and the most of what it names is not in the evidence.
     """
     said = _SAID.findall(text.casefold().replace("’", "'"))
     own = (
@@ -96,5 +98,9 @@ def is_answer(text: str, question: str = "") -> bool:
         - _NO_CONTENT
         - {*_SAID.findall(question.casefold())}
     )
-    denies = any(word in _DENIALS or word.endswith("n't") for word in said)
-    return bool(said) and (bool(own) or not denies or (len(said) == 1 and said[0] in _ANSWERS))
+    if not any(word in _DENIALS or word.endswith("n't") for word in said):
+        return bool(said)
+    if evidence and _SPOKEN.match(text):
+        known = own & {*_SAID.findall(evidence.casefold())}
+        own = known if 2 * len(known) >= len(own) else set()
+    return bool(own) or (len(said) == 1 and said[0] in _ANSWERS)

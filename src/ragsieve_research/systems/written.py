@@ -18,6 +18,7 @@ from ragsieve.schema import Count, Options
 from ragsieve.text import normalise, safe
 from ragsieve.trace import note, record_drop, record_unreadable
 from ragsieve.types import Document, Query, Segment
+from ragsieve_research.answer.parts import is_answer
 
 NOTHING = "none"
 """Reply of a model that has nothing to write; in any case, with any mark."""
@@ -29,9 +30,9 @@ class Write(Options):
 
     It is no span of the segments: it is the whole of a new document, which names its writer and its
     parents. The trace says of each segment whether it was read. The model writes at most as many
-    tokens as it reads, so nothing grows. A reply that is empty, or `NOTHING`, is no
-    text. Where not all segments fit its context, the best that do are read, of unscored ones the
-    first; so split long documents before.
+    tokens as it reads, so nothing grows. A reply that is empty, `NOTHING`, or a refusal
+    (`is_answer`) is none. Where not all segments fit its context, the best that do are read, of
+    unscored ones the first; so split long documents before.
 
     Args:
         llm: Writes; an encoder-decoder as well.
@@ -58,7 +59,7 @@ class Write(Options):
         # Without segments it would be asked to answer by itself, so that prompt is this one, too.
         writer = Reader(self.llm, most, self.prompt, self.prompt)
         reply = writer(query, segments)
-        text = _text(reply.reply) if reply.segments else ""
+        text = _text(reply.reply, query.text, context(reply.segments)) if reply.segments else ""
         results = written(
             text,
             by=self.llm.identity,
@@ -74,15 +75,16 @@ class Write(Options):
         return results
 
 
-def _text(reply: str) -> str:
-    """What a reply says beside a label; empty where that is `NOTHING`, unreadable of no reply."""
+def _text(reply: str, question: str, evidence: str) -> str:
+    """What a reply says beside a label; empty of a refusal and `NOTHING`, unreadable of none."""
     try:
         (text,) = read_fields(reply, Field("a text", _said, ("summary", "text")))
     except BadReply:
         record_unreadable()
         return ""
     ends = text.rstrip(" .\"'").endswith(NOTHING.upper())
-    return "" if ends or normalise(text) == NOTHING else str(text)
+    nothing = ends or normalise(text) == NOTHING or not is_answer(text, question, evidence)
+    return "" if nothing else str(text)
 
 
 def _said(value: Any) -> str:

@@ -33,15 +33,28 @@ def test_a_text_is_marked_with_its_writer_and_parents() -> None:
     assert 1 == document.rank
 
 
-@pytest.mark.parametrize("reply", ["", " \n", "NONE", "none.", "<think>Who?</think>", "<think>Wh"])
+REFUSALS = [
+    *("I'm sorry, I can't help with that request.", "The documents do not mention who sang it."),
+    "As an AI language model, I won't reproduce lyrics under copyright.",
+]
+
+
+@pytest.mark.parametrize(
+    "reply", ["", " \n", "NONE", "none.", "<think>Who?</think>", "<think>Wh", *REFUSALS]
+)
 def test_an_empty_text_keeps_nothing(reply: str) -> None:
-    """Neither does the word for it, nor thoughts alone; the trace says so."""
+    """Neither do the word for it, thoughts alone and refusals; the trace says so."""
     with Trace().recording(), step("Write", GIVEN) as record:
         made = Write(writing(reply), "summarise")(QUERY, GIVEN)
 
     assert [] == made
     assert ["writer wrote nothing: nothing is kept"] == record.notes
     assert ["writer: read, but it wrote nothing"] * 2 == [d.reason for d in record.dropped]
+
+
+@pytest.mark.parametrize("reply", ["I won't say they sold well in 1972.", "It did not sell well."])
+def test_a_text_that_denies_something_of_what_was_read_is_evidence(reply: str) -> None:
+    assert [reply] == [s.text for s in Write(writing(reply), "summarise")(QUERY, GIVEN)]
 
 
 def test_parents_are_explained_and_texts_are_safe() -> None:
