@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from ragsieve import Document, Query, Segment
-from ragsieve.models.base import chosen, yes_probability
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.models.options import chosen, yes_probability
 from ragsieve.trace import collect_step
 from ragsieve_research.answer.agent import Agent, Argument
 from ragsieve_research.answer.critic import Critic

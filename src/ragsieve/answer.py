@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import tee
 
-from ragsieve.models.base import LLM, Prompt, streamed
+from ragsieve.models.base import LLM, Prompt, complete_with_room, streamed
 from ragsieve.models.deferred import opened
 from ragsieve.models.replies import strip_thinking
 from ragsieve.prompts import FRAME, context, render
@@ -51,7 +51,7 @@ class Reader(Options):
         """An answer from each group of segments alone; the model is called once for all."""
         read = [self.fitting(query, group) for group in groups]
         prompts = [self.messages(query, group) for group in read]
-        replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
+        replies = complete_with_room(self.llm, prompts, max_tokens=self.max_tokens)
         return [
             Answer(self.answer_of(self._said(reply)), tuple(group), reply)
             for group, reply in zip(read, replies, strict=True)

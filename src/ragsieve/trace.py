@@ -326,6 +326,12 @@ def warn(text: str) -> None:
         current.warnings.append(text)
 
 
+def withdraw_cut() -> None:
+    """Take back the running step's warnings of cut replies, where others came in their place."""
+    if current := _step.get():
+        current.warnings = [text for text in current.warnings if not text.startswith(CUT)]
+
+
 def record_unreadable() -> None:
     """Count a reply that could not be read; a no-op outside a step."""
     if current := _step.get():

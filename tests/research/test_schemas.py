@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import RagsieveError
-from ragsieve.models.base import Message, written_odds
-from ragsieve.models.options import reply_tokens
+from ragsieve.models.base import Message
+from ragsieve.models.options import reply_tokens, written_odds
 from ragsieve.models.protocol import response_format
 from ragsieve.models.wrap import Wrapper
 from ragsieve.sources import Models

@@ -9,16 +9,15 @@ charges the running step of the trace, `ragsieve.trace.record_usage`, once a cal
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import BadReply, ContextOverflow, InputError, Unsupported
-from ragsieve.models.replies import Field, option_field, read_fields, strip_thinking
-from ragsieve.trace import note, record_unreadable
-from ragsieve.types import Span, rounded
+from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, Unsupported
+from ragsieve.models.replies import strip_thinking
+from ragsieve.trace import CUT, note, record_unreadable, recorded_usages, withdraw_cut
+from ragsieve.types import Span
 
 
 class Message(NamedTuple):
@@ -260,6 +259,58 @@ def promised(table: Mapping[float, float], keep_answer: float) -> float:
     return table[min(promise for promise in table if promise >= keep_answer)]
 
 
+ROOM = 2048
+"""Tokens that a reply has more for the thoughts of a model that turns out to think."""
+
+_SHORT: Prompt = (Message("user", "Reply with one word: yes"),)
+_thinks: dict[str, bool] = {}  # by identity: whether a model's chat template opens thoughts
+
+
+def has_said(reply: str) -> bool:
+    """Whether something stands behind thoughts; where a template opens them, any reply has some."""
+    return strip_thinking(reply).strip() not in ("", reply.strip())
+
+
+def complete_with_room(
+    llm: LLM,
+    prompts: Sequence[Prompt],
+    is_read: Callable[[str], bool] = has_said,
+    *,
+    max_tokens: int,
+    schema: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Replies; those that are cut in thoughts are requested again, with `ROOM` tokens more.
+
+    Where a server's chat template opens the thoughts, a reply that is cut in them has no tag. So
+    the first that is cut has the model of a server asked for one word, once, unless its option
+    ``thinking`` is set: thoughts are closed in that reply, or the model has none.
+    """
+    begun = len(recorded_usages())
+    replies = [*llm.complete(prompts, max_tokens=max_tokens, schema=schema)]
+    cut = any(usage.note.startswith(CUT) for usage in recorded_usages()[begun:])
+    unread = [place for place, reply in enumerate(replies) if cut and not is_read(reply)]
+    if unread and getattr(llm, "thinking", False) is None and _thinks_first(llm):
+        note(f"{llm.identity} was cut in its thoughts: asked again with {ROOM} tokens more")
+        asked = [prompts[place] for place in unread]
+        again = _fitting(llm, asked, max_tokens=max_tokens + ROOM, schema=schema)
+        if None not in again:
+            withdraw_cut()
+        for place, reply in zip(unread, again, strict=True):
+            replies[place] = replies[place] if reply is None else reply
+    return replies
+
+
+def _thinks_first(llm: LLM) -> bool:
+    """Whether a model closes thoughts in a reply of one word."""
+    if llm.identity not in _thinks:
+        try:
+            _thinks[llm.identity] = has_said(llm.complete([_SHORT], max_tokens=ROOM)[0])
+        except ModelError as error:
+            note(f"{llm.identity} was not asked whether it thinks: {error}")
+            return False
+    return _thinks[llm.identity]
+
+
 T = TypeVar("T")
 D = TypeVar("D")
 
@@ -274,12 +325,18 @@ def complete_parsed(
 ) -> list[T | BadReply]:
     """Replies as ``parse`` reads them; an unreadable one is requested once more, with the error.
 
-    All second requests are one batch. ``parse`` receives a reply without thoughts
+    One that was cut in thoughts has room for them first (`complete_with_room`). All second requests
+    are one batch. ``parse`` receives a reply without thoughts
     (`strip_thinking`), and raises `BadReply`. A prompt whose second reply is unreadable too, or
     that leaves no space for a second one, yields that error: the caller chooses what replaces it,
     and notes that.
     """
-    replies = llm.complete(prompts, max_tokens=max_tokens, schema=schema)
+
+    def is_read(reply: str) -> bool:
+        return not isinstance(_parsed(parse, reply), BadReply)
+
+    options: dict[str, Any] = {"max_tokens": max_tokens, "schema": schema}
+    replies = complete_with_room(llm, prompts, is_read, **options)
     results = [_parsed(parse, reply) for reply in replies]
     corrections: dict[int, Prompt] = {}
     for place, result in enumerate(results):
@@ -291,7 +348,7 @@ def complete_parsed(
                 Message("assistant", replies[place]),
                 Message("user", f"That cannot be read: {result}. Reply again, in that form only."),
             )
-    again = _fitting(llm, list(corrections.values()), max_tokens, schema)
+    again = _fitting(llm, list(corrections.values()), **options)
     for place, reply in zip(corrections, again, strict=True):
         if reply is not None:
             results[place] = second = _parsed(parse, reply)
@@ -308,74 +365,16 @@ def readable(reply: T | BadReply | None, otherwise: D, meaning: str) -> T | D:
     return reply
 
 
-def _fitting(
-    llm: LLM, prompts: Sequence[Prompt], max_tokens: int, schema: Mapping[str, Any] | None
-) -> list[str | None]:
+def _fitting(llm: LLM, prompts: Sequence[Prompt], **options: Any) -> list[str | None]:
     """Replies, in one batch where all prompts fit; None where one has no space in the context."""
     if not prompts:
         return []
     try:
-        return [*llm.complete(prompts, max_tokens=max_tokens, schema=schema)]
+        return [*llm.complete(prompts, **options)]
     except ContextOverflow:
         if len(prompts) == 1:
             return [None]
-        return [_fitting(llm, [prompt], max_tokens, schema)[0] for prompt in prompts]
-
-
-def odds(
-    llm: LLM, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-) -> Sequence[list[float] | None]:
-    """Probabilities of each prompt's options as the reply, from any model; None: unknown.
-
-    A model without ``choose`` writes one, which then has 1 (`written_odds`).
-    """
-    return (llm.choose if "choose" in llm.can else partial(written_odds, llm))(prompts, options)
-
-
-def written_odds(
-    llm: LLM, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-) -> list[list[float] | None]:
-    """1 for the option that a reply names (`ragsieve.models.replies`); None, noted, of no reply.
-
-    Prompts with the same options are one batch; an unreadable reply is requested once more.
-    """
-    from ragsieve.models.options import reply_tokens  # which imports this module
-
-    results: list[list[float] | None] = [None] * len(prompts)
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for place, some in enumerate(options):
-        groups.setdefault(tuple(some), []).append(place)
-    for some, places in groups.items():
-        schema = {"type": "string", "enum": list(some)}
-        field = option_field(some)
-        replies = complete_parsed(
-            llm,
-            [prompts[place] for place in places],
-            partial(_option, field),
-            max_tokens=reply_tokens(schema, max(map(len, some))),
-            schema=schema,
-        )
-        for place, reply in zip(places, replies, strict=True):
-            chosen = readable(reply, None, f"choice {place} stays open")
-            results[place] = (
-                chosen if chosen is None else [float(n == chosen) for n in range(len(some))]
-            )
-    return results
-
-
-def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | None:
-    """The most probable of some numbers as the reply, the smallest on ties; None: unknown."""
-    (row,) = odds(llm, [prompt], [[str(number) for number in numbers]])
-    if row is None:
-        return None
-    return max(numbers, key=lambda number: rounded(row[number - numbers.start]))
-
-
-def yes_probability(
-    llm: LLM, prompts: Sequence[Prompt], options: tuple[str, str] = ("yes", "no")
-) -> list[float | None]:
-    """Probability of the first of two words as the reply to each prompt, in [0, 1]; or unknown."""
-    return [row[0] if row else None for row in odds(llm, prompts, [options] * len(prompts))]
+        return [_fitting(llm, [prompt], **options)[0] for prompt in prompts]
 
 
 def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:
@@ -386,7 +385,3 @@ def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:
         return parse(said)
     except BadReply as error:
         return error
-
-
-def _option(field: Field, reply: str) -> int:
-    return int(read_fields(reply, field)[0])

@@ -20,8 +20,8 @@ from ragsieve.errors import (
     needs_extra,
 )
 from ragsieve.models import protocol
-from ragsieve.models.base import LLM, Prompt, check_fits, written_odds
-from ragsieve.models.options import Odds, first_token_odds
+from ragsieve.models.base import LLM, ROOM, Prompt, check_fits
+from ragsieve.models.options import Odds, first_token_odds, written_odds
 from ragsieve.models.replies import strip_thinking
 from ragsieve.models.server import Away, Context, Server
 from ragsieve.models.tokenizer import token_counter, tokenizer_file
@@ -62,8 +62,8 @@ class OpenAI(Server, LLM):
             (llama.cpp, vLLM and others), else 8,192.
         thinking: False turns thoughts off, where the server can; a number is the tokens that a
             reply has more for them; ``"low"``, ``"medium"`` or ``"high"`` is the effort. Unset, a
-            reply of thoughts alone is requested once more with `protocol.ROOM` tokens more, which
-            all have from then on; the trace says so.
+            reply of thoughts alone is requested once more with 2,048 tokens more, which all have
+            from then on; the trace says so.
         extra_body: Members of each request beside ours.
         timeout_s, max_retries, total_s, concurrency: See `ragsieve.models.server.Server`.
 
@@ -261,7 +261,7 @@ class OpenAI(Server, LLM):
         """Tokens that a reply has more, for thoughts."""
         if isinstance(self.thinking, int) and not isinstance(self.thinking, bool):
             return self.thinking
-        return protocol.ROOM if self.thinking or "thinking" in self._held else 0
+        return ROOM if self.thinking or "thinking" in self._held else 0
 
     def _shows_thinking(self, reply: protocol.ChatReply, room: int) -> bool:
         """Whether a reply, requested with so much room, is thoughts alone for want of more."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
+from ragsieve.models.replies import Field, option_field, read_fields
+from ragsieve.types import rounded
 
 LEAST_MASS = 0.05
 """Probability that all options need together, of a reply's first token, to decide anything."""
@@ -67,3 +72,61 @@ def _longest(schema: Mapping[str, Any]) -> int:
         return _SPACED + int(schema["maxItems"]) * _longest(schema["items"])
     properties = schema.get("properties", {})
     return _SPACED + sum(len(name) // 2 + _longest(one) for name, one in properties.items())
+
+
+def odds(
+    llm: LLM, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+) -> Sequence[list[float] | None]:
+    """Probabilities of each prompt's options as the reply, from any model; None: unknown.
+
+    A model without ``choose`` writes one, which then has 1 (`written_odds`).
+    """
+    return (llm.choose if "choose" in llm.can else partial(written_odds, llm))(prompts, options)
+
+
+def written_odds(
+    llm: LLM, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
+) -> list[list[float] | None]:
+    """1 for the option that a reply names (`ragsieve.models.replies`); None, noted, of no reply.
+
+    Prompts with the same options are one batch; an unreadable reply is requested once more.
+    """
+    results: list[list[float] | None] = [None] * len(prompts)
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, some in enumerate(options):
+        groups.setdefault(tuple(some), []).append(place)
+    for some, places in groups.items():
+        schema = {"type": "string", "enum": list(some)}
+        field = option_field(some)
+        replies = complete_parsed(
+            llm,
+            [prompts[place] for place in places],
+            partial(_option, field),
+            max_tokens=reply_tokens(schema, max(map(len, some))),
+            schema=schema,
+        )
+        for place, reply in zip(places, replies, strict=True):
+            chosen = readable(reply, None, f"choice {place} stays open")
+            results[place] = (
+                chosen if chosen is None else [float(n == chosen) for n in range(len(some))]
+            )
+    return results
+
+
+def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | None:
+    """The most probable of some numbers as the reply, the smallest on ties; None: unknown."""
+    (row,) = odds(llm, [prompt], [[str(number) for number in numbers]])
+    if row is None:
+        return None
+    return max(numbers, key=lambda number: rounded(row[number - numbers.start]))
+
+
+def yes_probability(
+    llm: LLM, prompts: Sequence[Prompt], options: tuple[str, str] = ("yes", "no")
+) -> list[float | None]:
+    """Probability of the first of two words as the reply to each prompt, in [0, 1]; or unknown."""
+    return [row[0] if row else None for row in odds(llm, prompts, [options] * len(prompts))]
+
+
+def _option(field: Field, reply: str) -> int:
+    return int(read_fields(reply, field)[0])

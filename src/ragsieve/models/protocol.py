@@ -40,9 +40,6 @@ SETTINGS = {  # what a server may refuse: the words it does so with, and what fo
     "reasoning_effort": ("reasoning_effort|reasoning", "the model thinks as it does by itself"),
 }
 
-ROOM = 2048
-"""Tokens that a reply has more for the thoughts of a model that turns out to think."""
-
 
 def thinking(how: bool | int | str | None, backend: str, url: str) -> dict[str, Any]:
     """Members of a request that say how a model thinks; none where it is its own to decide."""

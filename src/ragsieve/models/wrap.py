@@ -50,6 +50,7 @@ class Wrapper(ABC):
     context = property(attrgetter("model.context"))
     relative = property(attrgetter("model.relative"))
     leads = property(attrgetter("model.leads"))
+    thinking = property(attrgetter("model.thinking"))
     count = property(attrgetter("model.count"))
     threshold = property(attrgetter("model.threshold"))
 

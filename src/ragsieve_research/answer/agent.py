@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Prompt, complete_parsed
+from ragsieve.models.base import LLM, Prompt, complete_parsed, complete_with_room
 from ragsieve.models.replies import (
     Field,
     paragraph,
@@ -113,7 +113,7 @@ class Agent(Options):
     def answer(self, query: Query, groups: Sequence[Sequence[Segment]], /) -> list[str]:
         """The answer from each set of documents; empty where it is none."""
         prompts = [self._prompt("agent_answer", query, group, self.max_tokens) for group in groups]
-        replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
+        replies = complete_with_room(self.llm, prompts, max_tokens=self.max_tokens)
         said = [unquoted(" ".join(strip_thinking(reply).split())) for reply in replies]
         return [
             text if is_answer(text, query.text, " ".join(s.text for s in group)) else ""

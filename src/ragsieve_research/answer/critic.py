@@ -9,8 +9,8 @@ from itertools import permutations
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Prompt, complete_parsed, odds, readable
-from ragsieve.models.options import reply_tokens
+from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
+from ragsieve.models.options import odds, reply_tokens
 from ragsieve.models.replies import (
     Field,
     groups,

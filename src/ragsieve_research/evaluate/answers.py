@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any, Literal
 
 from ragsieve.errors import InputError, needs_extra
-from ragsieve.models.base import LLM, readable, yes_probability
+from ragsieve.models.base import LLM, readable
+from ragsieve.models.options import yes_probability
 from ragsieve.prompts import render
 from ragsieve.run.batch import accuracy
 from ragsieve.text import begins, normalise, safe, word_counts

@@ -15,7 +15,8 @@ import numpy as np
 
 from ragsieve.documents import unused_id
 from ragsieve.errors import InputError, typed_line
-from ragsieve.models.base import LLM, Embedder, Prompt, readable, yes_probability
+from ragsieve.models.base import LLM, Embedder, Prompt, readable
+from ragsieve.models.options import yes_probability
 from ragsieve.prompts import render
 from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
 from ragsieve.schema import Options, Probability, check_options

@@ -9,7 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.models.base import LLM, Prompt, readable, yes_probability
+from ragsieve.models.base import LLM, Prompt, readable
+from ragsieve.models.options import yes_probability
 from ragsieve.prompts import render
 from ragsieve.schema import Count, Options
 from ragsieve.score.base import Scorer, by_document

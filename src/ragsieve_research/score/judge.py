@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
-from ragsieve.models.base import LLM, Prompt, odds, readable
+from ragsieve.models.base import LLM, Prompt, readable
+from ragsieve.models.options import odds
 from ragsieve.prompts import render, titled
 from ragsieve.score.base import UNREAD, Scorer
 from ragsieve.types import Query, Segment

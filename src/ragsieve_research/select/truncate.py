@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ragsieve.models.base import LLM, Prompt, chosen, readable
+from ragsieve.models.base import LLM, Prompt, readable
+from ragsieve.models.options import chosen
 from ragsieve.prompts import render
 from ragsieve.schema import Amount, Count, Options
 from ragsieve.select.base import Selector, past

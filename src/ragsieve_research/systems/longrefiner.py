@@ -19,8 +19,8 @@ from ragsieve.models.base import (
     Prompt,
     complete_parsed,
     readable,
-    yes_probability,
 )
+from ragsieve.models.options import yes_probability
 from ragsieve.models.replies import Field, read_fields, texts
 from ragsieve.prompts import render, title_of, titled
 from ragsieve.schema import Amount, Options

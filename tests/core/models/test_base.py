@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import BadReply, ContextOverflow
-from ragsieve.models.base import LLM, Message, Prompt, chosen, complete_parsed
+from ragsieve.models.base import LLM, Message, Prompt, complete_parsed
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.models.options import chosen
 from ragsieve.models.replies import strip_thinking
 from ragsieve.trace import Step, collect_step, step
 

@@ -275,7 +275,7 @@ def test_a_cut_answer_is_a_warning(serve: Serve, most: int | None) -> None:
     assert f"a reply was cut at {most or 64} tokens: answer_tokens allows more" in (
         result.trace.warnings
     )
-    assert (most or 64) == server.requests[-1]["max_tokens"]
+    assert [most or 64, 2048] == [r["max_tokens"] for r in server.requests if "max_tokens" in r]
 
 
 @pytest.mark.parametrize(
