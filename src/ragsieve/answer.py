@@ -75,7 +75,7 @@ class Reader(Options):
     def messages(self, query: Query, segments: Sequence[Segment], /) -> Prompt:
         """The prompt with all of ``segments``; the closed-book prompt if there are none."""
         template = self.prompt if segments else self.closed_prompt
-        return self.prompt_of(template, query.text, self.context(segments))
+        return self.prompt_of(template, query.dated, self.context(segments))
 
     def context(self, segments: Sequence[Segment], /) -> str:
         """The text in which ``segments`` stand in the prompt."""
@@ -103,7 +103,7 @@ class Reader(Options):
 
     def budget(self, query: Query, /) -> int:
         """Tokens that evidence may have, so that it fits the model's context."""
-        frame = self.prompt_of(self.prompt, query.text, "")
+        frame = self.prompt_of(self.prompt, query.dated, "")
         used = sum(self.count([message.content for message in frame]))
         return self.llm.context - self.max_tokens - FRAME - used
 

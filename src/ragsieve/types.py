@@ -59,6 +59,12 @@ class Query:
         if not self.text.strip():
             raise InputError(f"the question must not be blank, got {self.text!r}")
 
+    @property
+    def dated(self) -> str:
+        """The question with the time, where it has one, on a line below it, as models read it."""
+        time = " ".join(self.time.split())
+        return f"{self.text}\nAsked on: {time}" if time else self.text
+
 
 class Listed(NamedTuple):
     """Rows of a document of which those that meet conditions were asked for.

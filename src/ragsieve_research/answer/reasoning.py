@@ -8,13 +8,15 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from ragsieve.answer import Reader
 from ragsieve.errors import BadReply, ModelError
 from ragsieve.models.base import LLM, Embedder, complete_parsed
 from ragsieve.models.replies import Field, read_fields
 from ragsieve.models.wrap import unwrap
 from ragsieve.schema import Count, Options
+from ragsieve.system import Pipeline, System
 from ragsieve.trace import note
-from ragsieve.types import Answer, Query, Segment, rounded
+from ragsieve.types import Answer, Query, Segment, StageResult, rounded
 from ragsieve_research.answer.demonstrations import reasoning_examples
 from ragsieve_research.answer.examples import (
     Demonstration,
@@ -92,8 +94,6 @@ class Reasoning(Options):
                 "a small local model answers without steps, which make it worse; cot=True has them"
             )
         reader = self._reader(query) if segments else self._plain()
-        if time := " ".join(query.time.split()):
-            query = replace(query, text=f"{query.text}\nAsked on: {time}")
         read = reader.fitting(query, segments)
         prompt = reader.messages(query, read)
         names = (_REASONING, _ANSWER) if self._reasons else (_ANSWER,)
@@ -172,3 +172,22 @@ class Reasoning(Options):
                 return reader
             note(f"{most} examples leave too little of the context to the evidence: one less")
         return plain
+
+
+class _Evidence(Pipeline):
+    """Stages whose answers do not count."""
+
+    def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
+        kept = super().__call__(query, segments)
+        return StageResult(kept, found=kept.found)
+
+
+def evaluated(system: System) -> System:
+    """The same, answering by the prompt of CRAG's evaluation where it has a plain reader.
+
+    So a table compares what systems keep, and not their prompts; a stage's own answer goes.
+    """
+    if not isinstance(system.reader, Reader):
+        return system
+    reader = Reasoning(system.reader.llm, examples=0, cot=False)
+    return replace(system, stage=_Evidence(system.stage), reader=reader)

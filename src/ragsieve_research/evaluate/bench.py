@@ -33,6 +33,7 @@ from ragsieve.spec import SystemSpec, entry, identity
 from ragsieve.system import System
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.types import Example
+from ragsieve_research.answer.reasoning import evaluated
 from ragsieve_research.artifacts.trained import model_names
 from ragsieve_research.evaluate import evidence, questions
 from ragsieve_research.evaluate.answers import AnswerJudge, contained
@@ -127,7 +128,8 @@ class Bench:
     def standing(self, cell: Cell) -> System | None:
         """The cell's system over stand-ins, which cost nothing; see `expected`."""
         known = entry(cell.system.name).knows
-        return built(self._spec(cell), **({"answers": {}} if known else {}))
+        system = built(self._spec(cell), **({"answers": {}} if known else {}))
+        return evaluated(system) if system and self.config.crag else system
 
     def costs(self, cell: Cell) -> list[float | None]:
         """Questions asked, LLM calls, tokens read and written, and their price, to expect.
@@ -294,7 +296,8 @@ class Bench:
         with declared(self.config.model_options):
             source = found.open(llm, load, wrap) if found else None
         others = {"answers": self._answers(cell)} if entry(cell.system.name).knows else {}
-        return self._spec(cell).built(Models(wrap, load), source=source, **others)
+        built = self._spec(cell).built(Models(wrap, load), source=source, **others)
+        return evaluated(built) if self.config.crag else built
 
     def _spec(self, cell: Cell) -> SystemSpec:
         row, generator = cell.system, cell.generator
@@ -347,7 +350,7 @@ class Bench:
         parts += [used, False]  # an option that is gone: runs that began with it go on
         source = cell.data.source(spec.router, self.data)
         parts += source.identity().values() if source else []
-        parts += ["crag"] if self.config.crag else []
+        parts += ["crag, by one prompt"] if self.config.crag else []
         parts += [] if self.config.answers else ["no answers"]
         return json.dumps(without_secrets(parts), sort_keys=True)
 

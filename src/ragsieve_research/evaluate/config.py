@@ -173,6 +173,7 @@ class Config(Schema, frozen=True, kw_only=True):
             name of a generator is that generator.
         crag: Whether CRAG's accuracy, hallucination, missing and score are measured of every data
             set, not only of CRAG's own; without a judge, an answer that holds a gold one is right.
+            Systems with a plain reader then answer by the prompt of CRAG's evaluation.
         answers: Whether generators answer; false measures filters alone: what they keep, in the
             generator's tokens, and their seconds. Where then none is named, and no system needs
             one to filter, tokens are those of the bundled sentence pruner.

@@ -20,10 +20,9 @@ with needs_extra("train"):
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from ragsieve.answer import Reader
 from ragsieve.models.base import Embedder
 from ragsieve.run.batch import accuracy
-from ragsieve.system import Pipeline, Stage
+from ragsieve.system import Pipeline, ReaderLike, Stage
 from ragsieve.types import Example, Query
 from ragsieve_research.retrieve.route import LightRouter, Named, ask, check_names
 
@@ -57,7 +56,7 @@ class SourceLabeller:
     """
 
     sources: tuple[Named, ...]
-    reader: Reader
+    reader: ReaderLike
     stage: Stage = field(default_factory=Pipeline)
 
     def __post_init__(self) -> None:
@@ -78,7 +77,7 @@ class SourceLabeller:
         if partly := next((one for one in results if one.warnings), None):
             raise ModelError(f"a source failed in part: {partly.name}: {partly.warnings[0]}")
         kept = [self.stage(example.query, one.segments) for one in results]
-        answers = self.reader.answers(example.query, kept)
+        answers = [self.reader(example.query, group) for group in kept]
         return [accuracy(answer.text, example.answers) == 1.0 for answer in answers]
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ragsieve import models, score, select
-from ragsieve.answer import Reader
 from ragsieve.models.base import Embedder
 from ragsieve.models.wrap import unwrap
 from ragsieve.system import Stage
 from ragsieve.types import Example
+from ragsieve_research.answer.reasoning import Reasoning
 from ragsieve_research.artifacts.recipe import Base, Known, Split, TrainedRouter
 from ragsieve_research.artifacts.router import check_router_folder, save_router
 from ragsieve_research.artifacts.weights import sha256_of
@@ -76,13 +76,18 @@ def train_router(
     """
     check_router_folder(folder)
     content = sources_content(sources, data=data)  # what labels depend on
-    run.check_same_run({"llm": plan.llm, "embedder": plan.embedder, "sources": content})
+    run.check_same_run(
+        {"llm": plan.llm, "embedder": plan.embedder, "sources": content}
+        | {"prompt": "reasoning_short"}
+    )
     run.write_questions(None, _known, documents=False, key=_hash)
     with run.sharing() as share:
         load = cache(lambda name: share(models.load(name)))
         named, embedder = read_sources(sources, load, data=data), load(plan.embedder)
         names = [source.name for source in named]
-        labeller = SourceLabeller(named, Reader(load(plan.llm)), pruned(embedder))
+        labeller = SourceLabeller(
+            named, Reasoning(load(plan.llm), examples=0, cot=False), pruned(embedder)
+        )
         known, held = (
             RouterLabels.of(_labelled(plan, run, part, most, labeller), names, embedder)
             for part, most in limits(plan.limit).items()

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
+from ragsieve.answer import Reader
 from ragsieve.errors import ModelError
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.system import Pipeline, System
 from ragsieve.text import contains_answer
 from ragsieve.trace import Trace, step
-from ragsieve.types import Answer, Document, Query, Segment
+from ragsieve.types import Answer, Document, Query, Segment, StageResult
 from ragsieve_research.answer.demonstrations import reasoning_examples
 from ragsieve_research.answer.examples import Demonstration
-from ragsieve_research.answer.reasoning import DOMAINS, Reasoning
+from ragsieve_research.answer.reasoning import DOMAINS, Reasoning, evaluated
 
 QUERY = Query("Who sang Breeze?")
 EVIDENCE = [Segment.whole(Document("a", "Ann sang Breeze.", "Songs"))]
@@ -217,3 +219,18 @@ def test_without_evidence_the_model_answers_from_what_it_knows() -> None:
     assert ["system", "user"] == [message.role for message in prompt]
     assert "Question: Who sang it?" == prompt[1].content
     assert "document" not in prompt[0].content.lower()
+
+
+def test_systems_of_one_run_answer_by_one_prompt() -> None:
+    """Also where a stage has answered; a question's time stands below it, by any reader."""
+    llm = ScriptedLLM(lambda _: "Answer: Paris")
+    answered = Pipeline(lambda query, kept: StageResult(kept, answer=Answer("Rome", (), "Rome")))
+    query = Query("Where is it?", time="2024-03-01")
+
+    for system in (System(Pipeline(), Reader(llm)), System(answered, Reader(llm))):
+        assert "Paris" == evaluated(system).ask(query, ["It is in Paris."]).answer.text
+    assert llm.prompts[0] == llm.prompts[1]
+    assert "invalid question" in llm.prompts[0][0].content
+
+    Reader(llm)(query, [])
+    assert "Where is it?\nAsked on: 2024-03-01" in llm.prompts[-1][-1].content

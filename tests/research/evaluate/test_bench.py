@@ -408,7 +408,9 @@ def test_sources_are_asked_as_each_system_routes(tmp_path: Path) -> None:
     sources.write_text("".join(map(table.format, texts)))
     systems = [BenchSystem(name="all"), BenchSystem(name="all", label="one", router="only:wiki")]
     data = [Data(name=str(mine), sources=str(sources))]
-    run(tmp_path / "r", replace(ONE, data=data, systems=systems, crag=True))
+    llm = ScriptedLLM(lambda turns: f"Answer: {'bees' if 'Bees' in str(turns) else 'honey'}")
+    run(tmp_path / "r", replace(ONE, data=data, systems=systems, crag=True), llm)
+    assert all("invalid question" in prompt[0].content for prompt in llm.prompts)
     name = "mine-from-two--{}--fake-echo"
     (both,), (one,) = (records(tmp_path / "r", name.format(label)) for label in ("all", "one"))
 
