@@ -326,12 +326,6 @@ def warn(text: str) -> None:
         current.warnings.append(text)
 
 
-def withdraw_cut() -> None:
-    """Take back the running step's warnings of cut replies, where others came in their place."""
-    if current := _step.get():
-        current.warnings = [text for text in current.warnings if not text.startswith(CUT)]
-
-
 def record_unreadable() -> None:
     """Count a reply that could not be read; a no-op outside a step."""
     if current := _step.get():
@@ -363,9 +357,9 @@ def record_cutoff(cutoff: Cutoff) -> None:
         current.cutoffs.append(cutoff)
 
 
-def is_recording() -> bool:
-    """Whether a step is running, so that what is costly to tell is worth making."""
-    return _step.get() is not None
+def running_step() -> Step | None:
+    """The step that is running, if any is: without one, nothing that it is told is kept."""
+    return _step.get()
 
 
 def record_usage(usages: Sequence[Usage]) -> None:

@@ -16,7 +16,7 @@ from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import ScriptedLLM, echo
 from ragsieve.result import Result
 from ragsieve.system import Pipeline, System
-from ragsieve.trace import Trace, is_recording, note, step
+from ragsieve.trace import Trace, note, running_step, step
 from ragsieve.types import Answer, Query, Segment, StageResult
 from ragsieve_research.answer.examples import ExampleReader
 from ragsieve_research.answer.reasoning import Reasoning
@@ -154,7 +154,7 @@ def test_errors_come_with_the_first_piece() -> None:
     next(given)
     given.close()  # type: ignore[attr-defined]
 
-    assert not is_recording()
+    assert not running_step()
     assert [] == list(given)
 
     given = streaming("Koechlin").ask_stream(" ", DOCUMENTS)

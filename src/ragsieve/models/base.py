@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.replies import strip_thinking
-from ragsieve.trace import CUT, note, record_unreadable, recorded_usages, withdraw_cut
+from ragsieve.trace import CUT, note, record_unreadable, recorded_usages, running_step
 from ragsieve.types import Span
 
 
@@ -293,8 +293,8 @@ def complete_with_room(
         note(f"{llm.identity} was cut in its thoughts: asked again with {ROOM} tokens more")
         asked = [prompts[place] for place in unread]
         again = _fitting(llm, asked, max_tokens=max_tokens + ROOM, schema=schema)
-        if None not in again:
-            withdraw_cut()
+        if None not in again and (step := running_step()):
+            step.warnings = [text for text in step.warnings if not text.startswith(CUT)]
         for place, reply in zip(unread, again, strict=True):
             replies[place] = replies[place] if reply is None else reply
     return replies

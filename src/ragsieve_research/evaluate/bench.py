@@ -300,13 +300,12 @@ class Bench:
         return evaluated(built) if self.config.crag else built
 
     def _spec(self, cell: Cell) -> SystemSpec:
-        row, generator = cell.system, cell.generator
         return SystemSpec(
-            system=row.name,
-            options=row.options,
-            models=row.models,
-            llm=generator.llm,
-            llm_options=generator.options,
+            system=cell.system.name,
+            options=cell.system.options,
+            models=cell.system.models,
+            llm=cell.generator.llm,
+            llm_options=cell.generator.options,
             model_options=self.config.model_options,
             embedder=self.config.embedder,
             pruner=self.config.pruner,
@@ -344,8 +343,7 @@ class Bench:
         """Everything that a cell's records depend on beside the questions, in a line."""
         spec, generator = cell.system, cell.generator
         used = self.used_models(cell)
-        filters = [n for n in (spec.name, spec.options.get("prune", "")) if n]
-        name = " ".join(map(identity, filters))
+        name = " ".join(identity(n) for n in (spec.name, spec.options.get("prune", "")) if n)
         parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]
         parts += [used, False]  # an option that is gone: runs that began with it go on
         source = cell.data.source(spec.router, self.data)
@@ -396,6 +394,5 @@ def _failure(
     """The record of a question that failed; None where a metric did, not the system."""
     if isinstance(error, _Unmeasured):
         return None
-    line = typed_line(error)
     values = {"answers": list(example.answers), "metrics": failed(example, metrics)}
-    return {**more, "error": line, **values}
+    return {**more, "error": typed_line(error), **values}

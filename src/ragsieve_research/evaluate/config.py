@@ -172,8 +172,7 @@ class Config(Schema, frozen=True, kw_only=True):
             ``base_url``: of the judge, of parts of systems, of the run's embedder. A model with the
             name of a generator is that generator.
         crag: Whether CRAG's accuracy, hallucination, missing and score are measured of every data
-            set, not only of CRAG's own; without a judge, an answer that holds a gold one is right.
-            Systems with a plain reader then answer by the prompt of CRAG's evaluation.
+            set, by its evaluation's prompt; without a judge, one that holds a gold answer is right.
         answers: Whether generators answer; false measures filters alone: what they keep, in the
             generator's tokens, and their seconds. Where then none is named, and no system needs
             one to filter, tokens are those of the bundled sentence pruner.

@@ -11,7 +11,7 @@ from ragsieve.errors import needs_extra
 from ragsieve.schema import Options, Share
 from ragsieve.select.base import Selector, places
 from ragsieve.system import best_first
-from ragsieve.trace import Cutoff, is_recording, record_cutoff
+from ragsieve.trace import Cutoff, record_cutoff, running_step
 from ragsieve.types import Query, Segment
 
 with needs_extra("local"):
@@ -53,7 +53,7 @@ class Distinct(Options, Selector):
             twins = (vectors[start : start + BLOCK] @ vectors[: start + BLOCK].T).tocsr()
             for place in range(start, min(start + BLOCK, len(ranked))):
                 row = twins.getrow(place - start)
-                if len(pairs) <= PAIRS and is_recording():
+                if len(pairs) <= PAIRS and running_step():
                     pairs += _pairs(row, place, min(LEAST, self.max_similarity))
                 near = sorted(row.indices[row.data >= self.max_similarity - 1e-9])
                 better = next((n for n in near if n < place and n not in dropped), None)

@@ -15,7 +15,7 @@ from ragsieve.models.base import LLM, Embedder
 from ragsieve.schema import Amount, Count, Options, check_number
 from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
-from ragsieve.trace import collect_step, is_recording
+from ragsieve.trace import collect_step, running_step
 from ragsieve.types import Answer, Query, Segment, StageResult
 from ragsieve_research.answer.agent import Agent, AgentLimits
 from ragsieve_research.answer.critic import Critic, Judge
@@ -80,7 +80,7 @@ class Winnow(Options):
         """
         if not segments:
             raise InputError("there must be at least one document to answer from, got none")
-        if not is_recording():  # limits count what a step is charged
+        if not running_step():  # limits count what a step is charged
             with collect_step():
                 return self.answer(query, segments)
         debate = self.debate(query, segments)
