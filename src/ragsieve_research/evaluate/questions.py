@@ -109,13 +109,13 @@ def chosen(data: Data, noise: Noise | None, config: Config, folder: Path | None)
     dataset = data.load(folder)
     if data.part != "all":
         dataset = _only(dataset, lambda e: part_of(e.query.text) == data.part)
-    if data.only != "all":
-        wanted = data.only == "answerable"
-        dataset = _only(dataset, lambda e: _answerable(e) is wanted)
     if noise:
         dataset = noisy(dataset, noise)
     elif data.documents or by_bm25(data, dataset):
         dataset = ordered(dataset, by_bm25(data, dataset), data.documents)
+    if data.only != "all":
+        wanted = data.only == "answerable"
+        dataset = _only(dataset, lambda e: _answerable(e) is wanted)
     limit = data.questions or config.questions
     dataset = dataset.take(limit, seed=config.seed if config.sample else None)
     return poisoned(dataset, config.seed) if data.poisoned else dataset

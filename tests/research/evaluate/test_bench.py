@@ -337,13 +337,13 @@ def test_other_questions_or_models_are_not_mixed(tmp_path: Path) -> None:
 
 
 def test_questions_can_be_those_whose_documents_hold_the_answer(tmp_path: Path) -> None:
-    """Or those whose documents do not; without a gold answer a question is neither."""
+    """Those that are read; or do not; without a gold answer a question is neither."""
     asked = [("with?", ["x"]), ("without?", ["y"]), ("unknown?", [])]
-    rows = [{"question": text, "answers": gold, "documents": ["x"]} for text, gold in asked]
+    rows = [{"question": text, "answers": gold, "documents": ["x", "y"]} for text, gold in asked]
     mine = own(tmp_path, *rows)
     found = []
     for only in ("all", "answerable", "unanswerable"):
-        config = replace(ONE, data=[Data(name=str(mine), only=only)])
+        config = replace(ONE, data=[Data(name=str(mine), only=only, documents=1)])
         Bench(config, tmp_path / "r").prepare()
         path = max((tmp_path / "r" / "questions").iterdir(), key=lambda p: p.stat().st_mtime_ns)
         found.append([json.loads(line)["question"] for line in path.open()])

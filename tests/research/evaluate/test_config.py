@@ -31,6 +31,15 @@ def parsed(folder: Path, text: str, *, small: bool = False) -> Config:
     return read(path, small=small)
 
 
+def test_a_papers_table_says_how_many_documents_all_rows_read() -> None:
+    """Once for all; two tables are ours."""
+    tables = {p for p in RUNS.glob("[cfpw]*-*.toml") if p.stem[11:] not in ("kept", "trained")}
+    runs = [read(path, small=small) for path in tables for small in (False, True)]
+
+    assert 31 == len(tables)
+    assert all(d.documents or d.index or d.sources for run in runs for d in run.data)
+
+
 def test_a_short_file_is_enough(tmp_path: Path) -> None:
     """Two systems on one data set; all else has a default."""
     config = parsed(tmp_path, PLAIN)
