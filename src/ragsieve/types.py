@@ -45,6 +45,7 @@ class Query:
         id: The caller's own name for it.
         time: When it was asked, as CRAG's ``query_time`` or by ISO 8601; empty where that does not
             matter. An API's dates ("today", "last month") count from it.
+        domain: What it is about, as CRAG's ``domain``; empty where that is not said.
 
     Raises:
         InputError: If ``text`` is blank or not a string.
@@ -53,6 +54,7 @@ class Query:
     text: str
     id: str = ""
     time: str = ""
+    domain: str = ""
 
     def __post_init__(self) -> None:
         _require_text("the question", self.text)

@@ -100,7 +100,8 @@ def as_example(record: Mapping[str, Any]) -> Example:
     if not isinstance(metadata, dict):
         raise InputError(f"metadata must be an object, got {metadata!r:.80}")
     name = "" if record.get("id") is None else str(record["id"])
-    query = Query(question, id=name, time=str(metadata.get("query_time") or ""))
+    time, domain = (str(metadata.get(key) or "") for key in ("query_time", "domain"))
+    query = Query(question, id=name, time=time, domain=domain)
     read = [*map(_labelled, listed_in_json(documents))]
     return Example(query, as_documents(read), tuple(answers), metadata)
 

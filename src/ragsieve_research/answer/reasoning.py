@@ -57,10 +57,9 @@ class Reasoning(Options):
 
     Args:
         llm: The generator; its replies are greedy, as at temperature 0.
-        embedder: Guesses a question's domain: the one whose description it is nearest to, by
-            cosine. Without one, or where it fails, the domain is ``domain``.
-        domain: Of every question, where there is no embedder; where it is none of CRAG's, examples
-            are of any domain.
+        embedder: Guesses the domain of a question that does not tell it: the one whose description
+            it is nearest to, by cosine. Without one, or where it fails, the domain is ``domain``.
+        domain: Of every question; where it is none of CRAG's, examples are of any domain.
         examples: How many are shown, from 0 to 3.
         same_domain: Whether they are of the question's own domain instead.
         cot: Whether the model reasons before it answers; where None, unless it is a small local
@@ -72,8 +71,8 @@ class Reasoning(Options):
         ModelError: If a model fails; `ContextOverflow` if not even the question fits.
 
     Source: PruningRAG (arXiv 2409.13694), section 4.3, figure 3; Table 5; 500 tokens: section A.2.
-    Differs: The prompt is in our own words, and so are the examples; the paper does not say how it
-        knows a question's domain, which CRAG's data tell.
+    Differs: The prompt is in our own words, and so are the examples; where the data tell no
+        domain (CRAG's do), it is guessed.
     """
 
     llm: LLM
@@ -121,10 +120,10 @@ class Reasoning(Options):
         return self.llm.count(texts)
 
     def domain_of(self, query: Query) -> str:
-        """The question's domain: ``domain``, or guessed by the embedder."""
-        if self.embedder is None:
-            return self.domain
+        """The question's domain: ``domain``, its own, or guessed by the embedder."""
         names = list(reasoning_examples())
+        if self.embedder is None or query.domain in names:
+            return self.domain or query.domain
         about = [f"{name}: {DOMAINS.get(name, '')}" for name in names]
         try:
             question = self.embedder.embed([query.text], query=True)[0]  # (dim,)

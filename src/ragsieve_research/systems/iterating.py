@@ -84,7 +84,7 @@ class Iterate(Options):
         results = _Results()
 
         def search(by: Query, about: Query) -> list[Segment]:
-            by = replace(by, id=query.id, time=query.time)
+            by = replace(query, text=by.text)
             evidence = self._evidence(by, about, segments, results)
             seen.update({segment.key: segment for segment in evidence})
             return evidence

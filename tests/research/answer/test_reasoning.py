@@ -141,11 +141,12 @@ def test_examples_are_of_other_domains(domain: str) -> None:
 
 
 def test_the_embedder_guesses_the_domain() -> None:
-    """The description that shares a word with the question; where it fails the answer does not."""
+    """By words, unless the question tells it; where it fails the answer does not."""
     reasoning = Reasoning(ScriptedLLM([]), HashingEmbedder())
 
     assert "finance" == reasoning.domain_of(Query("Which companies pay for shares?"))
     assert "sports" == reasoning.domain_of(Query("Which teams won tournaments?"))
+    assert "music" == reasoning.domain_of(Query("Which teams won tournaments?", domain="music"))
 
     class Broken(HashingEmbedder):
         def embed(self, texts: Any, *, query: bool = False) -> Any:
