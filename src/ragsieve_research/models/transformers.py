@@ -73,6 +73,8 @@ class Transformers(BatchedModel):
         device: ``"cpu"``, ``"cuda"`` …; an accelerator if there is one, where None.
         prefix_mb: Megabytes in which beginnings of prompts are kept, so that no later prompt has
             them read again; 0 for none. Models of plain causal attention in float32 have it.
+        thinking: False turns thoughts off, where the chat template can; a number is the tokens that
+            a reply has more for them; True leaves both as they are.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -83,6 +85,7 @@ class Transformers(BatchedModel):
     adapter: str | None = field(default=None, kw_only=True)
     max_context: Count | None = field(default=None, kw_only=True)
     prefix_mb: Amount = field(default=512, kw_only=True)
+    thinking: bool | int = field(default=True, kw_only=True)
 
     can = frozenset({"complete", "choose", "loglik", "surprisals"})
     _backend: ClassVar[str] = "transformers"
@@ -90,6 +93,8 @@ class Transformers(BatchedModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.thinking, bool):
+            check_number("thinking", self.thinking, Count)
         base, plus, adapter = self.model.rpartition("+")
         if plus and not self.adapter and not Path(self.model).is_dir():
             object.__setattr__(self, "model", base)
@@ -97,8 +102,10 @@ class Transformers(BatchedModel):
 
     @once
     def identity(self) -> str:
-        """Model, weights, adapter and precision: what replies depend on."""
-        return f"{self._backend}:{store.marked(self.model, self.adapter)}:{self.computed_dtype}"
+        """Model, weights, adapter, precision and thoughts: what replies depend on."""
+        how = "" if self.thinking is True else f" thinking={self.thinking}"
+        weights = store.marked(self.model, self.adapter)
+        return f"{self._backend}:{weights}:{self.computed_dtype}{how}"
 
     @once
     def context(self) -> int:
@@ -121,6 +128,7 @@ class Transformers(BatchedModel):
     ) -> list[str]:
         """See `ragsieve.models.base.LLM.complete`; greedy, ``schema`` held to by llguidance."""
         check_number("max_tokens", max_tokens, Count)
+        max_tokens += self._room
         rows = self._encoded(prompts, max_tokens)
         if not rows:
             return []
@@ -133,6 +141,7 @@ class Transformers(BatchedModel):
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
         """See `ragsieve.models.base.Streamer`."""
         check_number("max_tokens", max_tokens, Count)
+        max_tokens += self._room
         (row,) = self._encoded([prompt], max_tokens)
         generate = partial(self.decoder.generate, [row], max_tokens=max_tokens)
         tokens = stream_tokens(lambda on_token: computing(generate, on_token=on_token))
@@ -317,6 +326,11 @@ class Transformers(BatchedModel):
         return row
 
     @property
+    def _room(self) -> int:
+        """Tokens that a reply has more, for thoughts."""
+        return 0 if isinstance(self.thinking, bool) else self.thinking
+
+    @property
     def _start(self) -> list[int]:
         """The token that a text begins with, or none."""
         first = self._frame_tokenizer.encode("").ids[:1]
@@ -325,11 +339,12 @@ class Transformers(BatchedModel):
     def _frame(self, roles: Sequence[str]) -> list[str]:
         """The chat format's text before, between and after turns; nothing if it refuses."""
         marks = [f"\ue000{place}\ue001" for place in range(len(roles))]
+        how = {} if self.thinking is True else {"enable_thinking": bool(self.thinking)}
         if self.tokenizer.chat_template:
             turns = [Message(*turn)._asdict() for turn in zip(roles, marks, strict=True)]
             try:
                 text = self.tokenizer.apply_chat_template(
-                    turns, tokenize=False, add_generation_prompt=True
+                    turns, tokenize=False, add_generation_prompt=True, **how
                 )
             except jinja2.TemplateError:
                 return []

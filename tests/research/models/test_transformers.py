@@ -230,6 +230,23 @@ def test_a_format_decides_how_turns_are_read(tmp_path: Path) -> None:
     assert "Be brief.\n\nWhere?\n" == llm.tokenizer.decode(row)
 
 
+def test_thoughts_are_turned_off_by_the_template_or_have_room(tmp_path: Path) -> None:
+    """As the option says; a number is tokens."""
+    path = save(tmp_path, chat=CHAT + "{{ '<off>' if enable_thinking is false }}")
+    off, room, plain = (Transformers(path, thinking=how) for how in (False, 5, True))
+    shown = [llm.tokenizer.decode(llm.encode(ask("x"))).endswith("<off>") for llm in (off, room)]
+
+    with step("Answer") as record:
+        for llm in (plain, room):
+            llm.complete([ask("x")], max_tokens=4)
+
+    assert [True, False] == shown
+    assert [4, 9] == [usage.tokens_out for usage in record.usages]
+    assert 3 == len({llm.identity for llm in (off, room, plain)})
+    with pytest.raises(InputError, match="thinking must be"):
+        Transformers(path, thinking=0)
+
+
 def test_a_model_without_an_end_writes_to_the_limit(tmp_path: Path) -> None:
     """Every reply has ``max_tokens`` tokens then."""
     path = save(tmp_path)
