@@ -85,94 +85,39 @@ def permute(llm: OpenAI) -> list[int]:
 
 
 YES = [
-    "yes",
-    "Yes.",
-    "YES!",
-    "**Yes**",
-    '"yes"',
-    "[yes]",
-    "Answer: yes",
-    "**Answer:** Yes",
-    "`yes`",
-]
-YES += [
-    '{"reply": "yes"}',
-    "yes\n\nIt names Paris.",
-    "<think>Hm.</think>Yes",
-    "I doubt it. </think>\n\nyes",
-    "The answer is yes.",
+    *("yes", "Yes.", "YES!", "**Yes**", '"yes"', "[yes]", "Answer: yes", "**Answer:** Yes"),
+    *("`yes`", '{"reply": "yes"}', "yes\n\nIt names Paris.", "<think>Hm.</think>Yes"),
+    *("I doubt it. </think>\n\nyes", "The answer is yes."),
 ]
 NO = [
-    "no",
-    "No.",
-    "NO",
-    "**No.**",
-    "No, it contradicts the answer.",
-    '{"answer": "No"}',
-    "no - wrong",
+    *("no", "No.", "NO", "**No.**", "No, it contradicts the answer.", '{"answer": "No"}'),
+    *(
+        "no - wrong",
+        "Verdict: no",
+        '```json\n"no"\n```',
+        "# No",
+        "['no']",
+        "The verdict is: **no**",
+    ),
 ]
-NO += ["Verdict: no", '```json\n"no"\n```', "# No", "['no']", "The verdict is: **no**"]
 NEITHER = [
-    "maybe",
-    "",
-    "not sure",
-    "I cannot say",
-    "42",
-    "none",
-    "It may be yes",
-    "null",
-    "<think>",
+    *("maybe", "", "not sure", "I cannot say", "42", "none", "It may be yes", "null", "<think>"),
 ]
 ONLY_TEXT = ["Yes and no", "yes or no", "no idea", "Yes/No", "no information"]
 TWO = [
-    "2",
-    "2.",
-    "[2]",
-    "**2**",
-    "(2)",
-    '"2"',
-    "[2]\nSo it is.",
-    '{"reply": "2"}',
-    '{"k": 2}',
-    "#2",
-]
-TWO += [
-    "Answer: 2",
-    "The answer is 2.",
-    "Number: **2**",
-    "`2`",
-    "Response [2]",
+    *("2", "2.", "[2]", "**2**", "(2)", '"2"', "[2]\nSo it is.", '{"reply": "2"}', '{"k": 2}'),
+    *("#2", "Answer: 2", "The answer is 2.", "Number: **2**", "`2`", "Response [2]"),
     "2 (so it is)",
 ]
 COUNTS = [
-    "2 sentences",
-    "Two sentences",
-    "two",
-    "K = 2",
-    "2/5",
-    "Answer: 2. They cover 4/5 of it.",
+    *("2 sentences", "Two sentences", "two", "K = 2", "2/5", "Answer: 2. They cover 4/5 of it."),
 ]
-PICKS = [
-    "[2] Paris",
-    "[2]: Paris",
-    "Answer [2]: Paris",
-    "2. Paris",
-    "[2] (Paris)",
-    "Answer [2]: 1969",
-]
+PICKS = ["[2] Paris", "[2]: Paris", "Answer [2]: Paris", "2. Paris", "[2] (Paris)"]
+PICKS += ["Answer [2]: 1969"]
 NUMBERLESS = [
-    "",
-    "all",
-    "-2",
-    "Sentences 1 and 2",
-    "many",
-    "[1] and [2]",
-    "none",
-    "٢",
-    "{}",
-    "9999",
+    *("", "all", "-2", "Sentences 1 and 2", "many", "[1] and [2]", "none", "٢", "{}", "9999"),
+    *("[1], [2]", "Score: -2", "It has 3 parts", "<think>2", "[]", "I would say 2 or 3"),
 ]
-NUMBERLESS += ["[1], [2]", "Score: -2", "It has 3 parts", "<think>2", "[]", "I would say 2 or 3"]
 NINES = ["Rating: 9", "9", "[9]", "9 (helps)", "9/9", "The rating is 9", "Score (0-9): 9", "nine"]
 RATED = {  # of 0 to 9
     7: ["Score: 8/10", "**8 / 10**", "80%", "4 out of 5", "Relevance score: 80%", "7 - so"],

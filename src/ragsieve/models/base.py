@@ -277,7 +277,7 @@ def complete_with_room(
     is_read: Callable[[str], bool] = has_said,
     *,
     max_tokens: int,
-    schema: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> list[str]:
     """Replies; those that are cut in thoughts are requested again, with `ROOM` tokens more.
 
@@ -286,13 +286,12 @@ def complete_with_room(
     ``thinking`` is set: thoughts are closed in that reply, or the model has none.
     """
     begun = len(recorded_usages())
-    replies = [*llm.complete(prompts, max_tokens=max_tokens, schema=schema)]
+    replies = [*llm.complete(prompts, max_tokens=max_tokens, **options)]
     cut = any(usage.note.startswith(CUT) for usage in recorded_usages()[begun:])
-    unread = [place for place, reply in enumerate(replies) if cut and not is_read(reply)]
+    unread = {p: prompts[p] for p, reply in enumerate(replies) if cut and not is_read(reply)}
     if unread and getattr(llm, "thinking", False) is None and _thinks_first(llm):
         note(f"{llm.identity} was cut in its thoughts: asked again with {ROOM} tokens more")
-        asked = [prompts[place] for place in unread]
-        again = _fitting(llm, asked, max_tokens=max_tokens + ROOM, schema=schema)
+        again = _fitting(llm, [*unread.values()], max_tokens=max_tokens + ROOM, **options)
         if None not in again and (step := running_step()):
             step.warnings = [text for text in step.warnings if not text.startswith(CUT)]
         for place, reply in zip(unread, again, strict=True):
@@ -306,8 +305,8 @@ def _thinks_first(llm: LLM) -> bool:
         try:
             _thinks[llm.identity] = has_said(llm.complete([_SHORT], max_tokens=ROOM)[0])
         except ModelError as error:
-            note(f"{llm.identity} was not asked whether it thinks: {error}")
-            return False
+            _thinks[llm.identity] = False
+            note(f"{llm.identity} does not say whether it thinks: {error}")
     return _thinks[llm.identity]
 
 

@@ -92,10 +92,8 @@ def written_odds(
     Prompts with the same options are one batch; an unreadable reply is requested once more.
     """
     results: list[list[float] | None] = [None] * len(prompts)
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for place, some in enumerate(options):
-        groups.setdefault(tuple(some), []).append(place)
-    for some, places in groups.items():
+    for some in dict.fromkeys(map(tuple, options)):
+        places = [place for place, group in enumerate(options) if tuple(group) == some]
         schema = {"type": "string", "enum": list(some)}
         field = option_field(some)
         replies = complete_parsed(
@@ -107,9 +105,8 @@ def written_odds(
         )
         for place, reply in zip(places, replies, strict=True):
             chosen = readable(reply, None, f"choice {place} stays open")
-            results[place] = (
-                chosen if chosen is None else [float(n == chosen) for n in range(len(some))]
-            )
+            if chosen is not None:
+                results[place] = [float(n == chosen) for n in range(len(some))]
     return results
 
 

@@ -133,11 +133,7 @@ class Agent(Options):
     def argue(self, prompts: Sequence[Prompt], /) -> list[Argument | BadReply]:
         """The argument in reply to each `argument_prompt`; the error of an unreadable reply."""
         return complete_parsed(
-            self.llm,
-            prompts,
-            _argument,
-            max_tokens=self.max_argument,
-            schema=schema(_FORM),
+            self.llm, prompts, _argument, max_tokens=self.max_argument, schema=schema(_FORM)
         )
 
     def _prompt(

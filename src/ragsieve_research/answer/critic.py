@@ -26,13 +26,7 @@ from ragsieve.schema import Count, Options
 from ragsieve.trace import note
 from ragsieve.types import Query, rounded
 from ragsieve_research.answer.agent import Argument
-from ragsieve_research.answer.parts import (
-    agree,
-    is_answer,
-    plain,
-    same_answers,
-    schema,
-)
+from ragsieve_research.answer.parts import agree, is_answer, plain, same_answers, schema
 from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
 T = TypeVar("T")

@@ -18,12 +18,7 @@ from ragsieve.system import Pipeline, System
 from ragsieve.trace import note
 from ragsieve.types import Answer, Query, Segment, StageResult, rounded
 from ragsieve_research.answer.demonstrations import reasoning_examples
-from ragsieve_research.answer.examples import (
-    Demonstration,
-    ExampleReader,
-    answer_line,
-    last_line,
-)
+from ragsieve_research.answer.examples import Demonstration, ExampleReader, answer_line, last_line
 from ragsieve_research.answer.parts import schema
 
 DOMAINS = {

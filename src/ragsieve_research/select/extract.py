@@ -77,27 +77,19 @@ class Extract(Options):
         return [(w, self._prompt(query, w)) for w in self._windows(query, segments)]
 
     def _named(self, prompt: Prompt, window: Sequence[Segment]) -> list[Segment]:
-        replies: list[list[Segment] | BadReply]
-        if self.mode == "write":
-            replies = complete_parsed(
-                self.llm,
-                [prompt],
-                lambda reply: self._aligned(reply, window),
-                max_tokens=WRITTEN_TOKENS,
-            )
-        else:
-            schema = _schema(len(window), self.max_clues)
-            max_tokens = reply_tokens(schema)
-            rule = f"a JSON list of numbers from 1 to {len(window)}"
-            field = Field(rule, numbers(len(window)), ("sentences", "numbers"))
-            replies = complete_parsed(
-                self.llm,
-                [prompt],
-                lambda reply: [window[n - 1] for n in read_fields(reply, field)[0]],
-                max_tokens=max_tokens,
-                schema=schema,
-            )
-        return readable(replies[0], [*window], f"all {len(window)} segments stay")
+        most = len(window)
+        rule = f"a JSON list of numbers from 1 to {most}"
+        field = Field(rule, numbers(most), ("sentences", "numbers"))
+        schema = None if self.mode == "write" else _schema(most, self.max_clues)
+
+        def parse(reply: str) -> list[Segment]:
+            if schema is None:
+                return self._aligned(reply, window)
+            return [window[n - 1] for n in read_fields(reply, field)[0]]
+
+        tokens = reply_tokens(schema) if schema else WRITTEN_TOKENS
+        (reply,) = complete_parsed(self.llm, [prompt], parse, max_tokens=tokens, schema=schema)
+        return readable(reply, [*window], f"all {most} segments stay")
 
     def reply(self, window: Sequence[Segment], named: Sequence[int]) -> str:
         """The reply that names the segments at places ``named``, from 0: what is read back as them.
@@ -122,9 +114,7 @@ class Extract(Options):
 
     def _aligned(self, reply: str, window: Sequence[Segment]) -> list[Segment]:
         """The segments that the reply's lines repeat, in the order of the lines."""
-        from ragsieve_research.select.repeats import (
-            repeated,
-        )  # the extras of LLMs bring what it needs
+        from ragsieve_research.select.repeats import repeated  # which needs the extras of LLMs
 
         sources = [normalise(s.text) for s in window]
         lines = [repeated(line, sources) for line in reply.splitlines()]
@@ -138,7 +128,8 @@ class Extract(Options):
 
     def _windows(self, query: Query, segments: Sequence[Segment]) -> list[list[Segment]]:
         """Segments in as few windows as the model's context allows, in order."""
-        reply = WRITTEN_TOKENS if self.mode == "write" else _point_tokens(self.max_clues)
+        point = reply_tokens(_schema(999, self.max_clues))
+        reply = WRITTEN_TOKENS if self.mode == "write" else point
         frame = sum(self.llm.count([m.content for m in self._prompt(query, [])]))
         budget = self.llm.context - reply - frame - 64  # the chat format's own tokens
         if budget < 1:
@@ -157,10 +148,6 @@ class Extract(Options):
                     f"segment {segment.key} has {cost} tokens, over the limit of {budget}: not read"
                 )
         return [*batched_by_size([segments[place] for place in read], [*read.values()], budget)]
-
-
-def _point_tokens(clues: int) -> int:
-    return reply_tokens(_schema(999, clues))
 
 
 def _schema(most: int, clues: int) -> dict[str, Any]:

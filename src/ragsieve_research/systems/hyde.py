@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.base import LLM, Embedder, complete_with_room
 from ragsieve.models.replies import strip_thinking
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
@@ -36,7 +36,8 @@ class Hypothetical:
     llm: LLM
 
     def __call__(self, query: Query, /) -> Query:
-        reply = self.llm.complete([render("hyde", question=query.text)], max_tokens=PASSAGE)[0]
+        prompt = render("hyde", question=query.text)
+        (reply,) = complete_with_room(self.llm, [prompt], max_tokens=PASSAGE)
         passage = safe(strip_thinking(reply)).strip()
         if not passage:
             note("no passage was made up: the question as it is searches")

@@ -12,14 +12,7 @@ import numpy as np
 from ragsieve import score, split
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply
-from ragsieve.models.base import (
-    LLM,
-    CrossEncoder,
-    Embedder,
-    Prompt,
-    complete_parsed,
-    readable,
-)
+from ragsieve.models.base import LLM, CrossEncoder, Embedder, Prompt, complete_parsed, readable
 from ragsieve.models.options import yes_probability
 from ragsieve.models.replies import Field, read_fields, texts
 from ragsieve.prompts import render, title_of, titled

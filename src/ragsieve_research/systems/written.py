@@ -61,11 +61,7 @@ class Write(Options):
         reply = writer(query, segments)
         text = _text(reply.reply, query.text, context(reply.segments)) if reply.segments else ""
         results = written(
-            text,
-            by=self.llm.identity,
-            parents=reply.segments,
-            name=self.name,
-            beside=segments,
+            text, by=self.llm.identity, parents=reply.segments, name=self.name, beside=segments
         )
         reason = "read for what it wrote" if results else "read, but it wrote nothing"
         for segment in reply.segments:  # others were dropped as they do not fit

@@ -132,16 +132,8 @@ def test_the_reply_is_held_to_valid_numbers() -> None:
 
 
 NUMBERING = [
-    "Sentence 1: {}",
-    "Sentence [2]: {}",
-    "**Sentence 1:** {}",
-    "1. {}",
-    "(1) {}",
-    "1: {}",
-    "[1] {}",
-    "- {}",
-    "• {}",
-    "{}",
+    *("Sentence 1: {}", "Sentence [2]: {}", "**Sentence 1:** {}", "1. {}", "(1) {}", "1: {}"),
+    *("[1] {}", "- {}", "• {}", "{}"),
 ]
 
 

@@ -12,7 +12,7 @@ from itertools import accumulate, chain
 from typing import ClassVar, NamedTuple
 
 from ragsieve.errors import PeerError, RagsieveError, typed_line
-from ragsieve.models.base import LLM, Prompt
+from ragsieve.models.base import LLM, Prompt, complete_with_room
 from ragsieve.models.replies import strip_thinking
 from ragsieve.schema import Count, Options
 from ragsieve.text import safe, sentence_spans
@@ -116,7 +116,7 @@ class Asking(Options, Peer):
 
     def replies(self, prompts: Sequence[Prompt]) -> list[str]:
         """What the LLM says to each prompt."""
-        said = self.llm.complete(prompts, max_tokens=self.reply_tokens)
+        said = complete_with_room(self.llm, prompts, max_tokens=self.reply_tokens)
         return [strip_thinking(reply) for reply in said]
 
 
