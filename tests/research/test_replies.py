@@ -112,8 +112,7 @@ TWO = [
 COUNTS = [
     *("2 sentences", "Two sentences", "two", "K = 2", "2/5", "Answer: 2. They cover 4/5 of it."),
 ]
-PICKS = ["[2] Paris", "[2]: Paris", "Answer [2]: Paris", "2. Paris", "[2] (Paris)"]
-PICKS += ["Answer [2]: 1969"]
+PICKS = ["[2] Paris", "[2]: Paris", "Answer [2]: 1969", "2. Paris", "[2] (Paris)"]
 NUMBERLESS = [
     *("", "all", "-2", "Sentences 1 and 2", "many", "[1] and [2]", "none", "٢", "{}", "9999"),
     *("[1], [2]", "Score: -2", "It has 3 parts", "<think>2", "[]", "I would say 2 or 3"),
@@ -122,14 +121,9 @@ NINES = ["Rating: 9", "9", "[9]", "9 (helps)", "9/9", "The rating is 9", "Score 
 RATED = {  # of 0 to 9
     7: ["Score: 8/10", "**8 / 10**", "80%", "4 out of 5", "Relevance score: 80%", "7 - so"],
     9: [
-        *NINES,
-        "Score: 9 (the 7/10 date)",
-        "**Score:** 9\nIt helps.",
-        '{"score": 9}',
-        "Score: 9. It covers 4/5 of what is asked.",
-        "Score: 9\n\nSupport is open 24/7.",
-        "9\nSupport is open 24/7.",
-        "The score is 9: 4/5 of it.",
+        *(*NINES, "Score: 9 (the 7/10 date)", "**Score:** 9\nIt helps.", '{"score": 9}'),
+        *("Score: 9. It covers 4/5 of what is asked.", "Score: 9\n\nSupport is open 24/7."),
+        *("9\nSupport is open 24/7.", "The score is 9: 4/5 of it."),
         '{"reason": "4/5 of it, see [2]", "score": 9}',
     ],
     0: ["0", "0.", "`0`", "The rating is 0.", "Rating: 0\n\nOnly 1 out of 3 passages is relevant."],

@@ -133,13 +133,8 @@ class Compact(Options):
             if summary.complete:
                 note(f"complete after {number} of {len(rounds)} rounds")
                 break
-        results = written(
-            f"{summary.text} {summary.evaluation}" if summary.text else "",
-            by=self.llm.identity,
-            parents=read,
-            name="summary",
-            beside=segments,
-        )
+        text = f"{summary.text} {summary.evaluation}" if summary.text else ""
+        results = written(text, by=self.llm.identity, parents=read, name="summary", beside=segments)
         if rounds and not read:
             note("no round gave a summary: the documents of the first stay as they are")
             return rounds[0]
@@ -153,13 +148,9 @@ class Compact(Options):
         """The summary of the last one and the segments; the last one where none can be read."""
         if not segments:
             return last
-        (reply,) = complete_parsed(
-            self.llm,
-            [self._prompt(query, segments, last)],
-            _summary,
-            max_tokens=self.written_tokens,
-            schema=None if self.trained else _SCHEMA,
-        )
+        form, most = None if self.trained else _SCHEMA, self.written_tokens
+        prompt = self._prompt(query, segments, last)
+        (reply,) = complete_parsed(self.llm, [prompt], _summary, max_tokens=most, schema=form)
         summary = readable(reply, last, "the summary before stands")
         return summary if summary.text or not last.text else last
 
