@@ -21,14 +21,8 @@ from ragsieve.registry import Registry, more
 GROUP = "ragsieve.models"
 """Group of the entry points by which other packages add backends."""
 
-KINDS = (
-    "LLM",
-    "embedder",
-    "cross-encoder",
-    "sentence pruner",
-    "listwise reranker",
-    "token classifier",
-)
+_OTHERS = ("listwise reranker", "token classifier")
+KINDS = ("LLM", "embedder", "cross-encoder", "sentence pruner", *_OTHERS)
 
 USUAL = "smollm2"
 """The LLM where nobody names one; its backend may be in another package."""

@@ -335,14 +335,9 @@ class OpenAI(Server, LLM):
             text = protocol.text_of(choice["message"].get("content"))
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise self._failed(f"reply has no choices[0].message: {data!r}") from error
-        return protocol.ChatReply(
-            text,
-            chat,
-            finish=str(choice.get("finish_reason")),
-            tokens=protocol.used(data),
-            top=protocol.top(choice.get("logprobs")),
-            thought=protocol.has_thoughts(choice["message"]),
-        )
+        finish, top = str(choice.get("finish_reason")), protocol.top(choice.get("logprobs"))
+        thought = any(choice["message"].get(name) for name in ("reasoning_content", "reasoning"))
+        return protocol.ChatReply(text, chat, finish, protocol.used(data), top, thought=thought)
 
     def _charge(self, replies: Sequence[protocol.ChatReply], cut: str) -> None:
         uncounted = [reply for reply in replies if reply.tokens is None]

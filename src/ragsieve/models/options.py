@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,8 +25,8 @@ def first_token_odds(top: Sequence[tuple[str, float]], options: Sequence[str]) -
     None where too little lies on options together (`LEAST_MASS`), or over 1 % of that on tokens
     that begin several.
     """
-    known = _distinct(options, lambda option: option.strip().casefold())
-    cased = str.casefold if known else str
+    forms = [option.strip().casefold() for option in options]
+    cased = str.casefold if len({*forms} - {""}) == len(forms) else str
     begins = [(cased(o.strip()), cased(o.strip().lstrip("["))) for o in options]
     sums, shared = [0.0] * len(options), 0.0
     for token, probability in top:
@@ -41,12 +41,6 @@ def first_token_odds(top: Sequence[tuple[str, float]], options: Sequence[str]) -
     if total < LEAST_MASS or shared > _AMBIGUOUS * (total + shared):
         return None
     return [value / total for value in sums]
-
-
-def _distinct(options: Sequence[str], form: Callable[[str], str]) -> list[str]:
-    """Options in a form; none where two of them have the same."""
-    forms = [form(option) for option in options]
-    return forms if len({*forms} - {""}) == len(forms) else []
 
 
 _FENCED = 24  # tokens of a fence, which a server may cut from what it counted, and of a wrapper
@@ -95,14 +89,9 @@ def written_odds(
     for some in dict.fromkeys(map(tuple, options)):
         places = [place for place, group in enumerate(options) if tuple(group) == some]
         schema = {"type": "string", "enum": list(some)}
-        field = option_field(some)
-        replies = complete_parsed(
-            llm,
-            [prompts[place] for place in places],
-            partial(_option, field),
-            max_tokens=reply_tokens(schema, max(map(len, some))),
-            schema=schema,
-        )
+        asked, most = [prompts[p] for p in places], reply_tokens(schema, max(map(len, some)))
+        parse = partial(_option, option_field(some))
+        replies = complete_parsed(llm, asked, parse, max_tokens=most, schema=schema)
         for place, reply in zip(places, replies, strict=True):
             chosen = readable(reply, None, f"choice {place} stays open")
             if chosen is not None:

@@ -71,11 +71,6 @@ class Refused(ModelError):
         self.setting = setting
 
 
-def has_thoughts(message: Any) -> bool:
-    """Whether a server gives thoughts beside a message's text."""
-    return bool(message.get("reasoning_content") or message.get("reasoning"))
-
-
 def thinks(reply: ChatReply) -> bool:
     """Whether a reply shows thoughts, or was cut before it said anything."""
     said = strip_thinking(reply.text)

@@ -54,10 +54,6 @@ class _Late(Away):
     """A request had no reply in its time, at any attempt."""
 
 
-def _is_late(future: Future[Any]) -> bool:
-    return _has_result(future) and isinstance(future.result(), _Late)
-
-
 def _has_result(future: Future[Any]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
@@ -226,7 +222,7 @@ class Server(Reopened):
                 return error
 
         futures: list[Future[Any]] = [*self._mapped(asked, items, width)]
-        late = [n for n, future in enumerate(futures) if _is_late(future)]
+        late = [n for n, f in enumerate(futures) if _has_result(f) and type(f.result()) is _Late]
         if 0 < len(late) < len(items) and all(map(_has_result, futures)):
             again = self._mapped(function, [items[n] for n in late], 1)
             for place, future in zip(late, again, strict=True):
@@ -236,9 +232,7 @@ class Server(Reopened):
             error, futures[place] = futures[place].result(), Future()
             futures[place].set_exception(error)
         charge([future.result() for future in futures if _has_result(future)])
-        results = [
-            future.result() for future in futures if future.done() and not future.cancelled()
-        ]
+        results = [f.result() for f in futures if f.done() and not f.cancelled()]
         if len(results) < len(items):
             check_time(deadline())
         return results

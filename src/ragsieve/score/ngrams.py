@@ -25,15 +25,8 @@ Places = Mapping[Span, set[str]]  # what each span of a document shares with the
 _SIZES = range(2, 5)  # characters of an n-gram
 
 # Languages that a short question does not tell apart.
-_SAME = (
-    "da nb nn no sv",
-    "ar ary arz",
-    "wuu yue zh",
-    "bs hr sh sr",
-    "id jv ms",
-    "cs sk",
-    "ast es gl",
-)
+_SAME = ["da nb nn no sv", "ar ary arz", "wuu yue zh", "bs hr sh sr", "id jv ms", "cs sk"]
+_SAME += ["ast es gl"]
 
 
 @dataclass(frozen=True)
@@ -82,13 +75,8 @@ class Ngrams(Scorer):
             for document, places in shared.items()
         }
         best = max((value for spans in values.values() for value in spans.values()), default=0)
-        return np.array(
-            [
-                values[s.document].get((s.start, s.end), best) / best if best else 1
-                for s in segments
-            ],
-            np.float32,
-        )
+        worth = [values[s.document].get((s.start, s.end), best) for s in segments]
+        return np.array([value / best if best else 1 for value in worth], np.float32)
 
 
 def _values(places: Places, weights: Mapping[str, float]) -> dict[Span, float]:

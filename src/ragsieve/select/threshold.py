@@ -93,25 +93,17 @@ class Threshold(Selector):
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         odd = odd_keys(query.text, segments) if self.odd else {}
         if odd:
-            note(
-                f"lines unlike their neighbours stay: odd, {', '.join(dict.fromkeys(odd.values()))}"
-            )
+            why = ", ".join(dict.fromkeys(odd.values()))
+            note(f"lines unlike their neighbours stay: odd, {why}")
         ranked = best_first(segments)
         spared = odd.keys() | {s.key for s in ranked[: self.min_keep]}
         best = self._lead(query, ranked)
         least = self._level(self.min_score, best)
         if ranked and (self.promises or self.relative):
             note(self._origin(best, least))
-        record_cutoff(
-            Cutoff(
-                option="min_score",
-                at=rounded(least),
-                keeps="at least",
-                segments=tuple(s for s in segments if s.key not in odd),
-                min_keep=self.min_keep,
-                promises=self._promises(best),
-            )
-        )
+        cut = tuple(s for s in segments if s.key not in odd)
+        cutoff = Cutoff("min_score", rounded(least), "at least", cut, self.min_keep)
+        record_cutoff(replace(cutoff, promises=self._promises(best)))
         kept = spared | {s.key for s in segments if rounded(s.score) >= rounded(least)}
         if self.odd and (beside := companions(kept, segments)):
             note(f"notes stay with what they are on: {', '.join(dict.fromkeys(beside.values()))}")
