@@ -19,7 +19,7 @@ from ragsieve.models.replies import (
     unquoted,
     word,
 )
-from ragsieve.prompts import render
+from ragsieve.prompts import render, titled
 from ragsieve.schema import Count, Options, Weight
 from ragsieve.text import normalise
 from ragsieve.types import Query, Segment
@@ -116,7 +116,7 @@ class Agent(Options):
         replies = complete_with_room(self.llm, prompts, max_tokens=self.max_tokens)
         said = [unquoted(" ".join(strip_thinking(reply).split())) for reply in replies]
         return [
-            text if is_answer(text, query.text, " ".join(s.text for s in group)) else ""
+            text if is_answer(text, query.text, " ".join(map(titled, group))) else ""
             for text, group in zip(said, groups, strict=True)
         ]
 
