@@ -75,7 +75,7 @@ def test_only_the_first_documents_are_read_by_the_writer() -> None:
     assert "A breeze is a wind." not in writer.prompts[0][0].content
 
 
-@pytest.mark.parametrize("text", ["\ud800 \x00", "(((a+)+)+)+$", "It\u00a0rained."])
+@pytest.mark.parametrize("text", ["\ud800 a \x00", "(((a+)+)+)+$", "It\u00a0rained."])
 def test_hostile_replies_are_text(text: str) -> None:
     """Neither a pattern nor an error; what could not be shown is replaced."""
     result = bottleneck(filtering(text))(QUESTION, [*DOCUMENTS, {"id": "filtered", "text": text}])
