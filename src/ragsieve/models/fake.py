@@ -182,7 +182,7 @@ def _rising(_: Prompt, options: Sequence[str]) -> Sequence[float]:
 def _echoed(prompt: Prompt) -> str:
     questions = _QUESTION.findall("\n\n".join(message.content for message in prompt))
     question = {*_words(questions[-1] if questions else prompt[-1].content)}
-    evidence = _EVIDENCE.search(prompt[0].content)
+    evidence = next(filter(None, (_EVIDENCE.search(m.content) for m in reversed(prompt))), None)
     if not evidence:
         return "I know nothing without documents."
     kind, body = evidence.groups()
