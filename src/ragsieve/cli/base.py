@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -127,16 +128,19 @@ def progress() -> Any:
 def watched(
     done: Iterable[Done], total: int | None, source: str, label: str = "questions"
 ) -> Iterator[Done]:
-    """Questions as they are done, with a bar; the errors of those that failed are printed."""
-    failed = 0
+    """Questions as they are done, with a bar; an error is printed once, and then how often."""
+    told: Counter[str] = Counter()
     with progress() as bars:
         bar = bars.add_task(label, total=total)
         for one in done:
-            failed += one.error is not None
-            bars.update(bar, advance=1, failed=failed)
-            if one.error:
-                print_error(bars.console, f"error: {source} line {one.line}: {describe(one.error)}")
+            told[text := describe(one.error) if one.error else ""] += 1
+            bars.update(bar, advance=1, failed=told.total() - told[""])
+            if text and told[text] == 1:
+                print_error(bars.console, f"error: {source} line {one.line}: {text}")
             yield one
+        for text, count in told.items():
+            if text and count > 1:
+                print_error(bars.console, f"error: {source}, {count - 1:,} more: {text}")
 
 
 def info(text: str, style: str = "") -> None:

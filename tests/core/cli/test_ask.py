@@ -387,17 +387,23 @@ def test_a_reader_may_close_its_end(arguments: tuple[str, ...]) -> None:
 
 
 def test_a_batch_reports_bad_lines_and_goes_on(ragsieve: Command) -> None:
-    """Each by its number, on one line; exit code 2, and the others are done."""
+    """Each kind once, by its number, on one line; exit code 2, and the others are done."""
+    unknown = {"question": "Who?", "positive_ctxs": [{"text": "Carol."}]}
     with Path("q.jsonl").open("ab") as file:
         file.write(b"\xff\n\n" + json.dumps({"question": "x" * 300, "documents": 3}).encode())
-    ended = ragsieve("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl")
+        file.write(b"".join(b"\n" + json.dumps(unknown).encode() for _ in range(3)))
+    more = ("--workers", "1", "--input", "q.jsonl", "--output", "o.jsonl")
+    ended = ragsieve("ask", *FAKE, *more)
     errors = sorted(line for line in ended.err.splitlines() if line.startswith("error"))
 
     assert 2 == ended.code
     assert "error: q.jsonl line 4: not UTF-8 at byte 0: 0xff" == errors[0]
     assert "error: q.jsonl line 6: documents must be a list, got 3" == errors[1]
+    assert errors[2].startswith("error: q.jsonl line 7: documents must be named: ")
+    assert "--layout, or --fields documents=positive_ctxs," in errors[2]
+    assert errors[3:] == [errors[2].replace(" line 7", ", 2 more")]
     assert ended.err.endswith(
-        "o.jsonl: 3 of 5 questions; kept 27 of 57 tokens (47.4%); accuracy 100.0% of 3\n"
+        "o.jsonl: 3 of 8 questions; kept 27 of 57 tokens (47.4%); accuracy 100.0% of 3\n"
     )
 
 
