@@ -93,7 +93,7 @@ def as_example(record: Mapping[str, Any]) -> Example:
     if "documents" not in record and (keys := ",".join(text_lists(record))):
         raise InputError(
             f"documents must be named: the record has lists of texts under {keys}; "
-            f"--layout, or --fields documents={keys}, of `ragsieve questions` or `bench` reads these"
+            f"`ragsieve questions` and `bench` read these by --layout or --fields documents={keys}"
         )
     if not isinstance(answers, list) or not all(isinstance(a, str) for a in answers):
         raise InputError(f"answers must be a list of strings, got {answers!r:.80}")

@@ -17,7 +17,7 @@ from ragsieve.errors import InputError
 from ragsieve.schema import Count
 from ragsieve.text import counted
 from ragsieve.trace import segment_to_dict
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query
 from ragsieve_research import datasets
 from ragsieve_research.cli.base import Data, Questions, means
 from ragsieve_research.retrieve.corpus import By, Change, Corpus
@@ -144,6 +144,7 @@ def search_command(
     query: Annotated[str, {"flags": ["-q", "--query"], "metavar": "TEXT"}],
     k: Annotated[Count, {"flags": ["-k"]}] = 5,
     by: Annotated[By | None, {"show_default": "hybrid, or bm25 without an embedder"}] = None,
+    run: Annotated[Path | None, FILE] = None,
     as_json: Json = False,
 ) -> None:
     """Search the index in FOLDER: rank, score, document, span and text of a chunk a line.
@@ -156,11 +157,17 @@ def search_command(
         query: The question.
         k: Chunks at most.
         by: How to search.
+        run: Write the documents as a TREC run, too, of the question "1"; `ragsieve index recall`
+            does so for many questions.
     """
     by = by or ("hybrid" if _embeds(folder) else "bm25")
     with _opened(folder, [by]) as corpus:
         results = corpus.search(Query(query), k=k, by=by)
         empty = not results and not corpus.ids()
+    if run:
+        from ragsieve_research.evaluate.trec import scored, write_run
+
+        write_run(run, [("1", scored(results))], by)
     if as_json:
         hits = [
             {"rank": rank, **segment_to_dict(s), "title": s.document.title}
@@ -224,40 +231,35 @@ def recall_command(
     \b
       ragsieve index build pool nq popqa --data ~/questions
       ragsieve index recall pool nq popqa --data ~/questions --at 5 --at 20
+      ragsieve index recall my-index questions.jsonl --by bm25 --at 100 --run bm25.run
 
     Args:
         at: K.
         by: How to search.
         limit: Only the first questions of each DATA.
-        run: Write what is found, by the first way of searching, as a TREC run.
+        run: Write what is found, by the first way of searching, as a TREC run, and the gold
+            documents as FILE.qrels.
     """
     from ragsieve_research.evaluate.retrieval import recall
-    from ragsieve_research.evaluate.trec import write_run
+    from ragsieve_research.evaluate.trec import write_recall
 
     methods = [*by] or (["bm25", "dense", "hybrid"] if _embeds(folder) else ["bm25"])
     sets = {name: datasets.load(name, folder=data).take(limit) for name in names}
     with _opened(folder, methods) as corpus:
+        if run:
+            asked = (one for dataset in sets.values() for one in dataset.examples())
+            written = write_recall(run, corpus, asked, methods[0], max(at))
+            info(f"{run}: {counted(written, 'line')}; judgements: {run}.qrels", "dim")
         recalls = {
             name: recall(corpus, _watched(name, dataset), at, methods)
             for name, dataset in sets.items()
         }
-        if run:
-            found = (
-                (e.query.id or str(n), _scored(corpus.search(e.query, k=max(at), by=methods[0])))
-                for dataset in sets.values()
-                for n, e in dataset.examples()
-            )
-            info(f"{run}: {counted(write_run(run, found, methods[0]), 'line')}", "dim")
     if as_json:
         click.echo(json.dumps({name: one.to_dict() for name, one in recalls.items()}, indent=2))
         return
     for name, one in recalls.items():
         means(name, one.means, {by: {"ms a question": ms} for by, ms in one.median_ms.items()})
         info(f"{name}: {one.counted()}", "dim")
-
-
-def _scored(chunks: Sequence[Segment]) -> list[tuple[str, float | None]]:
-    return [(chunk.document.id, chunk.score) for chunk in chunks]
 
 
 def _watched(name: str, examples: Any) -> Iterator[Any]:

@@ -149,13 +149,15 @@ def _measure(
     chunks = corpus.search(query, k=at[-1], by=by)
     values[_SECONDS].append(time.perf_counter() - began)
     if gold:
-        documents = [(d.title, d.text) for d in _deep(corpus, query, by, chunks, at[-1])]
+        found = deep(corpus, query, by, at[-1], chunks)
+        first = {chunk.document.id: chunk.document for chunk in found}.values()
+        documents = [(document.title, document.text) for document in first]
         for k in at:
             values[f"recall@{k}"].append(len(gold.intersection(documents[:k])) / len(gold))
     if answers:
-        first = _first(chunks, answers)
+        place = _first(chunks, answers)
         for k in at:
-            values[f"answer@{k}"].append(float(first < k))
+            values[f"answer@{k}"].append(float(place < k))
 
 
 def _first(chunks: Sequence[Segment], answers: Sequence[str]) -> float:
@@ -164,17 +166,15 @@ def _first(chunks: Sequence[Segment], answers: Sequence[str]) -> float:
     return next(places, float("inf"))
 
 
-def _deep(
-    corpus: Corpus, query: Query, by: By, chunks: Sequence[Segment], count: int
-) -> list[Document]:
-    """The first documents, ``count`` of them where so many can be found."""
-    k = count
-    while len(documents := _documents(chunks)) < count and len(chunks) == k:
+def deep(
+    corpus: Corpus, query: Query, by: By, count: int, chunks: Sequence[Segment] = ()
+) -> list[Segment]:
+    """Chunks of the first documents, ``count`` of them or more where so many can be found.
+
+    ``chunks`` are those of a search for ``count``, where there was one.
+    """
+    k, found = count, [*chunks] or corpus.search(query, k=count, by=by)
+    while len({chunk.document.id for chunk in found}) < count and len(found) == k:
         k *= _DEEPER
-        chunks = corpus.search(query, k=k, by=by)
-    return documents
-
-
-def _documents(chunks: Sequence[Segment]) -> list[Document]:
-    """Documents by their best chunks, each once."""
-    return list({chunk.document.id: chunk.document for chunk in chunks}.values())
+        found = corpus.search(query, k=k, by=by)
+    return found

@@ -12,7 +12,10 @@ import numpy as np
 from ragsieve.errors import InputError
 from ragsieve.run.batch import replace_lines
 from ragsieve.run.questions import lines, parse_json, parse_record
-from ragsieve.types import Example
+from ragsieve.types import Document, Example, Segment
+from ragsieve_research.evaluate.retrieval import deep, gold_passages
+from ragsieve_research.retrieve.corpus import By, Corpus
+from ragsieve_research.retrieve.index.store import digest_of
 
 Ranked = Sequence[tuple[str, float | None]]
 
@@ -41,19 +44,82 @@ def run_lines(query: str, ranked: Ranked, tag: str) -> Iterator[bytes]:
         yield f"{_id(query)} Q0 {_id(name)} {rank} {last!s} {_id(tag)}\n".encode()
 
 
-def qrel_lines(example: Example) -> Iterator[bytes]:
-    """A question's judgements: ``relevance`` of its documents, else 1 or 0 by ``is_positive``."""
-    for document in example.documents:
-        label = document.metadata.get("relevance", document.metadata.get("is_positive"))
+def qrel_lines(example: Example, held: Mapping[bytes, str] | None = None) -> Iterator[bytes]:
+    """A question's judgements: ``relevance`` of its documents, else 1 or 0 by ``is_positive``.
+
+    Args:
+        example: The question.
+        held: Ids of an index by digest: what it does not hold is left out, and its gold passages
+            are those that `ragsieve_research.evaluate.retrieval.recall` counts.
+    """
+    documents = example.documents
+    if held is not None:
+        gold = {"is_positive": True}
+        passages = [
+            Document("", text, name, metadata=gold) for name, text in gold_passages(example)
+        ]
+        known = ((one, held.get(digest_of(one))) for one in (*passages, *documents))
+        documents = tuple(replace(one, id=name) for one, name in known if name)
+    grades: dict[str, int] = {}
+    for one in documents:
+        label = one.metadata.get("relevance", one.metadata.get("is_positive"))
         if label is not None:
-            yield f"{_id(example.query.id)} 0 {_id(document.id)} {int(label)}\n".encode()
+            grades[one.id] = max(int(label), grades.get(one.id, int(label)))
+    for name, grade in grades.items():
+        yield f"{_id(example.query.id)} 0 {_id(name)} {grade}\n".encode()
 
 
 def write_run(path: Path, rankings: Iterable[tuple[str, Ranked]], tag: str) -> int:
-    """Write rankings by question; the number of lines. Errors as of `run_lines`, and as files."""
-    return replace_lines(
-        path, (line for q, ranked in rankings for line in run_lines(q, ranked, tag))
-    )
+    """Write rankings by question; the number of lines.
+
+    Raises:
+        InputError: As `run_lines`, if two questions have one id, or the file cannot be written.
+    """
+    asked: set[str] = set()
+
+    def content() -> Iterator[bytes]:
+        for query, ranked in rankings:
+            if query in asked:
+                raise InputError(f"ids of a TREC file's questions must differ, got {query!r} twice")
+            asked.add(query)
+            yield from run_lines(query, ranked, tag)
+
+    return replace_lines(path, content())
+
+
+def write_recall(
+    path: Path, corpus: Corpus, numbered: Iterable[tuple[int, Example]], by: By, k: int
+) -> int:
+    """Write what an index finds as a run, and as ``PATH.qrels`` which of it is gold, by its ids.
+
+    Tools of TREC find the recall@K of `ragsieve_research.evaluate.retrieval.recall` in the two.
+
+    Args:
+        path: The run.
+        corpus: The index.
+        numbered: Questions by their lines, which name those without an id.
+        by: The way of searching.
+        k: Documents of a question.
+
+    Returns:
+        Lines of the run.
+    """
+    held, qrels = corpus.digests(), list[bytes]()
+
+    def rankings() -> Iterator[tuple[str, Ranked]]:
+        for number, example in numbered:
+            one = _named(example, number)
+            qrels.extend(qrel_lines(one, held))
+            yield one.query.id, scored(deep(corpus, one.query, by, k))
+
+    count = write_run(path, rankings(), by)
+    replace_lines(path.with_name(f"{path.name}.qrels"), qrels)
+    return count
+
+
+def scored(chunks: Sequence[Segment]) -> Ranked:
+    """Ids of chunks' documents with the scores of the chunks."""
+    return [(chunk.document.id, chunk.score) for chunk in chunks]
 
 
 def write_bench(folder: Path, cells: Iterable[Any], into: Path) -> list[Path]:

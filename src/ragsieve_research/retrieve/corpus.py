@@ -218,9 +218,9 @@ class Corpus:
         """Ids of the documents, in the order in which they were added."""
         return [store.text_of(id_) for id_ in self._column("id")]
 
-    def digests(self) -> set[bytes]:
-        """Digests of the documents, as `ragsieve_research.retrieve.index.store.digest_of`."""
-        return {*self._column("digest")}
+    def digests(self) -> dict[bytes, str]:
+        """Ids by digest of the documents, `ragsieve_research.retrieve.index.store.digest_of`."""
+        return dict(zip(self._column("digest"), self.ids(), strict=True))
 
     def about(self) -> About:
         """Contents of the index, and the options it was built with."""

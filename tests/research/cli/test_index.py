@@ -127,9 +127,15 @@ def test_recall_is_a_table_or_json(ragsieve: Command) -> None:
     ragsieve("index", "build", "i", "q.jsonl", *FAKE)
     ended = ragsieve("index", "recall", "i", "q.jsonl", "--at", "2", "--by", "bm25", "--json")
     (way,) = json.loads(ended.out)["q.jsonl"]["ways"]
+    ragsieve("index", "search", "i", "-q", ASKED, "--by", "bm25", "--run", "a.run")
+    ragsieve("index", "recall", "i", "q.jsonl", "--by", "bm25", "--run", "b.run")
+    runs = [Path(name).read_text().split() for name in ("a.run", "b.run")]
 
     assert ("bm25", 1.0, 1) == (way["by"], way["recall@2"]["value"], way["recall@2"]["n"])
     assert "NaN" not in ended.out
+    assert ["1", "Q0", "q1/0", "1"] == runs[0][:4]
+    assert runs[0][1:] == runs[1][1:][: len(runs[0]) - 1]
+    assert "q1 0 q1/0 1\n" == Path("b.run.qrels").read_text()
 
 
 @pytest.mark.parametrize(
