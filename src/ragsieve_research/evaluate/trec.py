@@ -54,11 +54,9 @@ def qrel_lines(example: Example, held: Mapping[bytes, str] | None = None) -> Ite
     """
     documents = example.documents
     if held is not None:
-        gold = {"is_positive": True}
-        passages = [
-            Document("", text, name, metadata=gold) for name, text in gold_passages(example)
-        ]
-        known = ((one, held.get(digest_of(one))) for one in (*passages, *documents))
+        named = sorted(gold_passages(example))
+        gold = [Document("", text, title, metadata={"is_positive": True}) for title, text in named]
+        known = ((one, held.get(digest_of(one))) for one in (*documents, *gold))
         documents = tuple(replace(one, id=name) for one, name in known if name)
     grades: dict[str, int] = {}
     for one in documents:
