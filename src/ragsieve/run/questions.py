@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import zlib
@@ -16,11 +17,12 @@ from ragsieve.types import Example, Query
 MAX_LINE = 1 << 27
 """Bytes of a line, unpacked, at most: 128 MiB."""
 
+_PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _TEXT = 40  # characters from which on a string in a list is a text
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines of a file, from 1, blank ones left out; ``.gz`` is unpacked on the way.
+    """Numbered lines of a file, from 1, blank ones left out; ``.gz`` and ``.bz2`` are unpacked.
 
     Of a ``.parquet`` each row, as a line of JSON.
 
@@ -33,7 +35,7 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
         yield from enumerate(_rows(path), 1)
         return
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with _PACKED.get(path.suffix, open)(path, "rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
                 if len(line) > MAX_LINE:
                     raise InputError(f"line {number} of {path} must have at most {MAX_LINE} bytes")
@@ -109,13 +111,19 @@ def as_example(record: Mapping[str, Any]) -> Example:
 def text_lists(
     record: Mapping[str, Any], known: Container[str] = ("answers", "metadata")
 ) -> list[str]:
-    """Keys other than those known under which a record has a list of objects or longer strings."""
+    """Keys other than those known whose lists, or lists within, hold objects or longer strings."""
     return [
         key
         for key, value in record.items()
         if key not in known and isinstance(value, list)
-        if any(isinstance(v, dict) or (isinstance(v, str) and len(v) >= _TEXT) for v in value)
+        if any(map(_holds_text, value))
     ]
+
+
+def _holds_text(value: Any) -> bool:
+    if isinstance(value, list):  # as of HotpotQA, title and sentences
+        return any(map(_holds_text, value))
+    return isinstance(value, dict) or (isinstance(value, str) and len(value) >= _TEXT)
 
 
 def _labelled(document: dict[str, Any]) -> dict[str, Any]:

@@ -42,8 +42,8 @@ def questions_command(
 ) -> None:
     """Write the questions of PLACE, a file or folder, as JSONL that every command reads.
 
-    Layouts are beir (a folder, or a file of its qrels), crag, dpr, flashrag, kilt, mirage (a
-    folder), mteb and musique. Numbers on standard error say what was found.
+    Layouts are beir (a folder, or a file of its qrels), crag, dpr, flashrag, hotpotqa, kilt, mirage
+    (a folder), mteb and musique. Numbers on standard error say what was found.
 
     \b
       ragsieve questions nq-dev.json --layout dpr --output nq-dev.jsonl

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Any
 
 from ragsieve.documents import TEXT_KEYS
 from ragsieve.errors import InputError
+from ragsieve.read.web import page_text
 from ragsieve.run.questions import lines, load_json, parse_json, text_lists
 from ragsieve.schema import Schema
+
+logger = logging.getLogger(__name__)
 
 _ANSWERS = re.compile(
     r"(?:^|[^a-z])(?:answer|target|reference|(?:ground_?)?truth)s?$", re.IGNORECASE
@@ -21,14 +25,75 @@ Records = Iterator[tuple[int, Row]]
 
 
 def records(path: Path) -> Records:
-    """Numbered objects of JSONL, which may be ``.gz`` or Parquet, or of one JSON array."""
+    """Numbered objects of JSONL (packed, Parquet), of a JSON array, or of an object by ids."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: layout beir or mirage reads one")
     numbered = lines(path)
-    number, first = next(numbered, (1, b""))
-    if first.lstrip(b"\xef\xbb\xbf \t").startswith(b"["):
-        yield from enumerate(load_json(first + b"".join(line for _, line in numbered)), 1)
-    elif first:
-        yield number, parse_json(first)
-        yield from ((number, parse_json(line)) for number, line in numbered)
+    number, first = next(numbered, (1, b"[]"))
+    try:
+        value = load_json(first)
+    except InputError:  # one value in many lines
+        value = load_json(first + b"".join(line for _, line in numbered))
+    if isinstance(value, dict) and value and all(isinstance(v, dict) for v in value.values()):
+        value = [{"id": name, **one} for name, one in value.items()]
+    yield from enumerate(value, 1) if isinstance(value, list) else [(number, value)]
+    yield from ((number, parse_json(line)) for number, line in numbered)
+
+
+def rows_of(value: Any, *keys: str) -> list[Row]:
+    """Records that may be lists side by side, or lists of their values under some keys."""
+    if isinstance(value, Mapping):
+        keys, value = tuple(value), zip(*value.values(), strict=True)
+    return [r if isinstance(r, Mapping) else dict(zip(keys, r, strict=True)) for r in value]
+
+
+def hotpotqa(row: Row) -> dict[str, Any]:
+    """HotpotQA and 2WikiMultihopQA, of the hub or as published: gold sentences by title and place.
+
+    A sentence number past the paragraph's end, which HotpotQA has a few of, marks the paragraph and
+    no sentence.
+    """
+    facts: dict[str, set[int]] = {}
+    for fact in rows_of(row["supporting_facts"], "title", "sent_id"):
+        facts.setdefault(fact["title"], set()).add(fact["sent_id"])
+    documents = []
+    for place, paragraph in enumerate(rows_of(row["context"], "title", "sentences")):
+        title, sentences = paragraph["title"], [s.strip() for s in paragraph["sentences"]]
+        gold = [s for i, s in enumerate(sentences) if i in facts.get(title, ()) and s]
+        documents.append(
+            {
+                "id": str(place),
+                "title": title,
+                "text": " ".join(sentences),
+                "sentences": sentences,
+                "is_positive": title in facts,
+                **({"supporting_sentences": gold} if gold else {}),
+            }
+        )
+    metadata = {"type": row["type"], "level": row.get("level"), "supporting_titles": [*facts]}
+    own = {"id": row.get("id", row.get("_id")), "question": row["question"], "documents": documents}
+    return {**own, "answers": [row["answer"]], "metadata": metadata}
+
+
+def _hotpotqa(path: Path) -> Records:
+    return ((number, hotpotqa(row)) for number, row in records(path))
+
+
+def _crag(path: Path) -> Records:
+    """Questions with the text of their pages; of one that cannot be read, its HTML."""
+    for number, row in records(path):
+        pages = [
+            {**page, "page_result": _text(page["page_result"])} for page in row["search_results"]
+        ]
+        yield number, {**row, "search_results": pages}
+
+
+def _text(page: str) -> str:
+    try:
+        return page_text(page)[1] if "</" in page else page
+    except InputError as error:
+        logger.warning("%s", error)
+        return page
 
 
 def _beir(path: Path) -> Records:
@@ -38,9 +103,10 @@ def _beir(path: Path) -> Records:
     for name, document, relevance in qrels(path if path.is_file() else _split(folder)):
         judged.setdefault(name, {})[document] = relevance
     wanted = {name for own in judged.values() for name in own}
-    held = {d["_id"]: d for _, d in records(_file(folder, "corpus")) if d["_id"] in wanted}
+    corpus = ((str(document["_id"]), document) for _, document in records(_file(folder, "corpus")))
+    held = {name: document for name, document in corpus if name in wanted}
     for number, query in records(_file(folder, "queries")):
-        if own := judged.get(query["_id"]):
+        if own := judged.get(str(query["_id"])):
             found = [{**held[name], "relevance": own[name]} for name in own if name in held]
             rows = [{**one, "is_positive": one["relevance"] > 0} for one in found]
             yield number, {**query, "documents": rows}
@@ -103,6 +169,7 @@ class Layout(Schema, frozen=True, kw_only=True):
         passage_id: Of a passage, its id.
         is_positive: Of a passage, whether it is gold.
         gold: Of titles and ids of gold passages that are not there themselves.
+        answerable: Of whether the passages answer; where not, gold answers are left out.
         files: What reads a place.
     """
 
@@ -117,6 +184,7 @@ class Layout(Schema, frozen=True, kw_only=True):
     passage_id: tuple[str, ...] = ("id", "_id")
     is_positive: tuple[str, ...] = ("is_positive",)
     gold: tuple[str, ...] = ()
+    answerable: tuple[str, ...] = ()
     files: Callable[[Path], Records] = records
 
     def record(self, row: Row) -> dict[str, Any]:
@@ -139,11 +207,13 @@ class Layout(Schema, frozen=True, kw_only=True):
         answers = [a for a in found(row, self.answers) if a is not None]
         if not answers:
             check_answers(row)
+        if False in found(row, self.answerable):
+            answers = []
         rest = {k: v for k, v in row.items() if k not in used and not isinstance(v, list | dict)}
         rest |= {"gold_passages": found(row, self.gold)} if self.gold else {}
         own = row["metadata"] if isinstance(row.get("metadata"), dict) else {}
         return {
-            "id": next(iter(found(row, self.id)), None),
+            "id": next(iter(found(row, self.id)), ""),
             "question": question[0],
             "answers": [
                 *dict.fromkeys(a if isinstance(a, str) else json.dumps(a) for a in answers)
@@ -186,13 +256,9 @@ def found(row: Any, keys: Sequence[str]) -> list[Any]:
 
 
 def _under(value: Any, path: Sequence[str]) -> Iterator[Any]:
-    if (
-        isinstance(value, Mapping)
-        and not path
-        and value
-        and all(isinstance(one, list) for one in value.values())
-    ):
-        value = [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
+    plain = isinstance(value, Mapping) and not path and value
+    if plain and all(isinstance(one, list) for one in value.values()):
+        value = rows_of(value)
     if isinstance(value, list):
         for one in value:
             yield from _under(one, path)
@@ -205,10 +271,10 @@ def _under(value: Any, path: Sequence[str]) -> Iterator[Any]:
 LAYOUTS = {
     "ragsieve": Layout(),
     "dpr": Layout(
-        documents=("ctxs",),
+        documents=("ctxs", "contexts"),
         positive=("positive_ctxs",),
         negative=("negative_ctxs", "hard_negative_ctxs"),
-        passage_id=("passage_id", "psg_id", "id"),
+        passage_id=("passage_id", "psg_id", "id", "docid"),
     ),
     "kilt": Layout(
         question=("input",), answers=("output.answer",), documents=(), gold=("output.provenance",)
@@ -224,14 +290,18 @@ LAYOUTS = {
         files=_mirage,
     ),
     "flashrag": Layout(
-        answers=("golden_answers",), documents=("output.retrieval_result",), text=("contents",)
+        answers=("golden_answers",),
+        documents=("output.retrieval_result",),
+        text=("text", "contents"),
     ),
+    "hotpotqa": Layout(files=_hotpotqa),
     "musique": Layout(
         answers=("answer", "answer_aliases"),
         documents=("paragraphs",),
         text=("paragraph_text",),
         passage_id=("idx",),
         is_positive=("is_supporting",),
+        answerable=("answerable",),
     ),
     "crag": Layout(
         id=("interaction_id",),
@@ -240,6 +310,7 @@ LAYOUTS = {
         text=("page_result",),
         title=("page_name",),
         passage_id=("page_url",),
+        files=_crag,
     ),
 }
 """Layouts by name; each has an example in `tests/research/datasets/test_layouts.py`."""

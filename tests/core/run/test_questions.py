@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import tracemalloc
@@ -21,12 +22,12 @@ def record(**values: Any) -> bytes:
     return json.dumps({"question": "Who?", "documents": ["Me."], **values}).encode()
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.bz2"])
 def test_lines_are_numbered_and_blank_ones_left_out(tmp_path: Path, name: str) -> None:
-    """Numbers are those that an editor shows; ``.gz`` is unpacked on the way."""
+    """Numbers are those that an editor shows; packed ones are unpacked."""
     data = b"one\n\n \nfour\r\nfive"
     path = tmp_path / name
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    path.write_bytes({".gz": gzip.compress, ".bz2": bz2.compress}.get(path.suffix, bytes)(data))
 
     assert [(1, b"one\n"), (4, b"four\r\n"), (5, b"five")] == list(lines(path))
 
@@ -36,6 +37,8 @@ def test_lines_are_numbered_and_blank_ones_left_out(tmp_path: Path, name: str) -
     [
         ("cut.gz", gzip.compress(b"a\n" * 1000, mtime=0)[:-9]),
         ("plain.gz", b'{"question": "Who?"}'),
+        ("cut.bz2", bz2.compress(b"a\n")[:-9]),
+        ("plain.bz2", b"{}"),
         ("bad.gz", gzip.compress(bytes(range(256)) * 9, mtime=0)[:12] + b"\xff" * 40),
     ],
 )

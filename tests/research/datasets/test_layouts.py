@@ -20,12 +20,14 @@ PARAGRAPHS = [
     for n, text in enumerate(TEXTS)
 ]
 ASKED, ANSWERS = "Which metal has the symbol W?", ["tungsten"]
-FOUND = [{"id": str(n), "contents": text} for n, text in enumerate(TEXTS)]
-CRAWLED = [{"page_name": "", "page_url": f"u{n}", "page_result": t} for n, t in enumerate(TEXTS)]
+FOUND = [{"id": str(n), "text": t, "contents": f'"T"\n{t}'} for n, t in enumerate(TEXTS)]
+PAGES = [f"<html><body><p>{TEXTS[0]}</p></body></html>", TEXTS[1]]
+CRAWLED = [{"page_name": "", "page_url": f"u{n}", "page_result": t} for n, t in enumerate(PAGES)]
 CORPUS = [{"_id": f"d{n}", "title": "", "text": text} for n, text in enumerate([*TEXTS, "Other."])]
 QUERIES = [{"_id": "q1", "text": ASKED}, {"_id": "q2", "text": "Not judged?"}]
 POOL = [{"mapped_id": "q1", "doc_chunk": t, "support": int(n == 0)} for n, t in enumerate(TEXTS)]
 KILT = {"input": ASKED, "output": [{"answer": "tungsten", "provenance": [{"title": "W"}]}]}
+HOTPOT = {"context": [["W", TEXTS[:1]], ["Pb", TEXTS[1:]]], "supporting_facts": [["W", 0]]}
 FLASH = {"question": ASKED, "golden_answers": ANSWERS, "output": {"retrieval_result": FOUND}}
 PLACES: dict[str, dict[str, Any]] = {  # files of each layout
     "ragsieve": {"a.jsonl": [{"question": ASKED, "answers": ANSWERS, "documents": TEXTS}]},
@@ -39,6 +41,11 @@ PLACES: dict[str, dict[str, Any]] = {  # files of each layout
     },
     "flashrag": {"a.jsonl": [FLASH]},
     "musique": {"a.jsonl": [{"question": ASKED, "answer": "tungsten", "paragraphs": PARAGRAPHS}]},
+    "hotpotqa": {
+        "a.json": [
+            {"_id": "q", "question": ASKED, "answer": "tungsten", "type": "bridge", **HOTPOT}
+        ]
+    },
     "crag": {"a.jsonl": [{"query": ASKED, "answer": "tungsten", "search_results": CRAWLED}]},
 }
 
@@ -64,7 +71,7 @@ def test_a_layout_is_read_by_its_name(tmp_path: Path, name: str) -> None:
     assert (TEXTS if name != "kilt" else []) == [d.text for d in example.documents]
     assert (tuple(ANSWERS) if name not in ("beir", "mteb") else ()) == example.answers
     assert gold in ([], [True, False])
-    assert bool(gold) == (name in ("dpr", "beir", "mteb", "mirage", "musique"))
+    assert bool(gold) == (name in ("dpr", "beir", "mteb", "mirage", "musique", "hotpotqa"))
     assert ("gold_passages" in example.metadata) == (name == "kilt")
 
 
@@ -82,8 +89,8 @@ def test_judgements_have_three_columns_or_four(tmp_path: Path, text: str) -> Non
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ([], "layouts.jsonl, line 1: .*lists of texts under found"),
-        (["documents=ctxs"], "must have documents: --fields documents=found reads"),
+        ([], "layouts.jsonl, line 1: .*lists of texts under found,context; "),
+        (["documents=ctxs"], "must have documents: --fields documents=found,context reads"),
         (["documents=found"], "must have answers: --fields answers=golden_answers reads"),
         (["answers=golden_answers"], "must have documents: --fields documents=found"),
         (["passages=found"], "fields must be FIELD=KEY,KEY with question,"),
@@ -92,10 +99,26 @@ def test_judgements_have_three_columns_or_four(tmp_path: Path, text: str) -> Non
 def test_what_is_not_read_is_refused(tmp_path: Path, fields: list[str], reason: str) -> None:
     """Passages and answers under other keys, by an error that names them and the option."""
     path = tmp_path / "layouts.jsonl"
-    path.write_text(json.dumps({"question": ASKED, "golden_answers": ANSWERS, "found": FOUND}))
+    nested = {"found": FOUND, "context": [["W", [TEXTS[0] * 3]]]}
+    path.write_text(json.dumps({"question": ASKED, "golden_answers": ANSWERS, **nested}))
 
     with pytest.raises(InputError, match=reason):
         list(load(path, fields=fields))
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_object_of_records_by_id_is_read(tmp_path: Path, indent: int | None) -> None:
+    """As a retriever's results are written for DPR's scripts, in a line or in many."""
+    path = tmp_path / "results.json"
+    own = {"question": ASKED, "answers": ANSWERS, "ctxs": [{"docid": "7", "text": TEXTS[0]}]}
+    path.write_text(json.dumps({"0": own, "1": own}, indent=indent))
+    examples = [*load(path, layout="dpr")]
+
+    assert ["0", "1"] == [example.query.id for example in examples]
+    assert ["7", "7"] == [example.documents[0].id for example in examples]
+
+    with pytest.raises(InputError, match="is a folder: layout beir or mirage reads one"):
+        list(load(tmp_path, layout="dpr"))
 
 
 @pytest.mark.parametrize(("label", "read"), [(0, False), (1, True), (1.0, True), (False, False)])
