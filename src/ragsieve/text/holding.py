@@ -15,6 +15,7 @@ _UNSPACED = rf"{LETTERS}\U00020e00-\U00020eff"  # with their vowels, as `_Signs`
 _HANGUL = r"\uac00-\ud7a3"  # whose words end in particles
 _MONEY = r"$\u00a2-\u00a5\u058f\u060b\u0e3f\u20a0-\u20c0"
 _SPACELESS, _SYMBOL = f"[{_UNSPACED}]", f"[{_MONEY}]"
+_DOT = rf"(?<={_SPACELESS})[\u00b7\u2022\u2027\u30fb](?={_SPACELESS})"
 _POINT, _BAR, _COLON, _MINUS, _PLUS, _SHARP = "\u066b\u2044\u2236\u2212\u207a\u266f"  # as read
 _READ = f"{_POINT}{_BAR}{_COLON}{_MINUS}{_PLUS}{_SHARP}{_MONEY}"
 _DASHES = dict.fromkeys(map(ord, "\u058a\u05be\u2010\u2011\u2012\u2013\u2212\u301c"), "-")
@@ -57,9 +58,9 @@ def contains_answer(text: str, answers: Iterable[str]) -> bool:
     or be a space. Numbers are equal by value: "5 000" is "5,000", "1,50 €" is "€1.50", and neither
     1.5 nor -15 nor 1/5 holds 15. A point before three digits parts thousands. Currencies are
     compared where both have one; "%" does not count. In Chinese, Japanese, Thai and Lao an answer
-    may be a part of a run of letters, and a Korean word may go on. An answer that is an article
-    ("A") occurs where none can stand: before a mark or the text's end, or with a capital behind a
-    word or comma.
+    may be a part of a run of letters, a dot between names does not count, and a Korean word may go
+    on. An answer that is an article ("A") occurs where none can stand: before a mark or the text's
+    end, or with a capital behind a word or comma.
     """
     return any(_holds(text, answer) for answer in answers)
 
@@ -98,10 +99,14 @@ _SIGNS = _Signs(_DASHES | _QUOTES)
 
 
 @functools.lru_cache(maxsize=64)
-def _read(text: str) -> str:
-    """Words, with "-" for a sign within one and single spaces between, and numbers in one form."""
+def _read(text: str, dot: str = "") -> str:
+    """Words, with "-" for a sign within one and single spaces between, and numbers in one form.
+
+    ``dot`` stands for one between names in a script without spaces.
+    """
     text = unicodedata.normalize("NFKC", re.sub(_RAISED, " ", text)).casefold()
     text = unicodedata.normalize("NFC", text).translate(_SIGNS)
+    text = re.sub(_DOT, dot, text)
     for pattern, read in _STEPS:
         text = re.sub(pattern, read, text)
     return text.strip()
@@ -116,7 +121,7 @@ def _number(match: re.Match[str]) -> str:
 @functools.lru_cache(maxsize=1024)
 def _pattern(answer: str) -> tuple[str, re.Pattern[str]]:
     """The currency of an answer, and what finds the answer in a text as read."""
-    read = _read(answer)
+    read = _read(answer, "-")
     if not re.fullmatch(_ARTICLES, read):
         read = re.sub(_ARTICLE, "", read)
     money = read[0] if re.match(_SYMBOL, read) else ""

@@ -73,6 +73,8 @@ def questions_command(
     for line in () if output else counted():
         click.echo(line, nl=False)
     info(", ".join(f"{count:,} {name}" for name, count in counts.items()) or "no question")
+    if not dataset.ranked:
+        info('their order is no rank: a run ranks them where its row of data says rank = "bm25"')
 
 
 @click.group("models", short_help="Fetch and list named weights.")

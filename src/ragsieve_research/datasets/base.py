@@ -82,6 +82,7 @@ class Dataset:
         read: Opens it: numbered lines, from 1, in the schema of `ragsieve.run.questions`.
         split: Which split of it; empty where there is one.
         entry: What the table says of it; None for one's own file.
+        ranked: Whether the place of a document is its rank, where no entry says so.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Dataset:
     read: Callable[[], Lines] = field(repr=False)
     split: str = ""
     entry: Entry | None = field(default=None, repr=False)
+    ranked: bool = True
 
     @classmethod
     def from_file(cls, path: Path, *, name: str = "", entry: Entry | None = None) -> Dataset:
@@ -108,12 +110,11 @@ class Dataset:
                     raise InputError(f"{path}, record {number}: {error}") from error
                 yield number, json.dumps(record).encode() + b"\n"
 
-        return cls(path.name.partition(".")[0], str(path), read)
+        return cls(path.name.partition(".")[0], str(path), read, ranked=layout.ranked)
 
-    @property
-    def ranked(self) -> bool:
-        """Whether the place of a document is its rank, as `Entry` says; so in one's own file."""
-        return self.entry is None or self.entry.ranked
+    def __post_init__(self) -> None:
+        if self.entry:
+            object.__setattr__(self, "ranked", self.entry.ranked)
 
     def lines(self) -> Lines:
         """Numbered lines of JSON, as `ragsieve.run.questions.parse_record` reads them.

@@ -14,6 +14,9 @@ from ragsieve.errors import InputError
 from ragsieve.read.web import page_text
 from ragsieve.run.questions import lines, load_json, parse_json, text_lists
 from ragsieve.schema import Schema
+from ragsieve.score import BM25
+from ragsieve.system import best_first
+from ragsieve.types import Document, Query, Segment
 
 logger = logging.getLogger(__name__)
 
@@ -170,6 +173,8 @@ class Layout(Schema, frozen=True, kw_only=True):
         is_positive: Of a passage, whether it is gold.
         gold: Of titles and ids of gold passages that are not there themselves.
         answerable: Of whether the passages answer; where not, gold answers are left out.
+        ranked: Whether the place of a passage is its rank. Those of ``positive`` and ``negative``
+            are ranked by BM25.
         files: What reads a place.
     """
 
@@ -185,6 +190,7 @@ class Layout(Schema, frozen=True, kw_only=True):
     is_positive: tuple[str, ...] = ("is_positive",)
     gold: tuple[str, ...] = ()
     answerable: tuple[str, ...] = ()
+    ranked: bool = True
     files: Callable[[Path], Records] = records
 
     def record(self, row: Row) -> dict[str, Any]:
@@ -197,6 +203,8 @@ class Layout(Schema, frozen=True, kw_only=True):
             raise InputError(f"a record must have {' or '.join(self.question)}, {_got(row)}")
         labels = ((self.documents, None), (self.positive, True), (self.negative, False))
         documents = [self._document(p, gold) for keys, gold in labels for p in found(row, keys)]
+        if found(row, (*self.positive, *self.negative)):
+            documents = _by_bm25(question[0], documents)
         keys = (*self.question, *self.id, *self.answers, *self.gold, "metadata")
         keys += (*self.documents, *self.positive, *self.negative)
         used = {key.split(".")[0] for key in keys}
@@ -233,6 +241,12 @@ class Layout(Schema, frozen=True, kw_only=True):
         if "text" not in named:
             raise InputError(f"a passage must have {' or '.join(self.text)}, {_got(passage)}")
         return {**rest, **named, **({"is_positive": label[0]} if label else {})}
+
+
+def _by_bm25(question: str, documents: list[Any]) -> list[Any]:
+    """Passages of two lists in one order, which tells nothing of their labels."""
+    whole = [Segment.whole(Document(str(n), one["text"])) for n, one in enumerate(documents)]
+    return [documents[int(s.document.id)] for s in best_first(BM25()(Query(question), whole))]
 
 
 def check_answers(row: Row) -> None:
@@ -279,7 +293,7 @@ LAYOUTS = {
     "kilt": Layout(
         question=("input",), answers=("output.answer",), documents=(), gold=("output.provenance",)
     ),
-    "beir": Layout(question=("text",), files=_beir),
+    "beir": Layout(question=("text",), files=_beir, ranked=False),
     "mteb": Layout(documents=(), positive=("positive",), negative=("negative",)),
     "mirage": Layout(
         id=("query_id",),
@@ -288,13 +302,14 @@ LAYOUTS = {
         title=("doc_name",),
         is_positive=("support",),
         files=_mirage,
+        ranked=False,
     ),
     "flashrag": Layout(
         answers=("golden_answers",),
         documents=("output.retrieval_result",),
         text=("text", "contents"),
     ),
-    "hotpotqa": Layout(files=_hotpotqa),
+    "hotpotqa": Layout(files=_hotpotqa, ranked=False),
     "musique": Layout(
         answers=("answer", "answer_aliases"),
         documents=("paragraphs",),
@@ -302,6 +317,7 @@ LAYOUTS = {
         passage_id=("idx",),
         is_positive=("is_supporting",),
         answerable=("answerable",),
+        ranked=False,
     ),
     "crag": Layout(
         id=("interaction_id",),
@@ -329,7 +345,7 @@ def layout_of(name: str, fields: Sequence[str]) -> Layout | None:
     layout = LAYOUTS[name] if name else Layout()
     named = (part.partition("=") for part in fields)
     values = {field: [*filter(None, keys.split(","))] for field, _, keys in named}
-    known = [one for one in Layout.__struct_fields__ if one != "files"]
+    known = [one for one in Layout.__struct_fields__ if one not in ("files", "ranked")]
     if wrong := [part for part in fields if part.partition("=")[0] not in known or "=" not in part]:
         raise InputError(f"fields must be FIELD=KEY,KEY with {', '.join(known)}, got {wrong[0]!r}")
     own = {one: getattr(layout, one) for one in Layout.__struct_fields__}

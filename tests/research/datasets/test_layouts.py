@@ -106,6 +106,17 @@ def test_what_is_not_read_is_refused(tmp_path: Path, fields: list[str], reason: 
         list(load(path, fields=fields))
 
 
+def test_labels_are_no_order(tmp_path: Path) -> None:
+    """Gold passages of a list of their own do not come first; BM25 says which do."""
+    path = tmp_path / "a.jsonl"
+    lists = {"positive": ["It is blue."], "negative": ["A red house."]}
+    path.write_text(json.dumps({"query": "Is the house red?", **lists}))
+    (example,) = load(path, layout="mteb")
+
+    assert [False, True] == [d.metadata["is_positive"] for d in example.documents]
+    assert (True, False) == (load(path, layout="mteb").ranked, load(path, layout="musique").ranked)
+
+
 @pytest.mark.parametrize("indent", [None, 1])
 def test_an_object_of_records_by_id_is_read(tmp_path: Path, indent: int | None) -> None:
     """As a retriever's results are written for DPR's scripts, in a line or in many."""
