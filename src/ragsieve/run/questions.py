@@ -21,15 +21,16 @@ _PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _TEXT = 40  # characters from which on a string in a list is a text
 
 
-def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def lines(path: Path, *, array: bool = False) -> Iterator[tuple[int, bytes]]:
     """Numbered lines of a file, from 1, blank ones left out; ``.gz`` and ``.bz2`` are unpacked.
 
     Of a ``.parquet`` each row, as a line of JSON.
 
     Raises:
         MissingExtra: If the file is Parquet and pyarrow is not installed.
-        InputError: If the file cannot be read, ends before its ``.gz`` does, or has a line of more
-            than `MAX_LINE` bytes: a small ``.gz`` can hold one that fills the memory.
+        InputError: If the file cannot be read, ends before its ``.gz`` does, has a line of more
+            than `MAX_LINE` bytes (a small ``.gz`` can hold one that fills the memory), or is a JSON
+            array that was not asked for.
     """
     if path.suffix == ".parquet":
         yield from enumerate(_rows(path), 1)
@@ -39,6 +40,9 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
                 if len(line) > MAX_LINE:
                     raise InputError(f"line {number} of {path} must have at most {MAX_LINE} bytes")
+                if number == 1 and not array and line.lstrip(b"\xef\xbb\xbf \t").startswith(b"["):
+                    array_of = "it is a JSON array, of which `ragsieve questions` writes lines"
+                    raise InputError(f"{path} cannot be read by lines: {array_of}")
                 if line.strip():
                     yield number, line
     except (OSError, EOFError, zlib.error) as error:

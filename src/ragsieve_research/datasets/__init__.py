@@ -74,16 +74,17 @@ def load(
         MissingExtra: If ``place`` is ``"hub"`` and its library is not installed.
     """
     check_choice(Place, place=place)
-    layout = layout or "ragsieve" * (Path(name).suffix == ".json")  # one array, not lines
+    path, entry = Path(name), DATASETS.get(str(name))
+    layout = layout or "ragsieve" * (path.suffix == ".json")  # one array, not lines
+    if path.is_dir() and layout not in ("beir", "mirage") and not entry:
+        raise InputError(f"{name} is a folder: layout beir or mirage reads one")
     if chosen := layout_of(layout, fields):
-        return Dataset.laid_out(Path(name), chosen)
-    entry = DATASETS.get(str(name))
+        return Dataset.laid_out(path, chosen)
     if entry and entry.file:
         return Dataset.from_file(entry.file, name=str(name), entry=entry)
     if entry:
         return _named(str(name), entry, folder, place)
-    path = Path(name)
-    if path.exists() and not path.is_dir():  # a pipe is as good as a file
+    if path.exists():  # a pipe is as good as a file
         return Dataset.from_file(path)
     if path.suffix in (".jsonl", ".gz"):
         raise InputError(f"no file {str(name)!r} is there: paths count from the current folder")

@@ -29,9 +29,7 @@ Records = Iterator[tuple[int, Row]]
 
 def records(path: Path) -> Records:
     """Numbered objects of JSONL (packed, Parquet), of a JSON array, or of an object by ids."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: layout beir or mirage reads one")
-    numbered = lines(path)
+    numbered = lines(path, array=True)
     number, first = next(numbered, (1, b"[]"))
     try:
         value = load_json(first)
@@ -209,8 +207,11 @@ class Layout(Schema, frozen=True, kw_only=True):
         keys += (*self.documents, *self.positive, *self.negative)
         used = {key.split(".")[0] for key in keys}
         if not documents and (names := ",".join(text_lists(row, used))):
+            known = "".join(
+                f"--layout {name} or " for name, one in LAYOUTS.items() if one.knows(row)
+            )
             raise InputError(
-                f"a record must have documents: --fields documents={names} reads those"
+                f"a record must have documents: {known}--fields documents={names} reads those"
             )
         answers = [a for a in found(row, self.answers) if a is not None]
         if not answers:
@@ -229,6 +230,10 @@ class Layout(Schema, frozen=True, kw_only=True):
             "documents": documents,
             "metadata": {**own, **rest},
         }
+
+    def knows(self, row: Row) -> bool:
+        """Whether a row has passages under keys of the layout."""
+        return bool(found(row, (*self.documents, *self.positive, *self.negative)))
 
     def _document(self, passage: Any, gold: bool | None) -> Any:
         if not isinstance(passage, Mapping):

@@ -37,6 +37,7 @@ def test_lines_are_numbered_and_blank_ones_left_out(tmp_path: Path, name: str) -
     [
         ("cut.gz", gzip.compress(b"a\n" * 1000, mtime=0)[:-9]),
         ("plain.gz", b'{"question": "Who?"}'),
+        ("array.json", b'[{"question": "Who?"}]'),
         ("cut.bz2", bz2.compress(b"a\n")[:-9]),
         ("plain.bz2", b"{}"),
         ("bad.gz", gzip.compress(bytes(range(256)) * 9, mtime=0)[:12] + b"\xff" * 40),

@@ -125,11 +125,14 @@ def test_an_object_of_records_by_id_is_read(tmp_path: Path, indent: int | None) 
     path.write_text(json.dumps({"0": own, "1": own}, indent=indent))
     examples = [*load(path, layout="dpr")]
 
+    with pytest.raises(InputError, match="must have documents: --layout dpr or --fields documents"):
+        list(load(path))
+
     assert ["0", "1"] == [example.query.id for example in examples]
     assert ["7", "7"] == [example.documents[0].id for example in examples]
 
     with pytest.raises(InputError, match="is a folder: layout beir or mirage reads one"):
-        list(load(tmp_path, layout="dpr"))
+        load(tmp_path, layout="dpr")
 
 
 @pytest.mark.parametrize(("label", "read"), [(0, False), (1, True), (1.0, True), (False, False)])
