@@ -24,6 +24,7 @@ _ROMAN = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
     *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
 )
+_NOTES = RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES
 _LEVELS = 9
 _INDENT = "   "  # of a list in a list
 
@@ -47,7 +48,7 @@ class Level(NamedTuple):
 
 
 def blocks(document: Any) -> Iterator[str]:
-    """Paragraphs, lists and tables of a document of python-docx in order, footnotes at the end."""
+    """Paragraphs, lists and tables of a document of python-docx in order, notes at the end."""
     numbering, items, known, last = _Numbering(document), list[str](), "", ""
     for element in _children(document.element.body):
         of_list = ""
@@ -118,8 +119,8 @@ def _texts(element: Any) -> Iterator[str]:
         name = child.tag.rpartition("}")[2] if isinstance(child.tag, str) else ""
         if name == "t":
             yield child.text or ""
-        elif name == "footnoteReference":
-            yield f"[^{child.get(qn('w:id'))}]"
+        elif name in ("footnoteReference", "endnoteReference"):
+            yield _note(child)
         elif name in _SIGNS:
             is_break = child.get(qn("w:type"), "textWrapping") == "textWrapping"
             yield _SIGNS[name] if is_break else ""
@@ -128,15 +129,20 @@ def _texts(element: Any) -> Iterator[str]:
             yield from _texts(child)
 
 
+def _note(element: Any) -> str:
+    """The mark of a footnote, ``[^1]``, or endnote, ``[^e1]``."""
+    return f"[^{'e' if 'endnote' in element.tag else ''}{element.get(qn('w:id'))}]"
+
+
 def _notes(document: Any) -> Iterator[str]:
     from docx.oxml import parse_xml
 
     for relation in document.part.rels.values():
-        if relation.reltype == RELATIONSHIP_TYPE.FOOTNOTES and not relation.is_external:
+        if relation.reltype in _NOTES and not relation.is_external:
             for note in parse_xml(relation.target_part.blob):
                 text = " ".join(" ".join(map(text_of, _children(note))).split())
                 if text:
-                    yield f"[^{note.get(qn('w:id'))}]: {text}"
+                    yield f"{_note(note)}: {text}"
 
 
 class _Numbering:

@@ -6,6 +6,9 @@ from io import BytesIO
 
 import docx
 import pytest
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
@@ -90,6 +93,21 @@ def test_lists_have_the_numbers_that_word_shows() -> None:
     first = "Article I. x\n   1.1 x\n      (a) x\n      (b) x\n   1.2 x\nArticle II. x\n   2.1 x"
 
     assert f"{first}\n\nArticle VII. x" == read(*items, numbering=numbering)
+
+
+@pytest.mark.parametrize(("kind", "mark"), [("footnote", "[^1]"), ("endnote", "[^e1]")])
+def test_notes_stand_at_the_end(kind: str, mark: str) -> None:
+    """Each with its mark, those at the foot of a page and those behind the text."""
+    file, raw = docx.Document(), BytesIO()
+    line = f"<w:p {nsdecls('w')}>{RUN.format('Ten.')}<w:r><w:{kind}Reference w:id='1'/></w:r></w:p>"
+    file.element.body.insert(0, parse_xml(line))
+    note = f"<w:{kind} w:id='1'><w:p>{RUN.format('Of 1 May.')}</w:p></w:{kind}>"
+    notes = f"<w:{kind}s {nsdecls('w')}>{note}</w:{kind}s>".encode()
+    part = Part(PackURI(f"/word/{kind}s.xml"), "application/xml", notes, file.part.package)
+    file.part.relate_to(part, getattr(RELATIONSHIP_TYPE, f"{kind}s".upper()))
+    file.save(raw)
+
+    assert f"Ten.{mark}\n\n{mark}: Of 1 May." == docx_text(raw.getvalue(), "a.docx")
 
 
 def test_lists_of_styles_are_lists() -> None:
