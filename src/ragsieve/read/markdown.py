@@ -14,6 +14,7 @@ from typing import Any
 
 from ragsieve.errors import needs_extra
 from ragsieve.read.apart import serve
+from ragsieve.read.raised import raised
 
 with needs_extra("html"):
     from html_to_markdown import (
@@ -46,8 +47,14 @@ _HEADING = re.compile(r"#{1,6} +([^\n]*)")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
-class _MarkLinks:
-    """Puts each link's text between two control characters, and leaves out where it leads."""
+class _Marks:
+    """Puts each link's text between two control characters, and leaves out where it leads.
+
+    Raised numbers stay raised: "10<sup>5</sup>" is not 105.
+    """
+
+    def visit_superscript(self, context: object, text: str) -> dict[str, str]:
+        return {"type": "custom", "output": raised(text)}
 
     def visit_link(self, context: object, href: str, text: str, title: str) -> dict[str, str]:
         return {"type": "custom", "output": f"\x02{text}\x03"}
@@ -68,7 +75,7 @@ def convert_page(html: str) -> tuple[str, str]:
         compact_tables=True,
         bullets="-",
     )
-    marks: Any = _MarkLinks()  # the protocol names many methods, all of them optional
+    marks: Any = _Marks()  # the protocol names many methods, all of them optional
     html = _without_open_script(html)
     begin = _HEAD.search(html)
     head = html[: begin.start() if begin else None][:_HEAD_CHARS]

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml.ns import nsmap, qn
 
+from ragsieve.read.raised import raised
+
 _GONE = {*map(qn, ("w:del", "w:moveFrom", "w:pPr", "w:rPr", "w:sdtPr"))} | {
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 }
@@ -25,6 +27,7 @@ _ROMAN = (
     *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
 )
 _NOTES = RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES
+_BOX = re.compile("[\u2610-\u2612]")
 _LEVELS = 9
 _INDENT = "   "  # of a list in a list
 
@@ -121,12 +124,23 @@ def _texts(element: Any) -> Iterator[str]:
             yield child.text or ""
         elif name in ("footnoteReference", "endnoteReference"):
             yield _note(child)
+        elif name in ("r", "sup"):
+            yield _run(child)
         elif name in _SIGNS:
             is_break = child.get(qn("w:type"), "textWrapping") == "textWrapping"
             yield _SIGNS[name] if is_break else ""
         elif name and child.tag not in _GONE:
-            yield "\n" if name == "p" else ""  # of a text box
+            yield {"p": "\n", "den": "/"}.get(name, "")  # of a text box, of a fraction
             yield from _texts(child)
+
+
+def _run(run: Any) -> str:
+    """The text of a run, or of an exponent: numbers raised as on the page, struck text as such."""
+    text, strike = "".join(_texts(run)), run.find("w:rPr/w:strike", nsmap)
+    if run.tag.endswith("}sup") or _value(run, "w:rPr/w:vertAlign") == "superscript":
+        text = raised(text)
+    struck = strike is not None and strike.get(qn("w:val"), "1") not in ("0", "false", "off")
+    return f"~~{text}~~" if struck and text.strip() else text
 
 
 def _note(element: Any) -> str:
@@ -190,11 +204,11 @@ class _Numbering:
             return "", ""
         if level:
             return f"{'#' * min(level, 6)} {mark and mark + ' '}{' '.join(text.split())}", ""
-        if not place or not mark:
+        if not place or not (mark or known):
             return text, ""
         pad = _INDENT * place[1]
-        shown = f"{pad}{mark} {text.strip()}".replace("\n", f"\n{pad}{_INDENT}")
-        return shown, known if known and place[1] else place[0]
+        shown = f"{pad}{mark or '  '} {text.strip()}".replace("\n", f"\n{pad}{_INDENT}")
+        return shown, known if known and (place[1] or not mark) else place[0]
 
     def _heading(self, element: Any) -> int:
         """1 to 9; 0 of no heading."""
@@ -249,8 +263,11 @@ class _Numbering:
         for n in range(len(counts), at):
             counts.append(levels[n].start if n in levels else 1)
         counts[at:] = [counts[at] + 1 if at < len(counts) else first]
-        if level.form in ("bullet", "none") or "%" not in level.text:
-            return "-" if level.form == "bullet" else level.text.strip()
+        if level.form == "bullet":
+            box = level.text if _BOX.match(level.text) else ""
+            return "" if level.text.isspace() else f"- {box}".strip()
+        if level.form == "none" or "%" not in level.text:
+            return level.text.strip()
 
         def shown(found: re.Match[str]) -> str:
             n = int(found[1]) - 1

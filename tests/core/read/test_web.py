@@ -33,6 +33,10 @@ READ = {
         "<p>Bees &amp; co make <b>honey</b>.</p><ul><li>wax<li>comb</ul>",
         "Bees & co make **honey**.\n\n- wax\n- comb",
     ),
+    "raised numbers": (
+        "<p>10<sup>5</sup> m<sup>-2</sup>, free.<sup><a href=#n>2</a></sup> The 1<sup>st</sup>",
+        "10⁵ m⁻², free.² The 1st",
+    ),
     "unclosed script": ("<p>Bees</p><script>steal(); // <p>wasps", "Bees"),
     "unclosed style": ("<p>Bees</p><STYLE media=all>p { color: red }", "Bees"),
     "script in comment and attribute": (

@@ -47,6 +47,8 @@ def read(*bodies: str, numbering: str = "") -> str:
         (f"<w:sdt><w:sdtContent>{RUN.format('Ada')}</w:sdtContent></w:sdt>", "Ada"),
         (f"<w:fldSimple w:instr=' REF x '>{RUN.format('4.2')}</w:fldSimple>", "4.2"),
         (f"<w:smartTag w:uri='u' w:element='e'>{RUN.format('Oslo')}</w:smartTag>", "Oslo"),
+        ("<w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr><w:t>5</w:t></w:r>", "⁵"),
+        ("<w:r><w:rPr><w:strike/></w:rPr><w:t>12 euros</w:t></w:r>", "~~12 euros~~"),
         (
             f"{CHAR.format('begin')}<w:r><w:instrText>DATE</w:instrText></w:r>"
             f"{CHAR.format('separate')}{RUN.format('3 May')}{CHAR.format('end')}",
@@ -55,7 +57,7 @@ def read(*bodies: str, numbering: str = "") -> str:
     ],
 )
 def test_what_word_shows_of_a_line_is_in_the_text(inner: str, shown: str) -> None:
-    """Insertions, controls, results of fields, tags; nothing that is deleted."""
+    """Insertions, controls, results of fields, tags, raised and struck; nothing that is deleted."""
     line = f"<w:p>{RUN.format('It is ')}{inner}{RUN.format(' here.')}</w:p>"
 
     assert f"It is {shown} here." == read(line)
@@ -108,6 +110,21 @@ def test_notes_stand_at_the_end(kind: str, mark: str) -> None:
     file.save(raw)
 
     assert f"Ten.{mark}\n\n{mark}: Of 1 May." == docx_text(raw.getvalue(), "a.docx")
+
+
+def test_boxes_are_shown_and_blank_bullets_are_not() -> None:
+    """As pandoc writes tasks, and a second paragraph of an item."""
+    levels = {
+        n: LEVEL.format(0, "bullet", "", sign) for n, sign in ((90, "☒"), (91, " "), (92, "•"))
+    }
+    numbering = "".join(
+        f"<w:abstractNum w:abstractNumId='{n}'>{level}</w:abstractNum>"
+        f"<w:num w:numId='{n}'><w:abstractNumId w:val='{n}'/></w:num>"
+        for n, level in levels.items()
+    )
+    items = [ITEM.format(0, n, RUN.format("x")) for n in (90, 92, 91)]
+
+    assert "- ☒ x\n\n- x\n   x" == read(*items, numbering=numbering)
 
 
 def test_lists_of_styles_are_lists() -> None:
