@@ -7,7 +7,6 @@ names that row, adds the data set's name to the metadata and numbers the rows th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from ragsieve_research.datasets.layouts import LAYOUTS, Layout, Row, hotpotqa, rows_of
@@ -34,14 +33,10 @@ nq_open = Layout(answers=("answer",)).record
 
 def popqa(row: Row) -> Record:
     """PopQA: questions about entities; answers as JSON within a string; no passages."""
-    return _record(
-        f"popqa-{row['id']}",
-        row["question"],
-        json.loads(row["possible_answers"]),
-        subject=row["subj"],
-        property=row["prop"],
-        subject_popularity=row["s_pop"],
-    )
+    metadata = {"subject": row["subj"], "property": row["prop"], "subject_popularity": row["s_pop"]}
+    answers = [*dict.fromkeys(json.loads(row["possible_answers"]))]
+    named = {"id": f"popqa-{row['id']}", "question": row["question"]}
+    return {**named, "answers": answers, "documents": [], "metadata": metadata}
 
 
 def asqa(row: Row) -> Record:
@@ -50,25 +45,8 @@ def asqa(row: Row) -> Record:
         {"question": pair["question"], "short_answers": list(pair["short_answers"])}
         for pair in rows_of(row["qa_pairs"])
     ]
-    return _record(
-        f"asqa-{row['sample_id']}",
-        row["ambiguous_question"],
-        [answer for pair in pairs for answer in pair["short_answers"]],
-        qa_pairs=pairs,
-        long_answers=[note["long_answer"] for note in rows_of(row["annotations"])],
-    )
-
-
-def _record(
-    name: str,
-    question: str,
-    answers: Iterable[str],
-    **metadata: Any,
-) -> Record:
-    return {
-        "id": name,
-        "question": question,
-        "answers": list(dict.fromkeys(answers)),
-        "documents": [],
-        "metadata": metadata,
-    }
+    notes = [note["long_answer"] for note in rows_of(row["annotations"])]
+    answers = [*dict.fromkeys(answer for pair in pairs for answer in pair["short_answers"])]
+    named = {"id": f"asqa-{row['sample_id']}", "question": row["ambiguous_question"]}
+    metadata = {"qa_pairs": pairs, "long_answers": notes}
+    return {**named, "answers": answers, "documents": [], "metadata": metadata}

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ragsieve.documents import TEXT_KEYS
 from ragsieve.errors import InputError
 from ragsieve.read.web import page_text
@@ -57,23 +59,18 @@ def hotpotqa(row: Row) -> dict[str, Any]:
     facts: dict[str, set[int]] = {}
     for fact in rows_of(row["supporting_facts"], "title", "sent_id"):
         facts.setdefault(fact["title"], set()).add(fact["sent_id"])
-    documents = []
-    for place, paragraph in enumerate(rows_of(row["context"], "title", "sentences")):
+    documents: list[dict[str, Any]] = []
+    for paragraph in rows_of(row["context"], "title", "sentences"):
         title, sentences = paragraph["title"], [s.strip() for s in paragraph["sentences"]]
         gold = [s for i, s in enumerate(sentences) if i in facts.get(title, ()) and s]
+        document = {"id": str(len(documents)), "title": title, "text": " ".join(sentences)}
+        marked = {"supporting_sentences": gold} if gold else {}
         documents.append(
-            {
-                "id": str(place),
-                "title": title,
-                "text": " ".join(sentences),
-                "sentences": sentences,
-                "is_positive": title in facts,
-                **({"supporting_sentences": gold} if gold else {}),
-            }
+            {**document, "sentences": sentences, "is_positive": title in facts, **marked}
         )
-    metadata = {"type": row["type"], "level": row.get("level"), "supporting_titles": [*facts]}
-    own = {"id": row.get("id", row.get("_id")), "question": row["question"], "documents": documents}
-    return {**own, "answers": [row["answer"]], "metadata": metadata}
+    named = {"id": row.get("id", row.get("_id")), "question": row["question"]}
+    metadata = {key: row.get(key) for key in ("type", "level")} | {"supporting_titles": [*facts]}
+    return {**named, "answers": [row["answer"]], "documents": documents, "metadata": metadata}
 
 
 def _hotpotqa(path: Path) -> Records:
@@ -83,10 +80,11 @@ def _hotpotqa(path: Path) -> Records:
 def _crag(path: Path) -> Records:
     """Questions with the text of their pages; of one that cannot be read, its HTML."""
     for number, row in records(path):
-        pages = [
-            {**page, "page_result": _text(page["page_result"])} for page in row["search_results"]
-        ]
-        yield number, {**row, "search_results": pages}
+        pages = (
+            {**page, "page_result": _text(page["page_result"])}
+            for page in found(row, ["search_results"])
+        )
+        yield number, {**row, "search_results": [*pages]}
 
 
 def _text(page: str) -> str:
@@ -349,9 +347,8 @@ def layout_of(name: str, fields: Sequence[str]) -> Layout | None:
         raise InputError(f"layout must be one of {', '.join(LAYOUTS)}, got {name!r}")
     layout = LAYOUTS[name] if name else Layout()
     named = (part.partition("=") for part in fields)
-    values = {field: [*filter(None, keys.split(","))] for field, _, keys in named}
+    keys = {field: tuple(filter(None, keys.split(","))) for field, _, keys in named}
     known = [one for one in Layout.__struct_fields__ if one not in ("files", "ranked")]
     if wrong := [part for part in fields if part.partition("=")[0] not in known or "=" not in part]:
         raise InputError(f"fields must be FIELD=KEY,KEY with {', '.join(known)}, got {wrong[0]!r}")
-    own = {one: getattr(layout, one) for one in Layout.__struct_fields__}
-    return Layout(**{**own, **{field: tuple(keys) for field, keys in values.items()}})
+    return replace(layout, **keys)

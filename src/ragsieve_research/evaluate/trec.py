@@ -132,23 +132,16 @@ def write_bench(folder: Path, cells: Iterable[Any], into: Path) -> list[Path]:
         asked = {n: _named(parse_record(line), n) for n, line in lines(source)}
         qrels, run = into / f"{cell.questions_file}.qrels", into / f"{cell.file}.run"
         replace_lines(qrels, (line for one in asked.values() for line in qrel_lines(one)))
-        kept = (parse_json(line) for _, line in lines(folder / "records" / f"{cell.file}.jsonl"))
-        rankings = ((asked[one["line"]].query.id, _ranked(one)) for one in kept)
-        write_run(run, rankings, cell.file)
+        rows = (parse_json(line) for _, line in lines(folder / "records" / f"{cell.file}.jsonl"))
+        kept = ((asked[one["line"]].query.id, one.get("kept") or ()) for one in rows)
+        ranked = ((name, [(s["document"], s.get("score")) for s in spans]) for name, spans in kept)
+        write_run(run, ranked, cell.file)
         written |= {qrels: None, run: None}
     return [*written]
 
 
-def _ranked(record: Mapping[str, Any]) -> Ranked:
-    return [(one["document"], one.get("score")) for one in record.get("kept") or ()]
-
-
 def _named(example: Example, number: int) -> Example:
-    return (
-        example
-        if example.query.id
-        else replace(example, query=replace(example.query, id=str(number)))
-    )
+    return replace(example, query=replace(example.query, id=example.query.id or str(number)))
 
 
 def _id(name: str) -> str:

@@ -28,16 +28,14 @@ HOTPOTQA = {
     },
 }
 MUSIQUE = {
-    "id": "2hop__1_2",
     "question": "Into which sea does the river of Vienna flow?",
     "answer": "Black Sea",
     "answer_aliases": ["the Black Sea", "Black Sea"],
     "answerable": True,
     "paragraphs": [
-        {"idx": 0, "title": "Rhine", "paragraph_text": "It is long.", "is_supporting": False},
-        {"idx": 1, "title": "Danube", "paragraph_text": "Black Sea.", "is_supporting": True},
+        {"idx": n, "title": "Danube", "paragraph_text": "Black Sea.", "is_supporting": n > 0}
+        for n in range(2)
     ],
-    "question_decomposition": [{"id": 1, "question": "a?", "answer": "Danube"}],
 }
 TRIVIAQA = {
     "question_id": "tc_1",
