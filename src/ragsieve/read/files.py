@@ -127,7 +127,7 @@ def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
     raw = _read(path) if path == "-" else b""
     kind = _guess(raw) if path == "-" else Path(path.removesuffix(".gz")).suffix.lower()
     if kind == ".jsonl":
-        numbered = enumerate(raw.split(b"\n"), 1) if path == "-" else lines(Path(path))
+        numbered = enumerate(raw.split(b"\n"), 1) if path == "-" else lines(Path(path), array=True)
         for number, line in numbered:
             if line.strip():
                 place = f"{name_of(path)} line {number}"

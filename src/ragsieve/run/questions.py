@@ -41,8 +41,8 @@ def lines(path: Path, *, array: bool = False) -> Iterator[tuple[int, bytes]]:
                 if len(line) > MAX_LINE:
                     raise InputError(f"line {number} of {path} must have at most {MAX_LINE} bytes")
                 if number == 1 and not array and line.lstrip(b"\xef\xbb\xbf \t").startswith(b"["):
-                    array_of = "it is a JSON array, of which `ragsieve questions` writes lines"
-                    raise InputError(f"{path} cannot be read by lines: {array_of}")
+                    why = "it is a JSON array, of which `ragsieve questions` writes lines"
+                    raise InputError(f"{path} cannot be read by lines: {why}")
                 if line.strip():
                     yield number, line
     except (OSError, EOFError, zlib.error) as error:

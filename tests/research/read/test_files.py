@@ -218,7 +218,7 @@ def test_json_holds_one_document_or_many(tmp_path: Path) -> None:
         ("a.json", '["Bees.", 1, [2, 3], null]', ["Bees.", "1", "[2, 3]", "null"]),
         ("a.json", '"Bees."', ["Bees."]),
         ("a.json", "[]", []),
-        ("a.jsonl", '"Bees."\n{"a": [1.0]}\n[]', ["Bees.", '{"a": [1.0]}', "[]"]),
+        ("a.jsonl", '["wax"]\n{"a": [1.0]}\n"Bees."', ['["wax"]', '{"a": [1.0]}', "Bees."]),
     ],
 )
 def test_any_json_is_documents(tmp_path: Path, name: str, data: str, expected: list[str]) -> None:
