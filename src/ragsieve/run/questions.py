@@ -115,7 +115,7 @@ def as_example(record: Mapping[str, Any]) -> Example:
 def text_lists(
     record: Mapping[str, Any], known: Container[str] = ("answers", "metadata")
 ) -> list[str]:
-    """Keys other than those known whose lists, or lists within, hold objects or longer strings."""
+    """Keys other than those known whose lists hold objects or longer strings, lists within too."""
     return [
         key
         for key, value in record.items()
@@ -124,9 +124,9 @@ def text_lists(
     ]
 
 
-def _holds_text(value: Any) -> bool:
+def _holds_text(value: Any, depth: int = 2) -> bool:
     if isinstance(value, list):  # as of HotpotQA, title and sentences
-        return any(map(_holds_text, value))
+        return depth > 0 and any(_holds_text(one, depth - 1) for one in value)
     return isinstance(value, dict) or (isinstance(value, str) and len(value) >= _TEXT)
 
 
