@@ -103,12 +103,17 @@ class Dataset:
         """Records of a file or folder of another layout, as lines in ours; named after it."""
 
         def read() -> Lines:
-            for number, row in layout.files(path):
-                try:
-                    record = layout.record(row)
-                except (InputError, TypeError, ValueError) as error:
-                    raise InputError(f"{path}, record {number}: {error}") from error
-                yield number, json.dumps(record).encode() + b"\n"
+            number = 0
+            try:
+                for number, row in layout.files(path):
+                    try:
+                        record = layout.record(row)
+                    except (InputError, TypeError, ValueError) as error:
+                        raise InputError(f"{path}, record {number}: {error}") from error
+                    yield number, json.dumps(record).encode() + b"\n"
+            except (KeyError, TypeError, AttributeError) as error:
+                rule = f"{path} must have the layout named, behind record {number}"
+                raise InputError(f"{rule}: {type(error).__name__} {error}") from error
 
         return cls(path.name.partition(".")[0], str(path), read, ranked=layout.ranked)
 

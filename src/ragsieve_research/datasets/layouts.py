@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ragsieve.documents import TEXT_KEYS
 from ragsieve.errors import InputError
 from ragsieve.read.web import page_text
-from ragsieve.run.questions import lines, load_json, parse_json, text_lists
+from ragsieve.run.questions import lines, load_json, text_lists
 from ragsieve.schema import Schema
 from ragsieve.score import BM25
 from ragsieve.system import best_first
@@ -36,11 +36,18 @@ def records(path: Path) -> Records:
     try:
         value = load_json(first)
     except InputError:  # one value in many lines
-        value = load_json(first + b"".join(line for _, line in numbered))
+        value = _loaded(path, number, first + b"".join(line for _, line in numbered))
     if isinstance(value, dict) and value and all(isinstance(v, dict) for v in value.values()):
         value = [{"id": name, **one} for name, one in value.items()]
     yield from enumerate(value, 1) if isinstance(value, list) else [(number, value)]
-    yield from ((number, parse_json(line)) for number, line in numbered)
+    yield from ((number, _loaded(path, number, line)) for number, line in numbered)
+
+
+def _loaded(path: Path, number: int, text: bytes) -> Any:
+    try:
+        return load_json(text)
+    except InputError as error:
+        raise InputError(f"{path}, from line {number}: {error}") from error
 
 
 def rows_of(value: Any, *keys: str) -> list[Row]:
@@ -195,7 +202,7 @@ class Layout(Schema, frozen=True, kw_only=True):
         Raises:
             InputError: If it has no question, or no passages but lists of texts under other keys.
         """
-        if not (question := found(row, self.question)):
+        if not isinstance(row, Mapping) or not (question := found(row, self.question)):
             raise InputError(f"a record must have {' or '.join(self.question)}, {_got(row)}")
         labels = ((self.documents, None), (self.positive, True), (self.negative, False))
         documents = [self._document(p, gold) for keys, gold in labels for p in found(row, keys)]
@@ -263,8 +270,8 @@ def check_answers(row: Row) -> None:
         raise InputError(f"a record must have answers: --fields answers={names} reads those")
 
 
-def _got(row: Row) -> str:
-    return f"got the keys {sorted(row)!r:.200}"
+def _got(row: Any) -> str:
+    return f"got the keys {sorted(row)!r:.200}" if isinstance(row, Mapping) else f"got {row!r:.80}"
 
 
 def found(row: Any, keys: Sequence[str]) -> list[Any]:
