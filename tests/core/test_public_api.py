@@ -27,9 +27,12 @@ from ragsieve.systems import build
 PACKAGES = ["split", "score", "select", "systems"]
 
 
-@functools.cache
-def optional() -> tuple[str, ...]:
-    """Modules of packages that `pip install ragsieve` does not bring."""
+HUB = {"huggingface-hub", "huggingface_hub", "httpx2"}
+CLIENTS = {"aiohttp", "httpx", "requests", "urllib3", *HUB}
+
+
+def required() -> set[str]:
+    """Names of what `pip install ragsieve` brings."""
     found, left = {"ragsieve"}, ["ragsieve"]
     while left:
         for line in metadata.requires(left.pop()) or []:
@@ -38,10 +41,17 @@ def optional() -> tuple[str, ...]:
             if name not in found and (not need.marker or need.marker.evaluate({"extra": ""})):
                 found.add(name)
                 left.append(name)
+    return found
+
+
+@functools.cache
+def optional() -> tuple[str, ...]:
+    """Modules of packages that `pip install ragsieve` does not bring."""
+    brought = required()
     return tuple(
         module
         for module, owners in metadata.packages_distributions().items()
-        if not found & {canonicalize_name(owner) for owner in owners}
+        if not brought & {canonicalize_name(owner) for owner in owners}
     )
 
 
@@ -126,13 +136,21 @@ def test_imports_are_light() -> None:
         ("from ragsieve.cli import main; main(['--version'])", {"click", "numpy", "rich"}),
         (
             "import ragsieve; ragsieve.load('finefilter')('Qui?', ['Le chat dort. Il pleut.'])",
-            {"asyncio", "bm25s", "requests", "scipy", "sqlite3", "tqdm"},
+            {"asyncio", "bm25s", "scipy", "sqlite3", "tqdm", *CLIENTS},
         ),
     ],
 )
 def test_a_cold_start_loads_what_it_needs(code: str, unread: set[str]) -> None:
-    """Neither the version nor a first call waits for packages that it does not use."""
+    """Neither the version nor a first call waits for packages that it does not use.
+
+    A filter sends nothing, and loads no client of HTTP.
+    """
     assert set() == unread & loaded_by(code)
+
+
+def test_the_core_brings_no_client_of_http_but_that_of_tokenizers() -> None:
+    """`tokenizers` requires the hub's client, which a filter never loads."""
+    assert HUB >= CLIENTS & required()
 
 
 @pytest.mark.slow

