@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which wo
 DEMO := -q "Who designed the Statue of Liberty?"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-all test-lowest test-installs test-agents campaign findings check docs bench clean
+.PHONY: help demo test test-slow test-all test-lowest test-installs test-agents campaign findings check audit docs bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -49,12 +49,16 @@ campaign: .venv/models ## try random hostile inputs for a quarter of an hour: SE
 findings: ## show again how outside libraries behave where a good guess is wrong (needs an index)
 	@for one in findings/*.sh; do echo "$$one"; bash $$one || exit 1; done
 
-check: .venv/done ## format, lint, types, structure and known advisories of what is pinned
+check: .venv/done ## format, lint, types, structure
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python tools/structure.py
-	$(BIN)/python tools/advisories.py
+
+audit: .venv/done ## compare what is pinned with known advisories, where PyPI can be reached
+	@$(BIN)/python -c "import urllib.request as u; u.urlopen('https://pypi.org/pypi/pip/25.0/json', timeout=10)" \
+		2>/dev/null || { echo "nothing was checked: the advisories of pypi.org cannot be reached"; exit 0; }; \
+	$(BIN)/uv tool run pip-audit==2.10.1 --requirement constraints.txt --no-deps --disable-pip --strict
 
 docs: .venv/done ## build the site into site/, with every warning an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
