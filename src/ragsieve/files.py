@@ -1,14 +1,17 @@
-"""Files: an error that names the file, and permissions as the user's umask has them."""
+"""Files: errors that name them, permissions as the umask has them, digests of trained folders."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 from ragsieve.errors import InputError, one_line
@@ -67,6 +70,62 @@ def writing(what: object) -> Iterator[None]:
         if isinstance(error, InputError) or not any(sign in text for sign in _SIGNS):
             raise
         raise InputError(f"{what} cannot be written: {text[:200]}") from error
+
+
+def digest(file: Path) -> str:
+    """SHA-256 of a file in hexadecimal; read once a process while it stays as it is."""
+    state = file.stat()
+    return _digest(str(file), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=256)
+def _digest(file: str, _changed: int, _size: int) -> str:
+    with Path(file).open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def sealed(settings: Path, values: Mapping[str, Any], files: Iterable[Path]) -> dict[str, Any]:
+    """Settings of a trained folder with ``files``: SHA-256 of these files, and of all else in it.
+
+    Args:
+        settings: The JSON file that the values are for.
+        values: JSON values.
+        files: Below the same folder.
+    """
+    names = {file.relative_to(settings.parent).as_posix(): digest(file) for file in files}
+    return {**values, "files": {**names, settings.name: _of_values(values)}}
+
+
+def check_sealed(settings: Path, values: Any, names: Iterable[str] | None = None) -> None:
+    """Check files of a trained folder by ``files`` of its settings; nothing where they have none.
+
+    Args:
+        settings: The JSON file with the values.
+        values: What stands in it, of JSON.
+        names: Of files below the folder, which may be that of the settings; all, where None.
+
+    Raises:
+        InputError: If one is another than when the folder was written.
+    """
+    known = values.get("files") if isinstance(values, Mapping) else None
+    if not isinstance(known, Mapping):
+        return
+    for name in known if names is None else names:
+        own, file = name == settings.name, settings.parent / name
+        if Path(name).is_absolute() or ".." in Path(name).parts or not file.is_file():
+            raise InputError(
+                f"'files' in {settings.name} must be files of the folder, got {name!r}"
+            )
+        if known.get(name) != (_of_values(values) if own else digest(file)):
+            raise InputError(
+                f"{name} is damaged or changed: its sha256 is not that of 'files' in "
+                f"{settings.name}, which can be taken out if the change was wanted"
+            )
+
+
+def _of_values(values: Mapping[str, Any]) -> str:
+    kept = {name: value for name, value in values.items() if name != "files"}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
 def ordinary(folder: Path) -> None:

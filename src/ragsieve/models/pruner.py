@@ -14,7 +14,6 @@ import json
 import math
 import re
 import threading
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -27,6 +26,7 @@ from msgspec import Meta
 from numpy.typing import ArrayLike, NDArray
 
 from ragsieve.errors import InputError, MissingExtra, ModelError
+from ragsieve.files import check_sealed, digest, sealed
 from ragsieve.models import files
 from ragsieve.models.base import LEADS, Passage, promised
 from ragsieve.models.once import once
@@ -106,17 +106,10 @@ class Pruner(Options, WindowPruner):
     @once
     def identity(self) -> str:
         """The model, twelve hex digits of what its files hold, and its precision."""
-        sums = [self._checksum(self.folder / name) for name in FILES]
-        digest = hashlib.sha256(repr(sums).encode()).hexdigest()[:12]
-        return f"pruner:{self.model}@{digest}:{self.settings.get('precision', '')}"
-
-    def _checksum(self, path: Path) -> tuple[int, int]:
-        """Size and CRC-32 of a file: SHA-256 of a net takes as long as to read eight passages."""
-        crc = 0
-        with files.loading(self.model), path.open("rb") as file:
-            while part := file.read(1 << 18):
-                crc = zlib.crc32(part, crc)
-            return file.tell(), crc
+        with files.loading(self.model):
+            sums = [digest(self.folder / name) for name in FILES]
+        own = hashlib.sha256(repr(sums).encode()).hexdigest()[:12]
+        return f"pruner:{self.model}@{own}:{self.settings.get('precision', '')}"
 
     @once
     def settings(self) -> Mapping[str, Any]:
@@ -125,6 +118,7 @@ class Pruner(Options, WindowPruner):
             values = json.loads((self.folder / SETTINGS).read_bytes())
             if not isinstance(values, dict) or not isinstance(values.get("layout"), dict):
                 raise ModelError(f"{SETTINGS} must give the layout")
+            check_sealed(self.folder / SETTINGS, values, (SETTINGS,))
             read(_Numbers, values)
             return {"thresholds": {}, "relative": 0.0, "curve": {}, **values}
 
@@ -186,6 +180,7 @@ class Pruner(Options, WindowPruner):
     def _tokenizer(self) -> WindowTokenizer:
         with files.loading(self.model):
             layout = Layout(**self.settings["layout"])
+            check_sealed(self.folder / SETTINGS, self.settings, (CONFIG, TOKENIZER))
             config = json.loads((self.folder / CONFIG).read_bytes())
             most = config.get("max_position_embeddings", layout.size)
             if layout.size > most:
@@ -198,6 +193,7 @@ class Pruner(Options, WindowPruner):
         with files.loading(self.model):
             file = self.folder / NET
             file.stat()  # what cannot be read is said in the system's words
+            check_sealed(self.folder / SETTINGS, self.settings, (NET,))
             return Encoder(file)
 
     @once
@@ -208,6 +204,13 @@ class Pruner(Options, WindowPruner):
                 raise MissingExtra(package, extra=self.model)
             return Path(spec.origin or "").parent / "weights" / self.model
         return files.fetched(self.model, FILES)
+
+
+def write_settings(folder: Path, values: Mapping[str, Any]) -> None:
+    """Write the ``pruner.json`` of a folder whose other files are all there, with their digests."""
+    others = (folder / name for name in FILES if name != SETTINGS)
+    whole = sealed(folder / SETTINGS, values, others)
+    (folder / SETTINGS).write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 
 def others() -> list[Pruner]:

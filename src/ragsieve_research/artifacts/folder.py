@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.errors import InputError, StoreError, needs_extra, one_line
-from ragsieve.files import ordinary, writing
+from ragsieve.files import check_sealed, ordinary, sealed, writing
 from ragsieve_research.artifacts.card import filter_card, hub_id
-from ragsieve_research.artifacts.recipe import MAX_BYTES, Trained, place, read_json
+from ragsieve_research.artifacts.recipe import MAX_BYTES, Saved, Trained, place, read_json
 from ragsieve_research.artifacts.weights import ADAPTER, check_part
 
 FILTER = "filter.json"
@@ -70,7 +70,7 @@ def save(
     with atomic_dir(folder) as fresh:
         for name, source in parts.items():
             copy_part(source, fresh / name, hub_id(trained.folders[name].model))
-        (fresh / FILTER).write_text(to_json(trained.to_dict()), encoding="utf-8")
+        write_sealed(fresh / FILTER, trained)
         (fresh / CARD).write_text(filter_card(trained, limits), encoding="utf-8")
         read(fresh)
     return folder
@@ -221,6 +221,25 @@ def check_replaceable(
         raise InputError(f"folder must be new or a trained {what}, got {str(folder)!r}")
     if more := present - {marker, *names()}:
         raise InputError(f"folder must hold nothing beside a trained {what}, got {min(more)!r}")
+
+
+def write_sealed(settings: Path, trained: Saved) -> None:
+    """Write the settings of a folder with the digests of all that lies there but cards."""
+    files = [f for f in settings.parent.rglob("*") if f.is_file() and f.suffix != ".md"]
+    values = json.loads(to_json(trained.to_dict()))
+    settings.write_text(to_json(sealed(settings, values, files)), encoding="utf-8")
+
+
+def check_files(settings: Path, what: str) -> None:
+    """Check all files of a trained ``what`` by its settings, which were read before.
+
+    Raises:
+        InputError: If one is another than when the folder was written.
+    """
+    try:
+        check_sealed(settings, read_json(settings))
+    except InputError as error:
+        raise InputError(f"trained {what} {str(settings.parent)!r}: {error}") from error
 
 
 def to_json(values: object) -> str:

@@ -118,7 +118,10 @@ class Split(Schema, frozen=True):
 
 
 class Saved(Schema, frozen=True, kw_only=True):
-    """Contents of a trained folder's JSON file, with the number of its format."""
+    """Contents of a trained folder's JSON file, with the number of its format.
+
+    Beside them stands what `ragsieve.files.sealed` adds.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
@@ -131,6 +134,8 @@ class Saved(Schema, frozen=True, kw_only=True):
         Raises:
             InputError: If a field is missing, not known, of the wrong type, or breaks its rule.
         """
+        if isinstance(values, dict):
+            values = {name: value for name, value in values.items() if name != "files"}
         return read_format(cls, values, FORMAT)
 
 

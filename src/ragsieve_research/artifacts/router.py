@@ -24,9 +24,10 @@ from ragsieve_research.artifacts.card import router_card
 from ragsieve_research.artifacts.folder import (
     CARD,
     atomic_dir,
+    check_files,
     check_replaceable,
     copy_part,
-    to_json,
+    write_sealed,
 )
 from ragsieve_research.artifacts.recipe import TrainedRouter, read_json
 from ragsieve_research.artifacts.weights import check_part, verify
@@ -122,6 +123,7 @@ def load_router(
     folder = Path(folder).expanduser()
     trained = read_router(folder)
     least = trained.min_probability
+    check_files(folder / ROUTER, "router")
     if trained.form == "llm":
         inner = folder / ADAPTER
         if inner.resolve() != folder.resolve() / ADAPTER or not inner.is_dir():
@@ -176,7 +178,7 @@ def save_router(
             _write_weights(fresh / WEIGHTS, light)
         if adapter:
             copy_part(adapter, fresh / ADAPTER)
-        (fresh / ROUTER).write_text(to_json(trained.to_dict()), encoding="utf-8")
+        write_sealed(fresh / ROUTER, trained)
         (fresh / CARD).write_text(router_card(trained, limits), encoding="utf-8")
         read_router(fresh)
     return folder

@@ -18,7 +18,7 @@ from ragsieve.system import System
 from ragsieve.systems.base import SYSTEMS as KNOWN
 from ragsieve.systems.base import SystemEntry
 from ragsieve.systems.finefilter import finefilter_one_pass
-from ragsieve_research.artifacts.folder import CARD, FILTER, SHIPPED, read
+from ragsieve_research.artifacts.folder import CARD, FILTER, SHIPPED, check_files, read
 from ragsieve_research.artifacts.recipe import (
     ONE_PASS,
     ROLES,
@@ -72,7 +72,9 @@ def load(
 ) -> System:
     """A trained filter by its name; see `ragsieve.load`."""
     folder = _folder_of(name)
-    return assembled(folder, read(folder), llm, embedder, options, share)
+    trained = read(folder)
+    check_files(folder / FILTER, "filter")
+    return assembled(folder, trained, llm, embedder, options, share)
 
 
 def assembled(

@@ -189,7 +189,7 @@ class SentenceTransformer(_Encoder):
     def net(self) -> Any:
         model = self._load(sentence_transformers.SentenceTransformer)
         if self.adapter:  # is merged in place: only the module that encodes has weights to change
-            compute(adapted, model[0].auto_model, self.adapter, self.adapter)
+            compute(adapted, model[0].auto_model, self.adapter, str(store.resolve(self.adapter)))
         return model
 
 

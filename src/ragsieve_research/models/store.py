@@ -25,8 +25,10 @@ from filelock import FileLock
 from rich.console import Console
 
 from ragsieve.errors import InputError, StoreError, nearest, needs_extra, one_line
+from ragsieve.files import check_sealed
 from ragsieve.models.files import fetched as fetched_files
 from ragsieve.models.files import locate
+from ragsieve.text import json_value
 
 __all__ = ["NAMED", "Weights", "home", "listed", "pull", "resolve"]
 
@@ -140,7 +142,10 @@ def resolve(id_or_path: str | Path) -> Path | str:
         StoreError, MissingExtra: As in `pull`.
     """
     name = str(id_or_path)
-    return pull(name) if name in NAMED else locate(id_or_path)
+    place = pull(name) if name in NAMED else locate(id_or_path)
+    if isinstance(place, Path) and (settings := place / "recipe.json").is_file():
+        check_sealed(settings, json_value(settings.read_bytes()))
+    return place
 
 
 def fetched(model: str | Path, files: Iterable[str]) -> Path:

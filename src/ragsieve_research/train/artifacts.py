@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ragsieve.files import sealed
 from ragsieve_research.artifacts.card import hub_id, markdown_table, options_table, page
 from ragsieve_research.artifacts.folder import CARD, atomic_dir, check_replaceable
 from ragsieve_research.artifacts.recipe import read_json
@@ -19,7 +20,6 @@ from ragsieve_research.train.run import licences
 logger = logging.getLogger(__name__)
 
 RECIPE = "recipe.json"
-FILES = "files"
 ADAPTER = "adapter"
 MEASURED = (
     "On questions of the same data that it did not learn from, but by which its best state was "
@@ -36,8 +36,8 @@ def check_free(folder: Path, what: str) -> None:
 
     def names() -> list[str]:
         recipe = read_json(folder / RECIPE)
-        written = recipe.get(FILES) if isinstance(recipe, dict) else None
-        return written if isinstance(written, list) else []
+        written = recipe.get("files") if isinstance(recipe, dict) else None
+        return [CARD, *(str(one).partition("/")[0] for one in written or ())]
 
     check_replaceable(folder, what, RECIPE, names)
 
@@ -96,6 +96,7 @@ def model_dir(
     with atomic_dir(folder) as fresh:
         yield fresh
         (fresh / CARD).write_text(page(title, use, sections, header), encoding="utf-8")
-        files = sorted({RECIPE, *(path.name for path in fresh.iterdir())})
-        text = json.dumps({**recipe, FILES: files}, indent=1, ensure_ascii=False) + "\n"
+        files = [path for path in fresh.rglob("*") if path.is_file() and path.name != CARD]
+        values = sealed(fresh / RECIPE, recipe, files)
+        text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"
         (fresh / RECIPE).write_text(text, encoding="utf-8")

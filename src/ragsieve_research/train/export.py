@@ -31,7 +31,7 @@ with needs_extra("train"):
     import transformers
     from onnx import helper, numpy_helper
 
-from ragsieve.models.pruner import CONFIG, NET, SETTINGS, TOKENIZER
+from ragsieve.models.pruner import CONFIG, NET, SETTINGS, TOKENIZER, write_settings
 from ragsieve.models.windows import Layout, Window
 from ragsieve_research.models.loading import loaded
 
@@ -102,10 +102,10 @@ def export(
     if precision == "int8":
         shrink(graph, windows)
     onnx.save(graph, str(target / NET))
-    (target / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     for name in (CONFIG, TOKENIZER, CARD):
         if (source / name).is_file() and source.resolve() != target.resolve():
             shutil.copyfile(source / name, target / name)
+    write_settings(target, settings)
 
 
 def _settings(source: Path, precision: str, layout: Layout | None) -> dict[str, Any]:

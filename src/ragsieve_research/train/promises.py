@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import SentencePruner
-from ragsieve.models.pruner import FILES, SETTINGS, Pruner
+from ragsieve.models.pruner import FILES, SETTINGS, Pruner, write_settings
 from ragsieve.select.threshold import PROMISED, lead, shifted
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import rounded
@@ -113,7 +113,7 @@ def _write_settings(folder: Path, **changes: Any) -> None:
     """Change what a pruner's ``pruner.json`` says; what is None goes."""
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8")) | changes
     known = {name: value for name, value in settings.items() if value is not None}
-    (folder / SETTINGS).write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    write_settings(folder, known)
 
 
 def curve(some: Iterable[Reading]) -> Logistic:

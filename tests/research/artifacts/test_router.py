@@ -75,6 +75,16 @@ def test_a_router_is_replaced_and_nothing_else_is(folder: Path) -> None:
     assert not folder.with_name("new").exists()
 
 
+@pytest.mark.parametrize("name", ["router.json", "router.safetensors"])
+def test_one_bit_that_flipped_is_told(folder: Path, name: str) -> None:
+    """It could change what is chosen, and would not show."""
+    file = folder / name
+    file.write_bytes(file.read_bytes().replace(b"0.5", b"0.4") if name[7:] == "json" else b"0")
+
+    with pytest.raises(InputError, match=f"trained router .*{name} is damaged or changed"):
+        load_router(folder)
+
+
 def changed(**values: Any) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         path = folder / "router.json"
@@ -119,7 +129,8 @@ def zeros(*shape: int) -> Any:
 def test_a_folder_that_breaks_a_rule_is_refused(
     folder: Path, change: Callable[[Path], None], message: str
 ) -> None:
-    """By one line, before any model is loaded."""
+    """By one line, before any model is loaded; also where it has no digests."""
+    changed(files=None)(folder)
     change(folder)
 
     with pytest.raises(InputError, match=message) as raised:
@@ -129,7 +140,7 @@ def test_a_folder_that_breaks_a_rule_is_refused(
 
 def test_an_adapter_that_names_modules_is_refused(folder: Path, tmp_path: Path) -> None:
     """Of an LLM's router a plain LoRA is read, and no link out of the folder is followed."""
-    changed(form="llm", base={"model": "smollm2"})(folder)
+    changed(form="llm", base={"model": "smollm2"}, files=None)(folder)
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "adapter_config.json").write_text('{"peft_type": "XLORA"}')

@@ -63,6 +63,9 @@ def exported(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     """The folder of the checkpoint in float32."""
     folder = tmp_path_factory.mktemp("exported") / "pruner"
     export(checkpoint, folder, precision="float32", layout=LAYOUT)
+    values = json.loads((folder / "pruner.json").read_text())
+    del values["files"]  # tests change what lies there
+    (folder / "pruner.json").write_text(json.dumps(values))
     return folder
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from ragsieve.errors import BadReply, InputError
 from ragsieve.types import Document, Example, Query
+from ragsieve_research.models import store
 from ragsieve_research.train.artifacts import check_free, model_dir, recipe_of
 from ragsieve_research.train.examples import write
 from ragsieve_research.train.plans import GeneratorPlan
@@ -65,11 +66,25 @@ def test_what_an_earlier_training_left_is_replaced(tmp_path: Path) -> None:
     make(folder, "adapter.safetensors")
 
     assert ["made"] == [path.name for path in tmp_path.iterdir()]
-    assert json.loads((folder / "recipe.json").read_text()) == {
-        **RECIPE,
-        "files": sorted(path.name for path in folder.iterdir()),
-    }
+    recipe = json.loads((folder / "recipe.json").read_text())
+    assert {"adapter.safetensors", "recipe.json"} == {*recipe.pop("files")}
+    assert RECIPE == recipe
     assert not (folder / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize("name", ["recipe.json", "model.safetensors", "1_Pooling/config.json"])
+def test_one_bit_that_flipped_is_told_where_a_model_is_loaded(tmp_path: Path, name: str) -> None:
+    """It could change what a model says, and would not show."""
+    with written(tmp_path / "made") as fresh:
+        (fresh / "1_Pooling").mkdir()
+        for one in ("model.safetensors", "1_Pooling/config.json"):
+            (fresh / one).write_text("weights")
+    store.resolve(tmp_path / "made")
+    file = tmp_path / "made" / name
+    file.write_bytes(file.read_bytes().replace(b'"questions": 1', b'"questions": 0')[:-1] + b"\n")
+
+    with pytest.raises(InputError, match=f"{name} is damaged or changed"):
+        store.resolve(tmp_path / "made")
 
 
 def test_labels_of_an_earlier_start_stay(tmp_path: Path) -> None:

@@ -1,0 +1,53 @@
+"""The folder of a sentence pruner, by the one that comes with the package."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from ragsieve.errors import ModelError
+from ragsieve.models.base import Passage
+from ragsieve.models.pruner import FILES, SETTINGS, Pruner
+
+PASSAGES = [[Passage("", ["The tower is of iron.", "Ann drew it."])]]
+BUNDLED = resources.files("ragsieve") / "weights" / "pruner"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(str(BUNDLED), tmp_path / "copy"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_one_bit_that_flipped_is_told(folder: Path, name: str) -> None:
+    """It could change scores, and would not show; of settings what they say counts."""
+    file, rng = folder / name, random.Random(name)
+    places = range(file.stat().st_size)
+    content = bytearray(file.read_bytes())
+    if name == SETTINGS:
+        places = range(content.index(b'"slope": 0.') + 11, content.index(b',\n  "bias"'))
+    content[rng.choice(places)] ^= 1
+    file.write_bytes(content)
+
+    with pytest.raises(
+        ModelError, match=rf"cannot be loaded: {name} is damaged or changed: [^\n]+"
+    ):
+        Pruner(str(folder)).prune(["Who drew it?"], PASSAGES)
+
+
+def test_a_change_that_was_wanted_is_taken(folder: Path) -> None:
+    """Without digests nothing is compared, as in a folder of others; the identity is another."""
+    values = json.loads((folder / SETTINGS).read_text())
+    names = {*values.pop("files")}
+    (folder / SETTINGS).write_text(json.dumps(values | {"relative": 0.5}))
+    one = Pruner(str(folder))
+
+    assert {*FILES} == names
+    assert 0.5 == one.relative
+    assert one.prune(["Who drew it?"], PASSAGES) == Pruner().prune(["Who drew it?"], PASSAGES)
+    assert one.identity.split("@")[1] != Pruner().identity.split("@")[1]
