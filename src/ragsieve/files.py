@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from uuid import uuid4
 
 from ragsieve.errors import InputError, one_line
+from ragsieve.schema import Below, read
 
 _SIGNS = ("(os error ", "file write failed", "PytorchStreamWriter", "iostream error")
 
@@ -110,12 +111,11 @@ def check_sealed(settings: Path, values: Any, names: Iterable[str] | None = None
     known = values.get("files") if isinstance(values, Mapping) else None
     if not isinstance(known, Mapping):
         return
+    read(dict[Below, str], known, "files")
     for name in known if names is None else names:
         own, file = name == settings.name, settings.parent / name
-        if Path(name).is_absolute() or ".." in Path(name).parts or not file.is_file():
-            raise InputError(
-                f"'files' in {settings.name} must be files of the folder, got {name!r}"
-            )
+        if not file.is_file():
+            raise InputError(f"{name} is missing, which 'files' in {settings.name} names")
         if known.get(name) != (_of_values(values) if own else digest(file)):
             raise InputError(
                 f"{name} is damaged or changed: its sha256 is not that of 'files' in "

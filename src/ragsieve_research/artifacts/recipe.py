@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from ragsieve import models
 from ragsieve.errors import InputError
-from ragsieve.schema import Amount, Probability, Schema, fits, read, read_format
+from ragsieve.schema import Amount, FileName, Probability, Schema, fits, read, read_format
 from ragsieve.select.cut import Cut, Odds
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve_research.systems.finefilter import finefilter
@@ -38,13 +38,6 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 Sha256 = Annotated[
     str, Meta(pattern=r"^([0-9a-f]{64})?\Z", extra={"rule": "64 hex digits or nothing"})
-]
-Folder = Annotated[
-    str,
-    Meta(
-        pattern=r"^[a-z0-9][a-z0-9_-]{0,63}\Z",
-        extra={"rule": "a part folder: small letters, digits, - and _, without a path"},
-    ),
 ]
 
 
@@ -84,7 +77,7 @@ class TrainedPart(Schema, frozen=True):
 
     kind: Literal["pruner", "llm", "embedder", "pair"]
     model: str
-    adapter: Folder | None = None
+    adapter: FileName | None = None
     mode: Literal["write", "point"] | None = None
     identity: str | None = None
     sha256: Sha256 = ""

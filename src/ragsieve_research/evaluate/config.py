@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from ragsieve import models, schema
 from ragsieve.errors import InputError, check_choice
-from ragsieve.schema import Amount, Count, Probability, Schema
+from ragsieve.schema import Amount, Count, FileName, Probability, Schema
 from ragsieve.spec import check, entry
 from ragsieve.systems.base import ROLES, SYSTEMS
 from ragsieve_research import datasets
@@ -192,7 +192,7 @@ class Config(Schema, frozen=True, kw_only=True):
     systems: Annotated[list[BenchSystem], Meta(min_length=1)]
     data: Annotated[list[Data], Meta(min_length=1)]
     generators: Annotated[tuple[Generator, ...], Meta(min_length=1)] = (Generator(),)
-    name: str = ""
+    name: FileName = ""
     about: str = ""
     embedder: str = "minilm"
     pruner: str = "pruner"

@@ -19,7 +19,7 @@ import numpy as np
 from ragsieve.errors import InputError
 from ragsieve.result import Tokens
 from ragsieve.run.questions import load_json
-from ragsieve.schema import read
+from ragsieve.schema import Below, read
 from ragsieve_research.evaluate.evidence import Presence
 from ragsieve_research.evaluate.stats import Values
 
@@ -197,10 +197,10 @@ class CellHeader(msgspec.Struct, frozen=True):
 
     dataset: str
     system: str
-    file: str
+    file: Below
     generator: str | None = None
     noise: NoiseLevel | None = None
-    latency: str = ""
+    latency: Below = ""
     questions: str = ""
     asked: int | None = None
 
@@ -258,9 +258,6 @@ def load_run(folder: Path) -> RecordedRun:
 
 
 def _load(folder: Path, about: CellHeader, header: Header) -> RecordTable:
-    for name in (about.file, about.latency):
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise InputError(f"files of run {folder} must lie in it, got {name!r}")
     path, expected = folder / about.file, _expected(about, header)
     records = {r.line: r for r in read_records(path) if r.line <= (expected or math.inf)}
     latency = read_records(folder / about.latency) if about.latency else ()

@@ -137,6 +137,8 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "systems is missing"),
+        ("name = '../../x'\n" + PLAIN, "name must be a name without a path: .*, got '../../x'"),
+        ("name = '/tmp/x'\n" + PLAIN, "name must be a name without a path: .*, got '/tmp/x'"),
         (PLAIN.replace("all", "al"), "system must be one of .*finefilter-point, .* got 'al'"),
         (
             PLAIN.replace("truncator =", "cut ="),

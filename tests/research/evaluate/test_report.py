@@ -285,7 +285,7 @@ def test_a_strangers_run_names_no_file_elsewhere(tmp_path: Path, name: str) -> N
     header = one_cell(tmp_path, []) / "run.json"
     header.write_text(re.sub(r'"file": ".*?"', f'"file": "{name}"', header.read_text()))
 
-    with pytest.raises(InputError, match=f"must lie in it, got '{name}'"):
+    with pytest.raises(InputError, match=f"file below the folder, got '{name}'"):
         load_run(header.parent)
 
 
