@@ -275,7 +275,7 @@ FILTER, ASKED = "filter_documents", {"question": "q", "documents": []}
         (FILTER, {"documents": []}, "question is missing"),
         ("search_index", {"question": "q", "index": "other"}, "index must be one of towers"),
         ("search_index", {"question": "q", "index": "towers", "k": 0}, "k must be from 1 to"),
-        ("search_index", {"question": "q", "index": "towers", "k": 10**40}, "k must be from 1 to"),
+        ("search_index", {"question": "q", "index": "towers", "k": 10**400}, "k must be from 1 to"),
     ],
 )
 def test_bad_arguments_are_one_line(
@@ -356,6 +356,27 @@ def test_a_process_serves_over_stdio(index: Path) -> None:
     assert {"filter_documents", "search_index", "show_dropped"} == tools
     assert "Koechlin" in found["text"]
     assert {"documents": len(DOCUMENTS), "passages": len(DOCUMENTS)} == json.loads(about)
+
+
+@pytest.mark.slow
+def test_a_process_ends_with_its_client() -> None:
+    """Within 2 s of a closed standard input, whatever it is at: here 3 MB."""
+    call = {"name": "filter_documents", "arguments": {**ASKED, "documents": ["It is. " * 430_000]}}
+    about = {"clientInfo": {"name": "t", "version": "1"}, "capabilities": {}}
+    begin = {"protocolVersion": "2025-06-18", **about}
+    rows = [("initialize", begin, 1), ("notifications/initialized", {}, None)]
+    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout
+        for method, params, number in [*rows, ("tools/call", call, 2)]:
+            row = {"jsonrpc": "2.0", "method": method, "params": params}
+            line = json.dumps(row | ({"id": number} if number else {}))
+            process.stdin.write(f"{line}\n".encode())
+            process.stdin.flush()
+        process.stdout.readline()
+        time.sleep(2)
+        process.stdin.close()
+
+        assert 0 == process.wait(2)
 
 
 @pytest.fixture
