@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from ragsieve.errors import InputError
+from ragsieve.schema import check_values
 from ragsieve.text.passage_names import with_names
 from ragsieve.trace import note
 from ragsieve.types import Document
@@ -203,6 +204,7 @@ def _as_document(value: AnyDocument, rank: int) -> Document:
     if isinstance(value, str):
         return Document(str(rank), value)
     values = value if isinstance(value, Mapping) else _fields(value)
+    check_values([value, values], f"the document at place {rank}")
     named = [key for key in TEXT_KEYS if key in values]
     if not named:
         raise InputError(f"a document must have a text, got {value!r:.80} at place {rank}")

@@ -8,28 +8,66 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 from ragsieve.errors import InputError, one_line
 from ragsieve.schema import Below, read
 
+MAX_BYTES = 1 << 28
+"""That are read of what is no regular file."""
+
+T = TypeVar("T")
+
 _SIGNS = ("(os error ", "file write failed", "PytorchStreamWriter", "iostream error")
 
 
 def read_bytes(path: Path) -> bytes:
-    """The contents of a file.
+    """The contents of a file; of a pipe or a device, which may have no end, `MAX_BYTES` at most.
 
     Raises:
-        InputError: If it cannot be read: one line that names it.
+        InputError: If it cannot be read, or has more: one line that names it.
     """
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return bounded(file, str(path))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def bounded(file: BinaryIO, name: str) -> bytes:
+    """All that an open file has left; see `read_bytes`."""
+    with suppress(OSError, ValueError):  # what is no file of the system
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file.read()
+    content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise InputError(f"{name} must have at most {MAX_BYTES:,} bytes, as it is no regular file")
+    return content
+
+
+def read_toml(kind: type[T], path: Path) -> T:
+    """A TOML file as ``kind``.
+
+    Raises:
+        InputError: If the file cannot be read, is no TOML, or breaks a rule as in
+            `ragsieve.schema.read`; the line begins with the file's name.
+    """
+    import tomllib  # of few calls
+
+    content = read_bytes(path)
+    try:
+        values = tomllib.loads(content.decode("utf-8-sig"))
+        json.dumps(values, default=str)  # dotted keys may nest deeper than any value can be shown
+    except (ValueError, RecursionError) as error:  # also what is too long, too deep or not UTF-8
+        raise InputError(f"{path} must be TOML: {error}") from error
+    try:
+        return read(kind, values)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def standard_input() -> BinaryIO:

@@ -10,7 +10,6 @@ requests (`ragsieve.server.shapes`) read them there.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import types
@@ -18,7 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -85,6 +83,8 @@ _SECRET = re.compile(r"(?i)(?:keys?|secret|token|passw(?:or)?d|auth(?:orization)
 _USER = re.compile(r"(?<=://)[^/\s]*@")
 _QUERY = re.compile(r"(://[^\s?#]*[?#])\S+")
 
+_DEEPEST = 100
+
 LARGE = 1e300
 """Numbers in a file are smaller: an integer of JSON can be larger than any float."""
 
@@ -116,34 +116,34 @@ def read(kind: type[T], values: object, where: str = "") -> T:
         raise InputError(_line(error, kind, values, where)) from error
 
 
-def read_toml(kind: type[T], path: Path) -> T:
-    """A TOML file as ``kind``.
-
-    Raises:
-        InputError: If the file cannot be read, is no TOML, or breaks a rule as in `read`; the line
-            begins with the file's name.
-    """
-    import tomllib  # of few calls
-
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        json.dumps(values, default=str)  # dotted keys may nest deeper than any value can be shown
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:  # also what is too long, too deep or not UTF-8
-        raise InputError(f"{path} must be TOML: {error}") from error
-    try:
-        return read(kind, values)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-
-
 def read_format(kind: type[T], values: object, number: int) -> T:
     """As `read`, of an object whose ``format`` is ``number``; ``kind`` has no such field."""
     fields = dict(values) if isinstance(values, dict) else {}
     if type(fields.get("format")) is not int or fields.pop("format") != number:
         raise InputError(f"format must be {number}; another one needs another version")
     return read(kind, fields)
+
+
+def check_values(value: object, what: str) -> None:
+    """Check values that anybody passed: what nests deeper, or is larger, no writer of JSON takes.
+
+    Args:
+        value: Any; of mappings, lists and tuples all that is in them.
+        what: What it is called.
+
+    Raises:
+        InputError: If it nests over 100 deep, or has an integer of 10^300 or more.
+    """
+    left = [(value, 0)]
+    while left:
+        one, depth = left.pop()
+        if depth > _DEEPEST:
+            raise InputError(f"{what} must nest at most {_DEEPEST} deep")
+        if isinstance(one, Mapping | list | tuple):
+            inner = one.values() if isinstance(one, Mapping) else one
+            left += [(part, depth + 1) for part in inner if not isinstance(part, str | float)]
+        elif isinstance(one, int) and abs(one) > LARGE:
+            raise InputError(f"{what} must have no number of over 300 digits")
 
 
 def broken_rules(errors: Sequence[Any], *place: str) -> str:
@@ -307,6 +307,7 @@ def check_number(name: str, value: Any, hint: Any) -> None:
     """
     kind, rule = rule_of(hint)
     whole = kind is int
+    check_values(value, name)  # as an error could not show it
     number: Any = Integral if whole else Real
     if isinstance(value, bool) or not isinstance(value, number):
         raise InputError(f"{name} must be a {'whole ' * whole}number, got {value!r:.200}")

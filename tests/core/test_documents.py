@@ -8,6 +8,7 @@ import pytest
 
 from ragsieve.documents import as_documents, from_json
 from ragsieve.errors import InputError
+from ragsieve.run.questions import as_example
 
 
 @pytest.mark.parametrize("key", ["text", "page_content", "content", "snippet", "contents", "body"])
@@ -63,6 +64,36 @@ def test_any_json_is_a_document(value: Any, expected: tuple[str, str, str]) -> N
     (document,) = as_documents([from_json(value)])
 
     assert expected == (document.id, document.title, document.text)
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = {"a": [value]}
+    return value
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"text": "a", "id": 10**5000},
+        {"text": "a", "title": -(10**5000)},
+        {"text": "a", "metadata": {"n": [10**5000]}},
+        {"text": "a", "metadata": nested(2500)},
+        {"text": "a", "more": nested(2500)},
+        nested(2500),
+        [nested(2500)],
+    ],
+)
+def test_values_that_no_json_can_hold_are_refused(document: Any) -> None:
+    """In one line, where they come in: an id of 5,000 digits, values 5,000 deep."""
+    rule = "must (nest at most 100 deep|have no number of over 300 digits)$"
+    with pytest.raises(InputError, match=rf"^the document at place 1 {rule}"):
+        as_documents(["b", document])
+    with pytest.raises(InputError, match=rule):
+        as_example({"question": "Who?", "documents": ["b"], "answers": [document]})
+
+    assert as_documents([{"text": "a", "metadata": nested(40)}])
 
 
 def test_a_reply_stays_as_it_stands() -> None:

@@ -30,7 +30,7 @@ from typing import Any
 import click
 import pytest
 
-from ragsieve import cli, models, schema, spec
+from ragsieve import cli, files, models, spec
 from ragsieve.agents.rules import ToolRules
 from ragsieve.cli import commands
 from ragsieve.cli.base import pairs, values
@@ -233,7 +233,7 @@ def read_toml(path: Path) -> None:
     elif path.name == "config.toml":  # Codex'
         assert {"model_providers", "mcp_servers"} & tomllib.loads(path.read_text("utf-8")).keys()
     elif path.name == "rules.toml":
-        schema.read_toml(ToolRules, path)
+        files.read_toml(ToolRules, path)
     else:
         raise AssertionError(f"nobody reads {path.name}")
 

@@ -16,7 +16,8 @@ import platformdirs
 from ragsieve.cli.base import Json, printable, table
 from ragsieve.cli.signature import command, is_table
 from ragsieve.errors import InputError
-from ragsieve.schema import read_toml, without_secrets
+from ragsieve.files import read_toml
+from ragsieve.schema import without_secrets
 from ragsieve.spec import CUTS, SystemSpec
 
 FILE = "ragsieve.toml"

@@ -20,10 +20,11 @@ from ragsieve.cli.completion import complete_systems
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
+from ragsieve.files import read_bytes, read_toml
 from ragsieve.models.addresses import declared
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.wrap import is_concurrent
-from ragsieve.schema import Count, Seconds, read_toml
+from ragsieve.schema import Count, Seconds
 from ragsieve.server.settings import Limits, Settings, Upstream
 from ragsieve.spec import CUTS, SystemSpec
 
@@ -48,7 +49,7 @@ class Access:
         """Those that may ask; all where there is none."""
         tokens = secret("--token-env", self.token_env).split()
         if self.token_file:
-            tokens += self.token_file.read_text(encoding="utf-8", errors="replace").split()
+            tokens += read_bytes(self.token_file).decode("utf-8", "replace").split()
             if not tokens:
                 raise InputError(
                     f"--token-file must hold a token, got none in {str(self.token_file)!r}"

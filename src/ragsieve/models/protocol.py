@@ -83,7 +83,9 @@ def check_url(name: str, url: str, rule: str = ".*") -> None:
     secret, plain = {*"@?#"} & {*url}, False
     with suppress(ValueError):
         parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")  # a name has labels of 1 to 63 characters
         plain = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        plain = plain and url.isprintable() and " " not in url
     if secret or not plain or not re.fullmatch(rule, url):
         shown = "one with '@', '?' or '#' (not shown)" if secret else repr(url)
         raise InputError(f"{name} must be http(s)://host[:port][/path], got {shown}")
@@ -182,9 +184,9 @@ def first_choice(data: Mapping[str, Any]) -> Any:
 
 
 def text_of(content: object) -> str:
-    """Text of a message's content: a string, or the parts of type ``text`` of a list."""
+    """Text of a message's content, `safe`: a string, or the parts of type ``text`` of a list."""
     parts = [part.get("text") for part in _rows(content) if part.get("type") == "text"]
-    return "".join(one for one in [content, *parts] if isinstance(one, str))
+    return safe("".join(one for one in [content, *parts] if isinstance(one, str)))
 
 
 def used(data: Mapping[str, Any]) -> tuple[int, int] | None:

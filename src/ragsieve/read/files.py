@@ -13,7 +13,7 @@ from typing import Any
 
 from ragsieve.documents import as_documents, from_json
 from ragsieve.errors import InputError, MissingExtra
-from ragsieve.files import read_bytes, standard_input
+from ragsieve.files import bounded, read_bytes, standard_input
 from ragsieve.read.office import docx_text, mail_text, pdf_pages
 from ragsieve.read.web import charset, page_text
 from ragsieve.run.questions import as_example, is_question, lines, load_json
@@ -124,16 +124,18 @@ def _document(found: Found) -> Document:
 def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
     if "\0" in path:
         raise InputError(f"{path} cannot be read: a file's name has no null byte")
-    raw = _read(path) if path == "-" else b""
+    # what is no regular file is read once, up to a bound
+    piped = path == "-" or not (path.endswith(".gz") or Path(path).is_file())
+    raw = _read(path) if piped else b""
     kind = _guess(raw) if path == "-" else Path(path.removesuffix(".gz")).suffix.lower()
     if kind == ".jsonl":
-        numbered = enumerate(raw.split(b"\n"), 1) if path == "-" else lines(Path(path), array=True)
+        numbered = enumerate(raw.split(b"\n"), 1) if piped else lines(Path(path), array=True)
         for number, line in numbered:
             if line.strip():
                 place = f"{name_of(path)} line {number}"
                 yield number, _item(_json(line, place), f"{name_of(path)}:{number}", place, line)
     else:
-        yield from _whole(path, kind, raw if path == "-" else _read(path))
+        yield from _whole(path, kind, raw if piped else _read(path))
 
 
 def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | Example]]:
@@ -200,7 +202,7 @@ def name_of(path: str) -> str:
 
 
 def _read(path: str) -> bytes:
-    return standard_input().read() if path == "-" else read_bytes(Path(path))
+    return bounded(standard_input(), name_of(path)) if path == "-" else read_bytes(Path(path))
 
 
 def _guess(raw: bytes) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ragsieve.documents import as_documents, listed_in_json
 from ragsieve.errors import InputError, needs_extra, one_line
+from ragsieve.schema import check_values
 from ragsieve.types import Example, Query
 
 MAX_LINE = 1 << 27
@@ -88,6 +89,7 @@ def as_example(record: Mapping[str, Any]) -> Example:
     Raises:
         InputError: If it breaks the schema, or has lists of texts under other keys alone.
     """
+    check_values(record, "the record")
     question = record.get("question", record.get("query"))
     documents = record.get("documents", [])
     answers = record.get("answers") or []

@@ -34,7 +34,9 @@ _VALUE = re.compile(r"[!-~]([ -~]*[!-~])?")
 _OWN = {"host", "connection", "content-length", "transfer-encoding", "accept-encoding"}
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _GLOBAL = ipaddress.ip_network("2000::/3")  # of version 6: all else is special, and in it
-_SPECIAL = [ipaddress.ip_network(n) for n in ("2001::/32", "2002::/16", "3fff::/20")]
+_SPECIAL = [
+    ipaddress.ip_network(n) for n in ("192.88.99.0/24", "2001::/32", "2002::/16", "3fff::/20")
+]
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,10 @@ class Http:
     def __post_init__(self) -> None:
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
         protocol.check_url("base_url", self.base_url, _TOKEN)
+        try:
+            httpx.URL(self.base_url).host  # noqa: B018 - it is decoded here
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise InputError(f"base_url must name a host, got {self.base_url!r}") from error
         check_options(self)
         for name, value in self.headers.items():
             if not _NAME.fullmatch(name) or name.lower() in _OWN:
@@ -184,9 +190,10 @@ def is_public(address: str) -> bool:
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped or ip in _NAT64:
             return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
-        if ip not in _GLOBAL or any(ip in network for network in _SPECIAL):
+        if ip not in _GLOBAL:
             return False
-    return ip.is_global and not ip.is_multicast
+    special = ip.is_multicast or any(ip in network for network in _SPECIAL)
+    return ip.is_global and not special
 
 
 def _resolved(host: str, port: int) -> list[str]:

@@ -34,9 +34,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from ragsieve import models, schema
+from ragsieve import models
 from ragsieve.errors import InputError
-from ragsieve.files import read_bytes
+from ragsieve.files import read_bytes, read_toml
 from ragsieve.models.base import Embedder
 from ragsieve.run.questions import lines, parse_json
 from ragsieve.schema import Schema
@@ -278,7 +278,7 @@ def sources_content(path: Path | str, *, data: Path | None = None) -> str:
 
 
 def _tables(path: Path) -> tuple[Table, ...]:
-    tables = schema.read_toml(_SourcesFile, path).sources
+    tables = read_toml(_SourcesFile, path).sources
     with _naming(path):
         check_names([table.named() for table in tables])
     return tables

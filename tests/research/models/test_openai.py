@@ -233,6 +233,14 @@ def test_replies_without_text_are_empty(serve: Serve, content: Any) -> None:
     assert [""] == model(serve(always(200, reply(content)))).complete([prompt("hi")])
 
 
+def test_a_reply_has_no_control_characters(serve: Serve) -> None:
+    """They could hide what a person sees: U+FFFD in their place, whole or in a stream."""
+    said = "a\x00b\x1b[2Jc\ud800d\n"
+    llm = model(serve(always(200, reply(said))))
+
+    assert ["a\ufffdb\ufffd[2Jc\ufffdd\n"] == llm.complete([prompt("hi")])
+
+
 def test_text_in_parts_is_joined(serve: Serve) -> None:
     """What a model thought is none of it; usage that can be no count is counted here."""
     thought = {"type": "thinking", "thinking": "hm", "text": "hm"}

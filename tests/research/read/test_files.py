@@ -10,6 +10,7 @@ import re
 import resource
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from email.message import EmailMessage
 from io import BytesIO
@@ -138,6 +139,20 @@ def test_what_is_no_file_is_named(tmp_path: Path, name: str, reason: str) -> Non
     """Nothing, and what no file can be called."""
     with pytest.raises(InputError, match=f"cannot be read: .*{reason}"):
         read_documents([str(tmp_path / name)])
+
+
+@pytest.mark.parametrize("name", ["z", "z.jsonl", "z.json", "z.pdf", "z.docx", "z.html"])
+def test_what_may_have_no_end_is_read_up_to_a_bound(tmp_path: Path, name: str) -> None:
+    """Devices and pipes, by a link too; what is shorter is read as any file."""
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(InputError, match=f"{name} must have at most 268,435,456 b"):
+        read_documents([str(tmp_path / name)])
+
+    os.mkfifo(pipe := tmp_path / "p.jsonl")
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(pipe.write_text, '{"text": "Bees."}\n{"text": "Ants."}\n')
+
+        assert ["Bees.", "Ants."] == [d.text for d in read_documents([str(pipe)])]
 
 
 def test_documents_are_read_one_at_a_time_and_once(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from msgspec.structs import force_setattr
 
-from ragsieve import schema
 from ragsieve.errors import InputError
+from ragsieve.files import read_toml
 from ragsieve.schema import Schema
 from ragsieve.text import stemmed
 from ragsieve_research.retrieve.apis.entities import NAMES, Entity
@@ -184,7 +184,7 @@ def read(path: str | Path) -> Api:
     Raises:
         InputError: If the file cannot be read, or breaks a rule of `Api`, `Endpoint` or `Link`.
     """
-    return schema.read_toml(Api, Path(path))
+    return read_toml(Api, Path(path))
 
 
 def crag(*domains: str) -> Api:
