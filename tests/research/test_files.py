@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 import subprocess
 import sys
@@ -87,6 +88,7 @@ def test_a_full_disk_names_the_file(failing: Full, tmp_path: Path) -> None:
     line = failing(2000, *FILTER, "-q", "Who built it?", "--html", "page.html", "d.txt")
 
     assert "error: --html page.html cannot be written: File too large" == line
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_a_full_disk_names_the_index(
@@ -100,6 +102,47 @@ def test_a_full_disk_names_the_index(
 
     assert 1 == ended.value.code
     assert "error: the index 'folder' could not be written: " in capsys.readouterr().err
+
+
+SIZES = """
+import subprocess, sys
+from pathlib import Path
+from ragsieve.errors import StoreError
+from ragsieve.models.fake import HashingEmbedder
+from ragsieve.types import Document, Query
+from ragsieve_research.retrieve.indexes import IndexOptions, create_index
+
+disk, failed = Path(sys.argv[1]), 0
+texts = [Document(str(n), f"Ann built tower {n}. " * 9) for n in range(40)]
+for size in range(4, 784, 16):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", disk], check=True)
+    options = IndexOptions(embedder="fake:hashing")
+    try:
+        create_index(disk / "index", options, embedder=HashingEmbedder()).add(texts)
+    except StoreError:
+        failed += 1
+    subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+    index = create_index(disk / "index", options, embedder=HashingEmbedder())
+    index.add(texts)
+    (found,) = index.search(Query("Who built tower 7?"), k=1)
+    assert "7" == found.document.id, size
+    subprocess.run(["umount", "--lazy", disk], check=True)
+print(failed)
+"""
+
+
+@pytest.mark.slow
+def test_an_index_is_made_whole_once_a_full_disk_has_room(tmp_path: Path) -> None:
+    """On disks of 49 sizes: what a build left is gone on with, and never damaged."""
+    apart = ["unshare", "--map-root-user", "--mount"]
+    if shutil.which("unshare") is None or subprocess.run([*apart, "true"]).returncode:
+        pytest.skip("needs a name space of mounts")
+    (tmp_path / "disk").mkdir()
+    command = [*apart, sys.executable, "-c", SIZES, str(tmp_path / "disk")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+    assert 0 == ended.returncode, ended.stderr
+    assert 20 < int(ended.stdout) < 49
 
 
 def test_a_full_disk_behind_standard_output_is_named(tmp_path: Path) -> None:

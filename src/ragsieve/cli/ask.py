@@ -20,10 +20,10 @@ from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import Sections, from_options, options_of
 from ragsieve.context.budget import LIMITS
 from ragsieve.errors import InputError
-from ragsieve.files import is_passed, standard_input, writing
+from ragsieve.files import is_passed, standard_input
 from ragsieve.read.files import read_documents
 from ragsieve.result import Result
-from ragsieve.run.batch import Batch, Tally, judged, stream
+from ragsieve.run.batch import Batch, Tally, judged, replace_lines, stream
 from ragsieve.schema import Count
 from ragsieve.spec import CUTS, SystemSpec
 from ragsieve.system import System
@@ -263,8 +263,7 @@ def _print_json(value: Mapping[str, Any], indent: int | None = None) -> None:
 def _write_page(html: Path, views: Sequence[Mapping[str, Any]]) -> None:
     from ragsieve.inspector import page
 
-    with writing(f"--html {html}"):
-        html.write_text(page(views), encoding="utf-8")
+    replace_lines(html, [page(views).encode()], f"--html {html}")
 
 
 def _cost(result: Result) -> str:

@@ -28,7 +28,7 @@ from ragsieve.cli.base import (
 )
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
-from ragsieve.files import writing
+from ragsieve.run.batch import replace_lines
 from ragsieve.schema import Count
 from ragsieve_research.cli.base import Data
 from ragsieve_research.evaluate.override import Override
@@ -240,5 +240,4 @@ def _ends(path: Path, end: str) -> bool:
 
 
 def _write(path: Path, text: str) -> None:
-    with writing(path):
-        path.write_text(text, encoding="utf-8")
+    replace_lines(path, [text.encode()])

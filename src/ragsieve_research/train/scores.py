@@ -15,7 +15,7 @@ from ragsieve.errors import InputError, needs_extra
 with needs_extra("train"):
     from sklearn.linear_model import LogisticRegression
 
-from ragsieve.files import writing
+from ragsieve.run.batch import replace_lines
 from ragsieve_research.evaluate.auc import auc
 from ragsieve_research.evaluate.scorers import ScoredSegments
 from ragsieve_research.evaluate.stats import Values
@@ -127,8 +127,7 @@ def write(path: Path, fitted: Fit, origin: Mapping[str, Any]) -> None:
         InputError: If the file cannot be written.
     """
     text = json.dumps({**origin, **fitted.to_dict()}, indent=2)
-    with writing(path):
-        path.write_text(text + "\n", encoding="utf-8")
+    replace_lines(path, [text.encode() + b"\n"])
 
 
 def _pooled(questions: Sequence[ScoredSegments], name: str) -> tuple[Values, Values]:

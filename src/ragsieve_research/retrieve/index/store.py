@@ -193,11 +193,13 @@ def create(folder: Path, settings: IndexSettings) -> None:
     for path in folder.glob(f"{half.name}*"):
         path.unlink()
     with closing(connect(half, "rwc")) as db:
-        for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", "journal_mode=WAL"):
+        for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL"):
             db.execute(f"PRAGMA {pragma}")
         db.executescript(_SCHEMA)
         row = (json.dumps(asdict(settings)), secrets.randbits(62))
         db.execute("INSERT INTO meta VALUES (?, ?, 0, 0, 0)", row)
+        # last: closing keeps quiet where the disk is too full to take over what is in the log
+        db.execute("PRAGMA journal_mode=WAL")
     half.replace(folder / FILE)
 
 
