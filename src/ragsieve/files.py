@@ -111,6 +111,34 @@ def writing(what: object) -> Iterator[None]:
         raise InputError(f"{what} cannot be written: {text[:200]}") from error
 
 
+def replace_lines(path: Path, content: Iterable[bytes], name: str = "") -> int:
+    """Other lines for a file, how many; all of them, or none where ``content`` or the disk fails.
+
+    Args:
+        path: A device or a pipe gets them one by one.
+        content: The lines.
+        name: What an error calls the file.
+
+    Raises:
+        InputError: If it cannot be written.
+    """
+    own = path.is_file() or not path.exists()
+    # another start's is another
+    fresh = path.with_name(f".{path.name}.{uuid4().hex[:12]}.new") if own else path
+    count = 0
+    try:
+        with writing(name or path):
+            with fresh.open("xb" if own else "wb") as file:
+                for line in content:
+                    file.write(line)
+                    count += 1
+            fresh.replace(path)
+        return count
+    finally:
+        if own:
+            fresh.unlink(missing_ok=True)
+
+
 def digest(file: Path) -> str:
     """SHA-256 of a file in hexadecimal; read once a process while it stays as it is."""
     state = file.stat()

@@ -29,7 +29,6 @@ from ragsieve.result import Result, Tokens
 from ragsieve.retriever import AnySource, as_source, evidence_of
 from ragsieve.run.concurrency import Question, Streaming, in_own_context, in_thread, run_many
 from ragsieve.run.dataframes import map_dataset
-from ragsieve.schema import check_values
 from ragsieve.structure import as_written, partial_lists
 from ragsieve.trace import Step, Trace, note, record_drop, step, warn
 from ragsieve.types import USUAL, Answer, Document, Layout, Query, Segment, StageResult
@@ -317,7 +316,6 @@ class System:
         Raises:
             InputError: If a number breaks its rule, or no stage cuts at such a one.
         """
-        check_values(min_score, "min_score")
         if min_score is not None and not math.isfinite(min_score):
             raise InputError(f"min_score, a threshold, must be finite, got {min_score!r}")
         if keep_answer is not None and min_score is not None:

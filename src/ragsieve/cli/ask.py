@@ -20,10 +20,10 @@ from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import Sections, from_options, options_of
 from ragsieve.context.budget import LIMITS
 from ragsieve.errors import InputError
-from ragsieve.files import is_passed, standard_input
+from ragsieve.files import is_passed, replace_lines, standard_input
 from ragsieve.read.files import read_documents
 from ragsieve.result import Result
-from ragsieve.run.batch import Batch, Tally, judged, replace_lines, stream
+from ragsieve.run.batch import Batch, Tally, judged, stream
 from ragsieve.schema import Count
 from ragsieve.spec import CUTS, SystemSpec
 from ragsieve.system import System

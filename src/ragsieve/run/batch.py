@@ -14,10 +14,9 @@ from pathlib import Path
 from queue import Queue
 from threading import Thread
 from typing import Any, Self
-from uuid import uuid4
 
 from ragsieve.errors import InputError, typed_line
-from ragsieve.files import writing
+from ragsieve.files import replace_lines, writing
 from ragsieve.result import Result
 from ragsieve.run.concurrency import until_error
 from ragsieve.run.questions import lines, parse_record
@@ -332,34 +331,6 @@ def judged(example: Example, result: Result) -> dict[str, Any]:
         if result.answer is not None:
             values["accuracy"] = accuracy(result.answer.text, example.answers)
     return values
-
-
-def replace_lines(path: Path, content: Iterable[bytes], name: str = "") -> int:
-    """Other lines for a file, how many; all of them, or none where ``content`` or the disk fails.
-
-    Args:
-        path: A device or a pipe gets them one by one.
-        content: The lines.
-        name: What an error calls the file.
-
-    Raises:
-        InputError: If it cannot be written.
-    """
-    own = path.is_file() or not path.exists()
-    # another start's is another
-    fresh = path.with_name(f".{path.name}.{uuid4().hex[:12]}.new") if own else path
-    count = 0
-    try:
-        with writing(name or path):
-            with fresh.open("xb" if own else "wb") as file:
-                for line in content:
-                    file.write(line)
-                    count += 1
-            fresh.replace(path)
-        return count
-    finally:
-        if own:
-            fresh.unlink(missing_ok=True)
 
 
 @dataclass

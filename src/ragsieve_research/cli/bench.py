@@ -28,7 +28,7 @@ from ragsieve.cli.base import (
 )
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
-from ragsieve.run.batch import replace_lines
+from ragsieve.files import replace_lines
 from ragsieve.schema import Count
 from ragsieve_research.cli.base import Data
 from ragsieve_research.evaluate.override import Override

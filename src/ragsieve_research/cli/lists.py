@@ -12,7 +12,7 @@ import click
 from ragsieve.cli.base import FILE, info
 from ragsieve.cli.signature import command
 from ragsieve.cli.systems import ListJson, print_rows
-from ragsieve.run.batch import replace_lines
+from ragsieve.files import replace_lines
 from ragsieve_research import datasets
 from ragsieve_research.models import store
 

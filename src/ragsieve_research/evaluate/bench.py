@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from ragsieve.errors import InputError, ModelError, PeerError, RagsieveError, one_line, typed_line
+from ragsieve.files import replace_lines
 from ragsieve.models.addresses import declared
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.result import Result
-from ragsieve.run.batch import Batch, Done, Failed, Process, replace_lines
+from ragsieve.run.batch import Batch, Done, Failed, Process
 from ragsieve.run.questions import lines, parse_record
 from ragsieve.schema import without_secrets
 from ragsieve.sources import Models

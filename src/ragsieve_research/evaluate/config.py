@@ -12,9 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from ragsieve import models, schema
+from ragsieve import files, models, schema
 from ragsieve.errors import InputError, check_choice
-from ragsieve.files import read_toml
 from ragsieve.schema import Amount, Count, FileName, Probability, Schema
 from ragsieve.spec import check, entry
 from ragsieve.systems.base import ROLES, SYSTEMS
@@ -281,7 +280,7 @@ def read(path: Path, *, small: bool = False) -> Config:
     Raises:
         InputError: If the file cannot be read, or breaks a rule; names the place in it.
     """
-    values = read_toml(dict[str, Any], path)
+    values = files.read_toml(dict[str, Any], path)
     variant = values.pop("small", None)
     try:
         if small and variant is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ragsieve import score
 from ragsieve.errors import InputError
-from ragsieve.run.batch import replace_lines
+from ragsieve.files import replace_lines
 from ragsieve.schema import read
 from ragsieve.system import best_first
 from ragsieve.text import contains_answer, visible_answers

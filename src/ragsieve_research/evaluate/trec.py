@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ragsieve.errors import InputError
-from ragsieve.run.batch import replace_lines
+from ragsieve.files import replace_lines
 from ragsieve.run.questions import lines, parse_json, parse_record
 from ragsieve.types import Document, Example, Segment
 from ragsieve_research.evaluate.retrieval import deep, gold_passages

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ragsieve.errors import InputError
+from ragsieve.files import replace_lines
 from ragsieve.models.base import Embedder
-from ragsieve.run.batch import replace_lines
 from ragsieve.text import counted, normalise, visible_answers
 from ragsieve.types import Example, Query, Segment
 from ragsieve_research.datasets import Dataset

@@ -24,9 +24,10 @@ import msgspec
 from ragsieve import models, score
 from ragsieve.answer import Reader
 from ragsieve.errors import needs_extra
+from ragsieve.files import replace_lines
 from ragsieve.models.base import LLM
 from ragsieve.models.sharing import Share
-from ragsieve.run.batch import Done, Process, Tally, judged, replace_lines
+from ragsieve.run.batch import Done, Process, Tally, judged
 from ragsieve.system import Pipeline, Stage, System
 from ragsieve.systems.baselines import top_documents
 from ragsieve.types import Example

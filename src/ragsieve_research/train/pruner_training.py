@@ -18,9 +18,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from ragsieve.files import replace_lines
 from ragsieve.models.pruner import BUNDLED, CONFIG, FILES, NET, SETTINGS, TOKENIZER, Pruner
 from ragsieve.models.windows import Layout, Window, WindowTokenizer
-from ragsieve.run.batch import replace_lines
 from ragsieve_research.models import store
 from ragsieve_research.train.artifacts import check_free, model_dir
 from ragsieve_research.train.evidence import RULE, SALT, Record, Share, records, share_of

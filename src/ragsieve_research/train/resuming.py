@@ -14,8 +14,7 @@ from ragsieve.errors import needs_extra
 with needs_extra("train"):
     import transformers
 
-from ragsieve.files import ordinary, writing
-from ragsieve.run.batch import replace_lines
+from ragsieve.files import ordinary, replace_lines, writing
 from ragsieve_research.train.artifacts import RECIPE
 from ragsieve_research.train.run import digest
 

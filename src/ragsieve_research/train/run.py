@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.errors import InputError
-from ragsieve.files import writing
+from ragsieve.files import replace_lines, writing
 from ragsieve.models.sharing import Share, sharing
-from ragsieve.run.batch import Batch, Done, Process, replace_lines
+from ragsieve.run.batch import Batch, Done, Process
 from ragsieve.run.questions import lines, parse_json, parse_record
 from ragsieve.types import Example
 from ragsieve_research.artifacts.recipe import TrainingData

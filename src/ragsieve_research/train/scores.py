@@ -15,7 +15,7 @@ from ragsieve.errors import InputError, needs_extra
 with needs_extra("train"):
     from sklearn.linear_model import LogisticRegression
 
-from ragsieve.run.batch import replace_lines
+from ragsieve.files import replace_lines
 from ragsieve_research.evaluate.auc import auc
 from ragsieve_research.evaluate.scorers import ScoredSegments
 from ragsieve_research.evaluate.stats import Values
