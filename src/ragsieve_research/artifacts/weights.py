@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from ragsieve.errors import InputError, ModelError
+from ragsieve.files import digest
 from ragsieve.models.files import snapshot
 from ragsieve.schema import Probability, read
 from ragsieve_research.artifacts.recipe import Base, place, read_json
@@ -82,9 +83,7 @@ def sha256_of(model: str) -> str:
 
 def sha256_in(folder: Path) -> str:
     """Of the safetensors in a folder, as `sha256_of` has it; empty where there are none."""
-    digests = {
-        file.name: store.sha256_of_file(file) for file in sorted(folder.glob("*.safetensors"))
-    }
+    digests = {file.name: digest(file) for file in sorted(folder.glob("*.safetensors"))}
     if len(digests) < 2:
         return "".join(digests.values())
     lines = "".join(f"{digest}  {name}\n" for name, digest in digests.items())

@@ -25,7 +25,7 @@ from filelock import FileLock
 from rich.console import Console
 
 from ragsieve.errors import InputError, StoreError, nearest, needs_extra, one_line
-from ragsieve.files import check_sealed
+from ragsieve.files import check_sealed, digest
 from ragsieve.models.files import fetched as fetched_files
 from ragsieve.models.files import locate
 from ragsieve.text import json_value
@@ -257,15 +257,9 @@ def _from_hub(weights: Weights) -> Path:
     return folder
 
 
-def sha256_of_file(file: Path) -> str:
-    """Checksum of a file of any size, 64 hex digits."""
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
 def check(file: Path, sha256: str) -> None:
     """Raises StoreError: If a file's sha256 is another."""
-    if (got := sha256_of_file(file)) != sha256:
+    if (got := digest(file)) != sha256:
         raise StoreError(f"sha256 of {file.name} must be {sha256}, got {got}")
 
 

@@ -34,9 +34,8 @@ _VALUE = re.compile(r"[!-~]([ -~]*[!-~])?")
 _OWN = {"host", "connection", "content-length", "transfer-encoding", "accept-encoding"}
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _GLOBAL = ipaddress.ip_network("2000::/3")  # of version 6: all else is special, and in it
-_SPECIAL = [
-    ipaddress.ip_network(n) for n in ("192.88.99.0/24", "2001::/32", "2002::/16", "3fff::/20")
-]
+_NETS = ("192.88.99.0/24", "2001::/32", "2002::/16", "3fff::/20")
+_SPECIAL = [*map(ipaddress.ip_network, _NETS)]
 
 
 @dataclass(frozen=True)
