@@ -17,8 +17,7 @@ from uuid import uuid4
 from ragsieve.errors import InputError, one_line
 from ragsieve.schema import Below, read
 
-MAX_BYTES = 1 << 28
-"""That are read of what is no regular file."""
+MAX_BYTES = 1 << 28  # that are read of what is no regular file
 
 T = TypeVar("T")
 

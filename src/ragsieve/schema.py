@@ -27,22 +27,12 @@ from ragsieve.errors import InputError, check_choice
 Count = Annotated[int, Meta(ge=1, lt=2**31)]  # lt: of files and requests, which may say anything
 Amount = Annotated[int, Meta(ge=0, lt=2**31)]
 Probability = Annotated[float, Meta(ge=0, le=1, extra={"rule": "in [0, 1]"})]
-FileName = Annotated[
-    str,
-    Meta(
-        pattern=r"^\w[\w .+()-]{0,63}\Z",
-        extra={"rule": "a name without a path: at most 64 letters, digits and any of ' .+-_()'"},
-    ),
-]
-"""The name of a file or folder that is made of it: of a run, of a part of something trained."""
-Below = Annotated[
-    str,
-    Meta(
-        pattern=r"^(?!(.*/)?\.{0,2}(/|\Z))[^\\:\0]+\Z",
-        extra={"rule": "the path of a file below the folder"},
-    ),
-]
-"""The path of a file that lies in the same folder as what names it."""
+_PLAIN = {"rule": "a name without a path: at most 64 letters, digits and any of ' .+-_()'"}
+_INSIDE = {"rule": "the path of a file below the folder"}
+# what a file or folder that is made is called, as a run or a part of something trained
+FileName = Annotated[str, Meta(pattern=r"^\w[\w .+()-]{0,63}\Z", extra=_PLAIN)]
+# a file in the same folder as what names it
+Below = Annotated[str, Meta(pattern=r"^(?!(.*/)?\.{0,2}(/|\Z))[^\\:\0]+\Z", extra=_INSIDE)]
 Share = Annotated[float, Meta(gt=0, le=1)]
 Distance = Annotated[float, Meta(ge=0, le=2)]
 Similarity = Annotated[float, Meta(ge=-1, le=1)]
