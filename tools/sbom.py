@@ -1,5 +1,6 @@
-"""Write ``sbom.cdx.json``, which the wheel carries: what the core installs, and its weights.
+"""Write what the core installs: ``sbom.cdx.json``, with its weights, and ``core.lock``.
 
+The wheel carries the first; ``pip install --require-hashes -r core.lock`` takes the second.
 CycloneDX's tool for Python describes a fresh environment of what the core requires, in the pinned
 versions; it and the packages come from an index.
 """
@@ -20,7 +21,7 @@ from packaging.utils import canonicalize_name
 from uv import find_uv_bin
 
 ROOT = Path(__file__).parents[1]
-FILE = ROOT / "sbom.cdx.json"
+FILE, LOCK, PROJECT = ROOT / "sbom.cdx.json", "core.lock", "pyproject.toml"
 WEIGHTS = ROOT / "src" / "ragsieve" / "weights"
 LICENCES = {"lid.176.ftz": "CC-BY-SA-3.0", "pruner": "Apache-2.0", "protobuf": "BSD-3-Clause"}
 """Of what lies in the folder of weights, and of a package whose metadata name none."""
@@ -39,9 +40,9 @@ def sbom() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         uv("venv", "--quiet", "--python", sys.executable, folder)
         place = ("--quiet", "--python", folder, "--constraint", "constraints.txt")
-        uv("pip", "install", *place, "--requirement", "pyproject.toml")
+        uv("pip", "install", *place, "--requirement", PROJECT)
         tool = ("tool", "run", "--quiet", "--from", "cyclonedx-bom==7.5.0", "cyclonedx-py")
-        how = ("--mc-type", "library", "--output-reproducible", "--pyproject", "pyproject.toml")
+        how = ("--mc-type", "library", "--output-reproducible", "--pyproject", PROJECT)
         bill: dict[str, Any] = json.loads(uv(*tool, "environment", *how, folder))
     for package in bill["components"]:
         if "licenses" not in package:
@@ -49,7 +50,7 @@ def sbom() -> dict[str, Any]:
     files = [_file(path) for path in sorted(WEIGHTS.rglob("*")) if path.is_file()]
     bill["components"] = [*files, *bill["components"]]
     root = next(one for one in bill["dependencies"] if one["ref"] == "root-component")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / PROJECT).read_text())["project"]
     names = {canonicalize_name(Requirement(line).name) for line in project["dependencies"]}
     own = [ref for ref in root["dependsOn"] if canonicalize_name(ref.partition("==")[0]) in names]
     root["dependsOn"] = [*(one["bom-ref"] for one in files), *own]  # the tool adds those of extras
@@ -75,4 +76,6 @@ def _licence(name: str) -> list[dict[str, Any]]:
 
 if __name__ == "__main__":
     FILE.write_text(json.dumps(sbom(), indent=1, sort_keys=True) + "\n")
-    sys.stdout.write(f"{FILE.name} is written\n")
+    how = ("--universal", "--generate-hashes", "--no-annotate", "--no-header", "--quiet")
+    uv("pip", "compile", *how, "--constraint", "constraints.txt", "--output-file", LOCK, PROJECT)
+    sys.stdout.write(f"{FILE.name} and {LOCK} are written\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -33,8 +34,11 @@ def test_the_bill_of_materials_is_of_what_the_core_installs() -> None:
     urls = {n: f"pkg:pypi/{n}@{v}" for n, v in ((canonicalize_name(p), pins[p]) for p in pins)}
     needs = {one["ref"]: {*one.get("dependsOn", [])} for one in BILL["dependencies"]}
     installed = required() - {"ragsieve"}
+    text = (ROOT / "core.lock").read_text()
+    lock = re.findall(r"^(\S+)==(\S+).* \\\n    --hash=sha256:", text, re.M)
 
     assert installed == PACKAGES.keys()
+    assert {one["purl"] for one in PACKAGES.values()} <= {f"pkg:pypi/{n}@{v}" for n, v in lock}
     assert {name: urls[name] for name in installed} == {n: c["purl"] for n, c in PACKAGES.items()}
     for name in ("ragsieve", *installed):
         ref = PACKAGES[name]["bom-ref"] if name in PACKAGES else "root-component"
