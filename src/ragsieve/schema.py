@@ -124,12 +124,13 @@ def check_values(value: object, what: str) -> None:
     Raises:
         InputError: If it nests over 100 deep, or has an integer of 10^300 or more.
     """
-    left = [(value, 0)]
+    left, deepest = [(value, 0)], dict[int, int]()  # what comes again is not gone through again
     while left:
         one, depth = left.pop()
         if depth > _DEEPEST:
             raise InputError(f"{what} must nest at most {_DEEPEST} deep")
-        if isinstance(one, Mapping | list | tuple):
+        if isinstance(one, Mapping | list | tuple) and deepest.get(id(one), -1) < depth:
+            deepest[id(one)] = depth
             inner = one.values() if isinstance(one, Mapping) else one
             left += [(part, depth + 1) for part in inner if not isinstance(part, str | float)]
         elif isinstance(one, int) and abs(one) > LARGE:

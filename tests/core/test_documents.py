@@ -93,7 +93,11 @@ def test_values_that_no_json_can_hold_are_refused(document: Any) -> None:
     with pytest.raises(InputError, match=rule):
         as_example({"question": "Who?", "documents": ["b"], "answers": [document]})
 
-    assert as_documents([{"text": "a", "metadata": nested(40)}])
+    many: Any = 1
+    for _ in range(90):
+        many = [many, many]  # 2^90 of them
+
+    assert as_documents([{"text": "a", "metadata": nested(40), "more": many}])
 
 
 def test_a_reply_stays_as_it_stands() -> None:
