@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
-from ragsieve.context.budget import best_first
+from ragsieve.context.limits import best_first
 from ragsieve.errors import InputError, typed_line
 from ragsieve.timeouts import check_wanted
 from ragsieve.trace import Cutoff, Kind, record_cutoff, record_drop, running, step, warn

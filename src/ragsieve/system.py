@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ragsieve.context.budget import LIMITS, ContextBudget, fit_parts
-from ragsieve.context.budget import ReaderLike as ReaderLike
-from ragsieve.context.budget import best_first as best_first
 from ragsieve.context.budget import fit as fit
 from ragsieve.context.choose import Rate
+from ragsieve.context.limits import ReaderLike as ReaderLike
+from ragsieve.context.limits import best_first as best_first
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
 from ragsieve.pipeline import Cuts as Cuts

@@ -13,7 +13,7 @@ from itertools import accumulate, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from ragsieve.context.budget import ReaderLike
+from ragsieve.context.limits import ReaderLike
 from ragsieve.errors import InputError, one_line
 from ragsieve.result import Result, Verdict
 from ragsieve.score import BM25

@@ -7,55 +7,27 @@ system's own scorer, where it rates parts, and by the question's rarer words.
 
 from __future__ import annotations
 
-import math
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import accumulate, pairwise
-from typing import NamedTuple, Protocol
+from itertools import pairwise
 
-from ragsieve.context.choose import Rate, ranked_parts, ranked_segments
+from ragsieve.context.choose import Rate, ranked_parts
+from ragsieve.context.limits import UNITS, Fitting, Limits, ReaderLike, sum_of
 from ragsieve.documents import site
 from ragsieve.schema import Amount, Options, Probability
 from ragsieve.structure import Headless, Terse, parts_of, stands_alone
 from ragsieve.structure.parts import CLAUSE, clauses, holds, parts
 from ragsieve.structure.tree import stripped
 from ragsieve.trace import note, record_drop, warn
-from ragsieve.types import Answer, Document, Key, Layout, Query, Segment, Span, grouped, rounded
+from ragsieve.types import Document, Key, Layout, Query, Segment, Span, grouped
 
 _TRIED = 3  # segments that do not fit which may be cut
 _PARTS = 50  # parts of a segment that are tried from the first that does not fit
 _LEAST = 4  # words of the beginning of a sentence that is cut
-_UNITS = ("tokens", "characters")
-_SIGNS = re.compile(r"""[\s"'{}\[\],:]+""")  # of JSON
 _NESTED = ("array", "object", "lines")  # of JSON and configuration
 
-Size = tuple[int, int]
 _Parted = tuple[list[Segment], list[Segment]]  # all parts of a segment, and those that are kept
-
-
-class ReaderLike(Protocol):
-    """Answers a question from kept segments, and knows what they cost it."""
-
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
-        """The answer from ``segments``, which may be none."""
-
-    def context(self, segments: Sequence[Segment], /) -> str:
-        """The text in which this reader reads ``segments``; empty for none."""
-
-    def count(self, texts: Sequence[str], /) -> list[int]:
-        """Tokens of each text in the reader's own tokenizer."""
-
-
-def best_first(segments: Sequence[Segment]) -> list[Segment]:
-    """Segments by falling `rounded` score, equal ones as given; unscored ones behind the scored."""
-    return sorted(segments, key=rank_key)
-
-
-def rank_key(segment: Segment) -> float:
-    """Key that sorts segments as `best_first` has them."""
-    return -rounded(segment.score) if segment.scores else math.inf
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -88,7 +60,7 @@ class ContextBudget(Options):
 
     def passed(
         self, segments: Sequence[Segment], reader: ReaderLike, most: int | None = None
-    ) -> tuple[Sequence[Segment], _Limits] | None:
+    ) -> tuple[Sequence[Segment], Limits] | None:
         """Segments that are over limits, and the limits: of a document first; None where none.
 
         Args:
@@ -96,10 +68,10 @@ class ContextBudget(Options):
             reader: Reads it.
             most: Tokens that the whole context may have beside.
         """
-        inner = _Limits(self.max_tokens_per_document, self.max_chars_per_document, "_per_document")
+        inner = Limits(self.max_tokens_per_document, self.max_chars_per_document, "_per_document")
         tokens = [limit for limit in (self.max_tokens, most) if limit is not None]
-        whole = _Limits(min(tokens, default=None), self.max_chars)
-        own = _Limits(self._shared(self.max_tokens), self._shared(self.max_chars), " of a site")
+        whole = Limits(min(tokens, default=None), self.max_chars)
+        own = Limits(self._shared(self.max_tokens), self._shared(self.max_chars), " of a site")
         groups = [(some, inner) for some in _grouped(segments, lambda d: d.id, inner)]
         groups += [(some, own) for some in _grouped(segments, site, own)]
         for some, limits in (*groups, (segments, whole)):
@@ -113,7 +85,7 @@ class ContextBudget(Options):
 
 
 def _grouped(
-    segments: Sequence[Segment], name: Callable[[Document], str], limits: _Limits
+    segments: Sequence[Segment], name: Callable[[Document], str], limits: Limits
 ) -> Iterable[Sequence[Segment]]:
     """Segments by a name of their documents; none where nothing limits them."""
     return grouped(segments if limits.any else (), lambda s: name(s.document)).values()
@@ -121,90 +93,6 @@ def _grouped(
 
 LIMITS = tuple(field.name for field in fields(ContextBudget))
 """Names of the limits of a budget."""
-
-
-class _Limits(NamedTuple):
-    """Limits of one text in tokens and characters, and the end of their names."""
-
-    tokens: int | None
-    chars: int | None = None
-    suffix: str = ""
-
-    @property
-    def any(self) -> bool:
-        return self.tokens is not None or self.chars is not None
-
-    @property
-    def room(self) -> bool:
-        """Whether anything can fit."""
-        return self.tokens != 0 and self.chars != 0
-
-    def sizes(self, texts: Sequence[str], reader: ReaderLike) -> list[Size]:
-        """Tokens, 0 where they do not count, and characters of each text."""
-        counts = [0] * len(texts) if self.tokens is None else reader.count(texts)
-        return [*zip(counts, map(len, texts), strict=True)]
-
-    def over(self, text: str, reader: ReaderLike) -> bool:
-        """Whether a text is longer than one of them."""
-        return self.broken(self.sizes([text], reader)[0]) is not None
-
-    def broken(self, size: Size) -> int | None:
-        """The place of the first limit that a size passes."""
-        limits = zip(size, (self.tokens, self.chars), strict=True)
-        return next((n for n, (a, b) in enumerate(limits) if b is not None and a > b), None)
-
-    def named(self, place: int | None) -> tuple[int, str]:
-        """The limit at a place, the first one where None: its place, and in words."""
-        unit = place if place is not None else int(self.tokens is None)
-        return unit, f"max_{('tokens', 'chars')[unit]}{self.suffix}={self[unit]}"
-
-
-class _Layout:
-    """Segments best first, and the lengths of some of them in a reader's context."""
-
-    def __init__(
-        self, segments: Sequence[Segment], limits: _Limits, reader: ReaderLike, question: str
-    ) -> None:
-        self.limits, self.reader, self.question = limits, reader, question
-        self.ranked = ranked_segments(question, best_first(segments))
-        self.place = {s.key: (n, 0) for n, s in enumerate(segments)}
-        sizes = limits.sizes([_least_of(s) for s in segments], reader)
-        self.own = {s.key: size for s, size in zip(segments, sizes, strict=True)}
-
-    def add(self, segment: Segment, parts: Sequence[Segment]) -> None:
-        """Let parts of a segment stand where it stands."""
-        place, _ = self.place[segment.key]
-        self.place |= {part.key: (place, part.start) for part in parts}
-
-    def size(self, some: Iterable[Segment]) -> Size:
-        """Tokens and characters of the context of some of them."""
-        ordered = sorted(some, key=lambda s: self.place[s.key])
-        text = self.reader.context(ordered) if ordered else ""
-        return self.limits.sizes([text], self.reader)[0] if text else (0, 0)
-
-    def fits(self, some: Iterable[Segment]) -> bool:
-        """Whether that passes no limit."""
-        return self.limits.broken(self.size(some)) is None
-
-    def best(self) -> int:
-        """How many of the best fit together, by their own lengths and in few trials."""
-        sums = accumulate((self.own[s.key] for s in self.ranked), _sum)
-        return self.fitting(self.ranked[: sum(self.limits.broken(one) is None for one in sums)])
-
-    def fitting(self, some: Sequence[Segment], beside: Sequence[Segment] = ()) -> int:
-        """How many of the first of some fit together, beside others."""
-        numbers = range(1, 1 + len(some))
-        return bisect_left(numbers, True, key=lambda n: not self.fits([*beside, *some[:n]]))
-
-
-def _least_of(segment: Segment) -> str:
-    """What is shown of a segment at least: of JSON shown as paths no bracket and no comma."""
-    paths = segment.document.layout.json_as == "paths"
-    return _SIGNS.sub(" ", segment.text) if paths else segment.text
-
-
-def _sum(one: Size, other: Size) -> Size:
-    return one[0] + other[0], one[1] + other[1]
 
 
 def fit(segments: Sequence[Segment], max_tokens: int, reader: ReaderLike) -> list[Segment]:
@@ -274,14 +162,14 @@ def _lies_in(part: Segment, whole: Segment) -> bool:
 
 def _fitted(
     segments: Sequence[Segment],
-    limits: _Limits,
+    limits: Limits,
     reader: ReaderLike,
     query: Query | None,
     rate: Rate | None,
 ) -> tuple[list[Segment], list[Segment]]:
     """`fit_parts` of segments that pass limits of their whole text."""
     segments = list({s.key: s for s in segments}.values())  # a span given twice counts once
-    layout = _Layout(segments, limits, reader, query.text if query else "")
+    layout = Fitting(segments, limits, reader, query.text if query else "")
     best = layout.ranked[0]
     usual = limits.room and not isinstance(best.document.layout, Terse)
     if query and usual and not layout.fits([best]):
@@ -312,7 +200,7 @@ def _fitted(
             return _fitted(_laid_out(segments, document, Headless), limits, reader, query, rate)
     used = layout.size(kept.values())
     for segment in ranked:
-        if limits.broken(_sum(used, layout.own[segment.key])) is None:  # else do not even try it
+        if limits.broken(sum_of(used, layout.own[segment.key])) is None:  # else do not even try it
             trial = layout.size([*kept.values(), segment])
             if limits.broken(trial) is None:
                 kept[segment.key] = segment
@@ -332,27 +220,27 @@ def _laid_out(
 
 
 def _record(
-    finer: Sequence[Segment], kept: Mapping[Key, Segment], used: Size, layout: _Layout
+    finer: Sequence[Segment], kept: Mapping[Key, Segment], used: tuple[int, int], layout: Fitting
 ) -> None:
     """Why each segment went, and a warning where the best one of all did."""
     limits, best = layout.limits, layout.ranked[0]
     for segment in finer:
         if segment.key not in kept:
             size = layout.own.get(segment.key)
-            unit, limit = limits.named(limits.broken(_sum(used, size or used)))
-            more = size and any(size) and f"{size[unit]} {_UNITS[unit]} more than {used[unit]}"
+            unit, limit = limits.named(limits.broken(sum_of(used, size or used)))
+            more = size and any(size) and f"{size[unit]} {UNITS[unit]} more than {used[unit]}"
             record_drop(segment, f"{more or 'parts of what is too long'} pass {limit}")
     if limits.room and best in finer and best.key not in kept:
         own, shown = layout.own[best.key], layout.size([best])
         unit, limit = limits.named(limits.broken(shown))
-        length = f"{own[unit]} {_UNITS[unit]}"
+        length = f"{own[unit]} {UNITS[unit]}"
         if limits.broken(own) is None:
             length += f", {shown[unit]} with title and heads"
         warn(f"the best segment, of {length}, is left out: {limit} is too little")
 
 
 def _cut(
-    segment: Segment, layout: _Layout, kept: list[Segment], rate: Rate | None, inner: bool = False
+    segment: Segment, layout: Fitting, kept: list[Segment], rate: Rate | None, inner: bool = False
 ) -> _Parted:
     """All parts of a segment in order, and those that fit beside others; none where none does.
 
@@ -391,7 +279,7 @@ def _inside(segment: Segment, spans: Iterable[Span]) -> list[Segment]:
     return [Segment(segment.document, a, b, segment.scores) for a, b in spans]
 
 
-def _shortened(segment: Segment, layout: _Layout, rate: Rate | None) -> _Parted:
+def _shortened(segment: Segment, layout: Fitting, rate: Rate | None) -> _Parted:
     """The words that fit from the clause that answers best; from one before, if all behind do."""
     text, start, stop = segment.document.text, segment.start, segment.end
     begins, words = clauses(text, start, stop)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ragsieve import structure
-from ragsieve.context.budget import ReaderLike
+from ragsieve.context.limits import ReaderLike
 from ragsieve.result import Result
 from ragsieve.structure.tree import Node
 from ragsieve.text import safe

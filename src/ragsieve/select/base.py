@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ragsieve.context.budget import best_first, rank_key
+from ragsieve.context.limits import best_first, rank_key
 from ragsieve.trace import record_drop
 from ragsieve.types import Query, Segment
 

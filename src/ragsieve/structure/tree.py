@@ -229,10 +229,10 @@ def _shown(text: str, node: Node, kept: Kept) -> str:
 
 def _chosen(node: Node, kept: Kept) -> list[int]:
     """The places of the parts that are shown: what is kept, and what is shown with it."""
-    keyed = node.head - node.start > 1  # a field, and no record
-    most = not keyed if kept.layout.is_short and node.kind == "object" else len(node.children)
-    stay = (n < most and one.sticky for n, one in enumerate(node.children))
-    return [n for n, one in enumerate(node.children) if next(stay) or _reached(one, kept)]
+    shorter = kept.layout.is_short and node.kind == "object"  # of a record without a key its name
+    most = int(node.head - node.start == 1) if shorter else len(node.children)
+    stay = (n for n, one in enumerate(node.children[:most]) if one.sticky)
+    return sorted({*stay, *(n for n, one in enumerate(node.children) if _reached(one, kept))})
 
 
 def _reached(node: Node, kept: Kept) -> bool:
@@ -373,15 +373,13 @@ def _paths(text: str, node: Node, kept: Kept, path: str) -> Iterator[str]:
     for place in chosen:
         child = node.children[place]
         name = KEY.match(text, child.start) if node.kind == "object" else None
-        step = _step(name[name.lastindex or 0], path) if name else f"[{place}]"
+        own = name[name.lastindex or 0] if name else ""
+        step = "." * bool(path) + own if own.isidentifier() else f'["{own}"]'
+        step = step if name else f"[{place}]"
         yield from _paths(text, child, kept, path + step)
     if len(chosen) < len(node.children) and not (path and kept.layout.is_short):
         mark = kept.layout.of("… {}").format(kept.said(node, len(chosen)))
         yield f"{path}: {mark}".removeprefix(": ")
-
-
-def _step(key: str, path: str) -> str:
-    return "." * bool(path) + key if key.isidentifier() else f'["{key}"]'
 
 
 def _space(text: str, start: int) -> str:
