@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ragsieve.structure.tree import line_spans
 
 _SHOWN = 2000  # characters of a row that are looked at
+_GAP = re.compile(r"^\s*$|\S(?:  +|\t)\S", re.MULTILINE)  # no cell, or several
 _HANGS = 12  # columns before the second line of a row, at least
 _OPENS = re.compile(r'(?:^|[,;\t])"(?!"(?:[,;\t\r]|$))')
 _CLOSES = re.compile(r'(?<!")(?:"")*+"(?=[,;\t\r]|$)')
@@ -42,7 +43,8 @@ def records(text: str, lines: Sequence[RowLine]) -> Sequence[RowLine]:
     joined: list[RowLine] = []
     opened, hangs = False, _hanging(lines)
     for line in lines:
-        if opened or (joined and hangs and margin(line) == hangs):
+        hung = joined and (margin(line) == hangs > 0 or _goes_on(joined[-1].text, line))
+        if opened or hung:
             start = joined[-1].start
             shown = text[start : min(line.end, start + _SHOWN)]
             joined[-1] = joined[-1]._replace(end=line.end, text=shown)
@@ -56,6 +58,13 @@ def _hanging(lines: Sequence[RowLine]) -> int:
     """Columns before second lines of rows, a third of all and far in; 0 where rows have none."""
     most, often = max(Counter(map(margin, lines)).items(), default=(0, 0))
     return most if 3 * often >= max(len(lines), 9) and most >= _HANGS else 0
+
+
+def _goes_on(row: str, line: RowLine) -> bool:
+    """Whether a line has nothing but more of the last cell of the row above, from its column on."""
+    first, at = row.partition("\n")[0], margin(line)
+    last = first[at:] if first[max(0, at - 2) : at] == "  " else " "
+    return bool(last.strip() == last.rstrip() and not _GAP.search(f"{last}\n{line.text.strip()}"))
 
 
 def margin(line: RowLine) -> int:

@@ -101,6 +101,16 @@ def test_a_second_line_that_hangs_below_belongs_to_its_row() -> None:
     assert [one.strip() for one in rows] == [text[one.start : one.end] for one in root.children]
 
 
+def test_a_last_cell_goes_on_below_itself() -> None:
+    """As a command's help breaks a line."""
+    rows = [f"  --option-{n}   Keep what is as {n} is" for n in range(6)]
+    rows[3] += f"\n{'':15}while it is there"
+    text = "\n".join(["Options:", *rows])
+    (root,) = outline(text, small=True)
+
+    assert rows[3].strip() in [text[one.start : one.end] for one in root.children]
+
+
 NESTED = """Tool 3.8.7
     tool.home = /usr/lib/jvm/java-17-openjdk-amd64
     tool.io.tmpdir = /tmp
