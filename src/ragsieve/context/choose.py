@@ -18,7 +18,7 @@ from ragsieve.types import Segment, rounded
 _ALSO = 0.5  # share of the best part's words from which others come before other segments
 _ALSO_RATED = 0.2  # the same where parts are rated
 _FIRST = 0.1  # share of the best step's rating from which steps are read from the first
-_WORDLESS = 0.4  # share of its rating that a part keeps which has none of the question's words
+_WORDLESS = 0.25  # share of its rating that a part keeps which has none of the question's words
 _MANY = 300  # parts from which on they are ranked without their heads
 _BARE = re.compile(r"</?[A-Za-z][\w:.-]*\s*/?>")  # a tag without attributes
 _TELLS = re.compile(r"\w|[^\x00-\x7f]")
