@@ -244,15 +244,16 @@ def _cut(
 ) -> _Parted:
     """All parts of a segment in order, and those that fit beside others; none where none does.
 
-    An ``inner`` segment, the first part that does not fit, is cut if it is a list, rows or a tree.
+    An ``inner`` segment, the first part that does not fit, is cut if it has lines, rows or a tree.
     """
     text, start, end = segment.document.text, segment.start, segment.end
     head, body, kind = parts_of(text, start, end)
     order, tree, table = "", bool(body), kind in ("table", "grid", "group")
-    if inner and not (tree and (table or kind in _NESTED)) and not holds(text, start, end):
-        return [], []
     if not tree:
         head, body, order = parts(text, start, end)
+    listed = (tree and (table or kind in _NESTED)) or holds(text, start, end)
+    if inner and not listed and (tree or len(body) < 2 or text.find("\n", start, end) < 0):
+        return [], []
     heads, bodies = _inside(segment, head), _inside(segment, body)
     ranked, ordered = ranked_parts(layout.question, heads, bodies, order, rate)
     layout.add(segment, [*heads, *bodies])
