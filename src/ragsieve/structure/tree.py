@@ -152,8 +152,7 @@ def name_first(children: Sequence[Node]) -> None:
         if inside and not inside[0].children:
             children[1].sticky = inside[0].sticky = True
     beside = [child for child in children if not child.children]
-    said = sum(child.size for child in beside)
-    if len(lists) == 1 and said <= min(_BESIDE, lists[0].size):
+    if len(lists) == 1 and sum(one.size for one in beside) <= min(_BESIDE, lists[0].size):
         for child in beside:
             child.sticky = True
 
