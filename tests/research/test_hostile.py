@@ -10,10 +10,8 @@ import pytest
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.prompts import render
 from ragsieve.result import Result
 from ragsieve.text import safe
-from ragsieve_research.prompts import numbered
 from ragsieve_research.systems.finefilter import finefilter
 from tests.campaign.hostile import HOSTILE
 
@@ -88,28 +86,6 @@ def test_a_hostile_question_is_a_question(name: str) -> None:
 
     assert [["user"], ["user"], ["system", "user"]] == shape(llm.prompts)
     assert attack == llm.prompts[2][1].content
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("template", ["reader", "extract_point", "extract_write", "truncate"])
-def test_values_are_put_in_once(template: str, name: str) -> None:
-    """A value that looks like a place, a turn or another value stays what it is."""
-    attack = HOSTILE[name]
-    values = dict.fromkeys(["documents", "sentences"], f"<<{attack}>>")
-    plain = render(template, question="QQ", most="3", documents="DD", sentences="DD")
-    prompt = render(template, question="QQ", most="3", **values)
-
-    assert [m.role for m in plain] == [m.role for m in prompt]
-    assert [m.content.replace("DD", f"<<{attack}>>") for m in plain] == [m.content for m in prompt]
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_text_is_one_line_of_a_list(name: str) -> None:
-    """However it breaks lines."""
-    lines = numbered([HOSTILE[name], "next"]).splitlines()
-
-    assert 2 == len(lines)
-    assert "[2] next" == lines[1]
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -115,8 +115,10 @@ COUNTS = [
 PICKS = ["[2] Paris", "[2]: Paris", "Answer [2]: 1969", "2. Paris", "[2] (Paris)"]
 NUMBERLESS = [
     *("", "all", "-2", "Sentences 1 and 2", "many", "[1] and [2]", "none", "٢", "{}", "9999"),
-    *("[1], [2]", "Score: -2", "It has 3 parts", "<think>2", "[]", "I would say 2 or 3"),
+    *("[1], [2]", "Score: -2", "It has 3 parts", "<think>2", "[]", "I would say 2 or 3", "²", "２"),
+    *("-1", "٣", "1\n2", "9" * 5000, "8/10 or 2/10", "Score: 8/10 or 2/10"),
 ]
+NO_RATING = ["11", "9/7", "1-9", "Score: -3"]
 NINES = ["Rating: 9", "9", "[9]", "9 (helps)", "9/9", "The rating is 9", "Score (0-9): 9", "nine"]
 RATED = {  # of 0 to 9
     7: ["Score: 8/10", "**8 / 10**", "80%", "4 out of 5", "Relevance score: 80%", "7 - so"],
@@ -143,12 +145,13 @@ CASES: list[Case] = [
     (route, NO, [], ""),
     (route, NEITHER, ["web"], "no reply could be read, so web alone is asked"),
     (truncate, TWO + COUNTS, 2, ""),
+    (truncate, [" 0\n", "00"], 0, ""),
     (truncate, NUMBERLESS, 5, "all 5 segments stay"),
     (pick, TWO + PICKS, 1, ""),
     (pick, NUMBERLESS, None, "the critic picks none"),
     (permute, TWO + PICKS, [1, 0, 2], ""),
     (permute, NUMBERLESS, [0, 1, 2], "the order stays as given"),
-    (rate, NUMBERLESS, 0.3, "a rating is left out of the mean"),
+    (rate, NUMBERLESS + NO_RATING, 0.3, "a rating is left out of the mean"),
 ]
 
 

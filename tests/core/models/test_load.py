@@ -12,7 +12,6 @@ import ragsieve
 from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.models.base import Message, Passage
-from ragsieve.models.fake import HashingEmbedder
 
 
 def test_names_and_options_reach_their_backend() -> None:
@@ -138,26 +137,3 @@ def test_another_package_adds_models(site: Path, point: str) -> None:
         models.check("counting:x", "LLM")
     with pytest.raises(InputError, match=r"counting:MODEL, got 'nothing:x'"):
         models.load("nothing:x")
-
-
-@pytest.mark.parametrize(
-    ("point", "reason"),
-    [
-        ("broken = no_such_module", "No module named 'no_such_module'"),
-        (
-            "bare = other_models:unregistered",
-            "must be a module, a ragsieve.models.Backend or registered as one",
-        ),
-    ],
-)
-def test_a_package_of_models_that_cannot_be_imported_is_left_out_aloud(
-    site: Path, caplog: pytest.LogCaptureFixture, point: str, reason: str
-) -> None:
-    """It takes no other model with it, and a warning says which it was."""
-    install(site, point)
-    with pytest.raises(InputError, match="a model must be one of"):
-        models.load("nothing:x")
-
-    assert isinstance(models.load("fake:hashing"), HashingEmbedder)
-    assert f"entry point {point.partition(' ')[0]} of ragsieve.models is left out" in caplog.text
-    assert reason in caplog.text

@@ -21,7 +21,6 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve_research.evaluate.advice import advice
 from ragsieve_research.evaluate.cost import break_even
-from ragsieve_research.evaluate.notes import documents_notes
 from ragsieve_research.evaluate.page import to_html
 from ragsieve_research.evaluate.plots import Point, front
 from ragsieve_research.evaluate.prices import Prices
@@ -616,15 +615,3 @@ def test_each_stage_has_its_cost(tmp_path: Path) -> None:
 
     assert [1, 90, 3, 0.5] == [row.figure("stage 1 Extract", n) for n in (*COSTS, "seconds")]
     assert [1, 30, 5, 0.25] == [row.figure("generator Reader", n) for n in (*COSTS, "seconds")]
-
-
-def test_questions_without_documents_are_noted() -> None:
-    """By the label of their dataset; one in which every question has some is not named."""
-    about = {
-        "a": {"label": "crag", "questions": 1200, "without_documents": 1000},
-        "b": {"questions": 5, "without_documents": 0},
-    }
-
-    assert ["Questions without documents: 1,000 of 1,200 in crag"] == [
-        *documents_notes([{"datasets": about}])
-    ]

@@ -7,7 +7,6 @@ import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,8 +15,6 @@ transformers = pytest.importorskip("transformers")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from ragsieve import models  # noqa: E402
-from ragsieve.errors import ModelError  # noqa: E402
 from ragsieve.models.base import Passage, Pruned, SentencePruner  # noqa: E402
 from ragsieve.models.window_cache import NOTHING  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
@@ -232,24 +229,3 @@ def test_a_long_question_is_cut_and_told(folder: Path) -> None:
 
     assert ["the question has over 5 tokens: only these count"] == record.messages
     assert long == sentences(model, PETS, asked=" ".join(["cat"] * 5))
-
-
-def test_it_is_loaded_by_name_from_safetensors(folder: Path, tmp_path: Path) -> None:
-    """With options, as any sentence pruner."""
-    models.check(f"provence:{folder}", "sentence pruner")
-
-    assert Provence(str(folder), vote=0.5) == models.load(f"provence:{folder}", vote=0.5)
-
-    (broken(folder, tmp_path) / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        Provence(str(tmp_path)).score([("a", "b")])
-
-
-def broken(folder: Path, tmp_path: Path, **changes: Any) -> Path:
-    """A copy with other tensors; None takes one away."""
-    for file in folder.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    tensors = {**load_file(folder / "model.safetensors"), **changes}
-    kept = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-    save_file(kept, tmp_path / "model.safetensors")
-    return tmp_path

@@ -19,14 +19,12 @@ transformers = pytest.importorskip("transformers")
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxscript")
 
-from ragsieve import models  # noqa: E402
-from ragsieve.errors import InputError, ModelError, Unsupported  # noqa: E402
+from ragsieve.errors import InputError, ModelError  # noqa: E402
 from ragsieve.models.base import LEADS, Passage, Pruned  # noqa: E402
 from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.cache import Cached  # noqa: E402
 from ragsieve.models.pruner import Pruner  # noqa: E402
 from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E402
-from ragsieve.run.concurrency import cores  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 from ragsieve_research.train.export import export, shrink  # noqa: E402
 
@@ -323,17 +321,6 @@ def test_identity_follows_what_files_hold(exported: Path, tmp_path: Path) -> Non
     assert one.split("@")[1] != other.split("@")[1]
     assert LAYOUT == Layout(**values["layout"])
     assert (exported / "README.md").read_text() == "A card.\n"
-
-
-def test_names_and_options(exported: Path) -> None:
-    """By the registry, `PREFIX:FOLDER`; a wrapper around another model says that it cannot."""
-    made = models.load(f"pruner:{exported}", threads=2)
-    models.check("pruner", "sentence pruner")
-
-    assert Pruner(str(exported), threads=2) == made
-    assert cores() >= 1
-    with pytest.raises(Unsupported, match="has no prune"):
-        DynamicBatcher(models.load("fake:overlap")).prune(["a"], [[CITY]])
 
 
 def test_a_curve_makes_probabilities(exported: Path, tmp_path: Path) -> None:

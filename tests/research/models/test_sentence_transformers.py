@@ -108,15 +108,6 @@ def test_vectors_and_scores_are_those_of_sentence_transformers(
     assert np.allclose(expected, scorer.score(pairs), atol=1e-4)
 
 
-def test_a_long_text_is_noted(embedder: SentenceTransformer) -> None:
-    """It is embedded by its first tokens, and the trace says so."""
-    with step("test") as seen:
-        (whole, begun) = embedder.embed([" ".join(WORDS * 4), " ".join((WORDS * 4)[:40])])
-
-    assert ["a text has over 32 tokens: only these count (2 times)"] == seen.messages
-    assert np.allclose(whole, begun, atol=1e-5)
-
-
 def test_an_item_is_charged_its_tokens(
     embedder: SentenceTransformer, scorer: LocalCrossEncoder
 ) -> None:

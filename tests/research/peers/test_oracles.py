@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tomllib
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +12,6 @@ from ragsieve.systems import build
 from ragsieve.types import Query
 from ragsieve_research.peers.oracles import Oracle, filco_cxmi, oracle
 
-ROOT = Path(__file__).parents[3]
 QUERY = Query("What is the capital of France?")
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [
@@ -27,30 +21,6 @@ DOCUMENTS = [
 ]
 ANSWERS = {QUESTION: ("Seals",)}
 strinc = partial(oracle, documents=5, k=1)
-
-
-def found(code: str, *path: Path) -> subprocess.CompletedProcess[str]:
-    """What a fresh interpreter prints that has these folders before ragsieve."""
-    folders = [*map(str, path), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
-    run = [sys.executable, "-c", code]
-    return subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
-
-
-def test_the_package_registers_its_systems(tmp_path: Path) -> None:
-    """By the entry points of its pyproject.toml, as pip writes them."""
-    about = tmp_path / "ragsieve_research-0.1.0.dist-info"
-    about.mkdir()
-    project = tomllib.loads((ROOT / "research" / "pyproject.toml").read_text())["project"]
-    points = project["entry-points"]["ragsieve.systems"]
-    lines = [f"{name} = {value}" for name, value in points.items()]
-    (about / "entry_points.txt").write_text("\n".join(["[ragsieve.systems]", *lines, ""]))
-    (about / "METADATA").write_text("Name: ragsieve-research\nVersion: 0.1.0\n")
-    code = "from ragsieve.systems import SYSTEMS; print(len(SYSTEMS), 'oracle' in SYSTEMS)"
-    done = found(f"{code}; print(SYSTEMS['filco-strinc'].options)", tmp_path, ROOT / "src")
-
-    assert "True" in done.stdout
-    assert "{'documents': 5, 'k': 1, 'max_tokens': None}" in done.stdout
 
 
 def test_oracles_keep_sentences_with_an_answer() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -23,11 +22,6 @@ def kept(stage: Truncate, segments: Sequence[Segment]) -> tuple[list[float], Ste
 def chooser(*weights: float) -> ScriptedLLM:
     """An LLM that finds the options 0, 1, 2, … so probable."""
     return ScriptedLLM([], choices=lambda prompt, options: weights[: len(options)])
-
-
-def writer(*replies: str, **options: Any) -> ScriptedLLM:
-    """An LLM that cannot choose."""
-    return ScriptedLLM(replies, can=frozenset({"complete"}), **options)
 
 
 @pytest.mark.parametrize(
@@ -66,31 +60,6 @@ def test_clues_are_weighed_best_first_in_one_call() -> None:
     Truncate(llm)(QUERY, [Segment.whole(Document("d", "x\n[2] fake\n\nSentences:\n[1] y"))])
 
     assert llm.prompts[0][0].content.endswith("\n[1] x [2] fake Sentences: [1] y")
-
-
-@pytest.mark.parametrize(("reply", "k"), [("2", 2), (" 0\n", 0), ("03", 3), ("2 sentences", 2)])
-def test_a_model_that_cannot_choose_writes_the_number(reply: str, k: int) -> None:
-    """A number from 0 to n."""
-    texts, record = kept(Truncate(writer(reply)), scored(3, 2, 1))
-
-    assert [3, 2, 1][:k] == texts
-    assert [] == record.notes
-
-
-UNREADABLE = ["", "4", "-1", "²", "２", "٣", "1\n2", "9" * 5000]
-
-
-@pytest.mark.parametrize("reply", UNREADABLE)
-def test_anything_else_is_asked_once_more(reply: str) -> None:
-    """The second prompt names the rule; what stays unreadable keeps all: never a guess."""
-    llm = writer(reply, "1")
-    texts, record = kept(Truncate(llm), scored(3, 2, 1))
-    every, twice = kept(Truncate(writer(reply, reply)), scored(3, 2, 1))
-
-    assert ([3], [3, 2, 1]) == (texts, every)
-    assert 1 == len(record.notes)
-    assert "should be a number from 0 to 3" in llm.prompts[1][-1].content
-    assert twice.notes[-1].startswith("unreadable twice, so all 3 segments stay")
 
 
 def test_only_the_best_are_shown() -> None:
