@@ -156,17 +156,6 @@ def test_arguments_are_read_from_lines_and_objects(reply: str) -> None:
     assert [ARGUMENT] == argued([reply])[0]
 
 
-def test_all_argue_in_one_batch() -> None:
-    """Only what is unreadable is asked for once more, the error named."""
-    found, record, llm = argued(["I think Cher.", LINES, OBJECT], groups=2)
-
-    assert [ARGUMENT, ARGUMENT] == found
-    assert 3 == len(llm.prompts)
-    assert llm.prompts[0] == llm.prompts[2][:2]
-    assert "Evidence: text; Explanation: text; Answer: text" in llm.prompts[2][-1].content
-    assert ["unreadable reply, asked once more"] == [n[:33] for n in record.notes]
-
-
 @pytest.mark.parametrize(
     "reply",
     [

@@ -324,18 +324,6 @@ def test_a_cell_that_fails_ends_itself_and_the_others_go_on(tmp_path: Path) -> N
     assert "all on sample with fake:echo: the first 10 questions" in notes
 
 
-def test_other_questions_or_models_are_not_mixed(tmp_path: Path) -> None:
-    """The error names the file that was made from something else."""
-    row = {"answers": ["x"], "documents": ["x"]}
-    config = replace(ONE, data=[Data(name=str(own(tmp_path, {"question": "a?", **row})))])
-    run(tmp_path / "r", config)
-    with pytest.raises(InputError, match=r"was made by .*echo.*, not by"):
-        run(tmp_path / "r", config, ScriptedLLM([], identity="other"))
-    own(tmp_path, {"question": "b?", **row})
-    with pytest.raises(InputError, match=r"line 1 of .* is not the one"):
-        run(tmp_path / "r", config)
-
-
 def test_questions_can_be_those_whose_documents_hold_the_answer(tmp_path: Path) -> None:
     """Those that are read; or do not; without a gold answer a question is neither."""
     asked = [("with?", ["x"]), ("without?", ["y"]), ("unknown?", [])]

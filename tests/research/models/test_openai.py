@@ -600,17 +600,6 @@ def test_untold_choices_are_asked_as_text(serve: Serve, logprobs: Any, text: str
     assert {"type": "string", "enum": ["1", "10", "2"]} == schema["properties"]["reply"]
 
 
-def test_unreadable_choices_stay_open(serve: Serve) -> None:
-    """A text that is no option is asked for once more, then the choice is unknown."""
-    server = serve(choosing(None, "perhaps"))
-    with step("judge") as current:
-        shares = model(server).choose([prompt("?")], [["yes", "no"]])
-
-    assert [None] == shares
-    assert 3 == len(server.requests)
-    assert current.notes[-1].startswith("unreadable twice, so choice 0 stays open")
-
-
 def test_each_choice_keeps_its_place(serve: Serve) -> None:
     """Prompts with different options, some told by tokens and some by text, stay in order."""
 

@@ -56,10 +56,6 @@ class Batches(ScriptedLLM):
         self.sizes.append(len(prompts))
         return super().choose(prompts, options)
 
-    def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
-        self.sizes.append(len(prompts))
-        return super().complete(prompts, **options)
-
 
 @pytest.mark.parametrize("judge", JUDGES)
 @pytest.mark.parametrize(
@@ -118,15 +114,6 @@ def test_reflection_sees_its_rating_as_a_digit(relevance: float, shown: str) -> 
     Reflection(llm)(QUERY, [segment(relevance=relevance)])
 
     assert shown == llm.prompts[0][-2].content
-
-
-def test_unreadable_ratings_are_asked_for_again_in_one_batch() -> None:
-    """Two calls for any number of segments, the second with the unreadable ones alone."""
-    llm = Batches(["?", "9", "none", "0", "3"], can=WRITES)
-    scores, record = judged(Relevance(llm), *(segment(f"{n}.") for n in range(3)))
-
-    assert [0.0, 1.0, pytest.approx(1 / 3)] == scores
-    assert ([3, 2], 2) == (llm.sizes, record.unreadable)
 
 
 @pytest.mark.parametrize("judge", JUDGES)

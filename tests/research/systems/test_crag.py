@@ -65,14 +65,6 @@ def test_the_best_document_decides(best: float, expected: str) -> None:
     assert [expected] == [event["verdict"] for event in verdict(result).events]
 
 
-def test_the_papers_thresholds_are_there_for_its_evaluator() -> None:
-    """0.59 and -0.99 on PopQA, strips from -0.5."""
-    result = run({}, "Cats sing.", fallback=Web(), **PAPER._asdict())
-
-    assert "upper=0.59, lower=-0.99" in verdict(result).messages[0]
-    assert "Threshold(min_score=-0.5" in " ".join(step.stage for step in result.trace.steps)
-
-
 def test_a_calibrated_cross_encoder_is_judged_as_a_probability() -> None:
     """Log-odds 2 * 0.9 and 2 * -1 are 0.86 and 0.12: correct, and a strip below 0.3 goes."""
     curve = Logistic(2.0, 0.0)

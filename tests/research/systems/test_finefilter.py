@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 import ragsieve
-from ragsieve import select
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
-from ragsieve.select.cut import Odds
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve_research.systems.finefilter import finefilter
 from tests.named import answer
@@ -138,50 +136,6 @@ def one_pass(**options: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize(
-    ("promise", "expected"),
-    [
-        (
-            0.8,
-            [
-                "Summer Breeze was sung by Seals and Crofts.",
-                "A breeze is a wind.",
-                "Summer is warm.",
-            ],
-        ),
-        (0.6, ["Summer Breeze was sung by Seals and Crofts."]),
-    ],
-)
-def test_one_pass_keeps_what_is_promised(promise: float, expected: list[str]) -> None:
-    """The fake's threshold is what is left of 1; the sentences have 2/4, 1/4 and 1/4."""
-    result = one_pass(keep_answer=promise)(QUESTION, DOCUMENTS)
-
-    assert expected == [s.text for s in result.kept]
-
-
-@pytest.mark.parametrize(
-    ("bias", "expected"),
-    [((0, 1, 0), ["Summer Breeze was sung by Seals and Crofts."]), ((1, 0, 0), [])],
-)
-def test_one_pass_may_keep_the_fewest_that_one_generator_needs(
-    bias: tuple[int, ...], expected: list[str]
-) -> None:
-    """By odds that were fitted to it, in place of the promise: here one sentence, or none."""
-    cut = select.Cut(Odds(((0.0, 0.0),) * 3, tuple(map(float, bias))), reads="pruner")
-
-    assert expected == [s.text for s in one_pass(cut=cut)(QUESTION, DOCUMENTS).kept]
-
-
-def test_one_pass_says_whether_it_can_be_answered() -> None:
-    """The best passage's probability, in the result and as JSON; other systems say nothing."""
-    result = one_pass()(QUESTION, DOCUMENTS)
-    other = finefilter(script("[2]", 1), HashingEmbedder())(QUESTION, DOCUMENTS)
-
-    assert 0.5 == result.answerable == result.to_dict()["answerable"]
-    assert other.answerable is None
-    assert "answerable" not in other.to_dict()
-
-
 @pytest.mark.parametrize(("least", "expected"), [(1, ["Bees hum in the old garden."]), (0, [])])
 def test_one_pass_keeps_nothing_only_where_it_may(least: int, expected: list[str]) -> None:
     """The best sentence stays by default; with ``min_keep=0`` a hopeless question keeps none."""
@@ -200,18 +154,6 @@ def test_one_pass_reads_other_languages_by_their_characters() -> None:
     assert "Ihn hat Maurice Koechlin entworfen." in result.text
     assert result.answerable is None
     assert "not English (de)" in result.trace.warnings[0]
-
-
-def test_one_pass_keeps_a_list_whole_and_fills_a_budget_with_the_best() -> None:
-    """Steps and what they are for are one segment."""
-    steps = "To reset the password:\n\n1. Open the page.\n2. Press the button.\n3. Wait."
-    result = one_pass(keep_answer=0.6)("How to reset the password?", [f"It rained.\n\n{steps}"])
-
-    assert [steps] == [s.text for s in result.kept]
-
-    result = one_pass(max_tokens=12)(QUESTION, DOCUMENTS)
-
-    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in result.kept]
 
 
 def test_a_weaker_promise_has_a_higher_threshold() -> None:
