@@ -17,15 +17,21 @@ from __future__ import annotations
 
 import pytest
 
+from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.bottleneck import answers, bottleneck, restores
 from ragsieve_research.systems.bottleneck import bottleneck as system
+from tests.named import answer
 from tests.tiny import Likelihoods
 
 QUERY, ANSWER = Query("Who sang?"), "Seals"
 A, B = "Seals sang it.", "It rained."
 C = f"{A} {B}"
+DOCUMENTS: list[dict[str, str]] = [
+    {"id": "song", "title": "Song\n", "text": "It rained. Summer Breeze was sung\nby Seals. Yes."},
+    {"id": "wind", "text": "A breeze is a wind. It rained."},
+]
 GIVEN = [Segment.whole(Document("1", f"{A} Yes.")), Segment.whole(Document("2", "Rain."))]
 NATS = {"": (-4.0, -3.0), C: (-2.0, -1.0), A: (-3.0, -0.5), B: (-3.5, -3.5)}
 
@@ -63,3 +69,71 @@ def test_the_filter_writes_and_the_generator_reads() -> None:
     assert [(11, 25)] == [(s.start, s.end) for s in result.kept]
     assert A in llm.prompts[0][0].content
     assert B not in llm.prompts[0][0].content
+
+
+def filtering(text: str) -> ScriptedLLM:
+    """Filters where it is asked to, else answers by how it was asked."""
+
+    def reply(prompt: Prompt) -> str:
+        if "Copy out" in prompt[0].content:
+            return text
+        return "read" if "Documents:" in prompt[0].content else "by itself"
+
+    return ScriptedLLM(reply)
+
+
+def test_copied_sentences_are_spans_and_others_are_marked() -> None:
+    """In the order written, each once; a line break in the document is a space in the copy."""
+    text = "Yes. Summer Breeze was sung by Seals. Seals did. Seals did. Yes."
+    result = system(filtering(text))(QUERY, DOCUMENTS)
+
+    assert [
+        ("song", "Yes.", ""),
+        ("song", "Summer Breeze was sung\nby Seals.", ""),
+        ("filtered", "Seals did.", "scripted"),
+    ] == [(s.document.id, s.text, s.document.written_by) for s in result.kept]
+    assert 5 == len(result.kept[2].document.parents)
+
+
+def test_only_whole_copies_of_text_are_spans() -> None:
+    """Neither a title nor a part of a word; a sentence of both documents is of the first."""
+    result = system(filtering("Song: It rained. Wind: It rained."))(QUERY, DOCUMENTS)
+
+    assert [("song", "It rained."), ("filtered", "Wind: It rained.")] == [
+        (s.document.id, s.text) for s in result.kept
+    ]
+
+    result = system(filtering("It rained."))(QUERY, DOCUMENTS)
+
+    assert [("song", 0)] == [(s.document.id, s.start) for s in result.kept]
+
+    result = system(filtering("rain"))(QUERY, DOCUMENTS)
+
+    assert ["scripted"] == [s.document.written_by for s in result.kept]
+
+
+@pytest.mark.parametrize("text", ["", "NONE", "none.", " \n"])
+def test_what_holds_nothing_leaves_the_reader_to_itself(text: str) -> None:
+    """Nothing is kept."""
+    result = system(filtering(text)).ask(QUERY, DOCUMENTS)
+
+    assert () == result.kept
+    assert "by itself" == answer(result)
+
+
+def test_only_the_first_documents_are_read_by_the_writer() -> None:
+    """The generator is not asked to filter."""
+    llm, writer = filtering("unused"), filtering("Seals did.")
+    system(llm, writer=writer, documents=1).ask(QUERY, DOCUMENTS)
+
+    assert ["read"] == [llm.replies(p) for p in llm.prompts]  # type: ignore[operator]
+    assert "A breeze is a wind." not in writer.prompts[0][0].content
+
+
+@pytest.mark.parametrize("text", ["\ud800 a \x00", "(((a+)+)+)+$", "It\u00a0rained."])
+def test_hostile_replies_are_text(text: str) -> None:
+    """Neither a pattern nor an error; what could not be shown is replaced."""
+    result = system(filtering(text))(QUERY, [*DOCUMENTS, {"id": "filtered", "text": text}])
+
+    assert 1 == len(result.kept)
+    assert result.text.isprintable()

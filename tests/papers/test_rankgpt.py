@@ -15,15 +15,19 @@ d6 0.5, d4 0.375, d5 0.25, d7 0.125.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 
+from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve_research.systems.rankgpt import rankgpt
+from ragsieve_research.systems.rankgpt import pe_rank, rankgpt
 
 QUERY = "Which is the best?"
 BEST = ["d8", "d3", "d6", "d1", "d5", "d2", "d7", "d4"]
+TEXTS = ["It rained.", "Ann sang it.", "Bob sang."]
 DOCUMENTS = [{"id": f"d{n}", "text": f"d{n}"} for n in range(1, 9)]
 
 
@@ -46,3 +50,40 @@ def test_the_order_of_windows_from_back_to_front() -> None:
     ranks = ["d8", "d3", "d1", "d2", "d6", "d4", "d5", "d7"]
     assert pytest.approx({name: 1 - place / 8 for place, name in enumerate(ranks)}) == scores
     assert ["d8", "d3", "d1"] == [s.text for s in result.kept]
+
+
+@dataclass(frozen=True)
+class Backwards:
+    """Orders texts from the last to the first."""
+
+    identity = "backwards"
+
+    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+        return [[*range(len(group))][::-1] for group in texts]
+
+
+def test_another_model_may_order() -> None:
+    """Prompted, a list ranker as it is, or of vectors, which an LLM is not.
+
+    Nothing is loaded early.
+    """
+    llm, ranker = ScriptedLLM(["Ann"]), ScriptedLLM(["[2]"], identity="ranker")
+    result = rankgpt(llm, ranker=ranker, k=1).ask(QUERY, TEXTS)
+
+    assert ("Ann sang it.", 1, 1) == (result.text, len(llm.prompts), len(ranker.prompts))
+
+    result = pe_rank(ScriptedLLM([]), ranker=Backwards(), k=2)(QUERY, TEXTS)
+
+    assert "Bob sang.\n\nAnn sang it." == result.text
+
+    llm = ScriptedLLM([])
+
+    assert "Bob sang." == rankgpt(llm, ranker=Backwards(), k=1)(QUERY, TEXTS).text
+    assert [] == llm.prompts
+
+    with pytest.raises(InputError, match="ranker must be a model that orders lists, got Scripted"):
+        pe_rank(ScriptedLLM([]), ranker=ScriptedLLM([]))  # type: ignore[arg-type]
+
+    pytest.importorskip("torch")
+
+    assert () == pe_rank(ScriptedLLM([]))(QUERY, []).kept

