@@ -11,13 +11,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragsieve.models.base import Prompt
+from ragsieve.models.base import Message, Prompt
 from ragsieve.models.fake import ScriptedLLM
 
 CHAT = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+
+
+def ask(text: str) -> Prompt:
+    """A prompt of one message."""
+    return (Message("user", text),)
 
 
 class Likelihoods(ScriptedLLM):

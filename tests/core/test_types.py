@@ -25,7 +25,7 @@ def test_a_question_must_say_something(text: object) -> None:
 
 
 def test_a_score_is_by_name_and_the_last_counts() -> None:
-    """The segment that is scored stays as it was; five digits count."""
+    """The segment that is scored stays as it was; five digits count; it is finite."""
     given = [0.012345678, -0.76543219, 12.3456789, 1e-9, 0.0]
 
     assert [0.012346, -0.76543, 12.346, 1e-9, 0.0] == [rounded(score) for score in given]
@@ -41,6 +41,9 @@ def test_a_score_is_by_name_and_the_last_counts() -> None:
     assert {} == dict(segment.scores)
     with pytest.raises(InputError, match="has no score yet: put a scorer before"):
         _ = segment.score
+    for value in (math.nan, math.inf, -math.inf):
+        with pytest.raises(InputError, match="score 'cosine' must be finite"):
+            segment.scored("cosine", value)
 
 
 @pytest.mark.parametrize("name", ["id", "text", "title"])
@@ -74,13 +77,6 @@ def test_a_span_lies_in_its_document(start: int, end: int) -> None:
     else:
         with pytest.raises(InputError, match="a span must lie in its document of 20 characters"):
             Segment(DOCUMENT, start, end)
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_score_is_finite(value: float) -> None:
-    """What cannot be ranked cannot be a score."""
-    with pytest.raises(InputError, match="score 'cosine' must be finite"):
-        Segment.whole(DOCUMENT).scored("cosine", value)
 
 
 @pytest.mark.parametrize(

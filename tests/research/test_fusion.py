@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
-
-from ragsieve.errors import InputError
 from ragsieve_research.fusion import fuse
 
 
@@ -22,16 +17,3 @@ def test_scores_are_sums_of_weighted_reciprocal_ranks() -> None:
     assert {"a": 1 / 61, "b": 1 / 62} == fuse([["a", "a", "b"]], [1])
 
     assert {} == fuse([[], []], [0.5, 0.5])
-
-
-@pytest.mark.parametrize("weights", [(-0.1, 1), (0, 0), (math.nan, 1), (math.inf, 1), ()])
-def test_weights_are_checked(weights: tuple[float, ...]) -> None:
-    """The error names rule and value."""
-    with pytest.raises(InputError, match="weights must be finite, not negative and not all 0"):
-        fuse([["a"]] * len(weights), weights)
-
-
-def test_each_ranking_has_a_weight() -> None:
-    """The error names the number."""
-    with pytest.raises(InputError, match=r"weights must be 1, one a ranking, got \(1, 1\)"):
-        fuse([["a"]], (1, 1))

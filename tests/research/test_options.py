@@ -21,6 +21,7 @@ from ragsieve_research.answer.critic import Critic
 from ragsieve_research.answer.demonstrations import read_demonstrations
 from ragsieve_research.answer.reasoning import Reasoning
 from ragsieve_research.evaluate.noise import Noise
+from ragsieve_research.fusion import fuse
 from ragsieve_research.retrieve.apis.api import Api
 from ragsieve_research.retrieve.apis.entities import Rules
 from ragsieve_research.retrieve.fetch import Http
@@ -74,6 +75,11 @@ def test_numbers_among_options_keep_their_rules(name: str) -> None:
 LIGHT = partial(LightRouter, EMBEDDER)
 BROKEN: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     *((score.BM25, {"k1": k1}, f"k1 must be .*, got {k1}") for k1 in (-1, math.inf)),
+    *(
+        (fuse, {"rankings": [["a"]] * len(weights), "weights": weights}, "finite, not negative and")
+        for weights in ((-0.1, 1), (0, 0), (math.nan, 1), (math.inf, 1), ())
+    ),
+    (fuse, {"rankings": [["a"]], "weights": (1, 1)}, r"must be 1, one a ranking, got \(1, 1\)"),
     (partial(Listwise, LLM), {"window": 4, "step": 5}, "step must be from 1 to window=4, got 5"),
     (partial(Permuting, LLM), {"mode": "x"}, "mode must be one of write, first, got 'x'"),
     *(

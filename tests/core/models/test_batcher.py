@@ -15,17 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.errors import ContextOverflow, ModelError
-from ragsieve.models.base import Message, Passage, Prompt
+from ragsieve.models.base import Passage, Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.trace import Trace, Usage, note, record_usage, step
+from tests.tiny import ask
 
 T = TypeVar("T")
 LONG_S = 5.0  # a wait that a batch's becoming full ends, long before it is over
-
-
-def ask(text: str) -> Prompt:
-    return (Message("user", text),)
 
 
 def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:

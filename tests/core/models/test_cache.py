@@ -23,17 +23,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.errors import ContextOverflow, InputError
-from ragsieve.models.base import Message, Passage, Prompt, Pruned
+from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached, checksum_of
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.trace import Usage, record_usage, step
+from tests.tiny import ask
 
 UPDATE = "UPDATE ragsieve_cache SET value = ?, sum = ?"
-
-
-def ask(text: str) -> Prompt:
-    return (Message("user", text),)
 
 
 def echo() -> ScriptedLLM:

@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError
-from ragsieve.models.base import Message, Passage, Prompt, Pruned
+from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.trace import Usage, step
-
-
-def ask(text: str) -> Prompt:
-    return (Message("user", text),)
+from tests.tiny import ask
 
 
 def test_replies_come_in_turn() -> None:

@@ -184,15 +184,11 @@ def test_names_are_given_once_and_checked() -> None:
         preset("top-3", lambda llm: top_documents(llm), "the first 3")
     with pytest.raises(InputError, match="a system's name must be of a-z, 0-9 and dashes"):
         preset("Top 3", top_documents, "the first 3", k=3)
+    with pytest.raises(InputError, match="option k of system 'bare' must say its type, as k: int"):
+        system("bare")(lambda llm, *, k=1: top_documents(llm, k=k))
 
 
 @pytest.mark.parametrize("name", ["", "x y", "../a", "Chunkrag", "chunkrag-", "registry", 3])
 def test_what_is_no_name_of_a_system_is_in_none(name: object) -> None:
     """Paths, modules that hold no system and other values are just not there."""
     assert name not in SYSTEMS
-
-
-def test_an_option_without_a_type_is_refused_where_it_is_written() -> None:
-    """Values of options are read by their annotations."""
-    with pytest.raises(InputError, match="option k of system 'bare' must say its type, as k: int"):
-        system("bare")(lambda llm, *, k=1: top_documents(llm, k=k))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
@@ -82,9 +81,3 @@ def test_what_a_folder_holds_is_its_identity(folder: Path) -> None:
 
     assert before == f"mine@{moved}"
     assert moved not in identity(str(copied))
-
-
-def test_a_cut_and_a_truncator_exclude_each_other(whole: Trained) -> None:
-    """One of them chooses."""
-    with pytest.raises(InputError, match="cut must be none where there is a trained truncator"):
-        replace(whole, cut=ODDS)

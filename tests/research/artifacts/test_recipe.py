@@ -12,6 +12,7 @@ from ragsieve.errors import InputError
 from ragsieve_research.artifacts.recipe import MAX_BYTES, Base, Trained, read_json
 
 LLM = {"kind": "llm", "model": "smollm2", "adapter": "extractor"}
+ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
 PLAIN: dict[str, Any] = {
     "format": 1,
     "system": "finefilter",
@@ -46,6 +47,7 @@ def test_what_is_written_is_read_again(whole: Trained) -> None:
         ({"extractor": {**LLM, "mode": "both"}}, "mode must be one of point, write, got"),
         ({"truncator": {"kind": "pruner", "model": "pruner"}}, "truncator.kind must be one of llm"),
         ({"reranker": {**LLM}}, "reranker.kind must be one of embedder, pair, got llm"),
+        ({"truncator": LLM, "cut": ODDS}, "cut must be none where there is a trained truncator"),
         ({"options": {"llm": "x"}}, "options must be of extractor, max_tokens, "),
         ({"options": {"min_keep": True}}, "options.min_keep has a wrong type or value: True"),
         ({"options": {"reranker": "/etc/x"}}, "options.reranker has a wrong type or value"),

@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_was_saved_is_loaded_bit_for_bit(folder: Path) -> None:
-    """Its embedder comes by its name, or from the caller."""
+    """Its embedder comes by its name, or from the caller; another one is refused."""
     assert LIGHT == load_router(folder)
     assert LIGHT == load_router(folder, EMBEDDER)
     assert TRAINED == read_router(folder)
@@ -54,10 +54,6 @@ def test_what_was_saved_is_loaded_bit_for_bit(folder: Path) -> None:
         path.name for path in folder.iterdir()
     }
     assert ["web"] == load_router(folder)(Query("x"), [Named("web", "", nothing)])
-
-
-def test_another_embedder_is_refused(folder: Path) -> None:
-    """One line that names both."""
     with pytest.raises(InputError, match="trained with, 'hashing:256', got 'hashing:8'"):
         load_router(folder, HashingEmbedder(8))
 

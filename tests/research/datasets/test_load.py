@@ -89,23 +89,11 @@ def test_places_and_files_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="place must be one of auto, folder, hub, got 'web'"):
         load("nq", place="web")  # type: ignore[arg-type]
 
-    with pytest.raises(InputError, match=r"a Path, as Path\(__file__\)\.with_name\('a.jsonl'\)"):
-        Entry("x", "x", "x", file="a.jsonl")  # type: ignore[arg-type]
-
-
-def test_what_is_not_found_says_where_was_looked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder without the file, no folder, and no copy on the hub; and what to do."""
-    with pytest.raises(InputError, match=r"has no noveleval\.jsonl\[\.gz\]\): put noveleval"):
-        load("noveleval", folder=tmp_path)
-    with pytest.raises(InputError, match=r"no folder was named\): put noveleval\.jsonl into"):
-        load("noveleval", place="folder")
     with pytest.raises(InputError, match=r"\(no copy of noveleval on the hub is known\)"):
         load("noveleval", place="hub")
-    monkeypatch.setenv("RAGSIEVE_DATA", str(tmp_path))
-    with pytest.raises(InputError, match=r"has no noveleval.*; no copy of noveleval on the hub"):
-        load("noveleval")
+
+    with pytest.raises(InputError, match=r"a Path, as Path\(__file__\)\.with_name\('a.jsonl'\)"):
+        Entry("x", "x", "x", file="a.jsonl")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ transformers = pytest.importorskip("transformers")
 
 from ragsieve import models  # noqa: E402
 from ragsieve.errors import InputError, Unsupported  # noqa: E402
-from ragsieve.models.base import Message, Prompt  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.models.seq2seq import Seq2Seq  # noqa: E402
-from tests.tiny import save_t5  # noqa: E402
+from tests.tiny import ask, save_t5  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -43,10 +42,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def llm(folder: str) -> Seq2Seq:
     return Seq2Seq(folder, dtype="float32")
-
-
-def ask(text: str) -> Prompt:
-    return (Message("user", text),)
 
 
 def test_the_prefix_loads_one(folder: str) -> None:

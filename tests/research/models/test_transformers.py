@@ -17,12 +17,12 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError  # noqa: E402
-from ragsieve.models.base import Message, Prompt  # noqa: E402
+from ragsieve.models.base import Message  # noqa: E402
 from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 from ragsieve_research.models.surprisal import windowed  # noqa: E402
 from ragsieve_research.models.transformers import Transformers  # noqa: E402
-from tests.tiny import CHAT, llama, save_adapter, save_bytes  # noqa: E402
+from tests.tiny import CHAT, ask, llama, save_adapter, save_bytes  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -34,10 +34,6 @@ SCHEMA = {
     "required": ["sure", "kind"],
     "additionalProperties": False,
 }
-
-
-def ask(text: str) -> Prompt:
-    return (Message("user", text),)
 
 
 def save_tokenizer(folder: Path, chat: str | None = CHAT) -> int:

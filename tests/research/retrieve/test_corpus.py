@@ -17,7 +17,7 @@ from ragsieve.prompts import titled
 from ragsieve.split.sentences import Sentences
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.fusion import fuse
-from ragsieve_research.retrieve.corpus import DEPTH, Change, Corpus, Search
+from ragsieve_research.retrieve.corpus import DEPTH, Change, Corpus
 
 CAT = Query("Where does the cat sleep?")
 
@@ -309,14 +309,6 @@ def test_a_closed_index_opens_again(corpus: Corpus) -> None:
     corpus.close()
 
     assert before == corpus.search(CAT)
-
-
-def test_a_source_shows_folder_and_options(corpus: Corpus) -> None:
-    """What a trace says of it; it finds what the index finds."""
-    source = Search(corpus, k=3, by="bm25")
-
-    assert f"Search(corpus=Corpus({str(corpus.path)!r}), k=3, by='bm25')" == repr(source)
-    assert corpus.search(CAT, k=3, by="bm25") == source(CAT)
 
 
 def test_documents_that_cannot_be_kept_are_named(tmp_path: Path) -> None:

@@ -152,12 +152,6 @@ def test_what_a_killed_build_left_is_an_empty_folder(tmp_path: Path) -> None:
     assert ["index.sqlite", "lock"] == sorted(path.name for path in tmp_path.iterdir())
 
 
-def test_no_index_is_named(tmp_path: Path) -> None:
-    """With what makes one."""
-    with pytest.raises(InputError, match="holds no index: `ragsieve index build` makes one"):
-        open_index(tmp_path / "none")
-
-
 def test_words_and_marks_are_tokens() -> None:
     """Chinese goes by character, since it has no spaces."""
     assert [0, 4, 3, 3] == WordCount().count(["", "Bees, he said", "蜜蜂。", "a_b c!"])
