@@ -18,6 +18,7 @@ So StrInc keeps b, the words of the answer and CXMI keep c, the words of the que
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -25,8 +26,10 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.peers.oracles import filco_cxmi, oracle
 from ragsieve_research.score.inclusion import CXMI, Inclusion, Overlap
+from ragsieve_research.select.extract import Extract
 from ragsieve_research.systems.filco import filco, filco_lexical
 from ragsieve_research.train.examples import TrainingExample
+from ragsieve_research.train.extractor import samples
 from ragsieve_research.train.filco import Measure, silver
 from tests.named import notes
 from tests.tiny import Likelihoods
@@ -37,6 +40,7 @@ A, B = "It was sung in summer.", "Seals and Crofts sang in summer."
 C, D = "Crofts and Seals wrote it.", "Breezes are winds."
 NATS = {A: -2.2, B: -1.5, C: -1.0, D: -3.0}
 SEGMENTS = [Segment.whole(Document(text, text)) for text in NATS]
+LESSON = TrainingExample(QUERY, ANSWERS[QUERY.text], tuple(SEGMENTS), {})
 DOCUMENTS = [f"{A} {B}", f"{C} {D}"]
 
 
@@ -80,11 +84,23 @@ def test_where_every_sentence_harms_cxmi_keeps_none() -> None:
 
 @pytest.mark.parametrize(("measure", "kept"), [("strinc", 1), ("lexical", 2), ("cxmi", 2)])
 def test_the_filter_model_learns_the_best_sentence(measure: Measure, kept: int) -> None:
-    """That of the answer, not of the question."""
-    example = TrainingExample(QUERY, ANSWERS[QUERY.text], tuple(SEGMENTS), {})
-    taught = silver(example, measure, Likelihoods(nats))
+    """That of the answer, not of the question; its target is what an extractor reads back."""
+    taught = silver(LESSON, measure, Likelihoods(nats))
+    (sample,) = samples(taught, Extract(ScriptedLLM([]), mode="write"))
+    named = Extract(ScriptedLLM([sample.target]), mode="write")(QUERY, SEGMENTS)
 
     assert (kept,) == taught.clues
+    assert f"Sentence 1: {SEGMENTS[kept].text}" == sample.target
+    assert [SEGMENTS[kept]] == named
+
+
+def test_nothing_and_the_first_of_two_are_learned() -> None:
+    """An empty target where no sentence has the answer."""
+    two = replace(LESSON, sentences=(*SEGMENTS, Segment.whole(Document("e", f"So {B}"))))
+    bare = silver(replace(LESSON, answers=("Bob",)), "strinc", ScriptedLLM([]))
+
+    assert (1,) == silver(two, "strinc", ScriptedLLM([])).clues
+    assert [""] == [s.target for s in samples(bare, Extract(ScriptedLLM([]), mode="write"))]
 
 
 def test_what_the_filter_writes_is_kept_where_it_stands() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from ragsieve.errors import Unsupported
@@ -49,16 +47,10 @@ def test_overlap_is_the_f1_of_words() -> None:
 
 
 def test_gains_are_differences_of_log_likelihoods() -> None:
-    """3 tokens: -3, -9 and -6 with none: gains 3 and -3 nats; CXMI is 1 / (1 + e^-gain)."""
+    """3 tokens: -3, -9 and -6 with none: gains 3 and -3 nats; of 2000 CXMI is 0."""
     found = gains(Likelihoods(nats), QUERY, wholes("Seals sang.", "Rain."), "Seals and Crofts")
 
     assert [3.0, -3.0] == found.tolist()
-
-    found = CXMI(Likelihoods(nats), ANSWERS)(QUERY, wholes("Seals sang.", "Rain."))
-
-    assert [pytest.approx(1 / (1 + math.exp(-3))), pytest.approx(1 / (1 + math.exp(3)))] == [
-        s.score for s in found
-    ]
 
     answers = {QUERY.text: ("word " * 2000,)}
     llm = Likelihoods(nats, context=9000)

@@ -38,7 +38,6 @@ def test_numbers_among_options_keep_their_rules(plan: type[Any]) -> None:
 @pytest.mark.parametrize(
     ("plan", "options", "message"),
     [
-        (ExitPlan, {"layers": 0.0}, "layers must lie in (0, 1], got 0.0"),
         (FineFilterPlan, {"extractor": "nonsense"}, POINT),
         (FineFilterPlan, {"epsilon": "nq=3"}, "epsilon must be from 0 to 2, or NAME=DISTANCE"),
         (FineFilterPlan, {"epsilon": "0.1"}, "epsilon needs extractor point or write, got 'pru"),

@@ -1,19 +1,25 @@
-"""RECOMP's compressor learns from the generator's likelihoods."""
+"""RECOMP's compressor learns from the generator's likelihoods; from questions to a folder."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ragsieve import models
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.types import Document, Example, Query
 from ragsieve_research.train.examples import write
-from ragsieve_research.train.recomp import SentenceLabeller, first_gain, labelled
+from ragsieve_research.train.plans import RecompPlan
+from ragsieve_research.train.recomp import SentenceLabeller, first_gain, labelled, train_recomp
 from ragsieve_research.train.run import Run
 from tests.tiny import Likelihoods
 
+YEARS = range(1900, 1930)
+WORDS = ["seals", "crofts", "sang", "rain", "snow", "fell", "who", "in", *map(str, YEARS)]
 TEXT = "Seals sang it. Rain fell. Snow fell. Seals did."
 
 
@@ -77,3 +83,45 @@ def test_the_gain_is_of_the_sentence_that_is_put_first(tmp_path: Path) -> None:
     assert {"gain": 0.75, "most": 2.0} == first_gain(
         Run([], tmp_path), "validation", HashingEmbedder()
     )
+
+
+@pytest.fixture(scope="module")
+def llama(make_llm: Callable[..., Path]) -> str:
+    """A generator of random weights: some sentence makes it trust an answer most."""
+    return f"transformers:{make_llm(WORDS, 2, width=32)}"
+
+
+@pytest.fixture
+def plan(llama: str, make_encoder: Any) -> RecompPlan:
+    encoder = f"sentence_transformers:{make_encoder(WORDS, 32)}"
+    return RecompPlan(llm=llama, embedder=encoder, margin=0.0, negatives=1, epochs=1)
+
+
+@pytest.fixture
+def source(asked: Callable[..., Any]) -> Any:
+    return asked(YEARS, "seals sang in {0} . rain fell . snow fell in {0} .")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+def test_a_compressor_is_trained_and_a_second_start_labels_nothing(
+    tmp_path: Path, plan: RecompPlan, source: Any, counted: Any
+) -> None:
+    """Its folder is an embedder with a recipe and a card; labels and the model are kept."""
+    folder, work = tmp_path / "made", tmp_path / "work"
+    run = Run([source], work, 2, counted)
+    recipe = train_recomp(folder, plan, run)
+    fresh = dict(counted.fresh)
+    again = train_recomp(folder, plan, run)
+    card = (folder / "README.md").read_text()
+    vectors = models.load(f"sentence_transformers:{folder}").embed(["seals sang", "rain fell"])
+
+    assert {"train.labels.jsonl", "validation.labels.jsonl"} == fresh.keys()
+    assert all(fresh.values())
+    assert [0, 0] == [count for _, count in counted.fresh[2:]]
+    assert recipe == again
+    assert {"questions", "first", "pairs", "gain", "most"} == recipe["before"].keys()
+    assert recipe["questions"]["pairs"] == fresh["train.labels.jsonl"]
+    assert (2, 16) == vectors.shape
+    assert "--system recomp --embedder sentence_transformers:FOLDER" in card
+    assert "| questions | first | pairs | gain | most |" in card
