@@ -67,7 +67,7 @@ def kept(*, documents: list[str] | None = None, **options: Any) -> list[str]:
     return [s.text for s in system(**options)(QUERY, documents or [SONG]).kept]
 
 
-def test_what_is_below_the_percentile_go() -> None:
+def test_what_is_below_the_percentile_goes() -> None:
     """27 letters to 10: means 27/8 and 10/5; 0 keeps all, 100 the best.
 
     A budget the best joined.

@@ -91,6 +91,8 @@ def test_places_and_files_are_told_apart(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=r"\(no copy of noveleval on the hub is known\)"):
         load("noveleval", place="hub")
+    with pytest.raises(InputError, match=r"no folder was named\): put noveleval\.jsonl into"):
+        load("noveleval", place="folder")
 
     with pytest.raises(InputError, match=r"a Path, as Path\(__file__\)\.with_name\('a.jsonl'\)"):
         Entry("x", "x", "x", file="a.jsonl")  # type: ignore[arg-type]
