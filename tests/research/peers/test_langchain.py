@@ -34,6 +34,11 @@ def test_the_nearest_documents_stay_nearest_first() -> None:
 
     assert () == system(QUESTION, DOCUMENTS).kept
 
+    many = [f"{n} sang it" for n in range(25)]
+    every = langchain_embeddings_filter(LLM, HashingEmbedder(), k=None, similarity_threshold=-1)
+
+    assert 25 == len(every(QUESTION, many).kept)
+
     result = langchain_redundant_filter(LLM, HashingEmbedder())(QUESTION, DOCUMENTS)
 
     assert DOCUMENTS[1:] == [s.text for s in result.kept]

@@ -80,7 +80,7 @@ class EmbeddingsFilter(Peer):
         kept = _compressed(
             compressors.EmbeddingsFilter(
                 embeddings=Vectors(self.embedder),
-                k=self.k,
+                k=self.k or len(given),  # LangChain takes None for its own 20
                 similarity_threshold=self.similarity_threshold,
             ),
             question,
