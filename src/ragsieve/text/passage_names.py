@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from ragsieve.types import Document
 
@@ -44,18 +43,9 @@ def with_names(documents: Sequence[Document]) -> tuple[Document, ...]:
         for key, some in values.items()
         if key in differ and sum(map(_are_names, some)) >= _TEXTUAL * len(some)
     }
+    coarsest = sorted(sizes, key=lambda key: (sizes[key], key))
     return tuple(
-        _titled(
-            document,
-            [
-                *chain(
-                    *(
-                        own[key]
-                        for key in sorted(own.keys() & sizes, key=lambda one: (sizes[one], one))
-                    )
-                )
-            ],
-        )
+        _titled(document, [name for key in coarsest for name in own.get(key, ())])
         for document, own in zip(documents, fields, strict=True)
     )
 
@@ -102,8 +92,4 @@ def _titled(document: Document, names: Sequence[str]) -> Document:
     ]
     while sum(map(len, new)) > _LONGEST:
         del new[0]
-    return (
-        replace(document, title=" > ".join(filter(None, (document.title, *new))))
-        if new
-        else document
-    )
+    return replace(document, title=" > ".join(filter(None, (document.title, *new))))
