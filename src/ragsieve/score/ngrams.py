@@ -67,13 +67,11 @@ class Ngrams(Scorer):
         total = sum(map(len, shared.values()))
         weights = {gram: math.log1p(total / count) ** 2 for gram, count in counts.items()}
         family = _family(question)
-        values = {
-            document: {}
-            if _family(document.text) != family
-            and 2 * len(set().union(*places.values())) < len(grams)
-            else _values(places, weights)
-            for document, places in shared.items()
-        }
+        values: dict[Document, dict[Span, float]] = {}
+        for document, places in shared.items():
+            half = 2 * len(set().union(*places.values())) >= len(grams)
+            known = half or _family(document.text) == family
+            values[document] = _values(places, weights) if known else {}
         best = max((value for spans in values.values() for value in spans.values()), default=0)
         worth = [values[s.document].get((s.start, s.end), best) for s in segments]
         return np.array([value / best if best else 1 for value in worth], np.float32)
