@@ -98,9 +98,8 @@ def _installed() -> Iterator[Check]:
     others = [f"{name} ({', '.join(sorted(lacks))})" for name, lacks in missing.items() if lacks]
     yield Check("installed", "extras", _OK, ", ".join(here) or "none")
     if others:
-        yield Check(
-            "installed", "not installed", _NOTE, f"extras, and what they lack: {', '.join(others)}"
-        )
+        text = f"extras, and what they lack: {', '.join(others)}"
+        yield Check("installed", "not installed", _NOTE, text)
 
 
 def _missing(package: str, extra: str) -> set[str]:
@@ -116,11 +115,8 @@ def _missing(package: str, extra: str) -> set[str]:
         except metadata.PackageNotFoundError:
             lacks.add(match[1])
         else:
-            lacks |= {
-                n
-                for one in filter(None, (match[2] or "").split(","))
-                for n in _missing(match[1], one)
-            }
+            for inner in filter(None, (match[2] or "").split(",")):
+                lacks |= _missing(match[1], inner)
     return lacks
 
 
@@ -129,12 +125,8 @@ def _set() -> Iterator[Check]:
     known = settings()
     values = without_secrets({name: setting.value for name, setting in known.items()})
     for name, value in values.items():
-        yield Check(
-            "settings",
-            name,
-            _OK,
-            f"{json.dumps(value, ensure_ascii=False)}, of {known[name].origin}",
-        )
+        shown = json.dumps(value, ensure_ascii=False)
+        yield Check("settings", name, _OK, f"{shown}, of {known[name].origin}")
 
 
 def _of_system(spec: SystemSpec, asked: dict[str, str]) -> Iterator[Check]:
@@ -212,9 +204,8 @@ def _local(asked: dict[str, str]) -> Iterator[Check]:
         url = f"http://127.0.0.1:{port}/v1"
         if url not in asked and (ids := _ask(f"{url}/models", seconds=0.5)[1]):
             use = f"--llm openai:NAME --llm-option base_url={url}"
-            yield Check(
-                "servers", f"port {port}", _NOTE, f"{name}, or one like it, has {_some(ids)}: {use}"
-            )
+            text = f"{name}, or one like it, has {_some(ids)}: {use}"
+            yield Check("servers", f"port {port}", _NOTE, text)
 
 
 def _port(port: int | None) -> Check:
@@ -223,7 +214,7 @@ def _port(port: int | None) -> Check:
     try:
         socket.create_server(("127.0.0.1", number)).close()
     except OSError as error:
-        ours = "ragsieve" in _text(f"http://127.0.0.1:{number}/openapi.json")
+        ours = "ragsieve" in _get(f"http://127.0.0.1:{number}/openapi.json")[1]
         by = "a `ragsieve serve`" if ours else f"another program ({error.strerror})"
         return Check("port", str(number), _FAILS if port and not ours else _NOTE, f"taken by {by}")
     return Check("port", str(number), _OK, "free")
@@ -243,7 +234,7 @@ class _NoRedirect(HTTPRedirectHandler):
         """None: a key goes nowhere else."""
 
 
-def _get(url: str, key: str, seconds: float) -> tuple[int, str]:
+def _fetched(url: str, key: str, seconds: float) -> tuple[int, str]:
     request = Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})
     try:
         with build_opener(_NoRedirect).open(request, timeout=seconds) as reply:
@@ -252,21 +243,19 @@ def _get(url: str, key: str, seconds: float) -> tuple[int, str]:
         return error.code, ""
 
 
-def _ask(url: str, key: str = "", seconds: float = 5.0) -> tuple[int, list[str], str]:
-    """A server's status, the models that it lists, and why it does not answer."""
+def _get(url: str, key: str = "", seconds: float = 1.0) -> tuple[int, str, str]:
+    """A server's status, what it says, and why it does not answer."""
     try:
-        status, text = start(partial(_get, url, key, seconds)).result(seconds)
+        return *start(partial(_fetched, url, key, seconds)).result(seconds), ""
     except Exception as error:  # refused, silent, no HTTP
         fault = one_line(getattr(error, "reason", error), 200) or "no answer in time"
-        return 0, [], f"it does not answer: {fault}"
+        return 0, "", f"it does not answer: {fault}"
+
+
+def _ask(url: str, key: str = "", seconds: float = 5.0) -> tuple[int, list[str], str]:
+    """A server's status, the models that it lists, and why it does not answer."""
+    status, text, fault = _get(url, key, seconds)
     data = json_value(text, {})
     rows = data.get("data") if isinstance(data, dict) else None
     ids = [one.get("id") for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
-    return status, [one for one in ids if isinstance(one, str)], ""
-
-
-def _text(url: str) -> str:
-    try:
-        return start(partial(_get, url, "", 1.0)).result(1.0)[1]
-    except Exception:
-        return ""
+    return status, [one for one in ids if isinstance(one, str)], fault
