@@ -32,15 +32,19 @@ Nats = tuple[int, int, float]
 """A token's first character in its text, one past the last, and its surprisal."""
 
 
-class LLM(Protocol):
+class Identified(Protocol):
+    """A model; two with one identity give the same for the same input."""
+
+    @property
+    def identity(self) -> str:
+        """Identity of the model, weights, precision and adapter that its output depends on."""
+
+
+class LLM(Identified, Protocol):
     """A generative model.
 
     ``can`` says which of ``complete``, ``choose``, ``loglik`` and ``surprisals`` it has.
     """
-
-    @property
-    def identity(self) -> str:
-        """Identity of the model, weights, precision and adapter that replies depend on."""
 
     @property
     def can(self) -> frozenset[str]:
@@ -122,12 +126,8 @@ def check_fits(sizes: Sequence[int], reply: int, context: int, model: str) -> No
         raise ContextOverflow(needed=needed, limit=context, model=model)
 
 
-class Embedder(Protocol):
+class Embedder(Identified, Protocol):
     """A bi-encoder."""
-
-    @property
-    def identity(self) -> str:
-        """Identity of the model, weights and precision that vectors depend on."""
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``; ``query`` where the texts ask."""
@@ -142,23 +142,15 @@ class SpanEmbedder(Embedder, Protocol):
         """For each text the vectors of its spans, of unit length; zeros where one has no token."""
 
 
-class CrossEncoder(Protocol):
+class CrossEncoder(Identified, Protocol):
     """A cross-encoder."""
-
-    @property
-    def identity(self) -> str:
-        """Identity of the model, weights and precision that scores depend on."""
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Relevance of each second text to the first, ``(len(pairs),)``; higher is better."""
 
 
-class ListwiseReranker(Protocol):
+class ListwiseReranker(Identified, Protocol):
     """A model that orders a list of texts by a question."""
-
-    @property
-    def identity(self) -> str:
-        """Identity of the model, weights and precision that orders depend on."""
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
         """For each question the places of its texts, from 0, each once, the best first."""
@@ -180,12 +172,8 @@ class ClassifiedToken(NamedTuple):
     begins: bool
 
 
-class TokenClassifier(Protocol):
+class TokenClassifier(Identified, Protocol):
     """An encoder that reads a text and says of each of its tokens whether it should be kept."""
-
-    @property
-    def identity(self) -> str:
-        """Identity of the model, weights and precision that probabilities depend on."""
 
     def classify(self, texts: Sequence[str]) -> list[list[ClassifiedToken]]:
         """The tokens of each text in order; each text is read by itself.
