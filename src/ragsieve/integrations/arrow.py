@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ragsieve.adapter import Adapter, with_own
 from ragsieve.errors import InputError, needs_extra
 from ragsieve.run.dataframes import rows
-from ragsieve.schema import Count, check_options
+from ragsieve.schema import Count, check_number
 
 with needs_extra("arrow"):
     import pyarrow as pa
@@ -32,7 +31,6 @@ class Kept(NamedTuple):
     reason: str | None
 
 
-@dataclass(frozen=True, init=False)
 class Filter:
     """A system by name that pickles as these arguments and is loaded at its first row.
 
@@ -54,15 +52,6 @@ class Filter:
         InputError: If there is no such system, model or option, or one breaks its rule.
     """
 
-    system: str = "finefilter"
-    llm: str | None = None
-    embedder: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    max_tokens: int | None = None
-    query: str = "query"
-    texts: str = "texts"
-    workers: Count = 8
-
     def __init__(
         self,
         system: str = "finefilter",
@@ -75,13 +64,13 @@ class Filter:
         workers: int = 8,
         **own: Any,
     ) -> None:
-        values = {"system": system, "llm": llm, "embedder": embedder, "max_tokens": max_tokens}
-        values |= {"options": with_own(options, own), "query": query, "texts": texts}
-        for name, value in {**values, "workers": workers}.items():
-            object.__setattr__(self, name, value)
-        if not isinstance(self.system, str):
-            raise InputError(f"system must be a name, got {self.system!r:.80}")
-        check_options(self)
+        if not isinstance(system, str):
+            raise InputError(f"system must be a name, got {system!r:.80}")
+        check_number("workers", workers, Count)
+        given = with_own(options, own)
+        given = {**given} if isinstance(given, Mapping) else given
+        self._arguments = (system, llm, embedder, given, max_tokens)
+        self.query, self.texts, self.workers = query, texts, workers
         _ = self.adapter  # which checks the others
 
     def __call__(self, batch: Any) -> Any:
@@ -132,18 +121,14 @@ class Filter:
 
     def rows(self, queries: Iterable[Any], texts: Iterable[Sequence[Any] | None]) -> list[Kept]:
         """What is kept of the texts of each question, in order; nothing of what is no text."""
-        records = [
-            {
-                "query": query,
-                "documents": [{"id": str(n), "text": t or ""} for n, t in enumerate(own)],
-            }
-            for query, given in zip(queries, texts, strict=True)
-            for own in [given or ()]
+        documents = [
+            [{"id": str(n), "text": text or ""} for n, text in enumerate(own or ())]
+            for own in texts
         ]
+        pairs = zip(queries, documents, strict=True)
+        records = [{"query": query, "documents": own} for query, own in pairs]
         results = rows(self.adapter.loaded, records, self.workers)
-        return [
-            _kept(one["documents"], values) for one, values in zip(records, results, strict=True)
-        ]
+        return [*map(_kept, documents, results)]
 
     def row(self, query: Any, texts: Sequence[Any] | None) -> Kept:
         """The same of one question."""
@@ -152,13 +137,11 @@ class Filter:
     @property
     def adapter(self) -> Adapter:
         """The adapter with these arguments, one for a process."""
-        options = {**self.options} if isinstance(self.options, Mapping) else self.options
-        arguments = (self.system, self.llm, self.embedder, options, self.max_tokens)
         try:
-            return _opened(json.dumps(arguments, sort_keys=True))
+            return _opened(json.dumps(self._arguments, sort_keys=True))
         except TypeError as error:
             rule = "llm, embedder and options must be JSON values"
-            raise InputError(f"{rule}, got {arguments[1:4]!r:.120}") from error
+            raise InputError(f"{rule}, got {self._arguments[1:4]!r:.120}") from error
 
 
 def _kept(documents: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> Kept:
