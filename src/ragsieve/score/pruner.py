@@ -59,12 +59,8 @@ class Pruner(Scorer):
         set_answerable(max(answers.values()))
         if less := sum(share < 1 for _, share in needed.values()):
             note(f"rows that share fewer of the question's rarer words and count less: {less}")
-        return [
-            s.scored(PASSAGE, answers[s.document.id]).scored(
-                self.name, float(np.float32(needed[s.key][0]))
-            )
-            for s in segments
-        ]
+        answered = [s.scored(PASSAGE, answers[s.document.id]) for s in segments]
+        return [s.scored(self.name, float(np.float32(needed[s.key][0]))) for s in answered]
 
     def rated(self, query: Query, parts: Sequence[Segment], /) -> list[float]:
         """Probabilities of a document's parts, read as its only text."""
@@ -77,14 +73,13 @@ class Pruner(Scorer):
         """Probability and share of the rarer words of each span; probability of each document."""
         documents = by_document(sorted(segments, key=lambda s: s.document.rank))  # equal ranks stay
         read = [s for some in documents for s in some]
-        parts = [_parts(some) for some in documents]
-        passages = [
-            Passage(
-                some[0].document.title,
-                [said for part in own for said in linearized(*part, small=small)],
-            )
-            for some, own in zip(documents, parts, strict=True)
-        ]
+        passages, telling = list[Passage](), list[float]()
+        for some in documents:
+            said: list[str] = []
+            for part in _parts(some):
+                said += linearized(*part, small=small)
+                telling += shares(query.text, *part, small=small)
+            passages.append(Passage(some[0].document.title, said))
         (pruned,) = self.model.prune([query.text], [passages])
         for expected, values in ((len(read), pruned.sentences), (len(passages), pruned.passages)):
             if len(values) != expected or not all(0 <= value <= 1 for value in values):
@@ -92,12 +87,6 @@ class Pruner(Scorer):
                     f"{self.model.identity} must give {expected} probabilities, got {values!r:.100}"
                 )
         names = [some[0].document.id for some in documents]
-        telling = [
-            share
-            for own in parts
-            for part in own
-            for share in shares(query.text, *part, small=small)
-        ]
         needed = {
             s.key: (value * (LEAST + (1 - LEAST) * share), share)
             for s, value, share in zip(read, pruned.sentences, telling, strict=True)
