@@ -83,17 +83,10 @@ def top_sentences(
     Differs: From RECOMP: cosine, not the inner product, without a ``reranker``; sentences are read
         behind their titles and stand in the order of the text.
     """
-    return System(
-        Pipeline(
-            *([] if documents is None else [select.TopK(documents)]),
-            split.Sentences(),
-            score.Pair(reranker) if reranker else score.Cosine(embedder),
-            select.TopK(k),
-            select.Order("document"),
-        ),
-        Reader(llm),
-        max_tokens,
-    )
+    first = [] if documents is None else [select.TopK(documents)]
+    ranked = score.Pair(reranker) if reranker else score.Cosine(embedder)
+    best = [ranked, select.TopK(k), select.Order("document")]
+    return System(Pipeline(*first, split.Sentences(), *best), Reader(llm), max_tokens)
 
 
 preset(

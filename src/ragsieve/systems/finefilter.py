@@ -81,12 +81,5 @@ def finefilter_one_pass(
     other = Pipeline(score.Ngrams(), *once, shared)
     for model in others():
         other = ByLanguage(read_by(model), other, languages=model.languages)
-    return System(
-        Pipeline(
-            split.Blocks(),
-            Rows(ByLanguage(read_by(pruner), other)),
-            select.Order(order),
-        ),
-        Reader(llm),
-        max_tokens,
-    )
+    rows = Rows(ByLanguage(read_by(pruner), other))
+    return System(Pipeline(split.Blocks(), rows, select.Order(order)), Reader(llm), max_tokens)
