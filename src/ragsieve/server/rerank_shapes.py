@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from ragsieve.schema import Amount, Count, Probability
 from ragsieve.server import shapes
@@ -39,18 +39,14 @@ class RelevantSpans(BaseModel):
     max_spans: int | None = shapes.ruled(Count, about="Of a document; else all.")
 
 
-class RerankIn(BaseModel):
+class RerankIn(shapes.Open):
     """The request of Cohere, Jina and vLLM; the reply names other fields of theirs as ignored."""
 
-    model_config = ConfigDict(
-        **shapes.with_example(
-            model="finefilter",
-            query=shapes.QUESTION,
-            documents=shapes.DOCUMENTS,
-            relevant_spans=True,
-        ),
-        strict=True,
-        extra="allow",
+    model_config = shapes.with_example(
+        model="finefilter",
+        query=shapes.QUESTION,
+        documents=shapes.DOCUMENTS,
+        relevant_spans=True,
     )
     query: shapes.QuestionText
     documents: shapes.DocumentsIn
@@ -110,13 +106,11 @@ class RerankIn(BaseModel):
         return sorted(({*(self.model_extra or {})} - _COHERE) | (self.model_fields_set & _VLLM))
 
 
-class TextsIn(BaseModel):
+class TextsIn(shapes.Open):
     """The request of Text Embeddings Inference (TEI), which has ``texts`` for documents."""
 
-    model_config = ConfigDict(
-        **shapes.with_example(query=shapes.QUESTION, texts=["Rome is a city."], return_text=True),
-        strict=True,
-        extra="allow",
+    model_config = shapes.with_example(
+        query=shapes.QUESTION, texts=["Rome is a city."], return_text=True
     )
     query: shapes.QuestionText
     texts: list[shapes.Text] = Field(min_length=1, fail_fast=True)

@@ -68,10 +68,15 @@ def strict(**example: Any) -> ConfigDict:
     return ConfigDict(**STRICT, **with_example(**example))
 
 
-class DocumentIn(BaseModel):
-    """A document; what it has beside these fields is metadata."""
+class Open(BaseModel):
+    """Of a request with any other fields; values of other types are refused."""
 
     model_config = ConfigDict(extra="allow", strict=True)
+
+
+class DocumentIn(Open):
+    """A document; what it has beside these fields is metadata."""
+
     text: Text
     id: Text | int | None = None
     title: Text | None = None
@@ -106,7 +111,7 @@ _TEXTS = argument_texts(SystemSpec.__doc__)
 class Budgets(BaseModel):
     """Limits of the context, all of which hold."""
 
-    model_config = ConfigDict(**STRICT)
+    model_config = STRICT
     max_tokens: int | None = _option("max_tokens")
     max_chars: int | None = _option("max_chars")
     max_tokens_per_document: int | None = _option("max_tokens_per_document")
