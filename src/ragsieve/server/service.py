@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
@@ -46,18 +47,11 @@ class Service:
     def __init__(self, systems: Mapping[str, System], settings: Settings) -> None:
         self.systems = dict(systems)
         self.settings = settings
-        self.tool_filters = {
-            name: ToolFilter(
-                Adapter(system),
-                settings.filter_tools,
-                on_result=lambda result: self.metrics.ran(result),
-                label=name,
-            )
-            for name, system in systems.items()
-        }
         self.prefixes = Prefixes()
         self.work = Work(settings.limits)
         self.metrics = Metrics(self.work)
+        made = partial(ToolFilter, tools=settings.filter_tools, on_result=self.metrics.ran)
+        self.tool_filters = {n: made(Adapter(one), label=n) for n, one in systems.items()}
         self.savings = Savings(settings.savings) if settings.savings else None
         self.ready = not settings.warm
         self.unready = "models are being loaded"
