@@ -116,12 +116,8 @@ def _streamed(
 
     running = service.work.start(work)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    limit = service.settings.limits.timeout_s
-    return StreamingResponse(
-        _events(events, running, limit, service.work),
-        headers=headers,
-        media_type="text/event-stream",
-    )
+    told = _events(events, running, service.settings.limits.timeout_s, service.work)
+    return StreamingResponse(told, headers=headers, media_type="text/event-stream")
 
 
 async def _events(
