@@ -260,13 +260,8 @@ class Server(Reopened):
         """The JSON values of the events that the server replies with; a refusal is raised now."""
         kind = openai.Stream[object]
         ends = min(deadline(), time.monotonic() + self.total_s)
-        events = self._waited(
-            lambda: self._client.post(
-                path, cast_to=object, body=body, stream=True, stream_cls=kind
-            ),
-            body,
-        )
-        return self._of_stream(events, ends)
+        ask = partial(self._client.post, path, cast_to=object, stream=True, stream_cls=kind)
+        return self._of_stream(self._waited(partial(ask, body=body), body), ends)
 
     def _of_stream(self, events: openai.Stream[object], ends: float) -> Iterator[object]:
         try:
