@@ -230,9 +230,7 @@ class _Files(Rows):
         self.output, self.form = output, form
 
     def __call__(self, batch: Any) -> Any:
-        (part,) = (
-            FileRange(*one) for one in zip(*(batch[f].tolist() for f in _FIELDS), strict=True)
-        )
+        part = FileRange(*(batch[name].tolist()[0] for name in _FIELDS))
         records = [_parsed(line) for line in lines_of(part)]
         results = self.rows(records)
         bad = [
@@ -242,7 +240,8 @@ class _Files(Rows):
         ]
         if bad:
             _write(self.output, f"{_name('bad', part.number)}.jsonl", _jsonl(bad))
-        _write(self.output, f"{_name('part', part.number)}.{self.form}", _FORMS[self.form](results))
+        written = _parquet(results) if self.form == "parquet" else _jsonl(results)
+        _write(self.output, f"{_name('part', part.number)}.{self.form}", written)
         sums = {n: sum(r[n] or 0 for r in results) for n in ("tokens_before", "tokens_after")}
         counts = {"number": part.number, "questions": len(results), "failed": len(bad), **sums}
         counts["stages"] = json.dumps(per_stage(self.steps))
@@ -276,12 +275,6 @@ def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.Table.from_pylist([*rows], schema=schema()), sink)
     return bytes(sink.getvalue())
-
-
-_FORMS: dict[str, Callable[[Sequence[Mapping[str, Any]]], bytes]] = {
-    "jsonl": _jsonl,
-    "parquet": _parquet,
-}
 
 
 def _name(kind: str, number: int) -> str:
