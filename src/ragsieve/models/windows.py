@@ -218,10 +218,8 @@ class WindowTokenizer:
         if length > layout.question:
             tokens = len({*chain(*(range(*part) for part in asked))})
             read = f"{tokens} of its {length} are read, in {counted(len(asked), 'part')}"
-            notes.append(
-                f"the question has over {layout.question} tokens: "
-                + ("only these count" if asked == [(0, layout.question)] else read)
-            )
+            read = "only these count" if asked == [(0, layout.question)] else read
+            notes.append(f"the question has over {layout.question} tokens: {read}")
         if long := sum(len(title) > layout.title for title in titles):
             notes.append(f"titles with over {layout.title} tokens, cut there: {long}")
         if pieces := sum(_in_pieces(some) for some in windows):
