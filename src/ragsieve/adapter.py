@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from ragsieve import spec
@@ -34,6 +34,7 @@ T = TypeVar("T")
 KEY = "ragsieve"
 """Key of a document's metadata that says what was kept of it."""
 
+_ARGUMENTS = ("system", "llm", "embedder", "options", "max_tokens", "on_error")
 _SOURCES = ("source", "url", "file_path")
 
 
@@ -115,7 +116,6 @@ class Filtered(Generic[T]):
         return {**known, "error": self.error}
 
 
-@dataclass(frozen=True, eq=False, init=False)
 class Adapter:
     """A system as a framework sees it: documents in, what is kept of them out, first read first.
 
@@ -139,15 +139,6 @@ class Adapter:
         InputError: If there is no such system, model or option, or one breaks its rule.
     """
 
-    system: System | str = "finefilter"
-    llm: str | None = None
-    embedder: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    max_tokens: int | None = None
-    on_error: OnError = "keep"
-    _loaded: list[System] = field(default_factory=list, init=False, repr=False)
-    _lock: Any = field(default_factory=threading.Lock, init=False, repr=False)
-
     def __init__(
         self,
         system: System | str = "finefilter",
@@ -158,11 +149,11 @@ class Adapter:
         on_error: OnError = "keep",
         **own: Any,
     ) -> None:
-        values: dict[str, Any] = {"system": system, "llm": llm, "embedder": embedder}
-        values |= {"options": with_own(options, own), "max_tokens": max_tokens}
-        values |= {"on_error": on_error, "_loaded": [], "_lock": threading.Lock()}
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        self.system, self.llm, self.embedder = system, llm, embedder
+        self.options, self.max_tokens = with_own(options, own), max_tokens
+        self.on_error = on_error
+        self._loaded: System | None = None
+        self._lock = threading.Lock()
         self._check()
 
     def _check(self) -> None:
@@ -196,16 +187,16 @@ class Adapter:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Its fields, by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        """Its arguments by name, those by names of their own among the options."""
+        return {name: getattr(self, name) for name in _ARGUMENTS}
 
     @property
     def loaded(self) -> System:
         """The system, ready to run."""
         with self._lock:
             if not self._loaded:
-                self._loaded.append(self._load())
-            return self._loaded[0]
+                self._loaded = self._load()
+            return self._loaded
 
     def __call__(
         self,
