@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
-from ragsieve.types import Key, Query, Segment
+from ragsieve.types import Query, Segment, grouped
 
 UNREAD = "unread"
 """Score of a segment for which a model's rating cannot be read, in place of that rating."""
@@ -38,7 +38,5 @@ class Scorer(ABC):
 
 def by_document(segments: Sequence[Segment]) -> list[list[Segment]]:
     """The different spans of each document in the order of their places."""
-    documents: dict[str, dict[Key, Segment]] = {}
-    for segment in segments:
-        documents.setdefault(segment.document.id, {})[segment.key] = segment
-    return [sorted(d.values(), key=lambda s: (s.start, s.end)) for d in documents.values()]
+    documents = grouped({s.key: s for s in segments}.values(), lambda s: s.document.id)
+    return [sorted(some, key=lambda s: (s.start, s.end)) for some in documents.values()]
