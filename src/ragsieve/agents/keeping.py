@@ -37,9 +37,8 @@ def outlined(system: System, result: Result) -> Result:
     kept = [replace(s, document=bare.get(s.document.id, s.document)) for s in result.kept]
     result = replace(result, documents=(*documents,), kept=(*kept,))
     heads = ((one.id, *span) for one in documents for span in outline_of(one.text))
-    return _fitted(
-        system, result, [*kept, *(s for head in heads for s in _uncovered(result, *head))]
-    )
+    more = (s for head in heads for s in _uncovered(result, *head))
+    return _fitted(system, result, [*kept, *more])
 
 
 def _fitted(system: System, result: Result, kept: Sequence[Segment]) -> Result:

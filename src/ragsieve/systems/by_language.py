@@ -101,9 +101,9 @@ def _language_of(document: Document) -> str:
     """
     text = max((part.text for part in pieces(document.text)), key=len)
     coded = sum(root.size for root in outline(text) if root.mark in CODE)
-    return (
-        "en" if 2 * coded > len(text) else language(text, _CERTAIN if len(text) < _SHORT else None)
-    )
+    if 2 * coded > len(text):
+        return "en"
+    return language(text, _CERTAIN if len(text) < _SHORT else None)
 
 
 def _behind(first: Sequence[Segment], others: Sequence[Segment]) -> list[Segment]:
