@@ -255,7 +255,7 @@ class OverlapCrossEncoder:
 
 
 @dataclass(frozen=True)
-class OverlapPruner:
+class OverlapPruner(OverlapCrossEncoder):
     """Share of the question's distinct words that occur in a sentence or its title, in [0, 1].
 
     A passage has the share of its best sentence.
@@ -289,12 +289,6 @@ class OverlapPruner:
         if not 0 < keep_answer < 1:
             raise InputError(f"keep_answer must be over 0 and below 1, got {keep_answer!r}")
         return 1 - keep_answer
-
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """The shares of texts as passages of one sentence, ``(len(pairs),)``."""
-        passages = [[Passage("", [text])] for _, text in pairs]
-        pruned = self.prune([question for question, _ in pairs], passages)
-        return np.array([share for one in pruned for share in one.passages], np.float32)
 
 
 def _words(text: str) -> list[str]:

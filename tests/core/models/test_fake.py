@@ -96,7 +96,7 @@ def test_overlap_scores_pairs_and_passages() -> None:
         scores = OverlapPruner().score([("Who who is it", "it IS"), ("Who", "")])
 
     np.testing.assert_array_equal(np.array([2 / 3, 0], dtype=np.float32), scores)
-    assert [Usage("overlap-pruner", 3 + 2), Usage("overlap-pruner", 1)] == seen.usages
+    assert [Usage("overlap-pruner", 4 + 2), Usage("overlap-pruner", 1)] == seen.usages
 
     assert [0.5, 0.25] == [OverlapPruner().threshold(p) for p in (0.5, 0.75)]
     for promise in (0.0, 1.0):
