@@ -23,12 +23,14 @@ from ragsieve.errors import InputError
 from ragsieve.files import read_bytes, read_toml
 from ragsieve.models.addresses import declared
 from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.models.sharing import batch_of
 from ragsieve.models.wrap import is_concurrent
 from ragsieve.schema import Count, Seconds
 from ragsieve.server.settings import Limits, Settings, Upstream
 from ragsieve.spec import CUTS, SystemSpec
 
 _Variable = Annotated[str | None, {"metavar": "NAME"}]
+_JOINED = 256  # items of a batch, at most
 _JOIN_S = 0.002  # until calls that were answered together have come again
 _KEPT = {**CHANGES, "on_error": {"default": "keep"}}
 
@@ -187,12 +189,7 @@ def _batched(model: Any) -> Any:
     """A model whose calls are joined while it is busy: nobody waits for others who may not come."""
     if is_concurrent(model):
         return model
-    size = 256
-    if hasattr(model, "complete"):
-        size = 32
-    elif any(hasattr(model, call) for call in ("prune", "rank")):  # one at a time
-        size = 1
-    return DynamicBatcher(model, max_batch=size, wait_s=_JOIN_S)
+    return DynamicBatcher(model, max_batch=min(batch_of(model)[0], _JOINED), wait_s=_JOIN_S)
 
 
 def _hosts(host: str, tokens: Sequence[str]) -> tuple[str, ...]:

@@ -12,6 +12,15 @@ from ragsieve.models.wrap import is_concurrent
 Share = Callable[[Any], Any]
 
 
+def batch_of(model: Any) -> tuple[int, float]:
+    """Items of a model that are one batch, at most, and seconds to wait for others."""
+    if hasattr(model, "complete"):  # takes seconds: it pays to wait for who embeds
+        return 32, 0.2
+    if any(hasattr(model, call) for call in ("prune", "rank")):
+        return 1, 0.0  # one question at a time
+    return 2048, 0.02
+
+
 @contextmanager
 def sharing(
     callers: int, *, cache: Path | None = None, inner: Share | None = None
@@ -26,11 +35,7 @@ def sharing(
     with ExitStack() as stack:
 
         def share(model: Any) -> Any:
-            size, wait = 2048, 0.02
-            if hasattr(model, "complete"):  # takes seconds: it pays to wait for who embeds
-                size, wait = 32, 0.2
-            elif any(hasattr(model, call) for call in ("prune", "rank")):
-                size, wait = 1, 0.0  # one question at a time
+            size, wait = batch_of(model)
             model = inner(model) if inner else model
             if callers > 1 and not is_concurrent(model):
                 from ragsieve.models.batcher import DynamicBatcher
