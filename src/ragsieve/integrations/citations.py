@@ -101,8 +101,8 @@ def cited(result: Result, citation: Mapping[str, Any]) -> list[Segment]:
             name = own["file_id"] if own is citation else own["document"]
             wanted = name, own["start"], own["end"]
             spans = [span for span in result.kept if span.key == wanted]
-    except (LookupError, TypeError) as error:
-        raise InputError(f"citation must name kept spans, got {citation!r:.200}") from error
+    except (LookupError, TypeError):
+        spans = []
     if not spans:
         raise InputError(f"citation must name kept spans, got {citation!r:.200}")
     return spans
