@@ -20,7 +20,7 @@ from ragsieve.models.once import once
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.wrap import unwrap
 
-_CALLS = ("complete", "choose", "loglik", "surprisals")
+_CALLS = frozenset({"complete", "choose", "loglik", "surprisals"})
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,9 @@ class DeferredLLM(Deferred, LLM):
     bundled: bool = False
     complete: ClassVar[Any]  # of each instance its own
 
-    def __post_init__(self) -> None:
-        for call in _CALLS if self.bundled else self._calls:  # to know these reads entry points
-            object.__setattr__(self, call, partial(self._ask, call))
-
     @property
     def _calls(self) -> frozenset[str]:
-        return local_calls(self.name) or frozenset({"complete"})  # of a package that is not here
+        return _CALLS if self.bundled else self.can  # which reads entry points
 
     context = property(attrgetter("opened.context"))
     is_small = property(attrgetter("opened.is_small"))
@@ -96,7 +92,7 @@ class DeferredLLM(Deferred, LLM):
     @property
     def can(self) -> frozenset[str]:
         """See `ragsieve.models.base.LLM.can`."""
-        return self._calls
+        return local_calls(self.name) or frozenset({"complete"})  # of a package that is not here
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text."""
