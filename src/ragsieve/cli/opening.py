@@ -6,12 +6,7 @@ from typing import Any
 
 import click
 
-from ragsieve.cli.completion import (
-    complete_models,
-    complete_option,
-    complete_role,
-    complete_systems,
-)
+from ragsieve.cli import completion
 from ragsieve.registry import more, points
 from ragsieve.sources import SOURCES
 
@@ -27,16 +22,20 @@ class SourceOption(click.Option):
 
 
 CHANGES: dict[str, dict[str, Any]] = {
-    "system": {"shell_complete": complete_systems},
-    "options": {"flags": ["--option"], "shell_complete": complete_option},
-    "models": {"flags": ["--model"], "metavar": "ROLE=MODEL", "shell_complete": complete_role},
+    "system": {"shell_complete": completion.complete_systems},
+    "options": {"flags": ["--option"], "shell_complete": completion.complete_option},
+    "models": {
+        "flags": ["--model"],
+        "metavar": "ROLE=MODEL",
+        "shell_complete": completion.complete_role,
+    },
     "source": {"cls": SourceOption, "metavar": "KIND:PLACE"},
     "source_options": {"flags": ["--source-option"]},
-    "embedder": {"shell_complete": complete_models("embedder")},
-    "pruner": {"shell_complete": complete_models("sentence pruner")},
+    "embedder": {"shell_complete": completion.complete_models("embedder")},
+    "pruner": {"shell_complete": completion.complete_models("sentence pruner")},
     "llm": {
         "show_default": "smollm2, or what a trained filter learnt from",
-        "shell_complete": complete_models("LLM"),
+        "shell_complete": completion.complete_models("LLM"),
     },
     "llm_options": {"flags": ["--llm-option"]},
     "model_options": {"flags": ["--model-option"], "metavar": "MODEL.KEY=VALUE"},
