@@ -32,15 +32,14 @@ def page(views: Sequence[Mapping[str, Any]], *, live: bool = False) -> str:
     """
     data = json.dumps({"views": clean(views), "live": live}, ensure_ascii=False, allow_nan=False)
     question = " ".join(str(views[0].get("question", "")).split())[:80] if views else ""
-    return safe(
-        _template().substitute(
-            policy=policy(live=live),
-            title=escape(f"{question} – ragsieve" if question else "ragsieve", quote=False),
-            style=_read("inspector.css"),
-            data=data.translate(_ESCAPES),
-            script=_script(),
-        )
+    html = Template(_read("inspector.html")).substitute(
+        policy=policy(live=live),
+        title=escape(f"{question} – ragsieve" if question else "ragsieve", quote=False),
+        style=_read("inspector.css"),
+        data=data.translate(_ESCAPES),
+        script=_script(),
     )
+    return safe(html)
 
 
 @cache
@@ -52,11 +51,6 @@ def policy(*, live: bool) -> str:
         f"{_hash(_read('inspector.css'))}; img-src data:; connect-src {asks}; base-uri 'none'; "
         "form-action 'none'"
     )
-
-
-@cache
-def _template() -> Template:
-    return Template(_read("inspector.html"))
 
 
 @cache
