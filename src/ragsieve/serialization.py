@@ -14,7 +14,7 @@ import msgspec
 from ragsieve.documents import AnyDocument, as_documents
 from ragsieve.errors import InputError
 from ragsieve.schema import read
-from ragsieve.trace import Dropped, Step, Trace, Usage
+from ragsieve.trace import Dropped, Step, Trace, Usage, origin
 from ragsieve.types import Document, Key, Segment
 
 SCHEMA_VERSION = 1
@@ -145,7 +145,6 @@ def _origins(document: Document) -> Iterator[Document]:
 
 
 def _document(document: Document) -> dict[str, Any]:
-    parents = [list(parent.key) for parent in document.parents]
     metadata = {k: v for k, v in document.metadata.items() if isinstance(k, str) and _is_json(v)}
     return {
         "id": document.id,
@@ -154,7 +153,7 @@ def _document(document: Document) -> dict[str, Any]:
         "source": document.source,
         "rank": document.rank,
         "metadata": metadata,
-        **({"written_by": document.written_by, "parents": parents} if parents else {}),
+        **origin(document),
     }
 
 
@@ -196,10 +195,9 @@ class _Documents:
     """Documents of a record, by id, and by what wrote them."""
 
     def __init__(self, record: ResultRecord) -> None:
-        self.records = {(one.id, one.written_by): one for one in record.written}
+        every = (*record.written, *record.documents)
+        self.records = {(one.id, one.written_by): one for one in every}
         self.known: dict[tuple[str, str], Document] = {}
-        for one in record.documents:
-            self.records[one.id, one.written_by] = one
         self.inputs = tuple(self.find(one.id, one.written_by) for one in record.documents)
 
     def add(self, documents: Iterable[Document]) -> None:
@@ -235,9 +233,8 @@ class _Documents:
 def _step(one: StepRecord, known: _Documents) -> Step:
     dropped = tuple(Dropped(known.span(drop), drop.reason) for drop in one.dropped)
     made = [Usage("", 0)] * one.calls + [Usage("", 0, embedded=True)] * one.embedded
-    made[:1] = [
-        use._replace(tokens_in=one.tokens_in, tokens_out=one.tokens_out) for use in made[:1]
-    ]
+    if made:
+        made[0] = made[0]._replace(tokens_in=one.tokens_in, tokens_out=one.tokens_out)
     return Step(
         one.stage,
         seconds=one.seconds,
