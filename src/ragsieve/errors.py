@@ -129,8 +129,7 @@ def check_choice(choices: Any, **options: object) -> None:
         InputError: If one is not.
     """
     for name, value in options.items():
-        if value not in get_args(choices):
-            known = get_args(choices)
+        if value not in (known := get_args(choices)):
             near = nearest(str(value), known)
             raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}{near}")
 

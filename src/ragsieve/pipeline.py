@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from ragsieve.context.limits import best_first
-from ragsieve.errors import InputError, typed_line
+from ragsieve.errors import InputError, check_choice, typed_line
 from ragsieve.timeouts import check_wanted
 from ragsieve.trace import Cutoff, Kind, record_cutoff, record_drop, running, step, warn
 from ragsieve.types import Query, Segment, StageResult, rounded
@@ -111,8 +111,7 @@ class Pipeline:
         for stage in stages:
             if not callable(stage):
                 raise InputError(f"a stage must be callable, got {stage!r}")
-        if on_error not in ("raise", "keep"):
-            raise InputError(f"on_error must be 'raise' or 'keep', got {on_error!r}")
+        check_choice(OnError, on_error=on_error)
         object.__setattr__(self, "stages", stages)
         object.__setattr__(self, "on_error", on_error)
 
