@@ -160,10 +160,11 @@ def test_spans_are_told_apart() -> None:
 
 
 def written(query: Query, segments: Sequence[Segment]) -> list[Segment]:
-    """A text that a model wrote from all of them."""
+    """Texts that a model wrote from all of them, and from none."""
     text = " ".join(s.text for s in segments)
     made = Document("made", text, written_by="scribe", parents=tuple(segments))
-    return [Segment.whole(made).scored("own", 0.5)]
+    alone = Document("alone", "Who knows?", written_by="scribe")
+    return [Segment.whole(one).scored("own", 0.5) for one in (made, alone)]
 
 
 @pytest.mark.parametrize("name", ["finefilter", "bundled", *BASELINES, "written"])
