@@ -16,7 +16,7 @@ import numpy as np
 
 from ragsieve.errors import ModelError
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
-from ragsieve.schema import Count, Wait, check_options
+from ragsieve.schema import Count, Wait, check_number
 from ragsieve.timeouts import Ends, check_time, deadline, ends, seconds_left, start, until
 from ragsieve.trace import Usage, collect_step, note, record_usage
 
@@ -64,18 +64,14 @@ class DynamicBatcher(Wrapper):
         InputError: If an option breaks its rule.
     """
 
-    max_batch: Count
-    wait_s: Wait
-    callers: Count
-
     def __init__(
         self, model: Model, *, max_batch: int = 32, wait_s: float = 0.005, callers: int = 1
     ) -> None:
         super().__init__(model)
-        self.max_batch = max_batch
-        self.wait_s = wait_s
-        self.callers = callers
-        check_options(self)
+        for name, value in (("max_batch", max_batch), ("callers", callers)):
+            check_number(name, value, Count)
+        check_number("wait_s", wait_s, Wait)
+        self.max_batch, self.wait_s, self.callers = max_batch, wait_s, callers
         self._open = True
         self._start()
 

@@ -24,7 +24,7 @@ from ragsieve.models.base import ClassifiedToken, Nats, Pruned
 from ragsieve.models.deferred import identity_of
 from ragsieve.models.lru import LRU
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
-from ragsieve.schema import Count, Wait, check_options
+from ragsieve.schema import Count, Wait, check_number
 from ragsieve.trace import Usage, collect_step, note, record_usage
 
 _log = logging.getLogger(__name__)
@@ -82,9 +82,6 @@ class Cached(Wrapper):
             function without a name of its own (`ragsieve.models.callables`).
     """
 
-    most: Count
-    timeout_s: Wait
-
     def __init__(
         self,
         model: Model,
@@ -94,9 +91,8 @@ class Cached(Wrapper):
         timeout_s: float = 10.0,
     ) -> None:
         super().__init__(model)
-        self.most = most
-        self.timeout_s = timeout_s
-        check_options(self)
+        check_number("most", most, Count)
+        check_number("timeout_s", timeout_s, Wait)
         if path is not None and "<" in self.identity:
             raise InputError(
                 f"a model in a cache file must have a name of its own, got {self.identity!r}: "
