@@ -54,9 +54,8 @@ def _turns(name: str) -> tuple[tuple[str, Template], ...]:
 
 
 _TITLE = 500
-_OPENS = re.compile(
-    r"\s*+(?:```|~~~|#{1,6}[ \t]|[|│┃║<]|\+[-=+]{2}|[^\n\t]*+\t.*\n)"
-)  # fences, small tables
+# fences, small tables
+_OPENS = re.compile(r"\s*+(?:```|~~~|#{1,6}[ \t]|[|│┃║<]|\+[-=+]{2}|[^\n\t]*+\t.*\n)")
 
 
 def context(segments: Sequence[Segment]) -> str:

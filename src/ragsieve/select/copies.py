@@ -32,9 +32,8 @@ _CELLS = re.compile(r"[ \t]*\|[ \t]*")
 _HEADS = re.compile(r"(?:[ \t]*#{1,6}[ \t][^\n]*\n\s*)+")
 _UNDERLINE = re.compile(r"\n[=-]+\s*$")
 _ALIGNED = re.compile(r"[ \t]+\S|(?!\|)[^\n]*?\S(?:  |\t)[ \t]*\S")
-_MARKS = re.compile(  # rules, bullets
-    r"^(?:(?=[^\n]*[-=]{3})[|:+=_ \t-]++$|[-*+•][ \t]+)", re.MULTILINE
-)
+# rules, bullets
+_MARKS = re.compile(r"^(?:(?=[^\n]*[-=]{3})[|:+=_ \t-]++$|[-*+•][ \t]+)", re.MULTILINE)
 
 _Words = tuple[str, ...]
 
@@ -72,9 +71,8 @@ class _Kept:
 
     def __init__(self, words: dict[Key, _Words]) -> None:
         self.words = words
-        self.before = {
-            b: words[a] for a, b in pairwise(sorted(words)) if a[0] == b[0]
-        }  # the words of the segment before each
+        # the words of the segment before each
+        self.before = {b: words[a] for a, b in pairwise(sorted(words)) if a[0] == b[0]}
         self.known: dict[tuple[object, ...], list[Segment]] = {}
 
     def add(self, segment: Segment) -> None:
@@ -150,8 +148,6 @@ def _words(text: str) -> _Words:
     if len(lines) > 1 and any(map(_ALIGNED.match, lines)):
         return tuple(line.rstrip() for line in lines)
     text = "\n".join(_CELLS.sub(" | ", line) if line[:1] == "|" else line for line in lines)
-    plain = _EMPHASIS.sub(
-        "", unicodedata.normalize("NFC", _MARKS.sub("", text)).translate(_TYPOGRAPHY)
-    )
-    words = plain.rstrip(".!。… ").split()
+    plain = unicodedata.normalize("NFC", _MARKS.sub("", text)).translate(_TYPOGRAPHY)
+    words = _EMPHASIS.sub("", plain).rstrip(".!。… ").split()
     return tuple(w.casefold() if not n or len(w) >= _LONG else w for n, w in enumerate(words))

@@ -26,9 +26,8 @@ _NUMBER = (
     rf"(?<!\d)(?<!\d[.,])(?:(?P<whole>{_GROUPED}|\d+)|(?<!\w)(?=[.,]\d))(?:[.,](?P<part>\d+))?"
     rf"(?![.,]?\d)(?: ?(?P<money>[{_MONEY}])(?!\d))?"
 )
-_STEPS: list[
-    tuple[str, str | Callable[[re.Match[str]], str]]
-] = [  # what is read as what, in this order
+# what is read as what, in this order
+_STEPS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"(?<=n)'(?=t\b)", ""),  # "don't" is not Don's
     (rf"(?<![\w)\u2014])(?<!\d )-(?=[{_MONEY}]?\.?\d)", _MINUS),
     (rf"({_MINUS}?)([{_MONEY}]) ?(?={_MINUS}?\.?\d)", r" \2\1"),
