@@ -56,17 +56,14 @@ def random_cut(
     Raises:
         InputError: If ``max_tokens`` is negative.
     """
-    return System(
-        Pipeline(
-            split.Sentences(),
-            Extract(extractor or llm),
-            score.Cosine(embedder),
-            RandomK(),
-            select.Order("document"),
-        ),
-        Reader(llm),
-        max_tokens,
+    stages = Pipeline(
+        split.Sentences(),
+        Extract(extractor or llm),
+        score.Cosine(embedder),
+        RandomK(),
+        select.Order("document"),
     )
+    return System(stages, Reader(llm), max_tokens)
 
 
 @dataclass(frozen=True)

@@ -55,17 +55,14 @@ def bottleneck(
         Prompts are ours. The generator is not tuned here; see `ragsieve_research.train.generator`.
     """
     check_number("written_tokens", written_tokens, Count)
-    return System(
-        Pipeline(
-            select.TopK(documents),
-            split.Sentences(),
-            Write(writer or llm, PROMPT, written_tokens, "filtered"),
-            split.Sentences(),
-            Located(),
-        ),
-        Reader(llm),
-        max_tokens,
+    stages = Pipeline(
+        select.TopK(documents),
+        split.Sentences(),
+        Write(writer or llm, PROMPT, written_tokens, "filtered"),
+        split.Sentences(),
+        Located(),
     )
+    return System(stages, Reader(llm), max_tokens)
 
 
 @dataclass(frozen=True)

@@ -69,16 +69,13 @@ def compact(
         a summary with its evaluation, are those of the authors' code.
     Differs: See `Compact`. Untrained without a ``writer``.
     """
-    return System(
-        Pipeline(
-            select.TopK(documents),
-            split.Sentences(),
-            Compact(writer or llm, writer is not None, together, written_tokens),
-            split.Sentences(),
-        ),
-        Reader(llm),
-        max_tokens,
+    stages = Pipeline(
+        select.TopK(documents),
+        split.Sentences(),
+        Compact(writer or llm, writer is not None, together, written_tokens),
+        split.Sentences(),
     )
+    return System(stages, Reader(llm), max_tokens)
 
 
 class Summary(NamedTuple):

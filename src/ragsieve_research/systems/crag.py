@@ -206,19 +206,16 @@ def crag(
     search = None if fallback is None else as_source(fallback)
     if search and rewrite:
         search = Rewritten(Rewrite(llm), search)
-    return System(
-        Pipeline(
-            judge,
-            JudgedEvidence(cuts.upper, cuts.lower, search),
-            Strips(),
-            judge,
-            select.Threshold(cuts.min_score),
-            select.TopK(k),
-            select.Order("document"),
-        ),
-        Reader(llm),
-        max_tokens,
+    stages = Pipeline(
+        judge,
+        JudgedEvidence(cuts.upper, cuts.lower, search),
+        Strips(),
+        judge,
+        select.Threshold(cuts.min_score),
+        select.TopK(k),
+        select.Order("document"),
     )
+    return System(stages, Reader(llm), max_tokens)
 
 
 def _judge(embedder: Embedder, evaluator: Evaluator | None) -> tuple[Stage, bool]:

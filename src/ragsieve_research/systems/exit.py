@@ -45,13 +45,10 @@ def exit_sentences(
         model's probabilities say little. The published adapter was not tried here.
         `ragsieve_research.score.helpful.Helpful` says how long documents are read.
     """
-    return System(
-        Pipeline(
-            split.Sentences(),
-            Helpful(extractor or llm, window, wording),
-            select.Threshold(min_score, min_keep),
-            select.Order("document"),
-        ),
-        Reader(llm),
-        max_tokens,
+    stages = Pipeline(
+        split.Sentences(),
+        Helpful(extractor or llm, window, wording),
+        select.Threshold(min_score, min_keep),
+        select.Order("document"),
     )
+    return System(stages, Reader(llm), max_tokens)

@@ -47,17 +47,14 @@ def finefilter(
 
     Source: FineFilter (arXiv 2502.11811v4), section 4.
     """
-    return System(
-        Pipeline(
-            split.Sentences(),
-            Extract(extractor or llm, mode=mode, min_keep=min_keep),
-            *_ranking(reranker, embedder),
-            *_cutting(llm if truncator == "llm" else truncator, min_keep),
-            select.Order(order),
-        ),
-        Reader(llm),
-        max_tokens,
+    stages = Pipeline(
+        split.Sentences(),
+        Extract(extractor or llm, mode=mode, min_keep=min_keep),
+        *_ranking(reranker, embedder),
+        *_cutting(llm if truncator == "llm" else truncator, min_keep),
+        select.Order(order),
     )
+    return System(stages, Reader(llm), max_tokens)
 
 
 preset(

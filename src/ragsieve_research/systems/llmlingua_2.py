@@ -67,13 +67,10 @@ def llmlingua_2(
         raise InputError(f"classifier must be a token classifier, got {classifier!r:.80}")
     reader = Reader(llm)
     keep = rate if max_tokens is None else max_tokens
-    return System(
-        Pipeline(
-            Words(classifier, force=force, digits=digits, pool=pool), Best(reader, keep), Joined()
-        ),
-        reader,
-        max_tokens,
+    stages = Pipeline(
+        Words(classifier, force=force, digits=digits, pool=pool), Best(reader, keep), Joined()
     )
+    return System(stages, reader, max_tokens)
 
 
 @dataclass(frozen=True)

@@ -48,14 +48,11 @@ def provence(
     """
     if min_score is None:
         min_score = getattr(unwrap(pruner), "min_score", 0.1)
-    return System(
-        Pipeline(
-            score.Pair(reranker or pruner),
-            select.TopK(k),
-            split.Sentences(),
-            score.Pruner(pruner),
-            select.Threshold(min_score, min_keep),
-        ),
-        Reader(llm),
-        max_tokens,
+    stages = Pipeline(
+        score.Pair(reranker or pruner),
+        select.TopK(k),
+        split.Sentences(),
+        score.Pruner(pruner),
+        select.Threshold(min_score, min_keep),
     )
+    return System(stages, Reader(llm), max_tokens)

@@ -45,13 +45,10 @@ def recomp_abstractive(
         paper cuts its input at 1024 tokens.
     """
     prompt = "recomp" if writer else "summarise"
-    return System(
-        Pipeline(
-            select.TopK(documents),
-            split.Sentences(),
-            Write(writer or llm, prompt, summary_tokens, "summary"),
-            split.Sentences(),
-        ),
-        Reader(llm),
-        max_tokens,
+    stages = Pipeline(
+        select.TopK(documents),
+        split.Sentences(),
+        Write(writer or llm, prompt, summary_tokens, "summary"),
+        split.Sentences(),
     )
+    return System(stages, Reader(llm), max_tokens)

@@ -57,17 +57,14 @@ def selective_context(
         sentences of which the authors' code reads one by one. The percentile is that of all
         documents together. No token is cut inside a word.
     """
-    return System(
-        Pipeline(
-            _units(unit),
-            Surprisal(pruner or llm, per),
-            Percentile(percent),
-            select.Order("document"),
-            Joined(),
-        ),
-        Reader(llm),
-        max_tokens,
+    stages = Pipeline(
+        _units(unit),
+        Surprisal(pruner or llm, per),
+        Percentile(percent),
+        select.Order("document"),
+        Joined(),
     )
+    return System(stages, Reader(llm), max_tokens)
 
 
 def _units(unit: Unit) -> Stage:
