@@ -293,12 +293,9 @@ class Transformers(BatchedModel):
         return make
 
     def plain(self, texts: Sequence[str]) -> list[list[int]]:
-        return [
-            encoding.ids
-            for encoding in self._plain_tokenizer.encode_batch(
-                [safe(text) for text in texts], add_special_tokens=False
-            )
-        ]
+        sent = [safe(text) for text in texts]
+        rows = self._plain_tokenizer.encode_batch(sent, add_special_tokens=False)
+        return [row.ids for row in rows]
 
     def _encoded(self, prompts: Sequence[Prompt], reply: int) -> list[list[int]]:
         """Token rows of prompts, which leave ``reply`` tokens of the context."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ragsieve.errors import needs_extra
@@ -49,27 +49,20 @@ class Distinct(Options, Selector):
         vectors = TfidfVectorizer(analyzer=_words).fit_transform([s.text for s in ranked])
         dropped: dict[int, str] = {}
         pairs: list[tuple[int, int, float]] = []
+        least = min(LEAST, self.max_similarity)
         for start in range(0, len(ranked), BLOCK):
             twins = (vectors[start : start + BLOCK] @ vectors[: start + BLOCK].T).tocsr()
             for place in range(start, min(start + BLOCK, len(ranked))):
                 row = twins.getrow(place - start)
                 if len(pairs) <= PAIRS and running_step():
-                    pairs += _pairs(row, place, min(LEAST, self.max_similarity))
+                    pairs += _pairs(row, place, least)
                 near = sorted(row.indices[row.data >= self.max_similarity - 1e-9])
                 better = next((n for n in near if n < place and n not in dropped), None)
                 if better is not None:
                     dropped[place] = f"nearly the same as the better {ranked[better].key}"
         if len(pairs) <= PAIRS:
-            record_cutoff(
-                Cutoff(
-                    "max_similarity",
-                    self.max_similarity,
-                    "distinct",
-                    tuple(segments),
-                    near=tuple(pairs),
-                    least=min(LEAST, self.max_similarity),
-                )
-            )
+            cutoff = Cutoff("max_similarity", self.max_similarity, "distinct", tuple(segments))
+            record_cutoff(replace(cutoff, near=tuple(pairs), least=least))
         return [dropped.get(place - 1, "") for place in places(segments)]
 
 
