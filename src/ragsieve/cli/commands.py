@@ -56,10 +56,7 @@ def main(argv: Sequence[str]) -> None:
     stderr.setFormatter(_Formatter())
     stderr.addFilter(lambda one: one.name.startswith(_LOGGERS) or one.levelno >= logging.ERROR)
     logging.basicConfig(level=logging.ERROR, handlers=[stderr])
-    for name in _LOGGERS:
-        logging.getLogger(name).setLevel(PROGRESS)
-    for handler in logging.getLogger().handlers:  # some libraries' loggers let everything through
-        handler.setLevel(PROGRESS)
+    _log_from(PROGRESS)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that has no letter for it shows a ?
             stream.reconfigure(errors="replace")
@@ -85,6 +82,13 @@ def main(argv: Sequence[str]) -> None:
             raise
         hint = _SEE if isinstance(error, InputError) and _is_set(str(error), argv, known) else ""
         _fail(describe(error) + hint, 2 if isinstance(error, (InputError, MissingExtra)) else 1)
+
+
+def _log_from(level: int) -> None:
+    for name in _LOGGERS:
+        logging.getLogger(name).setLevel(level)
+    for handler in logging.getLogger().handlers:  # some libraries' loggers let everything through
+        handler.setLevel(level)
 
 
 def _fail(message: str, code: int, leave: Callable[[int], object] = sys.exit) -> None:
@@ -172,11 +176,7 @@ def cli(verbose: bool, quiet: bool) -> None:
     """
     INFO.quiet = quiet
     if verbose or quiet:
-        level = logging.ERROR if quiet else logging.INFO
-        for name in _LOGGERS:
-            logging.getLogger(name).setLevel(level)
-        for handler in logging.getLogger().handlers:
-            handler.setLevel(level)
+        _log_from(logging.ERROR if quiet else logging.INFO)
     for name, (_, origin) in settings(warn).items():
         sends = name.startswith(("llm", "model_options"))  # perhaps to another server
         if verbose or (origin == FILE and sends):
