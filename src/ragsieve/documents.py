@@ -125,10 +125,8 @@ def from_json(value: Any, text: str = "") -> dict[str, Any]:
 def _own_fields(value: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of an object as those of a document; no ``text`` where that is to be all of it."""
     title = value.get("title")
-    own = {
-        "id": value.get("id", value.get("_id")),
-        "title": str(title) if isinstance(title, str | int) else "",
-    }
+    title = str(title) if isinstance(title, str | int) else ""
+    own = {"id": value.get("id", value.get("_id")), "title": title}
     if key := next((key for key in TEXT_KEYS if isinstance(value.get(key), str)), None):
         metadata = value.get("metadata") or {}
         if not isinstance(metadata, dict):

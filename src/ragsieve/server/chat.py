@@ -268,11 +268,8 @@ def _reply_headers(reply: httpx.Response, hide: Callable[[bytes], bytes]) -> dic
 
 def _ascii(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers of ours, each on one line that any client can read."""
-    lines = {
-        name: " ".join(safe(without_secrets(value)).split())[:300]
-        for name, value in headers.items()
-    }
-    return {name: line.encode("ascii", "replace").decode() for name, line in lines.items()}
+    shown = ((n, " ".join(safe(without_secrets(value)).split())) for n, value in headers.items())
+    return {name: line[:300].encode("ascii", "replace").decode() for name, line in shown}
 
 
 async def _relayed(
