@@ -43,6 +43,7 @@ def view(result: Result, name: str = "", *, reader: ReaderLike | None = None) ->
     titles = [f"{one['title']}: " if one["title"] else "" for one in numbers.documents]
     for one, count in zip(numbers.documents, _tokens(result, titles, reader), strict=True):
         one["title_tokens"] = count
+    sized = zip(numbers.segments, counts, strict=True)
     values = {
         "name": name,
         "question": result.query.text,
@@ -52,10 +53,7 @@ def view(result: Result, name: str = "", *, reader: ReaderLike | None = None) ->
         "tokens": {"before": result.tokens.before, "after": result.tokens.after},
         "documents": numbers.documents,
         "spans": spans,
-        "segments": [
-            [*numbers.place(segment), count]
-            for segment, count in zip(numbers.segments, counts, strict=True)
-        ],
+        "segments": [[*numbers.place(segment), count] for segment, count in sized],
         "kept": [numbers.segment(segment) for segment in result.kept],
         "read": _read(result, numbers),
         "steps": steps,

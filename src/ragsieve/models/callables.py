@@ -72,9 +72,8 @@ def as_embedder(model: Any, *, name: str = "") -> Embedder:
     if hasattr(model, "embed"):
         return model  # type: ignore[no-any-return]
     if hasattr(model, "encode"):
-        ask, read = (
-            getattr(model, f"encode_{kind}", model.encode) for kind in ("query", "document")
-        )
+        ask = getattr(model, "encode_query", model.encode)
+        read = getattr(model, "encode_document", model.encode)
         return Vectors(read, ask, identity=_name(model, name))
     if callable(model):
         return Vectors(model, model, identity=_name(model, name))

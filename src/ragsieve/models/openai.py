@@ -182,9 +182,8 @@ class OpenAI(Server, LLM):
         results: list[Odds | None] = [None] * len(prompts)
         if "logprobs" not in self._refused and not self._room:  # else the first token is a thought
             replies = self._ask(prompts, 1, {"logprobs": True, "top_logprobs": 20})
-            results = [
-                first_token_odds(r.top or [], o) for r, o in zip(replies, options, strict=True)
-            ]
+            pairs = zip(replies, options, strict=True)
+            results = [first_token_odds(reply.top or [], some) for reply, some in pairs]
             if replies and all(reply.top is None for reply in replies):
                 self._refused.add("logprobs")
         open_ = [place for place, row in enumerate(results) if row is None]

@@ -102,9 +102,8 @@ class Cut(Options, Selector):
         odds = np.array([rounded(p) for p in self.odds(scores)[: len(scores) + 1]])
         k = max(int(np.argmax(odds - self.price * np.arange(len(odds)))), self.min_keep)
         worth, least = tuple(odds.tolist()), self.min_keep
-        record_cutoff(
-            Cutoff("price", self.price, "worth", tuple(segments), min_keep=least, worth=worth)
-        )
+        every = tuple(segments)
+        record_cutoff(Cutoff("price", self.price, "worth", every, min_keep=least, worth=worth))
         return past(segments, k, f"the cut point {k}")
 
     def _score(self, segment: Segment) -> float:

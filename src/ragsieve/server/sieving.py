@@ -62,9 +62,8 @@ class Forwarded:
     @property
     def tokens(self) -> list[tuple[str, Tokens]]:
         """Tokens before and after of each result by its tool's name; of documents by none."""
-        cut = [
-            (o.tool, Tokens(o.tokens_before, o.tokens_after)) for o in self.cut.outcomes.values()
-        ]
+        outcomes = self.cut.outcomes.values()
+        cut = [(o.tool, Tokens(o.tokens_before, o.tokens_after)) for o in outcomes]
         return [*(("", one.tokens) for one in self.results), *cut]
 
     @property

@@ -50,9 +50,8 @@ class ByLanguage(Pipeline):
     def at(self, cuts: Cuts) -> tuple[Self, Cuts]:
         """The same at other numbers, each stage at those that it has."""
         changed = [Pipeline(stage).at(cuts) for stage in self.stages]
-        rest = [
-            None if None in left else left[0] for left in zip(*(c for _, c in changed), strict=True)
-        ]
+        others = zip(*(cuts for _, cuts in changed), strict=True)
+        rest = [None if None in left else left[0] for left in others]
         return self._of(*(pipeline.stages[0] for pipeline, _ in changed)), Cuts(*rest)
 
     def _of(self, *stages: Stage, on_error: OnError | None = None) -> Self:
