@@ -151,12 +151,16 @@ def _note(element: Any) -> str:
 def _notes(document: Any) -> Iterator[str]:
     from docx.oxml import parse_xml
 
-    for relation in document.part.rels.values():
-        if relation.reltype in _NOTES and not relation.is_external:
-            for note in parse_xml(relation.target_part.blob):
-                text = " ".join(" ".join(map(text_of, _children(note))).split())
-                if text:
-                    yield f"{_note(note)}: {text}"
+    for part in _related(document, *_NOTES):
+        for note in parse_xml(part.blob):
+            if text := " ".join(" ".join(map(text_of, _children(note))).split()):
+                yield f"{_note(note)}: {text}"
+
+
+def _related(document: Any, *kinds: str) -> list[Any]:
+    """Parts of the file of some kinds."""
+    every = document.part.rels.values()
+    return [one.target_part for one in every if one.reltype in kinds and not one.is_external]
 
 
 class _Numbering:
@@ -164,21 +168,16 @@ class _Numbering:
 
     def __init__(self, document: Any) -> None:
         self.styles = {s.style_id: s.element for s in document.styles}
-        parts = [
-            relation.target_part.element
-            for relation in document.part.rels.values()
-            if relation.reltype == RELATIONSHIP_TYPE.NUMBERING and not relation.is_external
-        ]
         self.lists: dict[str, dict[int, Level]] = {}
         self.nums: dict[str, tuple[str, dict[int, Level], dict[int, int]]] = {}
         links = {}
-        for part in parts:
-            for one in part.iter(qn("w:abstractNum")):
+        for part in _related(document, RELATIONSHIP_TYPE.NUMBERING):
+            for one in part.element.iter(qn("w:abstractNum")):
                 name = one.get(qn("w:abstractNumId"))
                 self.lists[name] = _levels(one)
                 if link := _value(one, "w:numStyleLink"):
                     links[name] = link
-            for one in part.iter(qn("w:num")):
+            for one in part.element.iter(qn("w:num")):
                 abstract = _value(one, "w:abstractNumId")
                 starts = {
                     _level(o): int(start)

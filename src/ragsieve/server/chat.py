@@ -55,7 +55,6 @@ _LAST = re.compile(  # what the end of a stream has, on each wire
     rb'\[DONE\]|"finish_reason": ?"\w|"(?:message_stop|response\.(?:comp|incomp|fail)\w+|error)"'
 )
 _KEY = b"(key)"
-_TAIL = 4096  # bytes of a stream, in which its last events lie
 
 
 class DroppedIn(BaseModel):
@@ -282,7 +281,7 @@ async def _relayed(
             async with asyncio.timeout_at(ends):
                 event = await anext(events)
             yield hide(event)
-            tail = (tail + event)[-_TAIL:]
+            tail = (tail + event)[-4096:]  # in which its last events lie
     except StopAsyncIteration:
         if not _LAST.search(tail):
             line = "the upstream broke off: it closed before it said that the reply was whole"

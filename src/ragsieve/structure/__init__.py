@@ -21,7 +21,7 @@ from ragsieve.structure.margins import Piece
 from ragsieve.structure.tree import ELEMENTS, Kept, Node, shown, stripped, within
 from ragsieve.types import USUAL, Layout, Segment, Span, grouped
 
-READERS = ["tags", "environments", "brackets", "indentation", "lines", "rows", "fences", "repeated"]
+READERS = ["tags", "components", "brackets", "indentation", "lines", "rows", "fences", "repeated"]
 """Readers of structure, each a file; `benchmarks/structure.py` says what each is worth."""
 _REMEMBERED = ((50_000, 256), (1_000_000, 8), (20_000_000, 1))  # texts, by most characters
 _SHORT = 2  # characters that lines have on average, at least, where they are of any format
@@ -55,17 +55,13 @@ def read(text: str, *, small: bool = False) -> Outline:
         return Outline()
     reading = next((reading for most, reading in _READING if len(text) <= most), _read)
     found = reading(text)
-    return found if small else found._replace(roots=(*(r for r in found.roots if not _small(r)),))
+    large = (r for r in found.roots if r.kind not in ("table", "grid", "tags") or r.size > r.whole)
+    return found if small else found._replace(roots=(*large,))  # a budget alone cuts small tables
 
 
 def pieces(text: str) -> tuple[Piece, ...]:
     """The parts of a text that are read apart: see `ragsieve.structure.margins`."""
     return read(text, small=True).parts or (Piece(text, 0),)
-
-
-def _small(root: Node) -> bool:
-    """Whether it is a table or a piece of HTML that only a budget cuts."""
-    return root.kind in ("table", "grid", "tags") and root.size <= root.whole
 
 
 def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], str]:
@@ -158,7 +154,7 @@ def _read(text: str) -> Outline:
 
 def _read_bare(text: str) -> Outline:
     faults: list[str] = []
-    marked = [*_regions("tags", text, faults), *_regions("environments", text)]
+    marked = [*_regions("tags", text, faults), *_regions("components", text)]
     if marked and marked[0].end - marked[0].start >= len(text.strip()):
         return Outline((marked[0],), (*faults,))
     found = _regions("brackets", text)
@@ -261,18 +257,14 @@ def verbatim(segments: Sequence[Segment]) -> list[Span]:
     document = segments[0].document
     spans = [(s.start, s.end) for s in segments]
     kept = _joined(document.text, spans, _layout(segments), document.title)[1]
-    compacted = sorted(((one.start, one.end, cells) for one, cells in kept.compacted), key=_extent)
+    compacted = [(one.start, -one.end, cells) for one, cells in kept.compacted]
     found: list[Span] = []
     last = 0
-    for start, end, cells in compacted:
+    for start, end, cells in sorted(compacted):
         if start >= last:  # and in no other one
             found += [*_between(document.text, spans, last, start), *cells]
-            last = end
+            last = -end
     return [*found, *_between(document.text, spans, last, len(document.text))]
-
-
-def _extent(one: tuple[int, int, list[Span]]) -> Span:
-    return one[0], -one[1]
 
 
 def _between(text: str, spans: Sequence[Span], first: int, last: int) -> Iterator[Span]:

@@ -16,7 +16,6 @@ _NAMED = re.compile(r"[ \t]*[./]*[^\W\d][^\s:]*:(?! )[^:\n]*:")
 _SEEN = 50  # rows by whose cells the columns of spaces are known
 _USUAL = 0.8  # share of the cells of a column that are of one kind, at least
 _RULE = re.compile(r"[\s|+:=_\u2500-\u257f-]{2,}$|\{\||\|\}|\|-+ *\w+=|\[[\w.]*=.*\]$")
-_COMMAND = re.compile(r"\s*\\[a-z]+\b(?![^&]*&)")  # of LaTeX, a rule among others
 _GAPPED = re.compile(r"\s*(?:[-=~─═]{2,}\s+)+[-=~─═]{2,}\s*$")
 _NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,:/ %)-]*[€%]?$")
 _LETTERS, _DIGITS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)*"), re.compile(r"\d+")
@@ -24,7 +23,6 @@ _GAPS = re.compile(r"[ ]{2,}|\t+")
 _OUTER = re.compile(rf"^\|\|(?=\s)|^[!{BARS}]|(?<=\s)\|\|$|[{BARS}]$")
 _BETWEEN = re.compile(rf"\n\s*[|!]|!!|(?<!\S)\|\|(?!\S)|[{BARS}]")
 _ATTRIBUTES = re.compile(r"(?:\s*[\w-]+=\"[^\"]*\")+\s*$")
-_AMPERSAND = re.compile(r"(?<!\\)&")
 _LINE, _WORD, _PART = re.compile(r"\n"), re.compile(r"\S+"), re.compile(rb"x+")
 
 Divide = Callable[[str], list[Span]]
@@ -67,7 +65,7 @@ def _with_cells(text: str) -> list[Span]:
     ends = [*(match.start() for match in _LINE.finditer(text)), len(text)]
     spans = zip([0, *(end + 1 for end in ends)], ends, strict=False)
     lines = ((a, b, text[a:b]) for a, b in spans)
-    return [(a, b) for a, b, s in lines if s.strip() and not (is_rule(s) or _COMMAND.match(s))]
+    return [(a, b) for a, b, s in lines if s.strip() and not is_rule(s)]
 
 
 def are_letters(names: Sequence[str]) -> bool:
@@ -89,8 +87,6 @@ def is_gapped(line: str) -> bool:
 def division(lines: Sequence[str]) -> Divide:
     """What divides the rows of a table, two at least, the first of them its header, into cells."""
     first = lines[0].strip()
-    if "&" in first and "\\\\" in first:
-        return lambda row: _between(_AMPERSAND, row, 0, len(row.partition("\\\\")[0]))
     if first[:1] in (*BARS, "!") or " | " in first:
         return by_bars
     if "\n" in first:

@@ -124,10 +124,8 @@ def _thai(text: str, start: int, end: int) -> Iterable[Span]:
 
 def _trimmed(text: str, start: int, end: int, max_chars: int) -> Iterable[Span]:
     while True:
-        while start < end and text[start].isspace():
-            start += 1
-        while start < end and text[end - 1].isspace():
-            end -= 1
+        inner = text[start:end]
+        start, end = end - len(inner.lstrip()), start + len(inner.rstrip())
         if end - start <= max_chars:
             break
         cut = _last_space(text, start, start + max_chars)

@@ -400,9 +400,6 @@ KINDS = "---\n".join(
 GOES_ON = [
     ("a table of a TOML array", TABLES, 'port = "berth 5"', 'name = "line 5"'),
     ("a row with a blank first cell", SPANNED, "new | 27 m", "| berth 7 | old | 7 m |"),
-    ("a row of LaTeX", "\\begin{tabular}{lr}\nName & Depth \\\\\n" + "".join(
-        f"berth {n} & {n} \\\\\n & {n + 20} \\\\\n" for n in range(20)
-    ) + "\\end{tabular}", "& 27", "berth 7 & 7"),
     ("comma rows behind one of other length", f"type,bits,no\n{COMMAS}x,y,z,w\n{COMMAS}",
      "0x00000007,7", "type,bits,no"),
     ("comma rows with inches", "name,size,no\n" + "".join(
@@ -635,7 +632,6 @@ LARGE: dict[str, Callable[[int], str]] = {
     "wide head": lambda n: "| a " * 10 * n + "|\n|---|---|\n" + "| b | c |\n" * 5 * n,
     "long row": lambda n: f"<table><tr><th>a<th>b<tr>{'<td>c' * 18 * n}<tr><td>d<td>e</table>",
     "items of XML": lambda n: "<r>\n" + "<row>7</row>\n" * 7 * n + "</r>",
-    "open tables": lambda n: "\\begin{tabular}{l} a \\\\ " * 5 * n,
 }
 
 
