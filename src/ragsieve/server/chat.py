@@ -283,7 +283,7 @@ async def _relayed(
             yield hide(event)
             tail = (tail + event)[-4096:]  # in which its last events lie
     except StopAsyncIteration:
-        if not _LAST.search(tail):
+        if reply.is_success and not _LAST.search(tail):
             line = "the upstream broke off: it closed before it said that the reply was whole"
             yield _error_event(Fault(502, "upstream_broke", line))
     except (httpx.HTTPError, TimeoutError, Fault) as error:
@@ -311,7 +311,8 @@ async def _events(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         if ends := [match.end() for match in _BLANK.finditer(held, max(0, before - 3))]:
             yield bytes(held[: ends[-1]])
             del held[: ends[-1]]
-    if held.rstrip().endswith((b"}", b"]")):  # clients read no event without its blank line
+    cut = held.startswith((b"data", b"event")) and not held.rstrip().endswith((b"}", b"]"))
+    if held and not cut:
         yield bytes(held) + b"\n\n"
 
 

@@ -28,8 +28,6 @@ def with_names(documents: Sequence[Document]) -> tuple[Document, ...]:
     differ in it, as sections do. ``Header 1`` and ``Header 2``, alike but for a number, are one
     field. What a title or the beginning of a text says is not said again.
     """
-    if not any(document.metadata for document in documents):
-        return (*documents,)
     fields = [_fields(document.metadata) for document in documents]
     values: defaultdict[str, list[Names]] = defaultdict(list)
     siblings: defaultdict[tuple[str, str, str], set[Names]] = defaultdict(set)
