@@ -50,6 +50,7 @@ class Limits(NamedTuple):
 
     @property
     def any(self) -> bool:
+        """Whether there is a limit."""
         return self.tokens is not None or self.chars is not None
 
     @property
@@ -122,4 +123,5 @@ def _least_of(segment: Segment) -> str:
 
 
 def sum_of(one: Size, other: Size) -> Size:
+    """Tokens and characters of two texts together."""
     return one[0] + other[0], one[1] + other[1]
