@@ -48,7 +48,7 @@ def excerpts(system: System, *, filled: bool = False) -> Method:
     def method(example: Example) -> Callable[[int], str]:
         reader = ExcerptReader(system.reader)
         result = replace(system, reader=reader)(example.query, example.documents)
-        result = result.at(threshold=0.0) if filled else result
+        result = result.at(min_score=0.0) if filled else result
         return lambda most: shown(result.at(max_chars=most))
 
     return method

@@ -43,7 +43,6 @@ SHOWN_IN_BENCHMARK = {
     "llama-index-sentence-optimizer": "LlamaIndex's SentenceEmbeddingOptimizer",
 }
 THE_FOUR = ("2502.11811", "2511.04700", "2410.19572", "2409.13694")  # arXiv
-USUAL = {"max_tokens": "Budget of the context, in the generator's tokens."}
 
 
 class Box(NamedTuple):
@@ -267,7 +266,7 @@ def options_table(name: str) -> str:
     for option, default in entry.options.items():
         if f"``{option}``" in summary:
             described.setdefault(option, summary)
-        text = described.get(option) or USUAL.get(option)
+        text = described.get(option)
         if not text:
             raise ValueError(f"{address(make)}: option {option} must have a line under Args")
         lines.append(f"| `{option}` | `{hints[option]}` | `{default!r}` | {cell(text)} |")

@@ -6,11 +6,11 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from ragsieve import spec
-from ragsieve.context.budget import LIMITS, ContextBudget
+from ragsieve.context.budget import ContextBudget
 from ragsieve.documents import as_documents
 from ragsieve.errors import (
     InputError,
@@ -24,8 +24,9 @@ from ragsieve.result import Result
 from ragsieve.spec import SystemSpec
 from ragsieve.structure import text_of
 from ragsieve.system import OnError, System
+from ragsieve.systems.base import divided, limited
 from ragsieve.trace import origin
-from ragsieve.types import LAYOUT, Document, Layout, Segment, Span, grouped
+from ragsieve.types import Document, Segment, Span, grouped
 
 logger = logging.getLogger(__name__)
 
@@ -160,10 +161,10 @@ class Adapter:
         check_choice(OnError, on_error=self.on_error)
         if not isinstance(self.options, Mapping) or {*map(type, self.options)} - {str}:
             raise InputError(f"options must be values by name, got {self.options!r:.80}")
-        ContextBudget(**self._limits)
-        Layout(**self._layout)
+        ContextBudget(max_tokens=self.max_tokens)
+        own, _ = divided(self.options)
         if isinstance(self.system, System):
-            if self.llm or self.embedder or self._options:
+            if self.llm or self.embedder or own:
                 raise InputError("llm, embedder and options go with a system by name, not a System")
             return
         if not isinstance(self.system, str):
@@ -171,11 +172,11 @@ class Adapter:
         for role, model in (("llm", self.llm), ("embedder", self.embedder)):
             if not isinstance(model, str | None):
                 raise InputError(f"{role} must be a model's name, got {model!r:.80}")
-        named = SystemSpec(system=self.system, options=self._options, llm=self.llm)
+        named = SystemSpec(system=self.system, options={**self.options}, llm=self.llm)
         if self.embedder is not None:
             named = named.replaced(embedder=self.embedder)
         named.check()
-        if self._options:
+        if own:
             with suppress(ModelError, StoreError, MissingExtra):  # of the place where it is made
                 _ = self.loaded
 
@@ -265,25 +266,13 @@ class Adapter:
             raise InputError("only a system by name can be written down, got a System")
         return {**self.arguments, "options": dict(self.options)}
 
-    @property
-    def _limits(self) -> dict[str, Any]:
-        limits = {k: v for k, v in self.options.items() if k in LIMITS}
-        return limits if self.max_tokens is None else {**limits, "max_tokens": self.max_tokens}
-
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {k: v for k, v in self.options.items() if k not in (*LIMITS, *LAYOUT)}
-
-    @property
-    def _layout(self) -> dict[str, Any]:
-        return {k: v for k, v in self.options.items() if k in LAYOUT}
-
     def _load(self) -> System:
         system = self.system
-        if isinstance(system, str):
-            system = spec.load(system, self.llm, self.embedder, options=self._options)
-        layout = replace(system.layout, **self._layout)
-        system = replace(system.at(**self._limits), layout=layout)
+        if isinstance(system, System):
+            system = limited(system, self.options)
+        else:
+            system = spec.load(system, self.llm, self.embedder, options=self.options)
+        system = system.at(max_tokens=self.max_tokens)
         return system.lenient() if self.on_error == "keep" else system
 
 

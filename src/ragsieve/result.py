@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, Unpack
 
 from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError
 from ragsieve.schema import Amount, check_number
 from ragsieve.trace import UNANSWERED, Cutoff, Trace, segment_to_dict
-from ragsieve.types import Answer, Document, Key, Query, Segment, grouped
+from ragsieve.types import Answer, CutNumbers, Document, Key, Query, Segment, grouped
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,7 @@ class Result:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "again": None}  # it holds the system with its models
 
-    def at(
-        self,
-        *,
-        keep_answer: float | None = None,
-        threshold: float | None = None,
-        max_tokens: int | None = None,
-        max_chars: int | None = None,
-        max_tokens_per_document: int | None = None,
-        max_chars_per_document: int | None = None,
-        max_share: float | None = None,
-    ) -> Result:
+    def at(self, **numbers: Unpack[CutNumbers]) -> Result:
         """The result of filtering anew with these numbers; a model reads no more than what is cut.
 
         What comes before the cut is taken from the trace, where it costs nothing; what comes behind
@@ -77,9 +67,7 @@ class Result:
         answer.
 
         Args:
-            keep_answer: This and the others as in `ragsieve.System.at`; what is None stays.
-            threshold: The least score of what is kept, there ``min_score``; in place of a promise,
-                or of how many of the best stay.
+            numbers: As of `ragsieve.System.at`.
 
         Raises:
             InputError: If a number breaks its rule, the system does not cut at such a one, or the
@@ -87,15 +75,7 @@ class Result:
         """
         if self.again is None:
             raise InputError("a result that was pickled or read from JSON cannot be cut again")
-        return self.again(
-            keep_answer=keep_answer,
-            min_score=threshold,
-            max_tokens=max_tokens,
-            max_chars=max_chars,
-            max_tokens_per_document=max_tokens_per_document,
-            max_chars_per_document=max_chars_per_document,
-            max_share=max_share,
-        )
+        return self.again(**numbers)
 
     @property
     def shown(self) -> list[Segment]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache as cached
 from pathlib import Path
 from typing import Any, cast, get_type_hints
@@ -17,7 +16,6 @@ from typing import Any, cast, get_type_hints
 import msgspec
 
 from ragsieve import models, systems
-from ragsieve.context.budget import LIMITS
 from ragsieve.errors import InputError, nearest
 from ragsieve.models.addresses import declared, written
 from ragsieve.models.callables import as_embedder, as_llm
@@ -28,7 +26,7 @@ from ragsieve.registry import points
 from ragsieve.schema import Amount, Count, Probability, Schema, fits, without_secrets
 from ragsieve.sources import Models, named_source
 from ragsieve.system import Cuts, OnError, Source, System
-from ragsieve.systems.base import PARTS, PRUNE, ROLES, SYSTEMS, SystemEntry, rule_in_words
+from ragsieve.systems.base import PARTS, PRUNE, ROLES, SHARED, SYSTEMS, SystemEntry, rule_in_words
 from ragsieve.types import LAYOUT, FileNames, JsonAs, Layout
 
 CUTS = Cuts._fields
@@ -175,7 +173,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         parts |= {role: getattr(self, role) for role in roles}
         if "pruner" in roles:
             parts["pruner"] = "+".join(p.identity for p in (models.load(self.pruner), *others()))
-        parts |= {**self._set((*LIMITS, *LAYOUT)), "llm_options": public, "options": self.options}
+        parts |= {**self._set(SHARED), "llm_options": public, "options": self.options}
         parts |= {"models": self.models, "on_error": self.on_error}
         parts |= {"model_options": without_secrets(self.model_options)}
         if self.source:
@@ -228,7 +226,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
                 source = found.open(llm, own.load, own.share)
             rest: dict[str, Any] = {"source": source, "share": own.share, **roles, **others}
             system = build(self.system, llm, options, **rest)
-        system = replace(system.at(**self._set(LIMITS)), layout=Layout(**self._set(LAYOUT)))
+        system = systems.limited(system, self._set(SHARED))
         system = system.with_answer_tokens(self.answer_tokens)
         return system.lenient() if self.on_error == "keep" else system
 
@@ -368,7 +366,7 @@ def check(name: str, options: Mapping[str, Any], own: Mapping[str, str]) -> None
     known = entry(name)
     systems.check_options(name, known, options)
     hints = get_type_hints(known.function)
-    for option, value in options.items():
+    for option, value in systems.divided(options, known.options)[0].items():
         if option == PRUNE and isinstance(value, str):
             if entry(value).knows:
                 raise InputError(f"{PRUNE} of {name} must not know gold answers, got {value!r}")

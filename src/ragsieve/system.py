@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from ragsieve.context.budget import LIMITS, ContextBudget, fit_parts
+from ragsieve.context.budget import ContextBudget, fit_parts
 from ragsieve.context.budget import fit as fit
 from ragsieve.context.choose import Rate
 from ragsieve.context.limits import ReaderLike as ReaderLike
@@ -31,7 +31,7 @@ from ragsieve.run.concurrency import Question, Streaming, in_own_context, in_thr
 from ragsieve.run.dataframes import map_dataset
 from ragsieve.structure import as_written, partial_lists
 from ragsieve.trace import Step, Trace, note, record_drop, step, warn
-from ragsieve.types import USUAL, Answer, Document, Layout, Query, Segment, StageResult
+from ragsieve.types import USUAL, Answer, CutNumbers, Document, Layout, Query, Segment, StageResult
 
 if TYPE_CHECKING:
     from ragsieve.context.excerpts import DocumentExcerpts
@@ -44,35 +44,24 @@ class System:
     Args:
         stage: What filters; usually a `Pipeline`.
         reader: What answers, and counts tokens.
-        max_tokens: The context is never longer than this many tokens, nor than all documents. This
-            and the other limits are those of `ragsieve.context.budget.ContextBudget`.
         source: Finds evidence where the caller passes no documents; without one there is none. See
             `ragsieve.retriever.as_source` for those of others.
+        budget: Limits of the context, which is never longer than all documents either.
         layout: How what is kept of a document is shown, where the document does not say otherwise.
 
     Raises:
-        InputError: If a limit breaks its rule, or ``source`` is none.
+        InputError: If ``source`` is none.
     """
 
     stage: Stage
     reader: ReaderLike
-    max_tokens: int | None = None
     source: AnySource | None = None
-    max_chars: int | None = field(default=None, kw_only=True)
-    max_tokens_per_document: int | None = field(default=None, kw_only=True)
-    max_chars_per_document: int | None = field(default=None, kw_only=True)
-    max_share: float | None = field(default=None, kw_only=True)
+    budget: ContextBudget = field(default=ContextBudget(), kw_only=True)
     layout: Layout = field(default=USUAL, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         if self.source is not None:
             object.__setattr__(self, "source", as_source(self.source))
-        _ = self.budget  # checks the limits
-
-    @property
-    def budget(self) -> ContextBudget:
-        """Limits of the context."""
-        return ContextBudget(**{name: getattr(self, name) for name in LIMITS})
 
     def __call__(
         self, query: Query | str, documents: Sequence[AnyDocument] | None = None
@@ -113,17 +102,18 @@ class System:
         kept, answer = [*result], result.answer or evidence.answer
         documents, read = _with_found(inputs, evidence, result.found)
         before, after = self._lengths([*map(as_written, read)], kept)
-        limit = before if self.max_tokens is None else min(before, self.max_tokens)
-        shares = self.max_share is not None
-        idle = shares and self.max_tokens is None and self.max_chars is None
-        others = self.budget if shares else replace(self.budget, max_tokens=None)
+        budget = self.budget
+        limit = before if budget.max_tokens is None else min(before, budget.max_tokens)
+        shares = budget.max_share is not None
+        idle = shares and budget.max_tokens is None and budget.max_chars is None
+        others = budget if shares else replace(budget, max_tokens=None)
         # over the budget, or in a new order that needs more joints
         if idle or after > limit or others.passed(kept, self.reader):
-            with step(f"System({self.budget!r})", kept) as record:
+            with step(f"System({budget!r})", kept) as record:
                 if idle:
                     warn("max_share is a share of max_tokens or max_chars, of which none is given")
                 rate = self.rate(query)
-                finer, kept = fit_parts(kept, self.budget, self.reader, query, before, rate)
+                finer, kept = fit_parts(kept, budget, self.reader, query, before, rate)
                 record.before, record.after = tuple(finer), tuple(kept)
                 record.warnings += partial_lists(kept, finer)
             before, after = self._lengths([*map(as_written, read)], kept)
@@ -279,7 +269,7 @@ class System:
 
     def with_budget(self, max_tokens: int | None) -> System:
         """The same, with a context of at most ``max_tokens`` tokens; other limits stay."""
-        return replace(self, max_tokens=max_tokens)
+        return replace(self, budget=replace(self.budget, max_tokens=max_tokens))
 
     def with_answer_tokens(self, answer_tokens: int | None) -> System:
         """The same, whose reader's answers have at most so many tokens; None: as it is."""
@@ -289,48 +279,28 @@ class System:
             raise InputError(f"answer_tokens needs a reader with max_tokens, not {self.reader!r}")
         return replace(self, reader=replace(cast(Any, self.reader), max_tokens=answer_tokens))
 
-    def at(
-        self,
-        *,
-        keep_answer: float | None = None,
-        min_score: float | None = None,
-        min_answerable: float | None = None,
-        max_tokens: int | None = None,
-        max_chars: int | None = None,
-        max_tokens_per_document: int | None = None,
-        max_chars_per_document: int | None = None,
-        max_share: float | None = None,
-    ) -> System:
+    def at(self, **numbers: Unpack[CutNumbers]) -> System:
         """The same, cutting at other numbers; what is None stays as it is.
 
         Args:
-            keep_answer: Probability that the evidence survives, in [0.5, 0.99]; the last
-                `ragsieve.select.Threshold` that keeps a promise keeps this one, or the next higher
-                of hundredths.
-            min_score: The least score, in place of a promise: the last threshold is this number,
-                whatever else a question has. Of systems without one, it stands in place of how many
-                of the best stay.
-            min_answerable: See `ragsieve.select.Answerable`.
-            max_tokens: This and the following as in `ragsieve.context.budget.ContextBudget`.
+            numbers: See `ragsieve.types.CutNumbers`.
 
         Raises:
             InputError: If a number breaks its rule, or no stage cuts at such a one.
         """
-        if min_score is not None and not math.isfinite(min_score):
-            raise InputError(f"min_score, a threshold, must be finite, got {min_score!r}")
-        if keep_answer is not None and min_score is not None:
+        limits: dict[str, Any] = {n: value for n, value in numbers.items() if value is not None}
+        cuts, stage = Cuts(**{name: limits.pop(name, None) for name in Cuts._fields}), self.stage
+        if cuts.min_score is not None and not math.isfinite(cuts.min_score):
+            raise InputError(f"min_score, a threshold, must be finite, got {cuts.min_score!r}")
+        if cuts.keep_answer is not None and cuts.min_score is not None:
             raise InputError("name keep_answer or min_score, a threshold, not both")
-        cuts, stage = Cuts(keep_answer, min_score, min_answerable), self.stage
         if isinstance(stage, Cutting):
             stage, cuts = stage.at(cuts)
         for name, value in cuts._asdict().items():
             if value is not None:
                 shown = "min_score, a threshold" if name == "min_score" else name
                 raise InputError(f"no stage of this system cuts at {shown}, got {value!r}")
-        given = (max_tokens, max_chars, max_tokens_per_document, max_chars_per_document, max_share)
-        pairs = zip(LIMITS, given, strict=True)
-        limits: dict[str, Any] = {name: value for name, value in pairs if value is not None}
-        return replace(self, stage=stage, **limits)
+        return replace(self, stage=stage, budget=replace(self.budget, **limits))
 
     def with_source(self, source: AnySource | None) -> System:
         """The same, finding evidence by ``source`` where the caller passes no documents."""

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, TypeVar
 
 from ragsieve.errors import InputError, check_choice
 
@@ -311,3 +311,27 @@ class Example:
     documents: tuple[Document, ...]
     answers: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+class CutNumbers(TypedDict, total=False):
+    """Numbers at which a system cuts; None stays as it is.
+
+    Args:
+        keep_answer: Probability that the evidence survives, in [0.5, 0.99]; the last
+            `ragsieve.select.Threshold` that keeps a promise keeps this one, or the next higher of
+            hundredths.
+        min_score: The least score, in place of a promise: the last threshold is this number,
+            whatever else a question has. Of systems without one, it stands in place of how many of
+            the best stay.
+        min_answerable: See `ragsieve.select.Answerable`.
+        max_tokens: This and the following as in `ragsieve.context.budget.ContextBudget`.
+    """
+
+    keep_answer: float | None
+    min_score: float | None
+    min_answerable: float | None
+    max_tokens: int | None
+    max_chars: int | None
+    max_tokens_per_document: int | None
+    max_chars_per_document: int | None
+    max_share: float | None

@@ -90,13 +90,13 @@ def loaded(name: str, **options: Any) -> System:
             for numbers in (
                 {"keep_answer": 0.5},
                 {"keep_answer": 0.99, "max_chars": 60},
-                {"threshold": 0.2},
-                {"threshold": 0.9, "max_tokens": 30},
+                {"min_score": 0.2},
+                {"min_score": 0.9, "max_tokens": 30},
                 {"max_tokens_per_document": 4},
             )
         ),
-        ("top-sentences", {"threshold": 0.2}),
-        ("nearest-documents", {"threshold": 0.2, "max_chars": 60}),
+        ("top-sentences", {"min_score": 0.2}),
+        ("nearest-documents", {"min_score": 0.2, "max_chars": 60}),
         *((name, {"max_chars": 40}) for name in BASELINES),
         *((name, {"max_tokens": 8, "max_chars_per_document": 25}) for name in BASELINES),
     ],
@@ -104,7 +104,7 @@ def loaded(name: str, **options: Any) -> System:
 def test_a_result_can_be_cut_again(name: str, numbers: dict[str, Any]) -> None:
     """As filtering anew with these numbers does; what a budget cuts is all that is read again."""
     limits = {key: value for key, value in numbers.items() if key in LIMITS}
-    own = {"min_score" if k == "threshold" else k: numbers[k] for k in numbers.keys() - limits}
+    own = {k: numbers[k] for k in numbers.keys() - limits}
     late = {**limits, **own} if name in BASELINES else limits
     anew = loaded(name, **({} if name in BASELINES else own)).at(**late)(QUESTION, PAGES)
     first = loaded(name)(QUESTION, PAGES)
@@ -120,7 +120,7 @@ def test_a_result_can_be_cut_again(name: str, numbers: dict[str, Any]) -> None:
 def test_a_threshold_stands_in_place_of_a_number_of_the_best(name: str, threshold: float) -> None:
     """Also where more would be kept than the number."""
     everything = loaded(name, k=100)(QUESTION, PAGES)
-    result = loaded(name, k=1)(QUESTION, PAGES).at(threshold=threshold)
+    result = loaded(name, k=1)(QUESTION, PAGES).at(min_score=threshold)
 
     assert [s for s in everything.kept if s.score >= threshold] == [*result.kept]
     assert all("min_score" in verdict.reason for verdict in result.dropped)

@@ -60,11 +60,10 @@ def broken(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
     raise ModelError("the server\nis gone")
 
 
-def sentences(k: int, **options: Any) -> System:
+def sentences(k: int, max_tokens: int | None = None) -> System:
     """The k best sentences by BM25, best first."""
-    return System(
-        Pipeline(split.Sentences(), score.BM25(), select.TopK(k)), Characters(), **options
-    )
+    stages = Pipeline(split.Sentences(), score.BM25(), select.TopK(k))
+    return System(stages, Characters()).with_budget(max_tokens)
 
 
 def test_stages_run_in_order_and_a_pipeline_is_a_stage() -> None:
@@ -310,7 +309,7 @@ def test_the_budget_is_never_passed(
     Chinese sentences put into a new order need spaces that the documents do not have.
     """
     stage = Pipeline(split.Sentences(), score.Cosine(HashingEmbedder()), select.Order(by))
-    result = System(stage, reader, max_tokens)(QUERY, documents)
+    result = System(stage, reader).with_budget(max_tokens)(QUERY, documents)
     whole = reader.count([reader.context([Segment.whole(d) for d in result.documents])])[0]
 
     assert whole == result.tokens.before
@@ -434,7 +433,7 @@ def test_a_source_finds_where_no_documents_are_passed() -> None:
 
     They stand in the order in which they are first found.
     """
-    source, bare = Finds(SPANS), System(Pipeline(select.TopK(1)), Characters(), max_tokens=40)
+    source, bare = Finds(SPANS), System(Pipeline(select.TopK(1)), Characters()).with_budget(40)
     system = bare.with_source(source)
     result = system(QUERY)
 
@@ -446,7 +445,7 @@ def test_a_source_finds_where_no_documents_are_passed() -> None:
     ]
     assert (PAGE,) == result.documents
     assert "Songs: Seals and Crofts sang it." == result.text
-    assert (bare, 40, None) == (system.with_source(None), system.max_tokens, bare.source)
+    assert (bare, 40, None) == (system.with_source(None), system.budget.max_tokens, bare.source)
 
     other = Document("other", "It snowed.")
     found = (Segment.whole(other), *SPANS, Segment(other, 0, 2))

@@ -52,7 +52,7 @@ Pipeline(of_texts)  # wrong
 Pipeline(of_nothing)  # wrong
 Pipeline(of_list, on_error="ignore")  # wrong
 
-system = System(pipeline, Length(), max_tokens=9, source=search)
+system = System(pipeline, Length(), source=search).with_budget(9)
 System(pipeline, len)  # wrong
 System(pipeline, Length(), max_token=9)  # wrong
 System(pipeline, Length(), source=one_text)  # wrong

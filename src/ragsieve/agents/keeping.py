@@ -9,7 +9,7 @@ from typing import Any
 from ragsieve.agents import rules
 from ragsieve.agents.envelopes import outline_of
 from ragsieve.agents.rules import ToolRule
-from ragsieve.context.budget import LIMITS, fit_parts
+from ragsieve.context.budget import ContextBudget, fit_parts
 from ragsieve.result import Result, Tokens
 from ragsieve.structure import Headless
 from ragsieve.system import System
@@ -24,8 +24,7 @@ def kept_by(
     spans = [(one["id"], *span) for one in named for span in rules.protected(one["text"], rule)]
     if not spans:
         return system(question, named)
-    no_limits: dict[str, Any] = dict.fromkeys(LIMITS)
-    result = replace(system, **no_limits)(question, named)
+    result = replace(system, budget=ContextBudget())(question, named)
     stay = [one for span in spans for one in _uncovered(result, *span)]
     return _fitted(system, result, [*result.kept, *stay])
 

@@ -13,9 +13,19 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder, SentencePruner
 from ragsieve.retriever import AnySource
 from ragsieve.system import System
-from ragsieve.systems.base import ROLES, SYSTEMS, check_options, find, preset, system
+from ragsieve.systems.base import (
+    ROLES,
+    SYSTEMS,
+    check_options,
+    divided,
+    find,
+    limited,
+    made,
+    preset,
+    system,
+)
 
-__all__ = ["SYSTEMS", "build", "check_options", "find", "preset", "system"]
+__all__ = ["SYSTEMS", "build", "check_options", "divided", "find", "limited", "preset", "system"]
 
 
 def build(
@@ -34,7 +44,7 @@ def build(
         name: Which.
         llm: Its generator.
         embedder: Its embedder, where it needs one.
-        options: Options other than their defaults, by name.
+        options: Options other than their defaults, by name; of every system also `base.SHARED`.
         pruner: Its sentence pruner, where it needs one.
         answers: Gold answers by question, where it needs them.
         source: Finds evidence where the caller passes no documents, as an index does, or whatever
@@ -56,5 +66,5 @@ def build(
     if entry.knows:
         inputs.append(answers)
     if entry.searches:
-        return entry.make(llm, *inputs, source=source, **(options or {}))
-    return entry.make(llm, *inputs, **(options or {})).with_source(source)
+        return made(entry.make, llm, *inputs, source=source, **(options or {}))
+    return made(entry.make, llm, *inputs, **(options or {})).with_source(source)

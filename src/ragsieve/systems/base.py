@@ -11,16 +11,21 @@ Another package adds systems by an entry point of the group ``ragsieve.systems``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import Parameter, signature
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from ragsieve.context.budget import LIMITS, ContextBudget
 from ragsieve.errors import InputError, nearest
 from ragsieve.registry import Registry
 from ragsieve.schema import fits, in_words
 from ragsieve.system import System
+from ragsieve.types import LAYOUT, Layout
+
+SHARED = (*LIMITS, *LAYOUT)
+"""Options of every system: limits of its context, and how what is kept is shown."""
 
 ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
 """Models that systems may need beside a generator, by the name of the argument: their kind."""
@@ -179,7 +184,7 @@ def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | No
     if {"keep_answer", "min_score"} <= {*(options or {})}:
         raise InputError("name keep_answer or min_score, not both")
     hints = get_type_hints(entry.function) if options else {}
-    for option, value in (options or {}).items():
+    for option, value in divided(options or {}, entry.options)[0].items():
         if option not in entry.options:
             known = ", ".join(entry.options) or "none"
             near = nearest(option, entry.options)
@@ -188,6 +193,34 @@ def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | No
         plain = get_origin(hint) is Literal or ({*get_args(hint)} or {hint}) <= _NUMBERS
         if isinstance(value, str) and plain and not fits(value, hint):
             raise InputError(f"{option} of {name} must be {in_words(hint)}, got {value!r:.80}")
+
+
+def divided(
+    options: Mapping[str, Any], names: Iterable[str] = ()
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of a system, which has these names, and those of every system.
+
+    Raises:
+        InputError: If one of every system breaks its rule.
+    """
+    known = {*SHARED} - {*names}
+    own = {name: value for name, value in options.items() if name not in known}
+    shared = {name: value for name, value in options.items() if name in known}
+    ContextBudget(**{n: value for n, value in shared.items() if n in LIMITS})
+    Layout(**{n: value for n, value in shared.items() if n in LAYOUT})
+    return own, shared
+
+
+def made(make: Callable[..., System], *models: Any, **options: Any) -> System:
+    """What a function of `system` makes, with options that every system has."""
+    own, shared = divided(options, signature(make).parameters)
+    return limited(make(*models, **own), shared)
+
+
+def limited(system: System, shared: Mapping[str, Any]) -> System:
+    """A system with other options of those that every system has."""
+    limits, layout = ({n: shared[n] for n in some if n in shared} for some in (LIMITS, LAYOUT))
+    return replace(system.at(**limits), layout=replace(system.layout, **layout))
 
 
 def rule_in_words(option: str, hint: Any) -> str:

@@ -10,18 +10,17 @@ from ragsieve.systems.base import preset, system
 
 
 @system("top-documents")
-def top_documents(llm: LLM, *, k: int | None = 5, max_tokens: int | None = None) -> System:
+def top_documents(llm: LLM, *, k: int | None = 5) -> System:
     """Keep the first 5 documents as they were retrieved, whole.
 
     Args:
         llm: The generator.
         k: How many stay; all where None. At 0 the generator answers by itself.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
     """
-    return System(Pipeline(*([] if k is None else [select.TopK(k)])), Reader(llm), max_tokens)
+    return System(Pipeline(*([] if k is None else [select.TopK(k)])), Reader(llm))
 
 
 preset("closed-book", top_documents, "Keep no document: the model by itself", k=0)
@@ -35,7 +34,6 @@ def nearest_documents(
     *,
     k: int = 5,
     reranker: CrossEncoder | None = None,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the 5 documents nearest to the question by embedding, or best by a cross-encoder.
 
@@ -44,13 +42,12 @@ def nearest_documents(
         embedder: Ranks by cosine; not used where there is a ``reranker``.
         k: How many stay.
         reranker: A cross-encoder that ranks instead.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
     """
     ranked = score.Pair(reranker) if reranker else score.Cosine(embedder)
-    return System(Pipeline(ranked, select.TopK(k)), Reader(llm), max_tokens)
+    return System(Pipeline(ranked, select.TopK(k)), Reader(llm))
 
 
 @system("top-sentences", needs="embedder")
@@ -61,7 +58,6 @@ def top_sentences(
     documents: int | None = None,
     k: int = 5,
     reranker: CrossEncoder | None = None,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the 5 sentences nearest to the question by embedding, as they stand in the text.
 
@@ -72,7 +68,6 @@ def top_sentences(
         documents: So many of the first documents are read; all where None, not negative.
         k: So many sentences stay.
         reranker: Ranks instead, as ``"dot:FOLDER"`` of RECOMP's own weights.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -86,7 +81,7 @@ def top_sentences(
     first = [] if documents is None else [select.TopK(documents)]
     ranked = score.Pair(reranker) if reranker else score.Cosine(embedder)
     best = [ranked, select.TopK(k), select.Order("document")]
-    return System(Pipeline(*first, split.Sentences(), *best), Reader(llm), max_tokens)
+    return System(Pipeline(*first, split.Sentences(), *best), Reader(llm))
 
 
 preset(

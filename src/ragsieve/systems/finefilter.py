@@ -27,7 +27,6 @@ def finefilter_one_pass(
     min_answerable: float = 0.05,
     order: By = "document",
     distinct: bool = True,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep what the answer may need, as often as promised, by one reading of each passage.
 
@@ -56,7 +55,6 @@ def finefilter_one_pass(
             with 0 it never counts.
         order: In which the generator reads them.
         distinct: Whether what several documents say in the same words is kept once.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -82,4 +80,4 @@ def finefilter_one_pass(
     for model in others():
         other = ByLanguage(read_by(model), other, languages=model.languages)
     rows = Rows(ByLanguage(read_by(pruner), other))
-    return System(Pipeline(split.Blocks(), rows, select.Order(order)), Reader(llm), max_tokens)
+    return System(Pipeline(split.Blocks(), rows, select.Order(order)), Reader(llm))

@@ -15,6 +15,7 @@ from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.schema import Amount, FileName, Probability, Schema, fits, read, read_format
 from ragsieve.select.cut import Cut, Odds
+from ragsieve.systems.base import divided
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve_research.systems.finefilter import finefilter
 
@@ -243,7 +244,7 @@ class Trained(Saved, frozen=True, kw_only=True):
         names -= {*self.parts}
         names -= {"truncator"} if self.cut else set()
         names -= {"mode"} if self.extractor else set()
-        for name, value in self.options.items():
+        for name, value in divided(self.options)[0].items():
             if name not in names:
                 known = ", ".join(sorted(names))
                 raise InputError(f"options must be of {known}, got {name!r:.80}")

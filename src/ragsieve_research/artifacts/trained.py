@@ -16,7 +16,7 @@ from ragsieve.models.files import snapshot
 from ragsieve.models.sharing import Share
 from ragsieve.system import System
 from ragsieve.systems.base import SYSTEMS as KNOWN
-from ragsieve.systems.base import SystemEntry
+from ragsieve.systems.base import SystemEntry, divided, made
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve_research.artifacts.folder import CARD, FILTER, SHIPPED, check_files, read
 from ragsieve_research.artifacts.recipe import (
@@ -95,7 +95,7 @@ def assembled(
             verify(Base(model, trained.sha256(model)))
         return share(models.defer(name, **own))
 
-    for option, value in options.items():
+    for option, value in divided(options)[0].items():
         if option not in ROLES or isinstance(value, str):  # a part may be a model
             check_option(trained.system, option, value)
     if trained.system == ONE_PASS:
@@ -119,8 +119,7 @@ def assembled(
     elif embedder is None and (options or trained.embeds):  # importing its library takes seconds
         embedder = loaded(trained.embedder.model)
     llm = llm or loaded(trained.generator.model)
-    system: System = SYSTEMS[trained.system](llm, embedder, **chosen)
-    return system
+    return made(SYSTEMS[trained.system], llm, embedder, **chosen)
 
 
 def _one_pass(trained: Trained, llm: LLM, own: Mapping[str, Any], share: Share) -> System:
@@ -133,7 +132,7 @@ def _one_pass(trained: Trained, llm: LLM, own: Mapping[str, Any], share: Share) 
         )
     if trained.cut:
         options.setdefault("cut", cutting(trained.cut, options.get("min_keep", 1)))
-    return finefilter_one_pass(llm, share(pruner), **options)
+    return made(finefilter_one_pass, llm, share(pruner), **options)
 
 
 def identity(name: str) -> str:

@@ -42,19 +42,13 @@ FIXED = 100  # tokens of a chunk of fixed size: about as long as 500 characters
 
 
 @system("random-cut", needs="LLM, embedder", paper="arXiv 2502.11811v1")
-def random_cut(
-    llm: LLM, embedder: Embedder, *, extractor: LLM | None = None, max_tokens: int | None = None
-) -> System:
+def random_cut(llm: LLM, embedder: Embedder, *, extractor: LLM | None = None) -> System:
     """FineFilter with a random number of its ranked clues; for `bench`.
 
     Args:
         llm: The generator; extracts too, unless another does.
         embedder: Ranks the clues.
         extractor: Names the clues; ``llm`` where None.
-        max_tokens: Budget of the context, in the generator's tokens.
-
-    Raises:
-        InputError: If ``max_tokens`` is negative.
     """
     stages = Pipeline(
         split.Sentences(),
@@ -63,7 +57,7 @@ def random_cut(
         RandomK(),
         select.Order("document"),
     )
-    return System(stages, Reader(llm), max_tokens)
+    return System(stages, Reader(llm))
 
 
 @dataclass(frozen=True)
@@ -92,7 +86,6 @@ def chunkrag_ablated(
     chunks: Chunks = "semantic",
     retrieval: Retrieval = "hybrid",
     without: Without = "",
-    max_tokens: int | None = None,
 ) -> System:
     """ChunkRAG without one part, or with another in its place; for `bench`.
 
@@ -105,7 +98,6 @@ def chunkrag_ablated(
         chunks: ``"fixed"``: of 100 tokens.
         retrieval: What ranks the chunks: both by rank fusion, or one alone.
         without: What is left out.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -127,7 +119,6 @@ def chunkrag_ablated(
         llm,
         embedder,
         ordering=reranker or pruner,
-        max_tokens=max_tokens,
     )
 
 
@@ -146,7 +137,6 @@ def pruningrag_ablated(
     same_domain: bool = False,
     cot: bool | None = None,
     memory_first: bool = False,
-    max_tokens: int | None = None,
 ) -> System:
     """PruningRAG with overlapping windows, examples of one domain, or memory first; for `bench`.
 
@@ -160,7 +150,6 @@ def pruningrag_ablated(
         same_domain: Whether they are of the question's own domain.
         cot: Whether the model reasons before it answers.
         memory_first: Whether the source is asked only where the model does not know by itself.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -170,7 +159,7 @@ def pruningrag_ablated(
     windows = Windows(llm, max_tokens=window, overlap=overlap)
     if memory_first and source is not None:
         source = MemoryFirst(reader, as_source(source))
-    return System(pruning(embedder, windows), reader, max_tokens, source)
+    return System(pruning(embedder, windows), reader, source=source)
 
 
 @dataclass(frozen=True)
@@ -208,7 +197,6 @@ def winnowrag_ablated(
     clustering: Clustering = "query",
     merging: Merging = "strategic",
     seed: int = 0,
-    max_tokens: int | None = None,
 ) -> System:
     """WinnowRAG with random clusters or random merging; for `bench`.
 
@@ -223,7 +211,6 @@ def winnowrag_ablated(
         clustering: ``"random"`` is the paper's \\Q.
         merging: ``"random"`` is the paper's \\S.
         seed: Of what is drawn.
-        max_tokens: Budget of the kept context.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -231,7 +218,7 @@ def winnowrag_ablated(
     winnow = AblatedWinnow(
         Agent(llm), critic or Critic(llm), embedder, clusters, rounds, seed, clustering, merging
     )
-    return System(Pipeline(select.TopK(documents), winnow), Reader(llm), max_tokens)
+    return System(Pipeline(select.TopK(documents), winnow), Reader(llm))
 
 
 @dataclass(frozen=True)

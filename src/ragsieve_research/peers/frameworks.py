@@ -22,7 +22,6 @@ def langchain_embeddings_filter(
     *,
     k: int | None = 20,
     similarity_threshold: float | None = None,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the 20 documents nearest to the question, as LangChain's EmbeddingsFilter does it.
 
@@ -32,7 +31,6 @@ def langchain_embeddings_filter(
         k: So many stay at most; all where None.
         similarity_threshold: Those whose cosine is not above it go, too; their guide has 0.76, for
             OpenAI's embeddings.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -43,7 +41,7 @@ def langchain_embeddings_filter(
     from ragsieve_research.peers.filters import langchain
 
     stage = langchain.EmbeddingsFilter(embedder, k, similarity_threshold)
-    return System(Pipeline(stage), Reader(llm), max_tokens)
+    return System(Pipeline(stage), Reader(llm))
 
 
 @system("langchain-redundant-filter", needs="embedder")
@@ -52,7 +50,6 @@ def langchain_redundant_filter(
     embedder: Embedder,
     *,
     similarity_threshold: float = 0.95,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep documents but near-duplicates, as LangChain's EmbeddingsRedundantFilter does it.
 
@@ -60,7 +57,6 @@ def langchain_redundant_filter(
         llm: The generator.
         embedder: Its embeddings.
         similarity_threshold: Above this cosine one of two documents goes.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -71,7 +67,7 @@ def langchain_redundant_filter(
     from ragsieve_research.peers.filters import langchain
 
     stage = langchain.EmbeddingsRedundantFilter(embedder, similarity_threshold)
-    return System(Pipeline(stage), Reader(llm), max_tokens)
+    return System(Pipeline(stage), Reader(llm))
 
 
 @system("langchain-llm-filter", needs="LLM")
@@ -80,7 +76,6 @@ def langchain_llm_filter(
     *,
     judge: LLM | None = None,
     reply_tokens: int = REPLY_TOKENS,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the documents an LLM says YES to, as LangChain's LLMChainFilter does it.
 
@@ -90,7 +85,6 @@ def langchain_llm_filter(
         llm: The generator.
         judge: Says YES or NO; ``llm`` where None.
         reply_tokens: Of a reply at most; at least 1.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -101,7 +95,7 @@ def langchain_llm_filter(
     from ragsieve_research.peers.filters import langchain
 
     stage = langchain.LLMChainFilter(judge or llm, reply_tokens=reply_tokens)
-    return System(Pipeline(stage), Reader(llm), max_tokens)
+    return System(Pipeline(stage), Reader(llm))
 
 
 @system("langchain-llm-extractor", needs="LLM")
@@ -110,7 +104,6 @@ def langchain_llm_extractor(
     *,
     extractor: LLM | None = None,
     reply_tokens: int = REPLY_TOKENS,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep what an LLM writes as the relevant parts, as LangChain's LLMChainExtractor does it.
 
@@ -118,7 +111,6 @@ def langchain_llm_extractor(
         llm: The generator.
         extractor: Writes; ``llm`` where None.
         reply_tokens: Of a reply at most; at least 1.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -129,7 +121,7 @@ def langchain_llm_extractor(
     from ragsieve_research.peers.filters import langchain
 
     stage = langchain.LLMChainExtractor(extractor or llm, reply_tokens=reply_tokens)
-    return System(Pipeline(stage), Reader(llm), max_tokens)
+    return System(Pipeline(stage), Reader(llm))
 
 
 @system("llama-index-sentence-optimizer", needs="embedder")
@@ -140,7 +132,6 @@ def llama_index_sentence_optimizer(
     percentile_cutoff: float | None = 0.5,
     threshold_cutoff: float | None = None,
     context: int | None = None,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the nearest half of each document's sentences with neighbours, as LlamaIndex does it.
 
@@ -155,7 +146,6 @@ def llama_index_sentence_optimizer(
         threshold_cutoff: Those whose cosine is not above it are not taken; their guide has 0.7, for
             OpenAI's embeddings.
         context: Neighbours on each side; its default, 1, where None.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -169,7 +159,7 @@ def llama_index_sentence_optimizer(
     stage = llama_index.SentenceEmbeddingOptimizer(
         embedder, percentile_cutoff, threshold_cutoff, context
     )
-    return System(Pipeline(stage), Reader(llm), max_tokens)
+    return System(Pipeline(stage), Reader(llm))
 
 
 @system("llama-index-llm-rerank", needs="LLM")
@@ -180,7 +170,6 @@ def llama_index_llm_rerank(
     top_n: int = 10,
     choice_batch_size: int = 10,
     reply_tokens: int = REPLY_TOKENS,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the documents an LLM names, by relevance, as LlamaIndex's LLMRerank does it.
 
@@ -190,7 +179,6 @@ def llama_index_llm_rerank(
         top_n: So many stay at most; at least 1.
         choice_batch_size: Documents shown at once; at least 1.
         reply_tokens: Of a reply at most; at least 1.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -201,4 +189,4 @@ def llama_index_llm_rerank(
     from ragsieve_research.peers.filters import llama_index
 
     stage = llama_index.LLMRerank(judge or llm, top_n, choice_batch_size, reply_tokens=reply_tokens)
-    return System(Pipeline(stage), Reader(llm), max_tokens)
+    return System(Pipeline(stage), Reader(llm))

@@ -28,7 +28,6 @@ def oracle(
     *,
     documents: int | None = None,
     k: int | None = None,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the sentences that hold a gold answer; for `bench`.
 
@@ -37,7 +36,6 @@ def oracle(
         answers: Gold answers by question.
         documents: So many of the first documents are read; all where None, not negative.
         k: So many sentences stay at most; all where None, not negative.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -55,7 +53,7 @@ def oracle(
         *([] if k is None else [select.TopK(k)]),
         select.Order("document"),
     ]
-    return System(Pipeline(*stages), Reader(llm), max_tokens)
+    return System(Pipeline(*stages), Reader(llm))
 
 
 preset(
@@ -75,7 +73,6 @@ def filco_cxmi(
     *,
     documents: int = 5,
     k: int = 1,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the sentence that makes the gold answer likeliest; for `bench`.
 
@@ -84,7 +81,6 @@ def filco_cxmi(
         answers: Gold answers by question.
         documents: So many of the first documents are read; not negative.
         k: So many sentences stay at most; the paper's 1.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -94,7 +90,7 @@ def filco_cxmi(
     Differs: A sentence that makes the answer less likely goes even where it is the best; the
         authors' code keeps it.
     """
-    return filtering(llm, documents, max_tokens, *best(CXMI(llm, answers), k))
+    return filtering(llm, documents, *best(CXMI(llm, answers), k))
 
 
 @system("winnowrag-oracle", needs="LLM, embedder, gold answers", paper="arXiv 2511.04700v1")
@@ -109,7 +105,6 @@ def winnowrag_oracle(
     clustering: Clustering = "query",
     merging: Merging = "strategic",
     seed: int = 0,
-    max_tokens: int | None = None,
 ) -> System:
     """WinnowRAG with a critic that knows the gold answers; for `bench`.
 
@@ -123,7 +118,6 @@ def winnowrag_oracle(
         clustering: How documents are divided.
         merging: How agents are merged.
         seed: Of what is drawn.
-        max_tokens: Budget of the kept context.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -138,7 +132,6 @@ def winnowrag_oracle(
         clustering=clustering,
         merging=merging,
         seed=seed,
-        max_tokens=max_tokens,
     )
 
 

@@ -24,7 +24,6 @@ def adacomp(
     documents: int = 5,
     min_keep: int = 0,
     max_words: int = 300,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep as many of the first 5 documents as an LLM says that the question needs.
 
@@ -38,7 +37,6 @@ def adacomp(
         min_keep: At least so many stay; not negative. With 0 the generator may answer by itself.
         max_words: So many words of each document the predictor reads, fewer where they do not fit
             its context; at least 1.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -51,7 +49,7 @@ def adacomp(
     """
     check_number("documents", documents, Count)
     predict = TruncateDocuments(predictor or llm, documents, min_keep, max_words)
-    return System(Pipeline(predict), Reader(llm), max_tokens)
+    return System(Pipeline(predict), Reader(llm))
 
 
 @dataclass(frozen=True)

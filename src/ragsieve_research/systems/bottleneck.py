@@ -28,7 +28,6 @@ def bottleneck(
     writer: LLM | None = None,
     documents: int = 5,
     written_tokens: int = 256,
-    max_tokens: int | None = None,
 ) -> System:
     """Have a model copy out or write what the answer needs; keep nothing where it writes nothing.
 
@@ -42,7 +41,6 @@ def bottleneck(
         documents: So many of the first documents are read; not negative.
         written_tokens: Of the filtered text at most, in the writer's tokens, never more than it
             reads; at least 1.
-        max_tokens: Budget of the context, in the generator's tokens: sentences go, the last first.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -62,7 +60,7 @@ def bottleneck(
         split.Sentences(),
         Located(),
     )
-    return System(stages, Reader(llm), max_tokens)
+    return System(stages, Reader(llm))
 
 
 @dataclass(frozen=True)

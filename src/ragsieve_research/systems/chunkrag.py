@@ -90,7 +90,6 @@ def chunkrag(
     rating: Rating = "scale",
     calibration: str = "",
     threshold: Threshold = "llm",
-    max_tokens: int | None = None,
 ) -> System:
     """Have an LLM and a critic rate semantic chunks; keep those above a threshold for the scores.
 
@@ -114,7 +113,6 @@ def chunkrag(
         calibration: A file of ``ragsieve scorers --calibrate`` for these ratings by these models:
             makes of their mean the probability that a chunk helps; none where empty.
         threshold: Proposed by the LLM, by the rule for scores that bunch, or a fixed score.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -131,7 +129,6 @@ def chunkrag(
         k=k,
         calibration=calibration,
         threshold=threshold,
-        max_tokens=max_tokens,
     )
 
 
@@ -155,7 +152,6 @@ def composed(
     k: int = 20,
     calibration: str = "",
     threshold: Threshold = "llm",
-    max_tokens: int | None = None,
 ) -> System:
     """ChunkRAG of these parts; see `chunkrag`, whose ``reranker`` or ``pruner`` is ``ordering``."""
     rewriter, ratings = parts.rewriter, parts.ratings
@@ -178,7 +174,6 @@ def composed(
             select.Order("ends"),
         ),
         Reader(llm, prompt="reader_only"),
-        max_tokens,
         source if rewriter is None or source is None else Rewritten(rewriter, as_source(source)),
     )
 

@@ -43,7 +43,6 @@ def compact(
     documents: int = 30,
     together: int = 5,
     written_tokens: int = 512,
-    max_tokens: int | None = None,
 ) -> System:
     """Have a model sum up five documents after another, until its summary can answer.
 
@@ -60,7 +59,6 @@ def compact(
         documents: So many of the first documents may be read; not negative.
         together: Documents of a round; at least 1.
         written_tokens: Of a round's reply at most, in the writer's tokens; at least 1.
-        max_tokens: Budget of the context, in the generator's tokens: sentences go, the last first.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -75,7 +73,7 @@ def compact(
         Compact(writer or llm, writer is not None, together, written_tokens),
         split.Sentences(),
     )
-    return System(stages, Reader(llm), max_tokens)
+    return System(stages, Reader(llm))
 
 
 class Summary(NamedTuple):

@@ -41,5 +41,4 @@ def cpc(
     return System(
         Pipeline(split.Sentences(), InContext(cast(SpanEmbedder, embedder)), Best(reader, keep)),
         reader,
-        max_tokens,
-    )
+    ).with_budget(max_tokens)

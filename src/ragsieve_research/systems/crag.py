@@ -164,7 +164,6 @@ def crag(
     lower: float | None = None,
     min_score: float | None = None,
     k: int = 5,
-    max_tokens: int | None = None,
 ) -> System:
     """Judge the documents; cut right ones to their best strips, look elsewhere for wrong ones.
 
@@ -186,7 +185,6 @@ def crag(
         lower: Score below which all documents make it incorrect; 0.3.
         min_score: Score below which a strip goes; 0.3.
         k: At most so many strips stay, as they stand in the documents.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule, or a cross-encoder comes without thresholds.
@@ -215,7 +213,7 @@ def crag(
         select.TopK(k),
         select.Order("document"),
     )
-    return System(stages, Reader(llm), max_tokens)
+    return System(stages, Reader(llm))
 
 
 def _judge(embedder: Embedder, evaluator: Evaluator | None) -> tuple[Stage, bool]:

@@ -19,7 +19,6 @@ def exit_sentences(
     min_keep: int = 0,
     window: int = 512,
     wording: Wording = "own",
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the sentences of which an LLM says Yes, each read in its document.
 
@@ -34,7 +33,6 @@ def exit_sentences(
         window: Tokens of a document that are read with a sentence.
         wording: ``"published"`` for an ``extractor`` of the paper's weights, as
             ``"transformers:google/gemma-2b-it+doubleyyh/exit-gemma-2b"``: its words.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -51,4 +49,4 @@ def exit_sentences(
         select.Threshold(min_score, min_keep),
         select.Order("document"),
     )
-    return System(stages, Reader(llm), max_tokens)
+    return System(stages, Reader(llm))

@@ -18,7 +18,6 @@ def filco(
     extractor: LLM | None = None,
     documents: int = 5,
     min_keep: int = 0,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the sentences that a filter model writes out of the documents, each where it stands.
 
@@ -28,7 +27,6 @@ def filco(
             chose, of ``ragsieve train writer``; ``llm`` where None.
         documents: So many of the first documents are read; not negative.
         min_keep: Where fewer sentences are written, the first others are kept too; not negative.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -40,20 +38,17 @@ def filco(
         was written. The generator is not tuned to filtered contexts.
     """
     extract = Extract(extractor or llm, mode="write", min_keep=min_keep)
-    return filtering(llm, documents, max_tokens, extract)
+    return filtering(llm, documents, extract)
 
 
 @system("filco-lexical", paper="arXiv 2311.08377")
-def filco_lexical(
-    llm: LLM, *, documents: int = 5, k: int = 1, max_tokens: int | None = None
-) -> System:
+def filco_lexical(llm: LLM, *, documents: int = 5, k: int = 1) -> System:
     """Keep the sentence that shares most words with the question.
 
     Args:
         llm: The generator.
         documents: So many of the first documents are read; not negative.
         k: So many sentences stay at most; the paper's 1.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -62,7 +57,7 @@ def filco_lexical(
     Differs: With the question, which is known when it is asked; the authors' code compares with the
         gold output, as training here does. See `ragsieve_research.score.inclusion.Overlap`.
     """
-    return filtering(llm, documents, max_tokens, *best(Overlap(), k))
+    return filtering(llm, documents, *best(Overlap(), k))
 
 
 def best(measure: Inclusion | Overlap | CXMI, k: int) -> tuple[Stage, ...]:
@@ -70,10 +65,9 @@ def best(measure: Inclusion | Overlap | CXMI, k: int) -> tuple[Stage, ...]:
     return measure, select.Threshold(measure.least), select.TopK(k)
 
 
-def filtering(llm: LLM, documents: int, max_tokens: int | None, *chosen: Stage) -> System:
+def filtering(llm: LLM, documents: int, *chosen: Stage) -> System:
     """The system that chooses among the sentences of the first ``documents``."""
     return System(
         Pipeline(select.TopK(documents), split.Sentences(), *chosen, select.Order("document")),
         Reader(llm),
-        max_tokens,
     )

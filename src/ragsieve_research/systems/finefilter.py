@@ -26,7 +26,6 @@ def finefilter(
     mode: Literal["point", "write"] = "point",
     min_keep: int = 0,
     order: By = "document",
-    max_tokens: int | None = None,
 ) -> System:
     """Have an LLM name clue sentences by number; rank them, keep the fewest that answer.
 
@@ -40,7 +39,6 @@ def finefilter(
         mode: How clues are named; see `select.Extract`.
         min_keep: At least this many clues stay; the paper's 0 lets the generator answer by itself.
         order: In which the generator reads them; the paper's is ``"score"``.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -54,7 +52,7 @@ def finefilter(
         *_cutting(llm if truncator == "llm" else truncator, min_keep),
         select.Order(order),
     )
-    return System(stages, Reader(llm), max_tokens)
+    return System(stages, Reader(llm))
 
 
 preset(

@@ -52,7 +52,6 @@ def hyde(
     source: AnySource | None = None,
     prune: Stage | None = None,
     k: int = 5,
-    max_tokens: int | None = None,
 ) -> System:
     """Search by a passage that the model makes up as the answer.
 
@@ -62,7 +61,6 @@ def hyde(
         source: Asked in place of documents in hand, as an index is.
         prune: A filter of any kind for the results, such as another system's stage.
         k: Segments of a search that count.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -72,4 +70,4 @@ def hyde(
         the paper takes the mean vector of the question and several sampled passages: a `Source` is
         asked in words.
     """
-    return iterating(Once(Hypothetical(llm)), llm, embedder, source, prune, k, max_tokens)
+    return iterating(Once(Hypothetical(llm)), llm, embedder, source, prune, k)

@@ -16,7 +16,6 @@ def icl(
     prune: Stage | None = None,
     shots: int = 2,
     examples: str = "",
-    max_tokens: int | None = None,
 ) -> System:
     """Keep every document whole, after worked questions with their answers.
 
@@ -27,7 +26,6 @@ def icl(
         examples: A file of such questions, as
             `ragsieve_research.answer.demonstrations.read_demonstrations` takes it; ragsieve's own
             where empty.
-        max_tokens: Budget of the context, in the generator's tokens; the examples are not in it.
 
     Raises:
         InputError: If an option or a line of the file breaks its rule.
@@ -36,4 +34,4 @@ def icl(
     Differs: Examples are not the data set's training set where no file is named.
     """
     reader = ExampleReader(llm, examples=read_demonstrations(shots, examples))
-    return System(prune or Pipeline(), reader, max_tokens)
+    return System(prune or Pipeline(), reader)

@@ -19,7 +19,6 @@ def instructrag_icl(
     prune: Stage | None = None,
     shots: int = 2,
     examples: str = "",
-    max_tokens: int | None = None,
 ) -> System:
     """Keep every document whole; the model says which help before it answers, after examples.
 
@@ -30,7 +29,6 @@ def instructrag_icl(
         examples: A file of one's own, as
             `ragsieve_research.answer.demonstrations.read_demonstrations` takes it; each line must
             have a rationale.
-        max_tokens: Budget of the context, in the generator's tokens; the examples are not in it.
 
     Raises:
         InputError: If an option or a line of the file breaks its rule.
@@ -40,7 +38,7 @@ def instructrag_icl(
         the answer is a line of its own, so that a rationale that names several is no answer.
     """
     shown = read_demonstrations(shots, examples, rationales=True)
-    return System(prune or Pipeline(), explaining(llm, "reader_rationale", shown), max_tokens)
+    return System(prune or Pipeline(), explaining(llm, "reader_rationale", shown))
 
 
 preset(
@@ -52,19 +50,15 @@ preset(
 
 
 @system("sail", paper="arXiv 2305.15225")
-def sail(llm: LLM, *, max_tokens: int | None = None) -> System:
+def sail(llm: LLM) -> System:
     """Keep every document whole, for an LLM of `train generator --target informative`.
 
     Args:
         llm: The generator, of ``ragsieve train generator --target informative``.
-        max_tokens: Budget of the context, in the generator's tokens.
-
-    Raises:
-        InputError: If ``max_tokens`` is negative.
 
     Source: SAIL (arXiv 2305.15225).
     """
-    return System(Pipeline(), explaining(llm, "reader_informative"), max_tokens)
+    return System(Pipeline(), explaining(llm, "reader_informative"))
 
 
 def explaining(llm: LLM, prompt: str, examples: tuple[Demonstration, ...] = ()) -> ExampleReader:

@@ -49,18 +49,16 @@ def iter_retgen(
     prune: Stage | None = None,
     iterations: int = 3,
     k: int = 5,
-    max_tokens: int | None = None,
 ) -> System:
     """Search by the question, then by the answer so far with the question, three times.
 
     Args:
         llm: Answers, after every search.
-        embedder: See `hyde`; so for ``source``, ``prune``, ``k``, ``max_tokens``.
+        embedder: See `hyde`; so for ``source``, ``prune``, ``k``.
         source: Asked in place of documents in hand.
         prune: Filters what each search finds.
         iterations: Searches, each with an answer after it; at least 1.
         k: Segments of a search that count.
-        max_tokens: Budget of the context.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -69,4 +67,4 @@ def iter_retgen(
     Differs: It ends before, where an answer brings no other search; the result is the same.
     """
     strategy = Alternating(Reader(llm), iterations)
-    return iterating(strategy, llm, embedder, source, prune, k, max_tokens)
+    return iterating(strategy, llm, embedder, source, prune, k)

@@ -177,7 +177,6 @@ def iterating(
     source: AnySource | None,
     prune: Stage | None,
     k: int,
-    max_tokens: int | None,
 ) -> System:
     """A system that searches as ``strategy`` says; documents in hand are cut into chunks first.
 
@@ -188,6 +187,5 @@ def iterating(
     return System(
         Pipeline(chunks, Iterate(strategy, Cached(embedder), chunks, search, prune, k)),
         Reader(llm),
-        max_tokens,
         DeferredSource(search) if search else None,
     )

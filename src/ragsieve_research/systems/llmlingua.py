@@ -42,4 +42,4 @@ def llmlingua(
     keep = rate if max_tokens is None else max_tokens
     prune = Prune(reads, reader, keep=keep, asks=False, coarse=coarse, spread=0.0)
     ranked = (Surprisal(reads, "mean"), select.Order("document"))
-    return System(Pipeline(*ranked, prune, Keep(reader, keep)), reader, max_tokens)
+    return System(Pipeline(*ranked, prune, Keep(reader, keep)), reader).with_budget(max_tokens)

@@ -70,7 +70,7 @@ def llmlingua_2(
     stages = Pipeline(
         Words(classifier, force=force, digits=digits, pool=pool), Best(reader, keep), Joined()
     )
-    return System(stages, reader, max_tokens)
+    return System(stages, reader).with_budget(max_tokens)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def longllmlingua(
     reader = Recovering(llm)
     prune = Prune(reads, reader, keep=keep, coarse=coarse, spread=spread)
     ranked = (Expected(reads), select.Order(order))
-    return System(Pipeline(*ranked, prune, Keep(reader, keep)), reader, max_tokens)
+    return System(Pipeline(*ranked, prune, Keep(reader, keep)), reader).with_budget(max_tokens)
 
 
 class Recovering(Reader):

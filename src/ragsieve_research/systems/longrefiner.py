@@ -74,8 +74,7 @@ def longrefiner(
     return System(
         Pipeline(split.Sentences(), Refine(*models, scorer=scorer, llm=llm, max_tokens=max_tokens)),
         Reader(llm),
-        max_tokens,
-    )
+    ).with_budget(max_tokens)
 
 
 @dataclass(frozen=True)

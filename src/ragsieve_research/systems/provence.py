@@ -19,7 +19,6 @@ def provence(
     k: int = 5,
     min_score: float | None = None,
     min_keep: int = 0,
-    max_tokens: int | None = None,
 ) -> System:
     """Rank documents and prune their sentences by one pass of a cross-encoder.
 
@@ -37,7 +36,6 @@ def provence(
             package before it is calibrated: the paper's careful cut, of its own weights (0.5 is
             the short one).
         min_keep: At least so many sentences stay, the most probable ones.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -55,4 +53,4 @@ def provence(
         score.Pruner(pruner),
         select.Threshold(min_score, min_keep),
     )
-    return System(stages, Reader(llm), max_tokens)
+    return System(stages, Reader(llm))

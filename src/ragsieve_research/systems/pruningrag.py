@@ -81,7 +81,6 @@ def pruningrag(
     examples: int = 3,
     cot: bool | None = None,
     domain: str = "",
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the 3 best windows of each source that was asked; reason after worked examples.
 
@@ -102,7 +101,6 @@ def pruningrag(
         cot: Whether the model reasons before it answers; where None, unless it is a small local
             one (under 500 million weights), which the trace says.
         domain: Of every question; guessed by the embedder where empty.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -112,7 +110,7 @@ def pruningrag(
     embedder = Cached(embedder)
     reader = Reasoning(llm, None if domain else embedder, domain=domain, examples=examples, cot=cot)
     windows = Windows(llm, max_tokens=window)
-    return System(pruning(embedder, windows, pages, k), reader, max_tokens, source)
+    return System(pruning(embedder, windows, pages, k), reader, source=source)
 
 
 def pruning(embedder: Embedder, windows: Stage, pages: Pages = "many", k: int = 3) -> Within:

@@ -22,7 +22,6 @@ def rankgpt(
     window: int = 20,
     step: int = 10,
     max_words: int = 300,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the first 5 documents in the order that the LLM gives them, 20 at a time.
 
@@ -37,7 +36,6 @@ def rankgpt(
         window: Documents ordered at once.
         step: By which the window moves to the head of the list.
         max_words: So many words of each document are read by the ranker.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -46,7 +44,7 @@ def rankgpt(
     Differs: See `ragsieve_research.score.listwise.Permuting`.
     """
     orders = as_reranker(ranker or llm, mode, max_words)
-    return _ordered(llm, orders, k, window, step, max_tokens)
+    return _ordered(llm, orders, k, window, step)
 
 
 @system("pe-rank", needs="listwise reranker", paper="arXiv 2406.14848")
@@ -57,7 +55,6 @@ def pe_rank(
     k: int = 5,
     window: int = 20,
     step: int = 10,
-    max_tokens: int | None = None,
 ) -> System:
     """Keep the first 5 documents in the order of a model that reads each as one vector.
 
@@ -70,7 +67,6 @@ def pe_rank(
         k: So many of the ordered documents stay.
         window: Documents ordered at once.
         step: By which the window moves to the head of the list.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -85,11 +81,9 @@ def pe_rank(
         ranker = PERank()
     if not hasattr(unwrap(ranker), "rank"):
         raise InputError(f"ranker must be a model that orders lists, got {ranker!r:.80}")
-    return _ordered(llm, ranker, k, window, step, max_tokens)
+    return _ordered(llm, ranker, k, window, step)
 
 
-def _ordered(
-    llm: LLM, ranker: ListwiseReranker, k: int, window: int, step: int, max_tokens: int | None
-) -> System:
+def _ordered(llm: LLM, ranker: ListwiseReranker, k: int, window: int, step: int) -> System:
     listwise = Listwise(ranker, window, step)
-    return System(Pipeline(listwise, select.TopK(k)), Reader(llm), max_tokens)
+    return System(Pipeline(listwise, select.TopK(k)), Reader(llm))

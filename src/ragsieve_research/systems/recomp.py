@@ -17,7 +17,6 @@ def recomp_abstractive(
     writer: LLM | None = None,
     documents: int = 5,
     summary_tokens: int = 128,
-    max_tokens: int | None = None,
 ) -> System:
     """Have a model sum up the documents for the question; keep nothing where it writes nothing.
 
@@ -32,8 +31,6 @@ def recomp_abstractive(
         documents: So many of the first documents are read; not negative.
         summary_tokens: Of the summary at most, in the writer's tokens, never more than it reads;
             at least 1.
-        max_tokens: Budget of the context, in the generator's tokens: sentences of the summary go,
-            the last first.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -51,4 +48,4 @@ def recomp_abstractive(
         Write(writer or llm, prompt, summary_tokens, "summary"),
         split.Sentences(),
     )
-    return System(stages, Reader(llm), max_tokens)
+    return System(stages, Reader(llm))

@@ -19,7 +19,6 @@ def rewrite_retrieve_read(
     source: AnySource | None = None,
     prune: Stage | None = None,
     k: int = 5,
-    max_tokens: int | None = None,
 ) -> System:
     """Search by the question in the model's words; read with its own.
 
@@ -29,7 +28,6 @@ def rewrite_retrieve_read(
         source: Asked in place of documents in hand.
         prune: Filters the results.
         k: Segments of a search that count.
-        max_tokens: Budget of the context.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -37,4 +35,4 @@ def rewrite_retrieve_read(
     Source: Rewrite-Retrieve-Read (arXiv 2305.14283), section 3.1, the frozen LLM as rewriter.
     Differs: One query, checked as `ragsieve_research.retrieve.rewrite.Rewrite` says, not several.
     """
-    return iterating(Once(Rewrite(llm)), llm, embedder, source, prune, k, max_tokens)
+    return iterating(Once(Rewrite(llm)), llm, embedder, source, prune, k)

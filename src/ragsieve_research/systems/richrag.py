@@ -34,7 +34,6 @@ def richrag(
     aspects: int = 5,
     k: int = 10,
     keep: int = 10,
-    max_tokens: int | None = None,
 ) -> System:
     """Search by each aspect of the question, and keep the 10 results that cover them together.
 
@@ -50,7 +49,6 @@ def richrag(
         aspects: Sub-questions at most; at least 1.
         k: Segments of a search that count.
         keep: So many of the ordered segments stay; not negative.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -63,7 +61,7 @@ def richrag(
         shown the list with question and aspects orders it here, 20 at a time.
     """
     strategy = ByAspects(llm, Listwise(as_reranker(ranker or llm)), aspects, keep)
-    return iterating(strategy, llm, embedder, source, prune, k, max_tokens)
+    return iterating(strategy, llm, embedder, source, prune, k)
 
 
 @dataclass(frozen=True)

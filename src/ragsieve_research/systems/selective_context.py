@@ -35,7 +35,6 @@ def selective_context(
     unit: Unit = "phrase",
     percent: float = 50.0,
     per: Per = "sum",
-    max_tokens: int | None = None,
 ) -> System:
     """Keep noun phrases and words that a language model expects less than half of all.
 
@@ -46,7 +45,6 @@ def selective_context(
             between; ``"token"``: words and punctuation marks, which no tokenizer cuts.
         percent: The percentile of all units' self-information, in [0, 100].
         per: Of a unit's tokens the ``"sum"``, or their ``"mean"``.
-        max_tokens: Budget of the context, in the generator's tokens.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -64,7 +62,7 @@ def selective_context(
         select.Order("document"),
         Joined(),
     )
-    return System(stages, Reader(llm), max_tokens)
+    return System(stages, Reader(llm))
 
 
 def _units(unit: Unit) -> Stage:

@@ -120,18 +120,16 @@ def self_ask(
     prune: Stage | None = None,
     follow_ups: int = 5,
     k: int = 5,
-    max_tokens: int | None = None,
 ) -> System:
     """Ask up to 5 follow-up questions, look each up, then answer.
 
     Args:
         llm: Asks, answers what it asked, and answers.
-        embedder: See `hyde`; so for ``source``, ``prune``, ``k``, ``max_tokens``.
+        embedder: See `hyde`; so for ``source``, ``prune``, ``k``.
         source: Asked in place of documents in hand.
         prune: Filters what each search finds.
         follow_ups: Follow-up questions at most; at least 1.
         k: Segments of a search that count.
-        max_tokens: Budget of the kept context; each follow-up is answered from all it found.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -141,4 +139,4 @@ def self_ask(
         engine. Where the model asks nothing, nothing is searched, as in the paper.
     """
     strategy = SelfAsking(llm, Reader(llm), follow_ups)
-    return iterating(strategy, llm, embedder, source, prune, k, max_tokens)
+    return iterating(strategy, llm, embedder, source, prune, k)

@@ -21,7 +21,6 @@ def self_crag(
     depth: int = 7,
     threshold: float = 0.2,
     k: int = 5,
-    max_tokens: int | None = None,
 ) -> System:
     """Self-rag on what crag makes of each search.
 
@@ -36,7 +35,6 @@ def self_crag(
         depth: Segments of an answer, at most.
         threshold: Probability of retrieval above which something is looked up; in [0, 1].
         k: Segments of a search that count, and strips of it that CRAG keeps at most.
-        max_tokens: Budget of the kept context.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -55,7 +53,6 @@ def self_crag(
         depth=depth,
         threshold=threshold,
         k=k,
-        max_tokens=max_tokens,
     )
 
 

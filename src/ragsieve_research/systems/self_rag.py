@@ -214,7 +214,6 @@ def self_rag(
     depth: int = 7,
     threshold: float = 0.2,
     k: int = 5,
-    max_tokens: int | None = None,
 ) -> System:
     """Retrieve on demand, sentence by sentence, by a model with reflection tokens.
 
@@ -230,7 +229,6 @@ def self_rag(
         depth: Segments of an answer, at most.
         threshold: Probability of retrieval above which something is looked up; in [0, 1].
         k: Segments of a search that count.
-        max_tokens: Budget of the kept context; a segment is written from one passage.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -246,7 +244,7 @@ def self_rag(
     judging: Reflection = ByTokens() if reflection == "tokens" else ByWords()
     strategy = Reflective(llm, judging, beam, depth, threshold)
     judging.check(llm)
-    return iterating(strategy, llm, embedder, source, prune, k, max_tokens)
+    return iterating(strategy, llm, embedder, source, prune, k)
 
 
 preset(

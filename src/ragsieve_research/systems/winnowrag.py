@@ -110,7 +110,6 @@ def winnowrag(
     documents: int = 50,
     clusters: int = 10,
     rounds: int = 3,
-    max_tokens: int | None = None,
     max_calls: int | None = None,
     max_llm_tokens: int | None = None,
     max_seconds: float | None = None,
@@ -124,7 +123,6 @@ def winnowrag(
         documents: N: the first so many documents count; 0 leaves the model by itself.
         clusters: K; see `Winnow`, also for what follows.
         rounds: M.
-        max_tokens: Budget of the kept context, in the agents' tokens.
         max_calls: LLM calls a question at most; the best answer so far stands then. See
             `AgentLimits`.
         max_llm_tokens: Tokens that the LLM reads and writes, after which no step begins.
@@ -142,5 +140,4 @@ def winnowrag(
     return System(
         Pipeline(select.TopK(documents), Winnow(agent, judge, embedder, clusters, rounds)),
         Reader(llm),
-        max_tokens,
     )

@@ -305,7 +305,7 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
         ("filter -q x --source words", "source must be KIND:PLACE, as index:FOLDER, got 'words'"),
         ("filter -q x --source indx:.", "source must be one of .*got 'indx'; did you mean 'index'"),
         ("filter -q x --system chunkrag --option source=a a.txt", "got 'source'"),
-        (f"{ONE_PASS} --system all --keep-answer 0.9", "max_tokens, got 'keep_answer'"),
+        (f"{ONE_PASS} --system all --keep-answer 0.9", "options of all are k, got 'keep_answer'"),
         (f"{ONE_PASS} --keep-answer 0.9 --min-score 0.8", "keep_answer or min_score, not both"),
         (f"{ONE_PASS} --min-answerable 2", "--min-answerable': 2.0 is not in the range 0<=x<=1"),
     ],

@@ -216,7 +216,7 @@ class Failing:
 
 def test_a_scorer_that_fails_on_parts_loses_no_answer() -> None:
     """Where a stage may fail, the question's words decide, and the trace says so."""
-    system = System(Pipeline(Failing()), READER, 5)
+    system = System(Pipeline(Failing()), READER).with_budget(5)
     result = system.lenient()("What is her phone?", [RECORD])
 
     assert result.text == "Phone: 0555 014"
@@ -416,7 +416,8 @@ def test_no_site_takes_more_than_its_share(max_share: float | None, expected: st
     urls = ["http://www.a.org", "https://a.org/2", "http://b.a.org", "http://b.org", "http://c.uk"]
     documents = [Document(str(n), "Keys are old.", source=url) for n, url in enumerate(urls)]
     scored = [Segment.whole(d).scored("s", -n) for n, d in enumerate(documents)]
-    result = System(lambda *_: scored, READER, 9, max_share=max_share)("What is it?", documents)
+    system = System(lambda *_: scored, READER).at(max_tokens=9, max_share=max_share)
+    result = system("What is it?", documents)
 
     assert expected == "".join(site(s.document)[0] for s in result.kept)
 
@@ -425,7 +426,7 @@ def test_a_share_is_of_a_budget() -> None:
     """Of 100 words .57 are 57; where no budget is given, a warning says that it does nothing."""
     documents = [Document(str(n), "Keys are old.", source="a.org") for n in range(20)]
     scored = [Segment.whole(d).scored("s", -n) for n, d in enumerate(documents)]
-    system = System(lambda *_: scored, READER, max_share=0.57)
+    system = System(lambda *_: scored, READER).at(max_share=0.57)
     result = system("What is it?", documents)
 
     assert 19 == len(system.with_budget(100)("What is it?", documents).kept)

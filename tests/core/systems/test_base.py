@@ -178,7 +178,7 @@ def test_names_are_given_once_and_checked() -> None:
         ragsieve.load("finefilter", options={"order": "x"})
     with pytest.raises(InputError, match="k of top-documents must be a whole number or null"):
         ragsieve.load("top-documents", options={"k": "x"})
-    with pytest.raises(InputError, match=r"options of top-3 are k, max_tokens, got 'n'"):
+    with pytest.raises(InputError, match=r"options of top-3 are k, got 'n'"):
         preset("top-3", top_documents, "the first 3", n=3)
     with pytest.raises(InputError, match="must be of a function registered by system"):
         preset("top-3", lambda llm: top_documents(llm), "the first 3")

@@ -48,7 +48,7 @@ def test_what_is_written_is_read_again(whole: Trained) -> None:
         ({"truncator": {"kind": "pruner", "model": "pruner"}}, "truncator.kind must be one of llm"),
         ({"reranker": {**LLM}}, "reranker.kind must be one of embedder, pair, got llm"),
         ({"truncator": LLM, "cut": ODDS}, "cut must be none where there is a trained truncator"),
-        ({"options": {"llm": "x"}}, "options must be of extractor, max_tokens, "),
+        ({"options": {"llm": "x"}}, "options must be of extractor, min_keep, "),
         ({"options": {"min_keep": True}}, "options.min_keep has a wrong type or value: True"),
         ({"options": {"reranker": "/etc/x"}}, "options.reranker has a wrong type or value"),
         ({"data": [{"name": "nq", "licence": "x", "questions": 1.5}]}, "data[0].questions must be"),

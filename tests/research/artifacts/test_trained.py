@@ -109,7 +109,7 @@ def test_a_filter_without_parts_is_its_generator(tmp_path: Path) -> None:
     trained = replace(FAKES, options={"truncator": "none", "reranker": "bm25", "max_tokens": 9})
     system = ragsieve.load(save(tmp_path / "f", trained, {}))
 
-    assert 9 == system.max_tokens
+    assert 9 == system.budget.max_tokens
     assert "BM25(" in repr(system.stage)
     assert system.ask("Who sang it?", ["Seals sang it."]).answer is not None
 

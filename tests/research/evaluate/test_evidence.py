@@ -199,7 +199,7 @@ def test_an_answer_is_followed_through_the_stages() -> None:
 
 def test_the_readers_step_is_none_of_the_filters() -> None:
     """Asked or not, the stages are the same, a budget's cut among them."""
-    system = System(Pipeline(split.Sentences()), Reader(ScriptedLLM(["Seals"])), max_tokens=4)
+    system = System(Pipeline(split.Sentences()), Reader(ScriptedLLM(["Seals"]))).with_budget(4)
     filtered, asked = system(QUERY, [TEXT]), system.ask(QUERY, [TEXT])
     stages = ["given", "Sentences", "System"]
 

@@ -106,7 +106,6 @@ CHANGES: list[tuple[dict[str, Any], list[str], list[str], str]] = [
     ({"threshold": 0.5}, ["Adaptive"], ["Threshold"], "min_score=0.5, min_keep=1"),
     ({"reranker": OverlapCrossEncoder()}, [], ["Pair"], "OverlapCrossEncoder"),
     ({"source": Finds(SPANS)}, [], [], ""),
-    ({"max_tokens": 9}, [], [], ""),
 ]
 
 

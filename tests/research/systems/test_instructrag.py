@@ -73,7 +73,7 @@ def test_examples_cost_what_they_say() -> None:
 def test_a_budget_drops_documents_not_examples() -> None:
     """The first document has 7 tokens, the other more."""
     llm = ScriptedLLM(["x"])
-    result = instructrag_icl(llm, max_tokens=7).ask(QUESTION, DOCUMENTS)
+    result = instructrag_icl(llm).with_budget(7).ask(QUESTION, DOCUMENTS)
 
     assert DOCUMENTS[:1] == [s.text for s in result.kept]
     assert 6 == len(llm.prompts[0])

@@ -62,7 +62,7 @@ def first(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
 
 def made(*texts: str, every: bool = False, **options: Any) -> System:
     strategy = Asking(texts, every)
-    given = {"source": None, "prune": None, "k": 2, "max_tokens": None} | options
+    given = {"source": None, "prune": None, "k": 2} | options
     return iterating(strategy, ScriptedLLM(lambda _: "Ann"), HashingEmbedder(), **given)
 
 

@@ -29,7 +29,7 @@ def kept(system: System) -> list[tuple[str, int, int]]:
 def test_a_system_by_hand_is_one_too() -> None:
     """Its models are opened again by what they were named by; no weights are in the pickle."""
     stage = Pipeline(split.Sentences(), score.Cosine(models.load("minilm")), select.TopK(3))
-    system = System(stage, Reader(models.load("smollm2")), max_tokens=60)
+    system = System(stage, Reader(models.load("smollm2"))).with_budget(60)
     before = kept(system)
     pickled = pickle.dumps(system)
 

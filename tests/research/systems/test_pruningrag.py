@@ -66,7 +66,7 @@ def test_records_stay_whole_and_go_before_windows() -> None:
 
     told = "Seals sang Summer Breeze in 1972."
     api = Named("api", "", finds(told, **{RECORD: {}}))
-    made = system(source=Routed((Named("web", "", finds("It rained.")), api)), max_tokens=9)
+    made = system(source=Routed((Named("web", "", finds("It rained.")), api))).with_budget(9)
 
     assert [told] == [segment.text for segment in made(QUESTION).kept]
 
