@@ -364,7 +364,7 @@ def test_verdicts_stand_in_the_order_of_the_documents() -> None:
     """A person reads them beside the text."""
     unranked = [Segment.whole(Document(f"d{n}", text)) for n, text in enumerate(DOCUMENTS)]
     result = sentences(1)(QUERY, DOCUMENTS)
-    for one in result, sentences(1, source=Finds(unranked))(QUERY):
+    for one in result, sentences(1).with_source(Finds(unranked))(QUERY):
         assert [
             "Summer Breeze is a song.",
             "Seals and Crofts sang it.",

@@ -21,7 +21,17 @@ from ragsieve.structure.margins import Piece
 from ragsieve.structure.tree import ELEMENTS, Kept, Node, shown, stripped, within
 from ragsieve.types import USUAL, Layout, Segment, Span, grouped
 
-READERS = ["tags", "components", "brackets", "indentation", "lines", "rows", "fences", "repeated"]
+READERS = [
+    "tags",
+    "components",
+    "brackets",
+    "indentation",
+    "lines",
+    "rows",
+    "fences",
+    "repeated",
+    "printed",
+]
 """Readers of structure, each a file; `benchmarks/structure.py` says what each is worth."""
 _REMEMBERED = ((50_000, 256), (1_000_000, 8), (20_000_000, 1))  # texts, by most characters
 _SHORT = 2  # characters that lines have on average, at least, where they are of any format
@@ -164,16 +174,30 @@ def _read_bare(text: str) -> Outline:
     found += marked
     if not found or found[-1].end < len(text.rstrip()):
         told = _regions("lines", text, faults)
-        found += [*_regions("rows", text, [] if told else faults), *told]
+        rows = _regions("rows", text, [] if told else faults)
+        found += [*(one for one in rows if not _hangs(text, one)), *told]
     found += _regions("fences", text, found)
     apart: list[Node] = []
     for root in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or root.start >= apart[-1].end:
             apart.append(root)
     apart = _filled(apart, _regions("repeated", text, apart))
+    apart = sorted([*apart, *_regions("printed", text, apart)], key=lambda one: one.start)
     if fault := _ends_early(text, apart):
         faults.insert(0, fault)
     return Outline((*apart,), (*dict.fromkeys(faults),))
+
+
+def _hangs(text: str, table: Node) -> bool:
+    """Whether its lines are indented below one that heads them, and have no header of their own."""
+    first = [text[one.start : one.end].split(None, 1)[0] for one in table.children[:2]]
+    headed = table.head > table.start and not text.startswith(first[0], table.start)
+    if headed or table.kind != "table":
+        return False
+    line = text.rfind("\n", 0, table.start) + 1
+    above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : max(line - 1, 0)]
+    indent = table.start - line
+    return bool(above.strip()) and len(above) - len(above.lstrip()) < indent
 
 
 def _filled(roots: list[Node], said: Sequence[Node]) -> list[Node]:

@@ -147,7 +147,7 @@ def _items(text: str, lines: Sequence[Line], level: int, mark: str, depth: int =
         if begin and not clause and not closer and (not prefixed or line.blank):
             begins.append(n)
         if begin:
-            prefixed = bool(_PREFIX.match(line.text))
+            prefixed = bool(_PREFIX.match(line.text)) and not RULE.match(line.text)
     runs = [lines[a:b] for a, b in pairwise([*begins, len(lines)])]
     headless = runs.pop(0) if len(runs) > 1 and lines[0].indent > base else []
     nodes = _items(text, headless, level, mark, depth) if headless else []

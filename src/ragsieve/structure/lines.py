@@ -17,8 +17,6 @@ _LEAD = 300  # characters of a line that leads to a list
 _SHOWN = 300  # characters of a line that are looked at
 _RAISED = re.compile(r"Traceback \(most recent call last\)")
 _CHAINED = re.compile(r"During handling of the above|The above exception was")
-_FRAME = re.compile(r"\s+at \S|\s*Caused by: |\s*Suppressed: |\s+\.\.\. \d+ (?:more|common)")
-_FAILED = re.compile(r"ERROR|FATAL|CRITICAL|SEVERE|WARN|[Ee]xception|[Ff]ail|[Pp]anic")
 _ITEM = re.compile(r"(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
 _CHANGED = re.compile(r"diff --git |--- \S|Index: ")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@|@@ .*@@")
@@ -41,7 +39,7 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     """The tracebacks, diffs and long lists of a text; adds what is unread."""
     if "\n" not in text:
         return
-    traced = bool(_RAISED.search(text)) or "\n\tat " in text or "\n    at " in text
+    traced = bool(_RAISED.search(text))
     changed = "\n@@ " in text or text.startswith("@@ ")
     if not (traced or changed or len(text) > _LONG):
         return
@@ -49,7 +47,7 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
     place = searched = 0  # before the latter stands no hunk
     while place < len(lines):
         node, after = None, place + 1
-        if traced:
+        if traced and _RAISED.search(lines[place].text):
             node, after = _traceback(lines, place)
         if changed and not node and place >= searched and _CHANGED.match(lines[place].text):
             node, searched = _diff(lines, place, faults)
@@ -78,23 +76,16 @@ def _leaf(lines: Sequence[Line]) -> Node:
 
 def _traceback(lines: Sequence[Line], place: int) -> tuple[Node | None, int]:
     """A traceback whole, or its frames below its first lines, above what was raised."""
-    first, after = place, place + 1
-    if _RAISED.search(lines[place].text):
-        after = place
-        while after >= 0:
-            after = _python(lines, after)
-        after = -after
-    elif after < len(lines) and lines[after].indent and _FRAME.match(" " + lines[after].text):
-        while after < len(lines) and _FRAME.match(" " * lines[after].indent + lines[after].text):
-            after += 1
-    else:
-        return None, place + 1
-    if first and lines[first - 1].text and _FAILED.search(lines[first - 1].text):
+    first = after = place
+    while after >= 0:
+        after = _python(lines, after)
+    after = -after
+    if first and lines[first - 1].text:  # it tells of it
         first -= 1
     body = lines[place + 1 : after - 1]
     if not body:
         return None, after
-    frames = [n for n, one in enumerate(body) if not n or one.text.startswith(("File ", "at "))]
+    frames = [n for n, one in enumerate(body) if not n or one.text.startswith("File ")]
     spans = pairwise([*frames, len(body)])
     head, end, raised = lines[place].end, lines[after - 1].end, _leaf(lines[after - 1 : after])
     raised.sticky = True
@@ -165,7 +156,9 @@ def _list(text: str, lines: Sequence[Line], place: int) -> tuple[Node | None, in
         line = lines[after]
         if _ITEM.match(line.text) and line.indent <= base + 1:
             begins.append(after)
-        elif line.text and line.indent <= base and not lines[after - 1].text:
+        elif line.text and (
+            line.indent < base or (line.indent == base and not lines[after - 1].text)
+        ):
             break
         after += 1
     while not lines[after - 1].text:

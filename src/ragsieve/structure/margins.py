@@ -29,7 +29,6 @@ _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d{1,7}(?![\w,;]|\.\d)")
 _TIMED = re.compile(r"\d[-:./,]$|[\d.]$")  # before a number that is a part of another
 _SEPARATOR = re.compile(r"\t|(?:[^\S\n]+[|│:>→»-]|([^\w\s,;])\1?)[>:|)\]]?[ \t]?|[^\S\n]+")
-_MARK = re.compile(r"[^\w\s\"'`{}\[\]<(]{1,3}[ \t]")
 _ASKED = re.compile(
     r"(\bl(?:ine)?s?\W{0,2})?\b(\d{1,7})\b(?:\W{1,2}(?:[a-z]{1,3} )?(\d{1,7})\b)?", re.I
 )
@@ -297,13 +296,12 @@ def _common(one: str, other: str) -> int:
 def _marked(lines: Sequence[str]) -> list[_Run]:
     """The whole text where every line begins with the same mark, as blank ones do in a file."""
     said = [n for n, line in enumerate(lines) if line.strip()]
-    match = _MARK.match(lines[said[0]]) if len(said) > _LEAST else None
-    if not match:
-        return []
-    own, mark, wide = lines[said[0] : said[-1] + 1], match[0].rstrip(), match.end()
+    own = lines[said[0] : said[-1] + 1] if len(said) > _LEAST else []
+    mark = min(own, default="").rstrip()  # a line that has nothing else
+    wide = len(mark) + 1
     bare = [line[wide:].strip() for line in own]
     closed = sum(one.endswith(mark) for one in bare)  # the frame of a table
-    same = all(line.startswith(match[0]) or line.rstrip() == mark for line in own)
-    if not same or all(bare) or 2 * closed > len(bare):
+    same = all(line.startswith(mark) and not line[len(mark) : wide].strip() for line in own)
+    if not mark or not same or 2 * closed > len(bare) or 2 * sum(map(bool, bare)) < len(bare):
         return []
     return [_Run(said[0], 0, [min(wide, len(line)) for line in own])]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ragsieve.structure.parts import parts
+from ragsieve.structure.printed import laid_out
 from ragsieve.structure.tree import Node, leaf, line_spans, over, stripped
 
 WHOLE = 300  # characters of a turn or a paragraph that is not cut
@@ -35,14 +36,16 @@ def filled(text: str, start: int, end: int, roots: Sequence[Node]) -> list[Node]
     for at in range(bisect_left(roots, start, key=lambda root: root.start), len(roots)):
         if (root := roots[at]).end > end:
             break
-        found += _paragraphs(text, start, root.start)
-        found.append(root)
+        found += [*_paragraphs(text, start, root.start), root]
         start = root.end
     return [*found, *_paragraphs(text, start, end)]
 
 
 def _paragraphs(text: str, start: int, end: int) -> Iterator[Node]:
     """Paragraphs by their sentences or lines; one that leads to the next goes with it."""
+    if laid := laid_out(text, start, end):
+        yield from laid
+        return
     first = start
     for stop, begins in [*(blank.span() for blank in BLANK.finditer(text, start, end)), (end, end)]:
         piece = text[first:stop].rstrip()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ragsieve.structure import joined, outline
+from ragsieve.structure import joined
+from ragsieve.structure.components import regions
 
 EVENT = """BEGIN:VEVENT
 UID:{0}@example.org
@@ -60,4 +61,4 @@ def test_cards_are_kept_one_by_one() -> None:
 )
 def test_what_does_not_close_is_cut_as_text(text: str) -> None:
     """Nested too deep, in the wrong order, or open to the end."""
-    assert () == outline(text, small=True)
+    assert [] == [*regions(text)]

@@ -1,0 +1,119 @@
+"""What programs print, and whatever else is laid out by lines: each line below the one it is under.
+
+No layout is known by name. A text is read so where few of its lines run on like prose. What is
+indented lies inside the line above it; of lines between
+blank ones the first is the head where no other begins as it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from ragsieve.structure.tree import DEEPEST, Node, leaf, line_spans, over, stripped
+
+_LEAST = 4  # lines of a text that is read so
+_WHOLE = 300  # characters of lines that belong together and are not cut
+_SHOWN = 300  # characters of a line that are looked at
+_PROSE = 0.4  # share of the characters in lines of prose, at most
+_HEAD = 300  # characters of a line that heads others
+_RECORD = 2000  # characters of lines between blank ones that the first one heads
+_WORDS = 5  # of a line of prose
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_ROUND = "()\"'“”‘’*_.,;:?!«»、。，：；？！「」（）"  # what stands around words of prose
+_MARKED = re.compile(r"#{1,6} |(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[a-zA-Z])[.)])[ \t]|>")
+_WORDY = re.compile(r"\w")
+_FIRST = re.compile(r"\W*\w*")
+
+
+class _Line:
+    """A line that is not blank; ``apart`` says whether a blank one stands above it."""
+
+    def __init__(self, text: str, start: int, end: int, apart: bool) -> None:
+        shown = text[start : min(end, start + _SHOWN)].expandtabs(8)
+        self.start, self.end = stripped(text, start, end)
+        self.indent = len(shown) - len(shown.lstrip())
+        self.text, self.apart = shown.strip(), apart
+        self.size = self.end - self.start
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether it runs on: words with one space between them, or an item or title of a page."""
+        words = self.text.split(" ")
+        plain = sum(_is_plain(word.strip(_ROUND)) for word in words)
+        uncased = sum(one.isalpha() and one.lower() == one.upper() for one in self.text)
+        runs = plain > 0.8 * len(words) and (len(words) >= _WORDS or self.text[-1] in ".!?")
+        return runs or uncased > self.size / 2 or bool(_MARKED.match(self.text))
+
+
+def _is_plain(word: str) -> bool:
+    return bool(_WORD.fullmatch(word)) and (word[1:].islower() or word.isupper() or len(word) == 1)
+
+
+def regions(text: str, taken: Sequence[Node]) -> Iterator[Node]:
+    """The stretches between other regions that are laid out by lines."""
+    start = 0
+    for end, further in [*((one.start, one.end) for one in taken), (len(text), 0)]:
+        if end - start > _WHOLE and (nodes := laid_out(text, start, end, _LEAST)):
+            yield over(nodes, mark="…", each=True, whole=0)
+        start = further
+
+
+def laid_out(text: str, start: int, end: int, least: int = 2) -> list[Node]:
+    """The lines of a stretch, so many at least, as nodes; none where they run on like prose."""
+    lines = [*_lines(text, start, end)]
+    prose = sum(line.size for line in lines if line.is_prose)
+    printed = len(lines) >= least and prose < _PROSE * sum(line.size for line in lines)
+    return _nested(text, lines) if printed else []
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
+    apart = False
+    for first, last in line_spans(text, start, end):
+        if text[first:last].strip():
+            yield _Line(text, first, last, apart)
+        apart = not text[first:last].strip()
+
+
+def _nested(text: str, lines: Sequence[_Line], depth: int = 0) -> list[Node]:
+    """The lines of a level as nodes, what is indented further inside the line above it."""
+    base = min(line.indent for line in lines)
+    starts = [n for n, line in enumerate(lines) if line.indent <= base or not n]
+    items = [(lines[a], lines[a + 1 : b]) for a, b in pairwise([*starts, len(lines)])]
+    groups: list[list[tuple[_Line, Sequence[_Line]]]] = []
+    for line, inside in items:
+        if not groups or line.apart or (groups[-1][-1][1] and groups[-1][-1][1][0].apart):
+            groups.append([])
+        groups[-1].append((line, inside))
+    found: list[Node] = []
+    for node in (node for group in groups for node in _group(text, group, depth)):
+        if found and not node.children and not _WORDY.search(text, node.start, node.end):
+            found[-1].end = node.end  # closes what stands above
+            found[-1].tail = node.start if found[-1].children else node.end
+        else:
+            found.append(node)
+    return found
+
+
+def _group(text: str, group: Sequence[tuple[_Line, Sequence[_Line]]], depth: int) -> list[Node]:
+    """Lines between blank ones: below the first one where no other begins as it does."""
+    nodes = [_node(text, line, inside, depth) for line, inside in group]
+    first, *others = [_FIRST.match(line.text)[0] for line, _ in group]  # type: ignore[index]
+    size = nodes[-1].end - nodes[0].start
+    if not others or first in others or nodes[0].children or size > _RECORD:
+        return nodes
+    head, *inside = nodes
+    end = inside[-1].end
+    return [Node(head.start, head.end, end, end, children=inside, **_OPTIONS)]
+
+
+_OPTIONS: dict[str, Any] = {"mark": "…", "each": True, "whole": _WHOLE}
+
+
+def _node(text: str, line: _Line, inside: Sequence[_Line], depth: int) -> Node:
+    if not inside or depth > DEEPEST or line.size > _HEAD:
+        return leaf(line.start, (inside or [line])[-1].end)
+    children = _nested(text, inside, depth + 1)
+    return Node(line.start, line.end, inside[-1].end, inside[-1].end, children=children, **_OPTIONS)
