@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from ragsieve.structure import brackets, margins
 from ragsieve.structure.headings import between, left_out
 from ragsieve.structure.margins import Piece
+from ragsieve.structure.printed import is_below
 from ragsieve.structure.tree import ELEMENTS, Kept, Node, shown, stripped, within
 from ragsieve.types import USUAL, Layout, Segment, Span, grouped
 
@@ -175,7 +176,7 @@ def _read_bare(text: str) -> Outline:
     if not found or found[-1].end < len(text.rstrip()):
         told = _regions("lines", text, faults)
         rows = _regions("rows", text, [] if told else faults)
-        found += [*(one for one in rows if not _hangs(text, one)), *told]
+        found += [*(one for one in rows if not is_below(text, one)), *told]
     found += _regions("fences", text, found)
     apart: list[Node] = []
     for root in sorted(found, key=lambda one: (one.start, -one.end)):
@@ -186,18 +187,6 @@ def _read_bare(text: str) -> Outline:
     if fault := _ends_early(text, apart):
         faults.insert(0, fault)
     return Outline((*apart,), (*dict.fromkeys(faults),))
-
-
-def _hangs(text: str, table: Node) -> bool:
-    """Whether its lines are indented below one that heads them, and have no header of their own."""
-    first = [text[one.start : one.end].split(None, 1)[0] for one in table.children[:2]]
-    headed = table.head > table.start and not text.startswith(first[0], table.start)
-    if headed or table.kind != "table":
-        return False
-    line = text.rfind("\n", 0, table.start) + 1
-    above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : max(line - 1, 0)]
-    indent = table.start - line
-    return bool(above.strip()) and len(above) - len(above.lstrip()) < indent
 
 
 def _filled(roots: list[Node], said: Sequence[Node]) -> list[Node]:

@@ -69,6 +69,21 @@ def laid_out(text: str, start: int, end: int, least: int = 2) -> list[Node]:
     return _nested(text, lines) if printed else []
 
 
+def hangs(text: str, node: Node) -> bool:
+    """Whether a line inside begins further to the left than the parts: it heads some of them."""
+    margin = node.children[0].start - text.rfind("\n", 0, node.children[0].start) - 1
+    return any(line.indent < margin for line in _lines(text, node.start, node.end))
+
+
+def is_below(text: str, table: Node) -> bool:
+    """Whether the lines of a table without a header are indented below one that heads them."""
+    start = text.rfind("\n", 0, table.start)
+    above = [*_lines(text, text.rfind("\n", 0, max(start, 0)) + 1, max(start, 0))]
+    (first,) = [text[one.start : one.end].split(None, 1)[0] for one in table.children[:1]]
+    bare = table.kind == "table" and text.startswith(first, table.start)
+    return bare and bool(above) and above[0].indent < table.start - start - 1
+
+
 def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
     apart = False
     for first, last in line_spans(text, start, end):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ragsieve.structure.beginnings import Beginning, beginnings
 from ragsieve.structure.paragraphs import BLANK, filled, said
+from ragsieve.structure.printed import hangs
 from ragsieve.structure.tree import Node, leaf, over, places, stripped
 
 _FEWEST = 3  # turns of a chat
@@ -48,22 +49,15 @@ def regions(text: str, roots: Sequence[Node]) -> Iterator[Node]:
         return
     fences = [match.span() for match in _FENCED.finditer(text)]
     lines = [some for some in beginnings(text) if some and not places(fences, *some[0][2:])]
-    if records := [one for one in _records(text, lines, roots) if not _hangs(text, one)]:
+    if records := [one for one in _records(text, lines, roots) if not hangs(text, one)]:
         yield from records
         return
     tables = [(root.start, root.end) for root in roots if root.kind in ("table", "grid")]
     others = [some for some in lines if not places(tables, some[0].start, some[0].end)]
-    runs = [one for one in _chats(text, others, roots) if not _hangs(text, one)]
+    runs = [one for one in _chats(text, others, roots) if not hangs(text, one)]
     covered = (b - a for run in runs for a, b in tables if run.start <= a and b <= run.end)
     if 2 * sum(covered) <= sum(run.size for run in runs):
         yield from runs
-
-
-def _hangs(text: str, root: Node) -> bool:
-    """Whether a line begins further to the left than the parts: it heads some of them."""
-    margin = root.children[0].start - text.rfind("\n", 0, root.children[0].start) - 1
-    lines = text[root.start : root.end].split("\n")[1:]
-    return any(len(line) - len(line.lstrip()) < margin for line in lines if line.strip())
 
 
 def _chats(
