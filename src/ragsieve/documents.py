@@ -199,22 +199,24 @@ def unused_id(name: str, used: Counter[str]) -> str:
 def _as_document(value: AnyDocument, rank: int) -> Document:
     if isinstance(value, Document):
         return value
-    if isinstance(value, str):
-        return Document(str(rank), value)
+    if value is None or isinstance(value, str):  # a null in a column of texts
+        return Document(str(rank), value or "")
     values = value if isinstance(value, Mapping) else _fields(value)
     check_values([value, values], f"the document at place {rank}")
     named = [key for key in TEXT_KEYS if key in values]
     if not named:
         raise InputError(f"a document must have a text, got {value!r:.80} at place {rank}")
-    metadata = values.get("metadata") or {}
-    if not isinstance(metadata, Mapping):
-        raise InputError(f"a document's metadata must be a mapping, got {metadata!r:.80}")
-    key = next((key for key in named if isinstance(values[key], str)), named[0])
+    try:
+        metadata = dict(values.get("metadata") or {})  # a map of Arrow is pairs
+    except (TypeError, ValueError) as error:
+        got = f"got {values['metadata']!r:.80}"
+        raise InputError(f"a document's metadata must be a mapping, {got}") from error
+    key = max(named, key=lambda one: (isinstance(values[one], str), values[one] is not None))
     known = ("id", key, "text", "title", "source", "metadata")
     rest = {k: v for k, v in values.items() if k not in known}
     return Document(
         id=str(rank if values.get("id") is None else values["id"]),
-        text=values[key],
+        text="" if values[key] is None else values[key],
         title=values.get("title") or "",
         source=str(values.get("source") or values.get("url") or ""),
         metadata={**metadata, **rest},

@@ -27,7 +27,7 @@ def test_a_mapping_has_its_text_under_the_first_key_with_a_string() -> None:
 
     assert ("It.", {"content": {"html": "x"}}) == (document.text, document.metadata)
     assert [document] == [*as_documents([from_json(value)])]
-    with pytest.raises(InputError, match="text must be a string, got None"):
+    with pytest.raises(InputError, match="text must be a string, got 3"):
         as_documents([{"text": None, "content": 3}])
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ragsieve.adapter import Adapter, with_own
 from ragsieve.errors import InputError, needs_extra
-from ragsieve.run.dataframes import rows
+from ragsieve.run.dataframes import as_table, like, rows
 from ragsieve.schema import Count, check_number
 
 with needs_extra("arrow"):
@@ -74,22 +74,23 @@ class Filter:
         _ = self.adapter  # which checks the others
 
     def __call__(self, batch: Any) -> Any:
-        """A table or batch of pyarrow with two more columns: ``kept`` and ``reason``.
+        """A frame with two more columns, ``kept`` and ``reason``, of the kind that it is.
+
+        Args:
+            batch: What `ragsieve.run.dataframes.as_table` takes.
 
         Raises:
             InputError: If it is no such one, lacks a column, has one of another type, or has these.
         """
-        if not isinstance(batch, pa.Table | pa.RecordBatch):
-            rule = "must be a table or batch of pyarrow, as Ray's batch_format='pyarrow' gives it"
-            raise InputError(f"a batch {rule}, got {type(batch).__name__}")
-        names = batch.schema.names
+        table = as_table(batch)
+        names = table.column_names
         for name in (self.query, self.texts):
             if name not in names:
                 raise InputError(f"a batch must have the column {name!r}, got {names}")
         if taken := {"kept", "reason"} & {*names}:
             raise InputError(f"a batch must not have the column {min(taken)!r}: drop it before")
-        kept, reason = self.columns(batch[self.query], batch[self.texts])
-        return batch.append_column("kept", kept).append_column("reason", reason)
+        kept, reason = self.columns(table[self.query], table[self.texts])
+        return like(batch, table.append_column("kept", kept).append_column("reason", reason))
 
     def batches(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Each batch as `__call__` gives it; for Spark's ``mapInArrow``."""
@@ -100,9 +101,9 @@ class Filter:
 
         Args:
             query: An array of strings.
-            texts: An array of strings, whose spans are of type `SPANS`, or of lists of strings,
-                whose spans are a list of these, one for each text; or of nulls alone, whose lists
-                are empty and of nulls.
+            texts: An array of passages, strings or structs as ``{id, title, text}``, whose spans
+                are of type `SPANS`, or of lists of passages, whose spans are a list of these, one
+                for each; or of nulls alone, whose lists are empty and of nulls.
 
         Raises:
             InputError: If ``texts`` is of another type.
@@ -111,18 +112,22 @@ class Filter:
         if is_a.is_dictionary(kind) or is_a.is_run_end_encoded(kind):
             kind = kind.value_type
         empty = is_a.is_null(kind)  # of a batch in which no row has a text
-        single = str(kind) in ("string", "large_string", "string_view")
+        names = ("string", "large_string", "string_view")
+        single = is_a.is_struct(kind) or str(kind) in names
         if not (empty or single or hasattr(kind, "value_type")):
-            raise InputError(f"texts must be strings or lists of strings, got {texts.type}")
+            raise InputError(f"texts must be passages or lists of passages, got {texts.type}")
         kept = self.rows(query.to_pylist(), [[one] if single else one for one in texts.to_pylist()])
         spans = [(one.spans[0] if one.spans else []) if single else one.spans for one in kept]
         kind = SPANS if single else pa.list_(pa.null() if empty else SPANS)
         return pa.array(spans, kind), pa.array([one.reason for one in kept], pa.string())
 
     def rows(self, queries: Iterable[Any], texts: Iterable[Sequence[Any] | None]) -> list[Kept]:
-        """What is kept of the texts of each question, in order; nothing of what is no text."""
+        """What is kept of the passages of each question, in order; nothing of what is null."""
         documents = [
-            [{"id": str(n), "text": text or ""} for n, text in enumerate(own or ())]
+            [
+                {**(one if isinstance(one, Mapping) else {"text": one}), "id": str(n)}
+                for n, one in enumerate(own or ())
+            ]
             for own in texts
         ]
         pairs = zip(queries, documents, strict=True)

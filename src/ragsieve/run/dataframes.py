@@ -119,11 +119,11 @@ def map_dataset(call: Call, dataset: Any, *, workers: int = 8, num_proc: int | N
 
 
 def map_frame(call: Call, frame: Any, *, workers: int = 8) -> Any:
-    """Results of the rows of a frame, in their order, as a frame of the same kind.
+    """Results of the rows of a frame, in their order, as `like` the frame; pandas' index stays.
 
     Args:
         call: A system, or its ``ask``; called from several threads.
-        frame: A data frame of pandas or Polars, or a table or record batch of pyarrow.
+        frame: A data frame of pandas, or what `as_table` takes.
         workers: Questions at once; at least 1.
 
     Raises:
@@ -131,28 +131,50 @@ def map_frame(call: Call, frame: Any, *, workers: int = 8) -> Any:
             is under 1.
         MissingExtra: If pyarrow is not installed.
     """
+    if hasattr(frame, "itertuples") and frame.axes[-1].is_unique:
+        # cells of a column may be of several types, which Arrow does not take
+        named = [one for one in frame.index.names if one is not None and one not in frame]
+        records = [_plain(one) for one in frame.reset_index(level=named).to_dict("records")]
+    else:
+        records = as_table(frame).to_pylist()
     columns = schema()
     with needs_extra("arrow"):
         import pyarrow as pa
-    pandas, arrow = hasattr(frame, "iloc"), isinstance(frame, pa.Table | pa.RecordBatch)
+    return like(frame, pa.Table.from_pylist(rows(call, records, workers), schema=columns))
+
+
+def as_table(frame: Any) -> Any:
+    """A table of pyarrow, of what has Arrow's interface: frames, tables, batches, relations.
+
+    Raises:
+        InputError: If it has not, or two of its columns have one name.
+        MissingExtra: If pyarrow is not installed.
+    """
+    with needs_extra("arrow"):
+        import pyarrow as pa
     try:
-        table = frame if pandas or arrow else pa.table(frame)
-        names = [*(table.columns if pandas else table.schema.names)]
-        if len({*names}) < len(names):
-            raise ValueError(f"columns must differ, got {names!r:.200}")
-        if pandas:  # cells of a column may be of several types, which Arrow does not take
-            named = [one for one in frame.index.names if one is not None and one not in names]
-            records = [_plain(one) for one in frame.reset_index(level=named).to_dict("records")]
-        else:
-            _ = arrow or type(frame)(columns.empty_table())  # what takes no results is no frame
-            records = table.to_pylist()
-    except (AttributeError, TypeError, ValueError, pa.ArrowException) as error:
-        raise InputError(f"a frame must be a table, got {type(frame).__name__}: {error}") from error
-    made = rows(call, records, workers)
-    if arrow:
-        return type(frame).from_pylist(made, schema=columns)
-    results = pa.Table.from_pylist(made, schema=columns)
-    return results.to_pandas() if pandas else type(frame)(results)
+        # lazy ones of Polars too
+        table = pa.table(frame.lazy().collect() if hasattr(frame, "lazy") else frame)
+        if len({*table.column_names}) < table.num_columns:
+            raise ValueError(f"columns must differ, got {table.column_names!r:.200}")
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        rule = "a data frame or a table of Arrow, as .to_table() and .toArrow() give it"
+        raise InputError(f"a frame must be {rule}, got {type(frame).__name__}: {error}") from error
+    return table
+
+
+def like(frame: Any, table: Any) -> Any:
+    """A table of pyarrow as a frame of the kind of another; as it is, if that kind takes none."""
+    import pyarrow as pa
+
+    if hasattr(frame, "itertuples"):
+        return table.to_pandas().set_axis(frame.index)
+    if isinstance(frame, pa.RecordBatch):
+        return pa.record_batch([one.combine_chunks() for one in table.columns], table.schema)
+    try:
+        return type(frame)(table)
+    except (TypeError, ValueError):
+        return table
 
 
 def _plain(value: Any) -> Any:

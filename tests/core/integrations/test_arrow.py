@@ -52,13 +52,15 @@ def test_columns_are_spans_and_reasons() -> None:
 
 
 def test_lists_of_texts_are_filtered_together() -> None:
-    """Spans of each text apart; a text may come twice."""
+    """Spans of each text apart; a text may come twice, or be a passage of id, title and text."""
     texts = ["It rains.", "Cable 7 feeds the pump. It rains.", "Cable 7 feeds the pump."]
     table = pa.table({"q": ["Which cable feeds the pump?"], "pages": [texts]})
-    result = Filter(**OPTIONS, query="q", texts="pages")(table)
+    passages = [[{"id": "p", "title": "Pump", "text": text} for text in texts]]
+    for column in (table["pages"], pa.array(passages)):
+        kept, _ = Filter(**OPTIONS).columns(table["q"], column)
 
-    assert pa.list_(SPANS) == result.schema.field("kept").type
-    assert [0, 1, 0] == [len(spans) for spans in result["kept"].to_pylist()[0]]
+        assert pa.list_(SPANS) == kept.type
+        assert [0, 1, 0] == [len(spans) for spans in kept.to_pylist()[0]]
 
 
 def test_texts_of_any_type_of_string_are_texts() -> None:
