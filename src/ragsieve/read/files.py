@@ -1,4 +1,4 @@
-"""Files to documents: text, Markdown, HTML, PDF, Word, mails, JSON and JSONL."""
+"""Files to documents: text, Markdown, HTML, PDF, Word, mails, notebooks, JSON and JSONL."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 from ragsieve.documents import as_documents, from_json
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.files import bounded, read_bytes, standard_input
+from ragsieve.read.notebook import notebook_text
 from ragsieve.read.office import docx_text, mail_text, pdf_pages
 from ragsieve.read.web import charset, page_text
 from ragsieve.run.questions import as_example, is_question, lines, load_json
@@ -22,25 +23,41 @@ from ragsieve.types import FILE, Document, Example
 Warn = Callable[[str], object]
 Found = tuple[str, int, Document | Example]
 
-_TEXT = (".txt", ".md", ".rst", ".adoc", ".org", ".tex", ".srt", ".vtt", ".csv", ".tsv", ".log")
-_DATA = (".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml", ".ics", ".ipynb")
-_PARSED = (".html", ".htm", ".jsonl", ".jsonl.gz", ".json", ".pdf", ".docx", ".eml")
-_READ = _TEXT + _DATA + _PARSED  # of a folder
-
-_OFFICE = {".docx": docx_text, ".eml": mail_text}
+_TEXT = """
+    .txt .text .log .md .markdown .mdx .rst .adoc .asciidoc .org .tex .srt .vtt .csv .tsv
+    .yaml .yml .toml .ini .cfg .conf .xml .ics .vcf
+"""
+_PARSED = {
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "page"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "lines"),
+    **{".json": "json", ".ipynb": "notebook", ".pdf": "pdf", ".docx": "word", ".eml": "mail"},
+    ".mbox": "mails",
+}
+_KINDS = dict.fromkeys(_TEXT.split(), "text") | _PARSED  # by endings; of a folder these are read
+_SOFFICE = "soffice --headless --convert-to"
+_CONVERTED = {  # what is not read, and a command whose file is
+    **dict.fromkeys((".doc", ".odt", ".rtf"), f"{_SOFFICE} docx"),
+    **dict.fromkeys((".ppt", ".pptx", ".odp"), f"{_SOFFICE} pdf"),
+    **dict.fromkeys((".xls", ".xlsx", ".ods"), f"{_SOFFICE} html"),
+    **dict.fromkeys((".epub", ".fb2"), "pandoc -t markdown -o book.md"),
+}
+_PARTS = {"pdf": "page", "lines": "line", "mails": "mail"}
+_WHOLE = {"word": docx_text, "mail": mail_text, "notebook": notebook_text}
+# a line before each mail, which has a time; mails begin with a field
+_MAIL = re.compile(rb"^From \S(?=.*\d\d:\d\d).*+\n(?=[!-9;-~]++:)", re.MULTILINE)
 _JSON, _TAG = re.compile(rb'\{\s*"|\[\s*[\[{"]'), re.compile(rb"<[!?a-zA-Z]")
 
 
 def read_documents(paths: Sequence[str], warn: Warn | None = None) -> tuple[Document, ...]:
     """Documents of the files and folders, in order; ``-`` is standard input.
 
-    ``.html``, ``.htm``, ``.docx`` and ``.eml`` become text, a ``.pdf`` one document a page with the
-    id ``PATH#page=N``; ``.jsonl`` and ``.jsonl.gz`` hold a document a line, ``.json`` one or an
-    array of them, each any JSON (`from_json`); other files are text as they are. Folders are read
-    recursively, files of these kinds, text, tables, logs, settings and notebooks, by name; hidden
-    ones and code are left out. Standard input is JSON where it is an object or an array, JSONL
-    where it begins with an object, HTML where it begins with a tag, else text. The metadata of each
-    of several files, or pages, name its ``file``.
+    Pages, Word files, mails and notebooks become text, a ``.pdf`` one document a page with the id
+    ``PATH#page=N``, an ``.mbox`` one a mail, ``PATH#mail=N``; ``.jsonl``, also packed as ``.gz``,
+    hold a document a line, ``.json`` one or an array of them, each any JSON (`from_json`); other
+    files are text as they are. Folders are read recursively, files of these kinds, text, tables,
+    logs and settings, by name; hidden ones and code are left out. Standard input is JSON where it
+    is an object or an array, JSONL where it begins with an object, HTML where it begins with a tag,
+    else text. The metadata of each of several files, or pages, name its ``file``.
 
     Args:
         paths: Files and folders.
@@ -49,22 +66,23 @@ def read_documents(paths: Sequence[str], warn: Warn | None = None) -> tuple[Docu
 
     Raises:
         InputError: If a file cannot be read, is not UTF-8 or is no JSON though it should be, and
-            was named or there is no ``warn``; if one holds questions.
+            was named or there is no ``warn``; if one holds questions, or is of a known format that
+            is not read: it says a command that converts it.
     """
     if list(paths).count("-") > 1:
         raise InputError("standard input can be read once, got - twice")
     found = [*chain.from_iterable(items_of(name, warn) for name in paths)]
     documents = map(_document, found)
     alone = len({path for path, *_ in found}) < 2
-    if alone and (len(found) < 2 or not found[0][0].lower().endswith(".pdf")):
+    if alone and (len(found) < 2 or _kind(found[0][0]) != "pdf"):
         return tuple(documents)
     return tuple(map(_with_file, found, documents))
 
 
 def _with_file(found: Found, document: Document) -> Document:
     path, number, _ = found
-    kind = Path(path.removesuffix(".gz")).suffix.lower()
-    part = {".pdf": f", page {number}", ".jsonl": f", line {number}"}.get(kind, "")
+    word = _PARTS.get(_kind(path))
+    part = f", {word} {number}" if word else ""
     return replace(document, metadata={FILE: name_of(path) + part, **document.metadata})
 
 
@@ -103,7 +121,7 @@ def _walk(folder: Path, warn: Warn | None, without: Path | None) -> Iterator[str
         folders[:] = sorted(n for n in folders if n[0] != "." and Path(here, n).resolve() != apart)
         for path in (Path(here, name) for name in sorted(files) if not name.startswith(".")):
             # pipes, sockets and devices have no end
-            if path.name.lower().endswith(_READ) and (path.is_file() or not path.exists()):
+            if _kind(path.name) and (path.is_file() or not path.exists()):
                 yield str(path)
             else:
                 others[path.suffix.lower() or "no ending"] += 1
@@ -116,7 +134,7 @@ def _document(found: Found) -> Document:
     path, number, item = found
     if isinstance(item, Example):
         reason = "this is a question with documents: pass it by --input"
-        place = "item" if path.lower().endswith(".json") else "line"
+        place = "item" if _kind(path) == "json" else "line"
         raise InputError(f"{name_of(path)} {place} {number}: {reason}")
     return item
 
@@ -127,8 +145,8 @@ def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
     # what is no regular file is read once, up to a bound
     piped = path == "-" or not (path.endswith(".gz") or Path(path).is_file())
     raw = _read(path) if piped else b""
-    kind = _guess(raw) if path == "-" else Path(path.removesuffix(".gz")).suffix.lower()
-    if kind == ".jsonl":
+    kind = _guess(raw) if path == "-" else _kind(path)
+    if kind == "lines":
         numbered = enumerate(raw.split(b"\n"), 1) if piped else lines(Path(path), array=True)
         for number, line in numbered:
             if line.strip():
@@ -141,26 +159,37 @@ def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
 def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | Example]]:
     """The items of a file that is read as a whole."""
     name = name_of(path)
-    if kind == ".json":
+    if kind == "json":
         yield from _array(raw, name)
-    elif kind == ".pdf":
+    elif kind == "pdf":
         for number, page in enumerate(pdf_pages(raw, name), 1):
             at = f"{path}#page={number}"
             yield number, Document(at, page, source=name, metadata={"page": number})
-    elif kind in _OFFICE:
-        yield 1, Document(path, _OFFICE[kind](raw, name), source=name)
+    elif kind == "mails":
+        for number, mail in enumerate(filter(bytes.strip, _MAIL.split(raw)), 1):
+            text = mail_text(mail, f"{name} mail {number}")
+            yield number, Document(f"{path}#mail={number}", text, source=name)
+    elif kind in _WHOLE:
+        yield 1, Document(path, _WHOLE[kind](raw, name), source=name)
     else:
-        is_page = kind in (".html", ".htm")
-        encoding = charset(raw if is_page else raw[:2])  # of text the byte order mark counts
-        try:
-            text = raw.decode(encoding)
-        except UnicodeDecodeError as error:
-            rule = "UTF-8" if encoding == "utf-8-sig" else f"{encoding}, as it declares"
-            known = f", or end in one of {' '.join(_PARSED)}" if kind not in _READ else ""
-            byte = f"byte {error.start} is {raw[error.start]:#04x}"
-            raise InputError(f"{name} must be {rule}{known}; {byte}") from error
-        title, text = page_text(text, name=name) if is_page else ("", text)
+        title, text = _decoded(path, kind, raw)
         yield 1, Document(path, text, title, source=name)
+
+
+def _decoded(path: str, kind: str, raw: bytes) -> tuple[str, str]:
+    """Title and text of a page or a text."""
+    name, ending = name_of(path), Path(path).suffix.lower()
+    if command := _CONVERTED.get(ending):
+        raise InputError(f"{name} is not read: convert it, as by `{command} {Path(path).name}`")
+    encoding = charset(raw if kind == "page" else raw[:2])  # of text the byte order mark counts
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        rule = "UTF-8" if encoding == "utf-8-sig" else f"{encoding}, as it declares"
+        known = f", or end in one of {' '.join(_PARSED)}" if ending not in _KINDS else ""
+        byte = f"byte {error.start} is {raw[error.start]:#04x}"
+        raise InputError(f"{name} must be {rule}{known}; {byte}") from error
+    return page_text(text, name=name) if kind == "page" else ("", text)
 
 
 def _array(raw: bytes, name: str) -> Iterator[tuple[int, Document | Example]]:
@@ -205,12 +234,19 @@ def _read(path: str) -> bytes:
     return bounded(standard_input(), name_of(path)) if path == "-" else read_bytes(Path(path))
 
 
+def _kind(path: str) -> str:
+    """What a file is by its ending; empty where that is not known. Lines alone may be packed."""
+    name = path.lower()
+    kind = _KINDS.get(Path(name.removesuffix(".gz")).suffix, "")
+    return kind if kind == "lines" or not name.endswith(".gz") else ""
+
+
 def _guess(raw: bytes) -> str:
     begin = raw.removeprefix(b"\xef\xbb\xbf")[:1024].lstrip()
     if not _JSON.match(begin):
-        return ".html" if _TAG.match(begin) else ".txt"
+        return "page" if _TAG.match(begin) else "text"
     try:
         load_json(raw)
     except InputError:  # more than one value
-        return ".jsonl" if begin.startswith(b"{") else ".txt"
-    return ".json"
+        return "lines" if begin.startswith(b"{") else "text"
+    return "json"

@@ -67,10 +67,10 @@ def build_command(folder: _Index, sources: _Sources, *, data: Data = None, **opt
     """Build an index in FOLDER of the documents of SOURCE….
 
     A source is a file, or a folder with all that lies in it (texts, tables, logs, settings, .html
-    .pdf .docx .eml .json .jsonl .jsonl.gz; no hidden files). JSONL holds a document a line, JSON an
-    array of documents; or they hold questions with documents, which are pooled; a name of `ragsieve
-    datasets` is such a source, too. The same command goes on where it was interrupted; what is in
-    the index already is not embedded again.
+    .pdf .docx .eml .mbox .ipynb .json .jsonl .jsonl.gz; no hidden files). JSONL holds a document a
+    line, JSON an array of documents; or they hold questions with documents, which are pooled; a
+    name of `ragsieve datasets` is such a source, too. The same command goes on where it was
+    interrupted; what is in the index already is not embedded again.
 
     \b
       ragsieve index build my-index notes/

@@ -31,7 +31,7 @@ from tests.office import BOMBS, CELL, pdf, word
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("name", ["a.txt", "a.md", "a", "a.log"])
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a", "a.mdx", "a.vcf"])
 def test_a_text_file_is_a_document_as_it_is(tmp_path: Path, name: str, encoding: str) -> None:
     """Nothing of it is changed but a byte order mark, as Windows writes; its id is its path."""
     path = tmp_path / name
@@ -44,7 +44,7 @@ def test_a_text_file_is_a_document_as_it_is(tmp_path: Path, name: str, encoding:
 
 def test_a_page_is_text_with_a_title(tmp_path: Path) -> None:
     """In the charset that it declares; what does not fit is an error that names it."""
-    path = tmp_path / "a.HTML"
+    path = tmp_path / "a.XHTML"
     path.write_text("<title>T</title><p>Bees.</p>", encoding="utf-8")
     (document,) = read_documents([str(path)])
 
@@ -103,7 +103,7 @@ def test_jsonl_holds_a_document_a_line(tmp_path: Path) -> None:
 
     assert ["x", f"{path}:3", "x"] == [document.id for document in documents]
 
-    path = tmp_path / "packed" / "a.jsonl.gz"
+    path = tmp_path / "packed" / "a.ndjson.gz"
     path.parent.mkdir()
     path.write_bytes(gzip.compress(b'{"text": "a", "id": 0}\n{"text": "b"}'))
 
@@ -116,7 +116,10 @@ def test_jsonl_holds_a_document_a_line(tmp_path: Path) -> None:
     [
         ("a.txt", b"a\xff", "a.txt must be UTF-8; byte 1 is 0xff"),
         ("a.html", b"a\xff", "a.html must be UTF-8; byte 1 is 0xff"),
-        ("a.xlsx", b"PK\xff", r"a.xlsx must be UTF-8, or end in one of .* \.eml; byte 2 is 0xff"),
+        ("a.bin", b"PK\xff", r"a.bin must be UTF-8, or end in one of .* \.mbox; byte 2 is 0xff"),
+        ("a.xlsx", b"PK", "is not read: convert it, as by `soffice .*-to html a.xlsx`"),
+        ("a.rtf", b"{", "is not read: convert it, as by `soffice .*-to docx a.rtf`"),
+        ("a.ipynb", b"{}", "a.ipynb cannot be read as a notebook: cells is missing"),
         ("a.json", b"[", "a.json: not JSON"),
         ("a.json", b'[{"question": "q", "documents": []}]', "item 1: .* pass it by --input"),
         ("a.pdf", b"%PDF-1.7 and no more", "a.pdf cannot be read as PDF: "),
@@ -343,6 +346,34 @@ def test_a_mail_is_its_header_and_its_texts(tmp_path: Path) -> None:
     files = "Attachment: a.txt\n\n1,2\n\nAttachment: a.pdf"
     whole = f"To: Bo From: boss <bo@b.c>\n\n鍵は机の上。\n\n{said}\n\n{files}"
     assert [whole, "no header\nhere"] == texts
+
+
+def test_a_file_of_mails_is_a_document_a_mail(tmp_path: Path) -> None:
+    """Cut where a mail begins, not at a line of one that begins with the same word."""
+    mails = [f"Subject: {n}\n\nOn Monday.\n\nFrom now on at 10:30, or later.\n" for n in "ab"]
+    begin = "From - Tue Apr 23 09:00:00 2024\n"
+    (tmp_path / "a.mbox").write_text("".join(f"{begin}{mail}\n" for mail in mails))
+    documents = read_documents([str(tmp_path)])
+
+    assert [f"{tmp_path / 'a.mbox'}#mail={n}" for n in (1, 2)] == [d.id for d in documents]
+    assert [mail.strip() for mail in mails] == [document.text for document in documents]
+
+
+def test_a_notebook_is_its_cells(tmp_path: Path) -> None:
+    """In order, with what they put out as text; keys of JSON and pictures are left out."""
+    outputs = [
+        {"output_type": "stream", "text": ["0.91\n"]},
+        {"data": {"image/png": "iVBO", "text/plain": "<Figure>"}, "metadata": {}},
+        {"ename": "KeyError", "evalue": "'f1'", "traceback": ["\x1b[31m"]},
+    ]
+    text = {"cell_type": "markdown", "source": ["# Runs\n", "Of May."], "metadata": {}}
+    code = {"cell_type": "code", "source": "score(run)", "outputs": outputs}
+    (tmp_path / "a.ipynb").write_text(json.dumps({"nbformat": 4, "cells": [text, code]}))
+    fences = "".join(
+        f"\n\n```\n{t}\n```" for t in ("score(run)", "0.91", "<Figure>", "KeyError: 'f1'")
+    )
+
+    assert f"# Runs\nOf May.{fences}" == read_documents([str(tmp_path)])[0].text
 
 
 @pytest.mark.parametrize("name", BOMBS)

@@ -1,0 +1,62 @@
+"""Notebooks of Jupyter to text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ragsieve.errors import InputError
+from ragsieve.run.questions import load_json
+from ragsieve.schema import read
+from ragsieve.text import safe
+
+_Lines = str | list[str]
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    plain: _Lines = msgspec.field(default="", name="text/plain")
+
+
+class _Output(msgspec.Struct):
+    text: _Lines = ""
+    data: _Shown = _Shown()
+    ename: str = ""
+    evalue: str = ""
+
+
+class _Cell(msgspec.Struct):
+    source: _Lines
+    cell_type: str = "code"
+    outputs: list[_Output] = []
+
+
+class _Notebook(msgspec.Struct):
+    cells: list[_Cell]
+
+
+def notebook_text(raw: bytes, name: str) -> str:
+    """The cells of a notebook in order: Markdown as it stands, code and what it put out in fences.
+
+    Of an output its text stays, not its pictures.
+
+    Raises:
+        InputError: If it is no notebook of version 4.
+    """
+    try:
+        cells = read(_Notebook, load_json(raw)).cells
+    except InputError as error:
+        raise InputError(f"{name} cannot be read as a notebook: {error}") from error
+    return safe("\n\n".join(text for cell in cells for text in _texts(cell) if text.strip()))
+
+
+def _texts(cell: _Cell) -> Iterator[str]:
+    source = "".join(cell.source)
+    yield _fenced(source) if cell.cell_type == "code" else source
+    for one in cell.outputs:
+        error = f"{one.ename}: {one.evalue}" if one.ename else ""
+        yield _fenced("".join(one.text or one.data.plain or error))
+
+
+def _fenced(text: str) -> str:
+    return f"```\n{text.rstrip()}\n```" if text.strip() else ""
