@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
 
 from ragsieve.errors import (
-    ContextOverflow,
     EndedEarly,
     InputError,
     ModelError,
@@ -23,7 +22,7 @@ from ragsieve.models import protocol
 from ragsieve.models.base import LLM, ROOM, Prompt, check_fits
 from ragsieve.models.options import Odds, first_token_odds, written_odds
 from ragsieve.models.replies import strip_thinking
-from ragsieve.models.server import Away, Context, Server
+from ragsieve.models.server import REFUSED, Away, Context, Server
 from ragsieve.models.tokenizer import token_counter, tokenizer_file
 from ragsieve.schema import Count, check_number
 from ragsieve.text import estimated_tokens
@@ -307,17 +306,10 @@ class OpenAI(Server, LLM):
 
     def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:
         failed, text = super()._translated(error, body), protocol.error_text(error.body)
-        if error.status_code not in (400, 413, 422):
+        if error.status_code not in REFUSED:
             return self._formless(error.status_code, failed, body)
         if protocol.OVERFLOW.search(f"{error.code} {text}"):
-            limit, needed = protocol.LIMIT.search(text), protocol.NEEDED.search(text)
-            if limit and needed:
-                reply = body.get("max_tokens", 0) if "input tokens" in text else 0
-                return ContextOverflow(
-                    needed=int(needed[1]) + reply, limit=int(limit[1]), model=self.model
-                )
-            where = f"HTTP {error.status_code}"
-            return self._failed(f"{where}, the prompt does not fit the context: {text}")
+            return failed
         for name, (words, _) in protocol.SETTINGS.items():
             if name in body and re.search(rf"\b(?:{words})\b", f"{error.param} {text}"):
                 return protocol.Refused(name, str(failed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar
@@ -13,17 +14,23 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models.server import Server
 from ragsieve.schema import Count
 from ragsieve.text import safe
-from ragsieve.trace import Usage, record_usage
+from ragsieve.trace import Usage, note, record_usage, warn
 
-_Rows = list[tuple[int, tuple[float, int]]]  # place of a pair, its score and tokens
+_Row = tuple[float, int, str]  # a pair's score, its tokens, and a note on how it was cut
+_Rows = list[tuple[int, _Row]]  # by places of pairs
 _BLANK = "."  # sent for a blank text: Cohere and others refuse a request with one, spaces or not
 _LARGEST = float(np.finfo(np.float32).max)
 _WORD = re.compile(r"\w+")
 _WANTS_TEXTS = re.compile(r"HTTP (?:400|422): .*\btexts\b")
+_CUTS = 8  # times that documents are cut further
+_PROBE = (  # a question, its answer and texts that are none
+    *("When does the library open?", "The library opens at ten.", "Bananas are yellow."),
+    *("He sold his car.", "Snow fell in Oslo.", "Cats sleep a lot.", "The soup is cold."),
+)
 _TOKENS = (  # where replies say what was read: Jina and vLLM; Cohere and Xinference; LiteLLM
     ("usage", "total_tokens"),
     ("meta", "tokens", "input_tokens"),
@@ -45,10 +52,15 @@ class Rerank(Server):
     Pairs of one first text, the query, are one request, of ``max_documents`` at most; all their
     documents must come back, each once. Control characters become U+FFFD, and a blank text is sent
     as ``.``, because one blank document makes a server refuse all. A server that asks for ``texts``
-    (Text Embeddings Inference) is sent the documents by that name too from then on.
+    (Text Embeddings Inference) is sent the documents by that name too from then on. Documents that
+    are longer than a server reads (llama.cpp) are cut to what it does, which the trace notes.
+
+    A server without a key is asked for scores of an answer among other texts, once: llama.cpp ranks
+    by a chat model too, and its scores are noise, which the trace warns of.
 
     Each pair is charged an equal share of the tokens that the reply counts, or, where it counts
-    none (as Cohere's, which are billed by search), the words of both its texts.
+    none (as Cohere's, which are billed by search) or characters (Infinity's), the words of both its
+    texts.
 
     Args:
         model: The model's name on the server, or ``NAME@URL`` with the ``base_url``.
@@ -89,26 +101,61 @@ class Rerank(Server):
             return [*zip(part, self._ask([pairs[place] for place in part]), strict=True)]
 
         rows = sorted(chain(*self._map(asked, parts, self._charge)))
-        return np.array([score for _, (score, _) in rows], np.float32)
+        for cut in dict.fromkeys(cut for _, (*_, cut) in rows if cut):
+            note(cut)
+        if rows and self.api_key == "none" and "probed" not in self._wants:
+            self._wants.add("probed")
+            with suppress(ModelError):  # what was asked for is there
+                self._probe()
+        return np.array([score for _, (score, *_) in rows], np.float32)
+
+    def _probe(self) -> None:
+        """Warn of scores by which an answer does not stand out of other texts."""
+        question, *texts = _PROBE
+        rows = self._ask([(question, text) for text in texts])
+        self._charge([[*enumerate(rows)]])
+        best, *others = (score for score, *_ in rows)
+        if best - max(others) <= max(others) - min(others):
+            what = f"scores an answer {best:.3g} and other texts up to {max(others):.3g}"
+            warn(f"{self.identity} {what}: is its model a reranker?")
 
     def _charge(self, parts: Sequence[_Rows]) -> None:
-        record_usage([Usage(self.identity, used) for _, (_, used) in sorted(chain(*parts))])
+        record_usage([Usage(self.identity, used) for _, (_, used, _) in sorted(chain(*parts))])
 
-    def _ask(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, int]]:
-        """Score and tokens of each of some pairs that share their query."""
+    def _ask(self, pairs: Sequence[tuple[str, str]]) -> list[_Row]:
+        """Each of some pairs that share their query; documents are cut until the server takes all.
+
+        Which of them is too long it does not say.
+        """
         query, *documents = map(_sendable, (pairs[0][0], *(text for _, text in pairs)))
-        count = len(documents)
-        body = {"model": self.model, "query": query, "documents": documents, "top_n": count}
+        longest, cut = max(map(len, documents)), ""
+        for left in reversed(range(_CUTS + 1)):
+            try:
+                data = self._sent(query, documents)
+                break
+            except ContextOverflow as error:
+                longest = int(longest * 0.9 * error.limit / error.needed)
+                if not left or longest < 1 or error.limit >= error.needed:
+                    raise
+                holds = f"the server holds {error.limit} tokens"
+                cut = f"documents are read to character {longest}: {holds}"
+                documents = [document[:longest] for document in documents]
+        tokens, scores = _tokens(data, query, documents), self._scores(data, len(documents))
+        return [(*one, cut) for one in zip(scores, tokens, strict=True)]
+
+    def _sent(self, query: str, documents: Sequence[str]) -> Any:
+        size = len(documents)
+        body = {"model": self.model, "query": query, "documents": documents, "top_n": size}
         texts = {"texts": documents, "truncate": True}
-        wanted = bool(self._wants)
+        wanted = "texts" in self._wants
         try:
-            data = self._post("rerank", {**body, **texts} if wanted else body)
+            return self._post("rerank", {**body, **texts} if wanted else body)
         except ModelError as error:
             if wanted or not _WANTS_TEXTS.search(str(error)):
                 raise
             data = self._post("rerank", {**body, **texts})
             self._wants.add("texts")
-        return [*zip(self._scores(data, count), _tokens(data, query, documents), strict=True)]
+            return data
 
     def _scores(self, data: Any, count: int) -> list[float]:
         """One score a document, in the order of the request."""
@@ -159,12 +206,12 @@ def _sendable(text: str) -> str:
 
 def _tokens(data: Any, query: str, documents: Sequence[str]) -> list[int]:
     """Usage of each document, together with the query."""
-    count = len(documents)
+    count, sent = len(documents), sum(len(query) + len(document) for document in documents)
     for path in _TOKENS:
         value = data
         for key in path:
             value = value.get(key) if isinstance(value, dict) else None
-        if isinstance(value, int | float) and 0 < value < 2**31:
+        if isinstance(value, int | float) and 0 < value < 2**31 and value != sent:
             total = int(value)
             return [total * (i + 1) // count - total * i // count for i in range(count)]
     words = len(_WORD.findall(query))

@@ -15,7 +15,14 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
-from ragsieve.errors import InputError, ModelError, Overdue, RagsieveError, needs_extra
+from ragsieve.errors import (
+    ContextOverflow,
+    InputError,
+    ModelError,
+    Overdue,
+    RagsieveError,
+    needs_extra,
+)
 from ragsieve.models import http, protocol
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Amount, Count, Seconds, check_options
@@ -33,6 +40,9 @@ from ragsieve.timeouts import (
 
 with needs_extra("openai"):
     import openai
+
+REFUSED = (400, 413, 422)
+"""Status codes of a request that cannot be served as it is."""
 
 _UNTOLD = 8192  # tokens of a context, where neither option nor server says
 _PROBE_S = 5.0  # in which a server tells its limits
@@ -330,7 +340,15 @@ class Server(Reopened):
     def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:
         if error.status_code < 400:
             return self._failed(f"HTTP {error.status_code}: a redirect, which is not followed")
-        return self._failed(f"HTTP {error.status_code}: {protocol.error_text(error.body)}")
+        text = protocol.error_text(error.body)
+        if error.status_code in REFUSED and protocol.OVERFLOW.search(f"{error.code} {text}"):
+            limit, needed = protocol.LIMIT.search(text), protocol.NEEDED.search(text)
+            if limit and needed:
+                reply = body.get("max_tokens", 0) if "input tokens" in text else 0
+                tokens = int(needed[1]) + reply
+                return ContextOverflow(needed=tokens, limit=int(limit[1]), model=self.model)
+            text = f"the prompt does not fit the context: {text}"
+        return self._failed(f"HTTP {error.status_code}: {text}")
 
     def _without_key(self, text: str) -> str:
         """A line of an error without the key, of which a short one counts as a word of its own."""

@@ -115,6 +115,39 @@ def test_a_server_may_call_documents_texts(serve: Serve) -> None:
     assert [False, True, True] == ["texts" in sent for sent in server.requests]
 
 
+def test_documents_that_are_too_long_are_cut(serve: Serve) -> None:
+    """To what llama.cpp says that it holds; the others stay, and the trace has a note."""
+
+    def script(path: str, body: dict[str, Any], number: int) -> Answer:
+        if (most := max(len(body["query"]) + len(d) for d in body["documents"])) <= 512:
+            return by_length(path, body, number)
+        text = f"request ({most} tokens) exceeds the available context size (512 tokens), try"
+        return 400, {"error": {"message": text, "type": "exceed_context_size_error"}}
+
+    with step("score") as seen:
+        scores = model(serve(script)).score([("q", "a" * 400), ("q", "b" * 2000), ("q", "c" * 900)])
+
+    assert [399, 459, 459] == scores.tolist()
+    assert ["documents are read to character 460: the server holds 512 tokens"] == seen.notes
+    with pytest.raises(ModelError, match="need 601 tokens, the context of m holds 512"):
+        model(serve(script)).score([("q" * 600, "a")])
+
+
+@pytest.mark.parametrize("scores", [[9, 1, 2, 0, 1, 1], [1.5, 1, 1.4, 0, 1, 1]])
+def test_a_server_that_ranks_by_no_reranker_is_told_once(serve: Serve, scores: list[float]) -> None:
+    """By an answer among other texts, which costs what it costs; of one with a key not."""
+    server = serve(lambda p, b, n: (200, results(*([3] if n % 2 else scores))))
+    scorer = model(server, api_key="none")
+    with step("score") as seen:
+        for _ in range(2):
+            scorer.score([("q", "a")])
+    noise = scores[0] < 2
+
+    assert [False, True, False] == [len(sent["documents"]) > 1 for sent in server.requests]
+    assert [noise] * noise == ["scores an answer 1.5 and other" in w for w in seen.warnings]
+    assert 8 == len(seen.usages)
+
+
 def test_texts_may_be_asked_for_side_by_side(serve: Serve) -> None:
     """A request that was under way when another learned of ``texts`` is sent again as well."""
     learned = threading.Event()
@@ -294,6 +327,7 @@ def test_pairs_are_charged_what_the_server_counts(serve: Serve) -> None:
         {"usage": None},
         {"usage": {"total_tokens": 10**400}},
         {"meta": {"billed_units": {"n": 1}}},
+        {"usage": {"total_tokens": 31}},  # Infinity's: characters
     ],
 )
 def test_pairs_are_charged_by_words_where_nothing_is_counted(
@@ -366,7 +400,7 @@ def test_coheres_key_goes_to_cohere_only(serve: Serve, monkeypatch: pytest.Monke
     server = serve(by_length)
     models.load("rerank:m", base_url=f"{server.url}/v1/").score([("q", "a")])
 
-    assert (["/v1/rerank"], ["Bearer none"]) == (server.paths, server.keys)
+    assert ({"/v1/rerank"}, {"Bearer none"}) == ({*server.paths}, {*server.keys})
 
     monkeypatch.delenv("CO_API_KEY", raising=False)
     with pytest.raises(InputError, match="api_key must be given, or CO_API_KEY be set"):

