@@ -12,11 +12,11 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache, partial, wraps
 from importlib.metadata import version
 from operator import not_
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from ragsieve import models
 from ragsieve.adapter import over_limits
 from ragsieve.agents.omitted import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
-from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line
+from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line, typed_line
 from ragsieve.models import addresses
 from ragsieve.models.lru import LRU
 from ragsieve.models.protocol import check_secret
@@ -45,6 +45,10 @@ with needs_extra("mcp"):
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _HANDLES = 256  # results that are remembered
 _MOST = 1 << 22  # bytes of a server's page
@@ -142,10 +146,10 @@ def create_server(
     logging.getLogger("bm25s").setLevel(logging.WARNING)  # it asks for DEBUG, which MCP would print
     ask = partial(_asked, server, token) if server else None
     tools = _Tools(system, sources or {}, ask, limits)
-    mcp.tool()(tools.filter_documents)
-    mcp.tool()(tools.show_dropped)
+    mcp.tool()(_telling(tools.filter_documents))
+    mcp.tool()(_telling(tools.show_dropped))
     if sources:
-        mcp.tool()(tools.search_index)
+        mcp.tool()(_telling(tools.search_index))
         for name, source in sources.items():
             _add_resource(mcp, name, source)
     return mcp
@@ -180,6 +184,24 @@ class _Server(MCPServer[Any]):
             seconds = round(time.perf_counter() - began, 4)
             result.meta = {"ragsieve": {**tokens, "seconds": seconds, "cache_broken": 0}}
         return result
+
+
+def _telling(tool: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+    """A tool whose errors reach the model: of others than `ToolError` it reads nothing."""
+
+    @wraps(tool)
+    async def told(*args: Any, **options: Any) -> T:
+        try:
+            return await tool(*args, **options)
+        except ToolError:
+            raise
+        except RagsieveError as error:
+            raise ToolError(one_line(error)) from error
+        except Exception as error:  # of anyone's source
+            _log.exception("%s failed", tool.__name__)
+            raise ToolError(typed_line(error)) from error
+
+    return told
 
 
 class _Tools:
@@ -236,15 +258,12 @@ class _Tools:
         if (source := self._sources.get(index)) is None:
             raise ToolError(f"index must be one of {', '.join(self._sources)}, got {index!r}")
         llm, most = getattr(self._system.reader, "llm", None), self._limits.max_documents
-        try:
-            if not 1 <= k <= most:
-                raise InputError(f"k must be from 1 to max_documents, {most}, got {k!r:.80}")
-            if hasattr(source, "k"):
-                source = replace(source, k=k)  # type: ignore[type-var]
-            with addresses.declared(self._declared):
-                found = source.open(llm, self._load, lambda model: model)
-        except InputError as error:
-            raise ToolError(str(error)) from error
+        if not 1 <= k <= most:
+            raise InputError(f"k must be from 1 to max_documents, {most}, got {k!r:.80}")
+        if hasattr(source, "k"):
+            source = replace(source, k=k)  # type: ignore[type-var]
+        with addresses.declared(self._declared):
+            found = source.open(llm, self._load, lambda model: model)
         system = self._system.with_source(found)
         return await self._filtered(system, question, None, max_tokens, limits)
 
@@ -272,11 +291,7 @@ class _Tools:
             asked = {"handle": handle, "query": query, "cursor": cursor, "max_tokens": max_tokens}
             return await in_thread(self._ask, asked)
         options = {"query": query, "cursor": cursor, "document": document}
-        try:
-            reader = self._system.reader
-            return await in_thread(shown, handle, result, reader, max_tokens, **options)
-        except RagsieveError as error:
-            raise ToolError(one_line(error)) from error
+        return await in_thread(shown, handle, result, self._system.reader, max_tokens, **options)
 
     async def _filtered(
         self,
@@ -294,7 +309,7 @@ class _Tools:
                 with until(time.monotonic() + seconds):  # the work ends, too
                     await in_thread(self._check, question, documents)
                     result = await system.acall(question, documents)
-        except (RagsieveError, TimeoutError) as error:
+        except TimeoutError as error:
             late = f"timeout_s must not pass, got over {seconds:g} s"
             raise ToolError(one_line(error) or late) from error
         searched = [one.error for one in result.trace.steps[:1] if documents is None and one.error]

@@ -321,19 +321,29 @@ def test_a_call_has_the_limits_of_a_server(documents: list[str], message: str) -
     assert not good.is_error and "b" == good.structured_content["text"]
 
 
-def test_a_search_that_fails_is_an_error() -> None:
-    """Also where a filter that fails keeps the documents; it is no empty result."""
+@pytest.mark.parametrize(
+    ("error", "when", "message"),
+    [
+        (SourceError("the index\nis away"), "asked", "the search failed: SourceError: the"),
+        (SourceError("the index\nis away"), "opened", "the index is away"),
+        (OSError("no disk"), "opened", "OSError: no disk"),
+    ],
+)
+def test_a_search_that_fails_is_an_error(error: Exception, when: str, message: str) -> None:
+    """Which says why; also where a filter that fails keeps the documents."""
 
     def fail(query: Query) -> list[Segment]:
-        raise SourceError("the index\nis away")
+        raise error
 
-    broken: Any = SimpleNamespace(open=lambda *_: fail, about=dict)
+    def opened(*_: Any) -> Any:
+        return fail(Query("q")) if when == "opened" else fail
+
+    broken: Any = SimpleNamespace(open=opened, about=dict)
     server = create_server(ragsieve.load("finefilter").lenient(), {"towers": broken})
     arguments = {"question": "q", "index": "towers"}
     reply = asked(server, lambda client: client.call_tool("search_index", arguments))
 
-    assert reply.is_error and "the search failed: " in reply.content[0].text
-    assert "the index is away" in reply.content[0].text
+    assert reply.is_error and message in reply.content[0].text
 
 
 @pytest.mark.slow
