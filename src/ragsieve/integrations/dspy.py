@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ragsieve.adapter import Adapter, Kept, read_document
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.documents import TEXT_KEYS
+from ragsieve.errors import InputError, needs_extra, one_line
 from ragsieve.system import OnError, System
 
 with needs_extra("dspy"):
@@ -20,8 +22,8 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
     Args:
         retriever: Any callable from a question to passages: `dspy.Retrieve`, one of
             `dspy.retrievers`, or a function, which may be ``async`` where the program is awaited.
-            It gives a `dspy.Prediction` with ``passages``, or the passages: strings, or mappings
-            with ``long_text``.
+            It gives a `dspy.Prediction` with ``passages`` (or ``docs``), or the passages: strings,
+            or mappings with ``long_text`` or another of `ragsieve.documents.TEXT_KEYS`.
         system: This and the others as in `ragsieve.adapter.Adapter`.
 
     Raises:
@@ -30,7 +32,7 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
 
     def __init__(
         self,
-        retriever: Callable[[str], Any],
+        retriever: Callable[..., Any],
         system: System | str = "finefilter",
         llm: str | None = None,
         embedder: str | None = None,
@@ -43,39 +45,51 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
         self.retriever = retriever
         self.sieve = Adapter(system, llm, embedder, options, max_tokens, on_error, **own)
 
-    def forward(self, query: str) -> dspy.Prediction:
+    def forward(self, query: str, **options: Any) -> dspy.Prediction:
         """The retriever's prediction of what is kept, in the order in which it is to be read.
 
         ``passages`` are the kept texts; passages without text come last, as they were. Other lists
-        of the prediction that are as long, such as ``indices``, hold the same passages' items, None
-        where a model wrote the passage. ``ragsieve`` has for each passage what
-        `ragsieve.adapter.Kept` says of it, and its ``place`` among the retrieved ones,
-        from 0; ``report`` has the tokens, ``answerable``, the trace and what failed.
+        of the prediction that are as long, such as ``indices``, and fields of mappings, as lists,
+        hold the same passages' items, None where a model wrote the passage. ``ragsieve`` has for
+        each passage what `ragsieve.adapter.Kept` says of it, and its ``place`` among the retrieved
+        ones, from 0; ``report`` has the tokens, ``answerable``, the trace and what failed.
+
+        Args:
+            query: The question.
+            options: The retriever's own, as ``k``.
         """
-        hits = self.retriever(query)
+        hits = self.retriever(query, **options)
         if inspect.iscoroutine(hits):
             hits.close()
             raise InputError(f"an async retriever needs acall, not a plain call: got {hits!r:.80}")
         return self._filtered(query, hits)
 
-    async def aforward(self, query: str) -> dspy.Prediction:
+    async def aforward(self, query: str, **options: Any) -> dspy.Prediction:
         """The same; what cannot be awaited runs in a thread."""
         ask = getattr(self.retriever, "acall", None) or dspy.asyncify(self.retriever)
-        hits = await ask(query)
+        hits = await ask(query, **options)
         hits = await hits if inspect.isawaitable(hits) else hits  # of an ``async def``
         return await dspy.asyncify(self._filtered)(query, hits)
 
     def _filtered(self, query: str, hits: Any) -> dspy.Prediction:
-        known = dict(hits.items()) if isinstance(hits, dspy.Prediction) else {"passages": hits}
-        rows = [_Row(n, _text(one), {}) for n, one in enumerate(known["passages"])]
+        known = {"passages": [hits] if isinstance(hits, str) else hits}
+        if isinstance(hits, dspy.Prediction):
+            known = dict(hits.items())
+        name = "passages" if "passages" in known else "docs"  # as Databricks' has them
+        if not isinstance(known.get(name), Iterable):
+            raise InputError(f"a retriever must give passages, got {one_line(repr(hits), 120)}")
+        rows = [_Row(n, *_parts(one), {}) for n, one in enumerate(known[name])]
+        keys = dict.fromkeys(chain.from_iterable(row.fields for row in rows))
+        known = {**{key: [row.fields.get(key) for row in rows] for key in keys}, **known}
         filtered = self.sieve(query, rows, _read, _write)
         beside = {
             name: [None if row.place is None else values[row.place] for row in filtered.documents]
             for name, values in known.items()
             if isinstance(values, list | tuple) and len(values) == len(rows)
         }
+        texts = [row.passage for row in filtered.documents]
         own = {
-            "passages": [row.passage for row in filtered.documents],
+            **{name: texts, "passages": texts},
             "ragsieve": [{"place": row.place, **row.about} for row in filtered.documents],
             "report": filtered.report,
         }
@@ -85,16 +99,22 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
 class _Row(NamedTuple):
     place: int | None
     passage: Any
+    fields: Mapping[str, Any]
     about: dict[str, Any]
 
 
-def _text(passage: Any) -> Any:
-    return passage.get("long_text", passage) if hasattr(passage, "get") else passage
+def _parts(passage: Any) -> tuple[Any, dict[str, Any]]:
+    """The text of a passage and what is said beside it; the passage itself where it has none."""
+    fields = dict(passage.items()) if hasattr(passage, "items") else {}
+    for key in ("long_text", *TEXT_KEYS):
+        if isinstance(text := fields.get(key), str):
+            return text, {name: value for name, value in fields.items() if name != key}
+    return passage, {}
 
 
 def _read(row: _Row) -> dict[str, Any] | None:
-    return read_document(None, row.passage, {})
+    return read_document(None, row.passage, row.fields)
 
 
 def _write(_: _Row | None, kept: Kept) -> _Row:
-    return _Row(kept.place, kept.text, kept.about)
+    return _Row(kept.place, kept.text, {}, kept.about)

@@ -9,7 +9,9 @@ import pytest
 
 dspy = pytest.importorskip("dspy")
 
-from ragsieve import load  # noqa: E402
+from dspy.retrievers import EmbeddingsWithScores  # noqa: E402
+
+from ragsieve import load, models  # noqa: E402
 from ragsieve.errors import InputError  # noqa: E402
 from ragsieve.integrations.dspy import RagsieveRetriever  # noqa: E402
 
@@ -22,31 +24,47 @@ PASSAGES = [
 KEPT = "Maurice Koechlin drew the first design of the Eiffel Tower."
 
 
+PAGES = [{"page_content": text, "metadata": {"title": "Tower"}} for text in PASSAGES]
+
+
 @pytest.mark.parametrize(
-    "found",
+    ("found", "beside"),
     [
-        PASSAGES,
-        dspy.Prediction(passages=PASSAGES),
-        [{"long_text": text} for text in PASSAGES],
-        [dspy.Example(long_text=text) for text in PASSAGES],
+        (PASSAGES, {}),
+        (PASSAGES[1], {}),
+        (dspy.Prediction(passages=PASSAGES, indices=[4, 5], index="w"), {"indices": [5]}),
+        (dspy.Prediction(docs=PASSAGES, doc_ids=(4, 5)), {"doc_ids": [5], "docs": [KEPT]}),
+        ([{"long_text": t, "pid": n} for n, t in enumerate(PASSAGES)], {"pid": [1]}),
+        ([dspy.Example(long_text=text) for text in PASSAGES], {}),
+        (PAGES, {"metadata": [PAGES[1]["metadata"]]}),
     ],
-    ids=["strings", "prediction", "mappings", "examples"],
+    ids=["strings", "string", "prediction", "databricks", "mappings", "examples", "pages"],
 )
-def test_whatever_a_retriever_gives_is_read(found: Any) -> None:
-    """Strings, predictions, and what retrievers' servers give."""
+def test_whatever_a_retriever_gives_is_read(found: Any, beside: dict[str, Any]) -> None:
+    """Strings, predictions, and what retrievers' servers give; what is said of each follows it."""
     out = RagsieveRetriever(lambda _: found, "top-sentences", **FAKE)(QUESTION)
+    lists = {name: value for name, value in out.items() if isinstance(value, list)}
 
-    assert [KEPT] == out.passages
-    assert [1] == [one["place"] for one in out.ragsieve]
+    assert {"passages": [KEPT], "ragsieve": out.ragsieve, **beside} == lists
 
 
-def test_lists_beside_the_passages_follow_them() -> None:
-    """Of what the retriever says of each passage, that of the kept ones stays; the rest as is."""
-    found = dspy.Prediction(passages=PASSAGES, indices=[40, 41], scores=(0.1, 0.2), index="wiki")
-    out = RagsieveRetriever(lambda _: found, "top-sentences", **FAKE)(QUESTION)
+def test_dspys_own_retrievers_are_asked_with_their_options() -> None:
+    """As many passages as the call says; scores and indices follow."""
+    embed = models.load("fake:hashing").embed
+    own = RagsieveRetriever(EmbeddingsWithScores(PASSAGES, embed), "top-sentences", **FAKE)
+    found = own(QUESTION)
 
-    assert ([41], [0.2], "wiki") == (out.indices, out.scores, out.index)
-    assert PASSAGES == found.passages
+    assert ([KEPT], [1]) == (found.passages, found.indices) and 0 < found.scores[0] <= 1
+
+    def search(_: str, k: int, **options: Any) -> list[Any]:
+        return [dspy.Example(long_text=text) for text in PASSAGES[:k]]
+
+    wrapped = RagsieveRetriever(dspy.Retrieve(k=1), "top-sentences", **FAKE)
+    with dspy.context(rm=search):
+        assert [PASSAGES[0]] == wrapped(QUESTION).passages
+        assert [KEPT] == wrapped(QUESTION, k=2, with_metadata=True).passages
+    with pytest.raises(InputError, match="a retriever must give passages, got 3"):
+        RagsieveRetriever(lambda _: 3, "top-sentences", **FAKE)(QUESTION)
 
 
 def test_passages_without_text_pass_untouched(caplog: pytest.LogCaptureFixture) -> None:
