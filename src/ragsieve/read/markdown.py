@@ -10,11 +10,13 @@ This file runs as that process, so it imports little.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragsieve.errors import needs_extra
 from ragsieve.read.apart import serve
-from ragsieve.read.raised import raised
+from ragsieve.read.numbers import numeral, raised
+from ragsieve.read.tables import ATTRIBUTES, spread
 
 with needs_extra("html"):
     from html_to_markdown import (
@@ -26,7 +28,7 @@ with needs_extra("html"):
     )
 
 _NO_TEXT = [
-    *("nav", "footer", "aside", "dialog", "button", "select", "textarea", "input"),
+    *("nav", "footer", "dialog", "button", "select", "textarea", "input"),
     *("iframe", "object", "svg", "[aria-hidden=true]", "[role=navigation]", "[role=search]"),
     *("[role=contentinfo]", "[role=dialog]", "[role=menu]"),
 ]
@@ -35,12 +37,13 @@ _HEAD = re.compile(r"</head|<body", re.IGNORECASE)
 _HEAD_CHARS = 100_000
 _LINK = re.compile("\x02([^\x02\x03]*)\x03")
 _MARKS = {2: None, 3: None}
-_ATTRIBUTES = r"""(?:"[^"]*"|'[^']*'|[^'">])*+"""
 _TAG = re.compile(  # comments, scripts and styles are one match, to the page's end if unclosed
-    rf"<!--.*?(?:-->|\Z)|<(script|style)\b{_ATTRIBUTES}(?<!/)>.*?(?:</\1\b|(?P<open>\Z))"
-    rf"|<[a-z]{_ATTRIBUTES}>",
+    rf"<!--.*?(?:-->|\Z)|<(script|style)\b{ATTRIBUTES}(?<!/)>.*?(?:</\1\b|(?P<open>\Z))"
+    rf"|<[a-z]{ATTRIBUTES}>",
     re.IGNORECASE | re.DOTALL,
 )
+_REVERSED = re.compile(r"(<ol\b[^<>]*\sreversed)(?=[\s>])", re.IGNORECASE)
+_AFTER_TERM = re.compile(r"\x04\s*(?![-#|>`\s]|\d+\.)")  # a text, no list or the like
 _NO_LETTERS = re.compile(r"[\W_]+")
 _NO_ITEM = re.compile(r"[\s*+#>-]*")
 _HEADING = re.compile(r"#{1,6} +([^\n]*)")
@@ -50,14 +53,57 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 class _Marks:
     """Puts each link's text between two control characters, and leaves out where it leads.
 
-    Raised numbers stay raised: "10<sup>5</sup>" is not 105.
+    Raised numbers stay raised: "10<sup>5</sup>" is not 105. Lists have the numbers that they show,
+    a term stands before what it says, and an aside is left out unless it is a note.
     """
+
+    def __init__(self) -> None:
+        self._lists: list[tuple[Any, list[Any]]] = []  # attributes of a list, values of its items
+
+    def visit_element_start(self, context: Any) -> None:
+        if context.tag_name == "ol":
+            self._lists.append((context.attributes(), []))
+
+    def visit_element_end(self, context: Any, output: str) -> dict[str, str] | None:
+        if context.tag_name == "li" and context.parent_tag == "ol":
+            self._lists[-1][1].append(context.attributes().get("value"))
+        elif context.tag_name == "ol":
+            return {"type": "custom", "output": _numbered(output, *self._lists.pop())}
+        elif context.tag_name == "dt":
+            term = output.strip()
+            return {"type": "custom", "output": f"{term}{':' * term[-1:].isalnum()}\x04"}
+        elif context.tag_name == "aside":
+            about = [context.attributes().get(name) or "" for name in ("role", "epub:type")]
+            return {"type": "custom", "output": output if "note" in " ".join(about) else ""}
+        return None
 
     def visit_superscript(self, context: object, text: str) -> dict[str, str]:
         return {"type": "custom", "output": raised(text)}
 
     def visit_link(self, context: object, href: str, text: str, title: str) -> dict[str, str]:
         return {"type": "custom", "output": f"\x02{text}\x03"}
+
+
+def _numbered(items: str, list_: Mapping[str, str], values: Sequence[str | None]) -> str:
+    """A list with its items' numbers as a browser shows them."""
+    form, back = list_.get("type", ""), "reversed" in list_
+    if form in ("", "1") and not back and not any(values):
+        return items
+    number = _whole(list_.get("start"), len(values) if back else 1)
+    numbers = []
+    for value in values:
+        number = _whole(value, number)
+        numbers.append(numeral(number, form))
+        number += -1 if back else 1
+    indent = " " * (len(items.lstrip("\n")) - len(items.lstrip()))
+    marker, left = re.compile(rf"^{indent}\d+(?=[.)](?: |$))", re.MULTILINE), iter(numbers)
+    if len(marker.findall(items)) != len(numbers):  # what stands between is no item
+        return items
+    return marker.sub(lambda _: indent + next(left), items)
+
+
+def _whole(text: str | None, otherwise: int) -> int:
+    return int(text) if text and re.fullmatch(r"-?[0-9]{1,9}", text) else otherwise
 
 
 def convert_page(html: str) -> tuple[str, str]:
@@ -81,13 +127,15 @@ def convert_page(html: str) -> tuple[str, str]:
     head = html[: begin.start() if begin else None][:_HEAD_CHARS]
     try:
         metadata = convert(head).metadata
-        page = convert(html, options, marks)
+        # of an attribute without a value the library does not tell
+        page = convert(_REVERSED.sub(r'\1=""', spread(html)), options, marks)
     except ConversionError as error:
         raise ValueError(str(error)) from error
     if lost := [warning.message for warning in page.warnings if warning.kind in _LOST]:
         raise ValueError(lost[0])
     title = metadata.document.title or "" if metadata else ""
-    return title, without_repeats(title, without_menus(page.content or ""))
+    text = _AFTER_TERM.sub(" ", page.content or "").replace("\x04", "")
+    return title, without_repeats(title, without_menus(text))
 
 
 def _without_open_script(html: str) -> str:

@@ -15,17 +15,17 @@ from typing import Any, NamedTuple
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml.ns import nsmap, qn
 
-from ragsieve.read.raised import raised
+from ragsieve.read.numbers import numeral, raised
 
 _GONE = {*map(qn, ("w:del", "w:moveFrom", "w:pPr", "w:rPr", "w:sdtPr"))} | {
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 }
 _SIGNS = {"tab": "\t", "cr": "\n", "br": "\n", "noBreakHyphen": "-"}
 _WITHIN = {*map(qn, ("w:p", "w:tbl", "w:tr", "w:tc"))}
-_ROMAN = (
-    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
-    *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
-)
+_FORMS = {
+    **{"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"},
+    "decimalZero": "01",
+}
 _NOTES = RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES
 _BOX = re.compile("[\u2610-\u2612]")
 _LEVELS = 9
@@ -273,7 +273,7 @@ class _Numbering:
             if n > at:
                 return ""
             form = levels[n].form if n in levels and not level.legal else "decimal"
-            return _written(counts[n], form)
+            return numeral(counts[n], _FORMS.get(form, ""))
 
         return re.sub(r"%([1-9])", shown, level.text).strip()
 
@@ -303,17 +303,3 @@ def _levels(element: Any) -> dict[int, Level]:
         legal = one.find("w:isLgl", nsmap) is not None
         levels[_level(one)] = Level(first, form or "decimal", text, legal, style)
     return levels
-
-
-def _written(number: int, form: str) -> str:
-    """A number in a form of Word's; in digits where the form is another one, or it is too large."""
-    if form in ("lowerLetter", "upperLetter") and 0 < number <= 26 * 4:
-        text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-    elif form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
-        text = ""
-        for value, letters in _ROMAN:
-            text += letters * (number // value)
-            number %= value
-    else:
-        return f"{number:02}" if form == "decimalZero" else str(number)
-    return text.upper() if form.startswith("upper") else text

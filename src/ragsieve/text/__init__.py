@@ -32,7 +32,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _INITIAL = re.compile(r"([A-Z]\s*)[^\S\x00-\x7f](?=\.)")
 _COUNTED = rf"[{LETTERS}]|[^\s{LETTERS}]+"  # compiled where it is used, as it takes long
 _ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "why", "how"])
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[⁰¹²³⁴-⁹]+|[^\W_⁰¹²³⁴-⁹]+")
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
 _HIDDEN = str.maketrans("", "", "\u00ad\u200b\u200c\u200d\u2060\ufeff")  # soft hyphens and joints
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
@@ -257,8 +257,12 @@ def legacy_charset(label: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Lower-cased runs of letters and digits, a soft hyphen inside or not; Chinese by character."""
-    return _WORD.findall(unicodedata.normalize("NFC", text.lower().translate(_HIDDEN)))
+    """Lower-cased runs of letters and digits, a soft hyphen inside or not; Chinese by character.
+
+    Raised digits, as of notes, are words of their own; others are as they are typed, CO₂ as CO2.
+    """
+    found = _WORD.findall(unicodedata.normalize("NFC", text.lower().translate(_HIDDEN)))
+    return unicodedata.normalize("NFKC", " ".join(found)).split()
 
 
 def stemmed(text: str) -> str:

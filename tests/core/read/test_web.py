@@ -34,8 +34,29 @@ READ = {
         "Bees & co make **honey**.\n\n- wax\n- comb",
     ),
     "raised numbers": (
-        "<p>10<sup>5</sup> m<sup>-2</sup>, free.<sup><a href=#n>2</a></sup> The 1<sup>st</sup>",
-        "10⁵ m⁻², free.² The 1st",
+        "<p>10<sup>5</sup> x<sup>n+1</sup>, free.<sup><a href=#n>2</a></sup> A pool<sup>a</sup>, "
+        "the 1<sup>st</sup>",
+        "10⁵ xⁿ⁺¹, free.² A poolᵃ, the 1st",
+    ),
+    "lists as they are numbered": (
+        "<ol type=a start=2><li>x<ol type=I><li>y</ol><li>z</ol><p>.</p>"
+        "<ol reversed><li>x<li value=7>y<li>z</ol>",
+        "b. x\n   I. y\nc. z\n\n.\n\n3. x\n7. y\n6. z",
+    ),
+    "terms": (
+        "<dl><dt>Bus<dt>Tram?<dd>Line 4<dt>Fare<dd><ul><li>Five</ul></dl>",
+        "Bus: Tram? Line 4\n\nFare:\n\n- Five",
+    ),
+    "asides": (
+        "<p>Free.</p><aside>Shop</aside><aside role=doc-footnote>1 Until May.</aside>",
+        "Free.\n\n1 Until May.",
+    ),
+    "cells that span more": (
+        "<table><tr><th rowspan=2>Day<th colspan='2'>Fee<tr><th>Child<th>Other"
+        "<!-- <tr><td>wasps --><tr><td rowspan=9>Mon<td>1<td>2<tr><td>3<td>4"
+        "<tbody><tr><td colspan=3>Closed</table>",
+        "| Day | Fee | Fee |\n| --- | --- | --- |\n| Day | Child | Other |\n"
+        "| Mon | 1 | 2 |\n| Mon | 3 | 4 |\n| Closed |  |  |",
     ),
     "unclosed script": ("<p>Bees</p><script>steal(); // <p>wasps", "Bees"),
     "unclosed style": ("<p>Bees</p><STYLE media=all>p { color: red }", "Bees"),

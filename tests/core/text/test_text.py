@@ -217,6 +217,11 @@ def test_normalise(text: str, expected: str) -> None:
     assert words(text) == words(text.replace("\u00ad", ""))
 
 
+def test_words_are_as_they_are_typed() -> None:
+    """Lowered digits and ligatures of PDFs; a raised digit is a note's or a power's."""
+    assert "price 1 co2 10 12 m efficient abc".split() == words("Price¹ CO₂ 10¹² m eﬃcient ＡＢＣ")
+
+
 @given(ANY_TEXT)
 def test_normalised_text_is_a_line(text: str) -> None:
     """Words are joined by single spaces, none at the ends."""
