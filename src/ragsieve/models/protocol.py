@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.replies import strip_thinking
 from ragsieve.text import json_value, safe
@@ -24,8 +24,8 @@ _CONTROL = re.compile(
 OVERFLOW = re.compile(
     r"context[ _](?:length|window|size)|maximum context|prompt is too long|too many tokens", re.I
 )
-LIMIT = re.compile(r"(?:context (?:length|window|size)|limit)(?: is| of)?\D{0,9}(\d{1,12})")
-NEEDED = re.compile(r"(?:requested|resulted in|request|has) \(?(\d{1,12})")
+_LIMIT = re.compile(r"(?:context (?:length|window|size)|limit)(?: is| of)?\D{0,9}(\d{1,12})")
+_NEEDED = re.compile(r"(?:requested|resulted in|request|has) \(?(\d{1,12})")
 
 
 SETTINGS = {  # what a server may refuse: the words it does so with, and what follows
@@ -250,6 +250,15 @@ def top(logprobs: Any) -> list[tuple[str, float]] | None:
     except (IndexError, KeyError, OverflowError, TypeError, ValueError):
         return []
     return [(token, math.exp(min(log, 0.0))) for token, log in candidates if not math.isnan(log)]
+
+
+def overflow(text: str, body: Mapping[str, Any], model: str) -> ContextOverflow | None:
+    """What a server's error says of tokens, where it says how many are needed and held."""
+    limit, needed = _LIMIT.search(text), _NEEDED.search(text)
+    if not limit or not needed:
+        return None
+    reply = body.get("max_tokens", 0) if "input tokens" in text else 0
+    return ContextOverflow(needed=int(needed[1]) + reply, limit=int(limit[1]), model=model)
 
 
 def error_text(body: object) -> str:

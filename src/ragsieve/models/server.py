@@ -15,14 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
-from ragsieve.errors import (
-    ContextOverflow,
-    InputError,
-    ModelError,
-    Overdue,
-    RagsieveError,
-    needs_extra,
-)
+from ragsieve.errors import InputError, ModelError, Overdue, RagsieveError, needs_extra
 from ragsieve.models import http, protocol
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Amount, Count, Seconds, check_options
@@ -340,15 +333,12 @@ class Server(Reopened):
     def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:
         if error.status_code < 400:
             return self._failed(f"HTTP {error.status_code}: a redirect, which is not followed")
-        text = protocol.error_text(error.body)
+        text, status = protocol.error_text(error.body), f"HTTP {error.status_code}"
         if error.status_code in REFUSED and protocol.OVERFLOW.search(f"{error.code} {text}"):
-            limit, needed = protocol.LIMIT.search(text), protocol.NEEDED.search(text)
-            if limit and needed:
-                reply = body.get("max_tokens", 0) if "input tokens" in text else 0
-                tokens = int(needed[1]) + reply
-                return ContextOverflow(needed=tokens, limit=int(limit[1]), model=self.model)
-            text = f"the prompt does not fit the context: {text}"
-        return self._failed(f"HTTP {error.status_code}: {text}")
+            status += ", the prompt does not fit the context"
+            if told := protocol.overflow(text, body, self.model):
+                return told
+        return self._failed(f"{status}: {text}")
 
     def _without_key(self, text: str) -> str:
         """A line of an error without the key, of which a short one counts as a word of its own."""

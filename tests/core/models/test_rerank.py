@@ -8,7 +8,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -264,13 +263,6 @@ def test_a_reply_that_cannot_be_read_is_an_error(serve: Serve, name: str) -> Non
     assert (True, 1, []) == (len(line) < 500, len(line.splitlines()), seen.usages)
 
 
-def test_what_else_a_reply_says_does_not_matter(serve: Serve) -> None:
-    """Fields that no server is known to send, or of another form than Cohere's."""
-    server = serve(always(200, {**results(1), "meta": "x", "id": [], "usage": 3, "_fields_set": 3}))
-
-    assert [1] == model(server).score([("q", "a")]).tolist()
-
-
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_redirects_are_not_followed(serve: Serve, status: int) -> None:
     """Neither the key nor the documents go where a server points."""
@@ -350,34 +342,6 @@ def test_what_was_read_before_an_error_is_charged(serve: Serve) -> None:
         scorer.score([(query, "a") for query in "pqr"])
 
     assert [Usage(scorer.identity, 5)] * 2 == seen.usages
-
-
-def test_threads_may_share_a_scorer(serve: Serve) -> None:
-    """Sixteen calls at once get what each would get alone."""
-    scorer = model(serve(by_length))
-    calls = [[("q" * (1 + n % 3), "x" * (n + k)) for k in range(4)] for n in range(1, 17)]
-    with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(lambda pairs: scorer.score(pairs).tolist(), calls))
-
-    assert [[len(b) - len(a) for a, b in pairs] for pairs in calls] == found
-
-
-def test_queries_are_asked_side_by_side(serve: Serve) -> None:
-    """As many requests as ``concurrency`` are in flight, and no more."""
-    lock, now, most = threading.Lock(), [0], [0]
-
-    def script(path: str, body: dict[str, Any], number: int) -> Answer:
-        with lock:
-            now[0] += 1
-            most[0] = max(most[0], now[0])
-        time.sleep(0.1)
-        with lock:
-            now[0] -= 1
-        return by_length(path, body, number)
-
-    model(serve(script), concurrency=3).score([("q" * n, "a") for n in range(1, 10)])
-
-    assert [3] == most
 
 
 def test_coheres_models_are_asked_at_cohere(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

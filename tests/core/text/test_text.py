@@ -219,7 +219,7 @@ def test_normalise(text: str, expected: str) -> None:
 
 def test_words_are_as_they_are_typed() -> None:
     """Lowered digits and ligatures of PDFs; a raised digit is a note's or a power's."""
-    assert "price 1 co2 10 12 m efficient abc".split() == words("Price¹ CO₂ 10¹² m eﬃcient ＡＢＣ")
+    assert "price 1 co2 10 12 m efficient" == " ".join(words("Price¹ CO₂ 10¹² m eﬃcient"))
 
 
 @given(ANY_TEXT)
