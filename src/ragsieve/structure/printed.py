@@ -25,7 +25,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _ROUND = "()\"'“”‘’*_.,;:?!«»、。，：；？！「」（）"  # what stands around words of prose
 _MARKED = re.compile(r"#{1,6} |(?:[-*+•‣◦▪●·–]|\(?(?:\d{1,3}|[a-zA-Z])[.)])[ \t]|>")
 _WORDY = re.compile(r"\w")
-_FIRST = re.compile(r"\W*\w*")
+_FIRST = re.compile(r"\W+|\w+")
+_GAP = re.compile(r"\S[ ]{2,}(?=\S)")
 
 
 class _Line:
@@ -36,6 +37,8 @@ class _Line:
         self.start, self.end = stripped(text, start, end)
         self.indent = len(shown) - len(shown.lstrip())
         self.text, self.apart = shown.strip(), apart
+        gap = _GAP.search(shown)
+        self.column = gap.end() if gap else 0  # where what it says of its first words begins
         self.size = self.end - self.start
 
     @property
@@ -95,7 +98,11 @@ def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
 def _nested(text: str, lines: Sequence[_Line], depth: int = 0) -> list[Node]:
     """The lines of a level as nodes, what is indented further inside the line above it."""
     base = min(line.indent for line in lines)
-    starts = [n for n, line in enumerate(lines) if line.indent <= base or not n]
+    starts: list[int] = []
+    for n, line in enumerate(lines):
+        column = line.column and n and line.column == lines[starts[-1]].column
+        if not n or line.indent <= base + 1 or column:
+            starts.append(n)
     items = [(lines[a], lines[a + 1 : b]) for a, b in pairwise([*starts, len(lines)])]
     groups: list[list[tuple[_Line, Sequence[_Line]]]] = []
     for line, inside in items:
@@ -117,11 +124,12 @@ def _group(text: str, group: Sequence[tuple[_Line, Sequence[_Line]]], depth: int
     nodes = [_node(text, line, inside, depth) for line, inside in group]
     first, *others = [_FIRST.match(line.text)[0] for line, _ in group]  # type: ignore[index]
     size = nodes[-1].end - nodes[0].start
-    if not others or first in others or nodes[0].children or size > _RECORD:
-        return nodes
     head, *inside = nodes
-    end = inside[-1].end
-    return [Node(head.start, head.end, end, end, children=inside, **_OPTIONS)]
+    levels = head.children and any(node.children for node in inside)
+    if not others or first in others or levels or size > _RECORD:
+        return nodes
+    end, inside = inside[-1].end, [*head.children, *inside]
+    return [Node(head.start, group[0][0].end, end, end, children=inside, **_OPTIONS)]
 
 
 _OPTIONS: dict[str, Any] = {"mark": "…", "each": True, "whole": _WHOLE}
