@@ -1,8 +1,8 @@
 """What programs print, and whatever else is laid out by lines: each line below the one it is under.
 
-No layout is known by name. A text is read so where few of its lines run on like prose. What is
-indented lies inside the line above it; of lines between
-blank ones the first is the head where no other begins as it does.
+No layout is known by name. A text is read so where few of its lines run on like prose, or where
+most hang below others. What is indented lies inside the line above it; of lines between blank ones
+the first is the head where no other begins as it does.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ _LEAST = 4  # lines of a text that is read so
 _WHOLE = 300  # characters of lines that belong together and are not cut
 _SHOWN = 300  # characters of a line that are looked at
 _PROSE = 0.4  # share of the characters in lines of prose, at most
+_HANGING = 0.6  # share of the characters below heads, at least, where more is prose
+_HEADS = 3
 _HEAD = 300  # characters of a line that heads others
 _RECORD = 2000  # characters of lines between blank ones that the first one heads
 _WORDS = 5  # of a line of prose
@@ -67,9 +69,19 @@ def regions(text: str, taken: Sequence[Node]) -> Iterator[Node]:
 def laid_out(text: str, start: int, end: int, least: int = 2) -> list[Node]:
     """The lines of a stretch, so many at least, as nodes; none where they run on like prose."""
     lines = [*_lines(text, start, end)]
+    size = sum(line.size for line in lines)
     prose = sum(line.size for line in lines if line.is_prose)
-    printed = len(lines) >= least and prose < _PROSE * sum(line.size for line in lines)
+    printed = len(lines) >= least and (prose < _PROSE * size or _hanging(lines) > _HANGING * size)
     return _nested(text, lines) if printed else []
+
+
+def _hanging(lines: Sequence[_Line]) -> int:
+    """Characters of the lines below at least three that stand further to the left, no items."""
+    base = min(line.indent for line in lines) + 1
+    heads = [a for a, b in pairwise(lines) if a.indent <= base < b.indent]
+    marked = any(_MARKED.match(head.text) for head in heads)
+    below = sum(line.size for line in lines if line.indent > base)
+    return 0 if marked or len(heads) < _HEADS else below
 
 
 def hangs(text: str, node: Node) -> bool:
@@ -125,11 +137,23 @@ def _group(text: str, group: Sequence[tuple[_Line, Sequence[_Line]]], depth: int
     first, *others = [_FIRST.match(line.text)[0] for line, _ in group]  # type: ignore[index]
     size = nodes[-1].end - nodes[0].start
     head, *inside = nodes
+    runs_on = sum(line.is_prose and not below for line, below in group)
+    if others and 2 * runs_on > len(group):
+        return [_paragraph(text, head.start, nodes[-1].end)]
     levels = head.children and any(node.children for node in inside)
     if not others or first in others or levels or size > _RECORD:
         return nodes
     end, inside = inside[-1].end, [*head.children, *inside]
     return [Node(head.start, group[0][0].end, end, end, children=inside, **_OPTIONS)]
+
+
+def _paragraph(text: str, start: int, end: int) -> Node:
+    """Lines that run on, by their sentences."""
+    from ragsieve.text import sentence_spans  # loads splitters of sentences
+
+    spans = sentence_spans(text[start:end], max_chars=end - start)
+    sentences = [leaf(start + a, start + b) for a, b in spans]
+    return over(sentences, **{**_OPTIONS, "kind": "inline"}) if sentences[1:] else leaf(start, end)
 
 
 _OPTIONS: dict[str, Any] = {"mark": "…", "each": True, "whole": _WHOLE}
