@@ -1,7 +1,8 @@
 """Conditions that a question sets on rows: values, comparisons, and what of them it denies.
 
 A value of the question that equals a cell is a condition on its column, and so is a number or date
-with a word of comparison; `words.tsv` lists these words. Nothing is calculated.
+with a word of comparison; `words.tsv` lists these words. Nothing is calculated, but rows at an end
+of a column are found; see `ragsieve.structure.ends`.
 """
 
 from __future__ import annotations
@@ -14,17 +15,10 @@ from functools import partial
 from typing import NamedTuple
 
 from ragsieve.structure.cells import Column, Run
+from ragsieve.structure.ends import ends
 from ragsieve.structure.linearize import content_words
-from ragsieve.structure.values import (
-    SIGNS,
-    Moment,
-    Number,
-    hour,
-    moments,
-    number,
-    unit,
-)
-from ragsieve.structure.words import idle, pattern, sign, stems
+from ragsieve.structure.values import SIGNS, Moment, Number, hour, moments, number, unit
+from ragsieve.structure.words import WHOLE, idle, pattern, sign, stems
 from ragsieve.text import language
 from ragsieve.types import Span
 
@@ -77,11 +71,13 @@ class Reading:
         conditions: Those that hold together.
         rows: Places of the rows that meet them; all where there are none.
         whole: Whether it asks for what no single row settles.
+        ranked: Those at an end of a column that is asked for, the best first.
     """
 
     conditions: tuple[Condition, ...]
     rows: frozenset[int] = field(repr=False)
     whole: bool = False
+    ranked: tuple[int, ...] = ()
 
     @property
     def said(self) -> str:
@@ -100,8 +96,10 @@ def read(question: str, run: Run, code: str | None = None) -> Reading:
     """The conditions that a question sets on rows, and the rows that meet most of them.
 
     All hold together, unless it asks for a share of all or whether there are none. Where no row
-    meets them all, the rarest hold, and others that name rows.
+    meets them all, the rarest hold, and others that name rows; of all rows that meet them those at
+    an end of a column, where it asks for these.
     """
+    code = code or language(question)
     reader = _Reader(question, run, code)
     found = [c for c in reader.conditions() if c.certain and 0 < len(c.rows) < len(run.rows)]
     if reader.every and not any(one.named and len(one.rows) == 1 for one in found):
@@ -117,7 +115,11 @@ def read(question: str, run: Run, code: str | None = None) -> Reading:
         names = len(own) <= _FEW and all(one.named for one in some)
         if together := rows & own or (rows | own if names else frozenset()):
             rows, kept = together, [*kept, *some]
-    return Reading(tuple(kept), rows, reader.whole)
+    said, ranked = ends(question, run, rows, code)
+    if ranked:
+        rows = frozenset(ranked)
+        kept.append(Condition(said, (), rows, rows))
+    return Reading(tuple(kept), rows, reader.whole and not ranked, (*ranked,))
 
 
 class _Reader:
@@ -128,13 +130,13 @@ class _Reader:
         run: Rows.
     """
 
-    def __init__(self, question: str, run: Run, code: str | None) -> None:
+    def __init__(self, question: str, run: Run, code: str) -> None:
         self.question, self.run = question, run
-        self.words_of = partial(pattern, code or language(question))
+        self.words_of = partial(pattern, code)
         self.words = [m.span() for m in _WORD.finditer(question)]
-        words = [m[0] for m in self.words_of(*SIGNS, "whole", "every").finditer(question)]
+        words = [m[0] for m in self.words_of(*SIGNS, *WHOLE, "every").finditer(question)]
         self.every = any(map(self.words_of("every").fullmatch, words))
-        self.whole = self.every or any(map(self.words_of("whole").fullmatch, words))
+        self.whole = self.every or any(map(self.words_of(*WHOLE).fullmatch, words))
         self.used: list[tuple[int, int]] = []  # spans that a condition has read
         self.denials = self._denials()
 
@@ -244,7 +246,7 @@ class _Reader:
         if names or all(self.run.columns[n].kind == "name" for n in found.columns):
             return True
         ends = not re.match(r"\s*\w", after) or re.match(r"\s*(?:and|or)\b", after)
-        told = any(map(self.words_of("whole").fullmatch, words))
+        told = any(map(self.words_of(*WHOLE).fullmatch, words))
         return bool(ends and not told and (not last or self.words_of("=").fullmatch(last)))
 
     def _met(self, parts: Sequence[tuple[str, _Operand]]) -> Condition | None:

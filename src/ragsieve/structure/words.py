@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from ragsieve.structure.values import SIGNS, Moment, Number
 
+WHOLE = ("whole", "highest", "lowest", "most", "least")
+"""Relations of what no single row settles; all but the first are an end of a column."""
+
 
 class Words(NamedTuple):
     """A row of `words.tsv`."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from ragsieve.models.base import PASSAGE
 from ragsieve.models.query_focus import asked
 from ragsieve.structure.cells import Run, runs
 from ragsieve.structure.conditions import Reading, read
 from ragsieve.structure.tree import places
-from ragsieve.system import Pipeline
-from ragsieve.trace import note, record_drop, set_answerable, step
+from ragsieve.system import Pipeline, best_first
+from ragsieve.trace import record_drop, set_answerable, step
 from ragsieve.types import Document, Key, Listed, Query, Segment, StageResult, grouped
 
 _RANKED = 24  # rows that meet conditions, at most, which the stages inside read to rank them
+_ALONE = 2.0  # times as probable as any other one of its document a passage answers alone
+_LIKELY = 0.05  # and so probable at least
 
 
 class Rows(Pipeline):
@@ -22,11 +25,14 @@ class Rows(Pipeline):
 
     Where the question sets conditions on rows of a table, a list of objects, records or lines of
     one template (see `ragsieve.structure.conditions`), they decide: the stages inside read no other
-    rows of it, and these only to rank them where they are few. Where the question asks for what no
-    single row settles, as the highest or how many, all rows stay that meet the conditions that were
-    read. What is shown says how many of how many rows it has, and why.
+    rows of it, and these only to rank them where they are few. Of a column's highest or lowest,
+    as the question names both, the last rows stay. Where it asks for what else no single row
+    settles, as how many, all rows stay that meet the conditions that were read; but for where a
+    passage of their document answers so well by itself that no other one comes near. What is shown
+    says how many of how many rows it has, and why.
 
-    Rows that meet conditions get the score ``rows``, from 0.5 to 1, by the stages' score.
+    Rows that meet conditions get the score ``rows``, from 0.5 to 1, by the stages' score, those at
+    the end of a column by how near they are to it.
 
     Args:
         stages: For what the conditions do not drop.
@@ -34,7 +40,8 @@ class Rows(Pipeline):
     """
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
-        picks = _Picks(asked(query.text), segments)
+        question = asked(query.text)
+        picks = _Picks(question, segments)
         if not picks.said:
             return super().__call__(query, segments)
         with step(f"{type(self).__name__}()", segments) as record:
@@ -42,23 +49,38 @@ class Rows(Pipeline):
             for segment in segments:
                 if reason := picks.dropped.get(segment.key):
                     record_drop(segment, reason)
-            for line in picks.said:
-                note(line)
             if picks.met:
                 set_answerable(1.0)
         many = picks.met if len(picks.met) > _RANKED else ()
-        after = [picks.marked[s.key] for s in segments if s.key not in picks.dropped]
+        after = [s for s in segments if s.key not in picks.dropped]
         inside = [s for s in after if s.key not in many]
         result = super().__call__(query, inside) if inside else StageResult()
+        picks = _Picks(question, segments, _answered(result, inside))
+        record.notes += picks.said
         kept = {s.key: s for s in result}
         for segment in after:
             if segment.key in picks.stay:
                 own = kept.get(segment.key, segment)
-                value = own.score if own.scores else 0.0
+                value = picks.met.get(segment.key) or (own.score if own.scores else 0.0)
                 value = (1 + value) / 2 if segment.key in picks.met else value
                 kept[segment.key] = own.scored("rows", value)
-        together = [kept[s.key] for s in after if s.key in kept]
+        together = [picks.marked(kept[s.key]) for s in after if s.key in kept]
         return StageResult(together, answer=result.answer, found=result.found)
+
+
+def _answered(kept: Sequence[Segment], read: Sequence[Segment]) -> set[str]:
+    """Documents of which one passage alone answers: none is nearly as probable, or says the same.
+
+    Of a document of which less is kept others may be as probable, so it has to be likely itself.
+    """
+    found = set()
+    probable = (s for s in kept if PASSAGE in s.scores)
+    for name, some in grouped(probable, lambda s: s.document.id).items():
+        best, *others = best_first(some)
+        alone = sum(s.text == best.text and s.document.id == name for s in read) == 1
+        if alone and best.score >= max([_LIKELY, *(_ALONE * s.score for s in others)]):
+            found.add(name)
+    return found
 
 
 class _Picks:
@@ -67,28 +89,31 @@ class _Picks:
     Args:
         question: Sets them.
         segments: Of documents.
+        answered: Documents without those rows of which all would stay.
     """
 
-    def __init__(self, question: str, segments: Sequence[Segment]) -> None:
-        self.marked: dict[Key, Segment] = {}  # all, of documents that know their lists
+    def __init__(
+        self, question: str, segments: Sequence[Segment], answered: Collection[str] = ()
+    ) -> None:
+        self.documents: dict[str, Document] = {}  # those that know their lists
         self.stay: set[Key] = set()
-        self.met: set[Key] = set()  # those that meet conditions
+        self.met: dict[Key, float] = {}  # those that meet conditions, and how near to an end
         self.dropped: dict[Key, str] = {}
         self.said: list[str] = []
         for document, some in grouped(segments, lambda s: s.document).items():
-            found = [(run, read(question, run)) for run in runs(document.text)]
-            found = [one for one in found if one[1].conditions or one[1].whole]
-            found = [one for one in found if _is_cut(one[0], some)]
-            if found:
-                lists = tuple(
-                    Listed((*run.rows,), len(x.rows), x.said, run.lines) for run, x in found
-                )
-                document = replace(document, layout=replace(document.layout, lists=lists))
-                some = [replace(s, document=document) for s in some]
-            self.marked |= {s.key: s for s in some}
+            cut = ((run, read(question, run)) for run in runs(document.text) if _is_cut(run, some))
+            whole = document.id not in answered
+            found = [(run, x) for run, x in cut if x.conditions or (x.whole and whole)]
+            lists = (Listed((*run.rows,), len(x.rows), x.said, run.lines) for run, x in found)
+            layout = replace(document.layout, lists=(*lists,)) if found else document.layout
+            self.documents[document.id] = replace(document, layout=layout)
             ordered = sorted(some, key=lambda s: (s.start, s.end))
             for run, reading in found:
                 self._part(run, reading, ordered, document)
+
+    def marked(self, segment: Segment) -> Segment:
+        """The same of a document that knows its lists."""
+        return replace(segment, document=self.documents[segment.document.id])
 
     def _part(
         self, run: Run, reading: Reading, segments: Sequence[Segment], document: Document
@@ -101,7 +126,12 @@ class _Picks:
         asked_for = [*head, *(run.rows[n] for n in sorted(reading.rows))]
         stay = {segments[n].key for span in asked_for for n in places(spans, *span)}
         self.stay |= stay
-        self.met |= stay if reading.conditions else set()
+        if not reading.conditions:
+            return
+        self.met |= dict.fromkeys(stay, 0.0)
+        for place, row in [*enumerate(reading.ranked)][::-1]:
+            near = 1 - place / len(reading.ranked)
+            self.met |= {segments[n].key: near for n in places(spans, *run.rows[row])}
         for n in places(spans, run.start, run.end):
             one = segments[n]
             begins = run.start <= one.start or not run.lines  # else it has what stands above

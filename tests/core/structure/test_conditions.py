@@ -34,6 +34,15 @@ Zsh,open,MIT
 Git,closed,GPL
 Awk,closed,GPL"""
 NUMBERS = "id,name\nA-48213-7,foo\n48213,bar\nB-99,baz\nC-1,qux"
+CALLS = """\
+% time     calls    errors syscall
+------ --------- --------- ----------------
+ 43.65      1647        47 newfstatat
+  5.58       366        99 openat
+  2.80       268           close
+  0.04         3         3 ioctl
+------ --------- --------- ----------------
+100.00      2857       149 total"""
 LOG = "\n".join(
     f"2026-05-01 08:{n:02d}:00 {'ERROR' if n % 7 == 0 else 'INFO'} job {2070 + n} "
     f"{'failed after' if n % 7 == 0 else 'finished in'} {n * 3 + 5} s on node-{n % 3}"
@@ -60,6 +69,11 @@ LOG = "\n".join(
         (PROJECTS, "Which open source licences are used?", [0, 1, 2, 3, 4]),
         (NUMBERS, "What is 48213?", [1]),
         (NUMBERS, "What is 4821?", [0, 1, 2, 3]),
+        (FLIGHTS, "Which flight has the highest price?", [0, 1, 2]),
+        (FLIGHTS, "Which flight to Lyon has the lowest price, and when does it leave?", [0, 4]),
+        (FLIGHTS, "What is the total of the highest prices?", [0, 1, 2, 3, 4]),
+        (FLIGHTS, "Which flight has the most recent price?", [0, 1, 2, 3, 4]),
+        (CALLS, "Which system call returned an error most often?", [0, 1, 4]),
         (LOG, "Which jobs failed?", [0, 7, 14]),
         (LOG, "Show the errors on node-1.", [7]),
         (LOG, "Which jobs took more than 50 s?", [16, 17, 18, 19]),
@@ -67,7 +81,7 @@ LOG = "\n".join(
     ],
 )
 def test_conditions_pick_rows(text: str, question: str, rows: list[int]) -> None:
-    """Values, comparisons with units and dates, denials; what is not read leaves all rows."""
+    """Values, comparisons with units and dates, denials, ends; what is not read leaves all rows."""
     (run,) = runs(text)
 
     assert rows == sorted(read(question, run).rows)

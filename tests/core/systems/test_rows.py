@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 import ragsieve
-from ragsieve.types import Layout
+from ragsieve.models.base import PASSAGE
+from ragsieve.split.blocks import Blocks
+from ragsieve.systems.rows import Rows
+from ragsieve.types import Document, Layout, Query, Segment
 
 ORDERS = [
     {"order": 500 + 7 * n, "customer": ("Ada", "Ben", "Carla")[n % 3], "amount": 10 * n}
@@ -34,6 +40,23 @@ def test_a_list_that_a_budget_cuts_says_that_it_is_not_whole() -> None:
     assert 0 < shown < 20
     assert f"… {shown} of 20 rows that match: customer = Ada" in result.text
     assert any("is not whole" in line for line in result.trace.warnings)
+
+
+@pytest.mark.parametrize(("second", "kept"), [(0.2, 1), (0.6, 60)])
+def test_one_row_that_answers_by_itself_leaves_the_others(second: float, kept: int) -> None:
+    """Where nothing comes near it no other row counts, whatever words ask for all of them."""
+
+    def best(query: Query, rows: Sequence[Segment], /) -> list[Segment]:
+        scores = (0.9, second, *[0.01] * len(rows))
+        read = (
+            s.scored(PASSAGE, 0.9).scored("pruner", n) for s, n in zip(rows, scores, strict=False)
+        )
+        return [s for s in read if s.score > 0.5]
+
+    query = Query("How much did it cost?")
+    rows = Blocks()(query, [Segment.whole(Document("d", TEXT))])
+
+    assert kept == len(Rows(best)(query, rows))
 
 
 def test_compact_rows_are_shown_cell_by_cell() -> None:
