@@ -28,6 +28,7 @@ _MOST = 10  # lines of a text that are kept for being odd
 _NAMED = 0.5  # share of lines, at most, that a word picks which the question has
 _CHARS = 500  # characters of a line that are looked at
 _TOKEN = re.compile(r"[^\s,;|\"'`(){}\[\]<>]+")
+_PART = re.compile(r"[^\s,;|\"'`(){}\[\]<>_:=]+")
 _NUMBER = re.compile(r"([-+]?\d[\d,]*(?:\.\d+)?)([%A-Za-zµ]{0,3})")
 _DIGITS = re.compile(r"[\w.+-]*\d[\w.+-]*")
 
@@ -37,8 +38,8 @@ _Words = tuple[str, ...]
 def odd_keys(question: str, segments: Sequence[Segment]) -> dict[Key, str]:
     """Keys of what is odd in its document, and why, as ``1 of 24``.
 
-    Nothing is where the question has words that pick some of the other lines: those are asked for.
-    Ten lines of a document at most, the rarest.
+    Where words of the question pick some of the other lines, those are asked for: nothing is odd
+    that has none of these words. Ten lines of a document at most, the rarest.
     """
     found: dict[Key, str] = {}
     asked = content_words(question)
@@ -47,8 +48,9 @@ def odd_keys(question: str, segments: Sequence[Segment]) -> dict[Key, str]:
         spans = [(s.start, s.end) for s in ordered]
         for part in pieces(ordered[0].document.text):
             odd, picked = _odd(part.text)
-            if asked.isdisjoint(picked):
-                for span, said in odd:
+            picks = asked & picked
+            for span, said in odd:
+                if not picks or picks & _parts(part.text, span):
                     found |= {ordered[n].key: said for n in places(spans, *part.span(*span))}
     return found
 
@@ -57,7 +59,7 @@ def odd_keys(question: str, segments: Sequence[Segment]) -> dict[Key, str]:
 def _odd(text: str) -> tuple[list[tuple[Span, str]], frozenset[str]]:
     """What is odd in the whole text or in a run of lines without blank ones, the rarest first.
 
-    And the words, in small letters, that some of the other lines have.
+    And the words, in small letters, that some of the lines have which are neither odd nor heads.
     """
     roots = [root for root in outline(text) if root.kind in JSON]
     runs: list[list[Span]] = [[]]
@@ -74,10 +76,11 @@ def _odd(text: str) -> tuple[list[tuple[Span, str]], frozenset[str]]:
     for span, share, said in found:
         best[span] = max(best.get(span, (0.0, "")), (-math.log(share), said))
     heads = {run[0] for run in runs}
+    others = heads | best.keys()
     ranked = sorted(best.items(), key=lambda one: (-one[1][0], one[0]))
     odd = [(span, said) for span, (_, said) in ranked if span not in heads][:_MOST]
-    usual = [{*_words(text[slice(*span)].lower())} for span in whole if span not in best]
-    counts = Counter(word for words in usual for word in words)
+    usual = [_parts(text, span) for span in whole if span not in others]
+    counts = Counter(word for line in usual for word in line)
     picked = (word for word, number in counts.items() if number <= _NAMED * len(usual))
     return odd, frozenset(picked if odd else ())
 
@@ -137,3 +140,8 @@ def _far(spans: Sequence[Span], column: _Words) -> Iterator[tuple[Span, float, s
 
 def _words(line: str) -> _Words:
     return tuple(_TOKEN.findall(line))
+
+
+def _parts(text: str, span: Span) -> set[str]:
+    """Words of a line, those of names of fields too."""
+    return {*_PART.findall(text[slice(*span)].lower())}

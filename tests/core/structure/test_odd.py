@@ -89,6 +89,13 @@ def test_what_is_asked_for_needs_nothing_odd() -> None:
     assert odd("What happened?", text)
     assert not odd("Which orders were packed for north?", text)
 
+    fields = "".join(f"disk_size_{n}:{n}\ncpu_temp_{n}:{n}\n" for n in range(8))
+    fields += "boot_mode:safe (kernel 6)\n"
+
+    assert odd("What happened?", fields)
+    assert not odd("What size has it?", fields)
+    assert odd("What size has it?", fields.replace("kernel", "size"))
+
 
 PROSE = """\
 The pier was closed in March because of the storm.
