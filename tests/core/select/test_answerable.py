@@ -41,6 +41,17 @@ def test_the_likeliest_passage_decides(
         assert {reason} >= {d.reason for d in record.dropped}
 
 
+@pytest.mark.parametrize(("others", "kept"), [(0, "abcd"), (1, "ad")])
+def test_what_scores_nearly_as_the_best_stays_beside_it(others: int, kept: str) -> None:
+    """Of its document; all of a document that is the only one."""
+    document, other = Document("d", "abcd"), Document("e", "e")
+    given = [Segment(document, n, n + 1).scored(PASSAGE, 0.01) for n in range(4)]
+    given = [s.scored("pruner", p) for s, p in zip(given, (0.05, 0.02, 0.01, 0.03), strict=True)]
+    given += [Segment.whole(other).scored(PASSAGE, 0.01).scored("pruner", 0.04)] * others
+
+    assert kept == "".join(s.text for s in Answerable(0.1)(QUERY, given))
+
+
 def test_segments_that_no_pruner_read_stay() -> None:
     """As those of another language do."""
     plain = [Segment.whole(Document("d", "text")).scored("n-grams", 0.0)]
