@@ -51,8 +51,8 @@ def finefilter_one_pass(
             by ``ragsieve train finefilter``.
         min_keep: At least this many segments stay, the most probable ones; with 0 a question that
             no document seems to answer may keep nothing.
-        min_answerable: Only these stay where the probability that some document answers is lower;
-            with 0 it never counts.
+        min_answerable: Only these and what scores nearly as well stay where the probability that
+            one of several documents answers is lower; with 0 it never counts.
         order: In which the generator reads them.
         distinct: Whether what several documents say in the same words is kept once.
 
