@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,8 @@ from msgspec import Meta
 from ragsieve.cli.base import secret
 from ragsieve.cli.opening import CHANGES, SourceOption
 from ragsieve.cli.signature import command, from_options, options_of
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, needs_extra
+from ragsieve.integrations.mcp_opening import Opening, standard_streams
 from ragsieve.models.addresses import declared
 from ragsieve.models.protocol import check_url
 from ragsieve.server.settings import Limits
@@ -60,8 +62,6 @@ def mcp_command(
         http: Serve at http://127.0.0.1:PORT/mcp, not over stdio.
         port: Of --http.
     """
-    from ragsieve.integrations.mcp import create_server  # the extra "mcp"
-
     names = [Path(source.partition(":")[2]).resolve().stem for source in sources]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise InputError(f"--source must be places of different names, got {repeated!r} twice")
@@ -76,11 +76,19 @@ def mcp_command(
     kinds = [named_source(source, {}) for source in sources]
     for kind in kinds:
         kind.check()
+    with needs_extra("mcp"):
+        if not find_spec("mcp"):
+            raise ModuleNotFoundError(name="mcp")
     with declared(system.declared), system.opened() as built:
         searched = dict(zip(names, kinds, strict=True))
+        session = None if http else Opening(*standard_streams(), bool(sources))
+        if session and not session.answer():
+            return
+        from ragsieve.integrations.mcp import create_server  # takes longer than clients wait
+
         served = create_server(built, searched, server or "", token, limits)
-        if http:
+        if session:
+            served.serve(session)
+        else:
             click.echo(f"ragsieve serves at http://127.0.0.1:{port}/mcp", err=True)
             served.run("streamable-http", host="127.0.0.1", port=port)
-        else:
-            served.run("stdio")

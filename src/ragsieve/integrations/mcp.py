@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, partial, wraps
 from importlib.metadata import version
 from operator import not_
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TextIO, TypeVar, cast
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -27,6 +27,7 @@ from ragsieve import models
 from ragsieve.adapter import over_limits
 from ragsieve.agents.omitted import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
 from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line, typed_line
+from ragsieve.integrations.mcp_opening import Opening
 from ragsieve.models import addresses
 from ragsieve.models.lru import LRU
 from ragsieve.models.protocol import check_secret
@@ -42,8 +43,10 @@ from ragsieve.text import safe
 from ragsieve.timeouts import start, until
 
 with needs_extra("mcp"):
+    from anyio import wrap_file
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.stdio import stdio_server
     from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 _log = logging.getLogger(__name__)
@@ -123,7 +126,7 @@ def create_server(
     server: str = "",
     token: str = "",
     limits: Limits = LIMITS,
-) -> MCPServer[Any]:
+) -> Server:
     """An MCP server with the tools of this module's docstring; `MCPServer.run` serves it.
 
     Args:
@@ -140,7 +143,7 @@ def create_server(
     """
     if token:
         check_secret("token", token)
-    mcp = _Server(
+    mcp = Server(
         "ragsieve", version=version("ragsieve"), instructions=_INSTRUCTIONS, log_level="ERROR"
     )
     logging.getLogger("bm25s").setLevel(logging.WARNING)  # it asks for DEBUG, which MCP would print
@@ -155,12 +158,22 @@ def create_server(
     return mcp
 
 
-class _Server(MCPServer[Any]):
+class Server(MCPServer[Any]):
     """A server that refuses arguments which a tool does not have, and says what is wrong in a line.
 
     MCP's own passes over such arguments. A result's ``_meta``, which no model reads, says what the
     filter saved and took; a new result breaks no cache, so that ``cache_broken`` is 0.
     """
+
+    def serve(self, session: Opening) -> None:
+        """Serve the client of a session."""
+
+        async def serving() -> None:
+            low, file = self._lowlevel_server, wrap_file(cast(TextIO, session))
+            async with stdio_server(file, file) as (lines, replies):
+                await low.run(lines, replies, low.create_initialization_options())
+
+        asyncio.run(serving())
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

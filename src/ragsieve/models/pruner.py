@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -30,11 +30,13 @@ from ragsieve.files import check_sealed, digest, sealed
 from ragsieve.models import files
 from ragsieve.models.base import LEADS, Passage, promised
 from ragsieve.models.once import once
-from ragsieve.models.onnx import Encoder
 from ragsieve.models.window_cache import NOTHING, Logits, Reading, WindowPruner, probabilities
 from ragsieve.models.windows import Layout, QuestionWindows, Window, WindowTokenizer
 from ragsieve.run.concurrency import cores
 from ragsieve.schema import Count, Options, Probability, read
+
+if TYPE_CHECKING:
+    from ragsieve.models.onnx import Encoder
 
 BUNDLED = {"pruner": "ragsieve", "multilingual": "ragsieve_multilingual"}
 """Names of pruners, and the packages with a folder of theirs in ``weights``."""
@@ -189,6 +191,8 @@ class Pruner(Options, WindowPruner):
 
     @once
     def _net(self) -> Encoder:
+        from ragsieve.models.onnx import Encoder  # not before a text is read
+
         files.log_loading(self.model)
         with files.loading(self.model):
             file = self.folder / NET

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import runpy
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,11 +26,13 @@ from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 import ragsieve
 from ragsieve.cli.commands import cli
 from ragsieve.errors import InputError, SourceError
 from ragsieve.integrations.mcp import create_server
+from ragsieve.integrations.mcp_opening import Opening
 from ragsieve.server import Limits
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.artifacts.places import Index
@@ -37,9 +41,11 @@ from tests.serving import Handler, free_port, served
 from tests.stalling import stalling
 
 QUESTION = "Who designed the Eiffel Tower?"
-LINES = (Path(__file__).parents[3] / "examples/eiffel.jsonl").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[3]
+LINES = (ROOT / "examples/eiffel.jsonl").read_text(encoding="utf-8")
 DOCUMENTS = [json.loads(line)["text"] for line in LINES.splitlines()]
 COMMAND = [sys.executable, "-m", "ragsieve", "mcp"]
+TOOL = SimpleNamespace(**runpy.run_path(str(ROOT / "tools" / "mcp_replies.py")))
 
 Work = Callable[[Client], Awaitable[Any]]
 
@@ -368,25 +374,67 @@ def test_a_process_serves_over_stdio(index: Path) -> None:
     assert {"documents": len(DOCUMENTS), "passages": len(DOCUMENTS)} == json.loads(about)
 
 
+@pytest.mark.parametrize("searches", [False, True])
+@pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)
+def test_a_session_opens_as_the_library_opens_it(version: str, searches: bool) -> None:
+    """Before the library is there, which then replies to the rest: else `tools/mcp_replies.py`."""
+    replies = StringIO()
+    session = Opening(StringIO(TOOL.client(version)), replies, searches)
+    by_library = TOOL.library(version, searches=searches)
+
+    assert session.answer()
+    assert by_library == [json.loads(line) for line in replies.getvalue().splitlines()]
+
+
+def test_a_session_opens_before_its_library_is_imported() -> None:
+    """And before the net's; what the opening cannot answer goes to the library, line by line."""
+    code = """
+import io, json, sys
+from ragsieve.cli.mcp import Opening, SystemSpec, mcp_command
+with SystemSpec().opened():
+    for line in map(json.dumps, json.load(sys.stdin)):
+        session = Opening(io.StringIO(line), io.StringIO(), False)
+        assert session.answer() and session.readline() == line, line
+print(*{name.partition(".")[0] for name in sys.modules})
+"""
+    old = {"method": "initialize", "id": 1, "params": {"protocolVersion": "1999-01-01"}}
+    odd = [7, "{", {"method": "tools/list", "id": 1}, {"method": "ping", "id": 2}, old]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps(odd),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+    assert set() == {"mcp", "pydantic", "anyio", "asyncio", "onnxruntime"} & {*done.stdout.split()}
+
+
 @pytest.mark.slow
-def test_a_process_ends_with_its_client() -> None:
+@pytest.mark.parametrize(
+    "document", ["The Eiffel Tower is by Koechlin. It rains.", "It is. " * 430_000]
+)
+def test_a_process_serves_and_ends_with_its_client(document: str) -> None:
     """Within 2 s of a closed standard input, whatever it is at: here 3 MB."""
-    call = {"name": "filter_documents", "arguments": {**ASKED, "documents": ["It is. " * 430_000]}}
-    about = {"clientInfo": {"name": "t", "version": "1"}, "capabilities": {}}
-    begin = {"protocolVersion": "2025-06-18", **about}
-    rows = [("initialize", begin, 1), ("notifications/initialized", {}, None)]
-    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    call = {"name": "filter_documents", "arguments": {**ASKED, "documents": [document]}}
+    row = {"jsonrpc": "2.0", "method": "tools/call", "params": call, "id": 2}
+    with subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin and process.stdout
-        for method, params, number in [*rows, ("tools/call", call, 2)]:
-            row = {"jsonrpc": "2.0", "method": method, "params": params}
-            line = json.dumps(row | ({"id": number} if number else {}))
-            process.stdin.write(f"{line}\n".encode())
-            process.stdin.flush()
-        process.stdout.readline()
-        time.sleep(2)
+        process.stdin.write(f"{TOOL.client('2025-06-18')}{json.dumps(row)}\n")
+        process.stdin.flush()
+        opened = [json.loads(process.stdout.readline())["id"] for _ in range(2)]
+        if len(document) < 100:
+            assert (
+                "Koechlin" in json.loads(process.stdout.readline())["result"]["content"][0]["text"]
+            )
+        else:
+            time.sleep(4)
         process.stdin.close()
 
-        assert 0 == process.wait(2)
+        assert [0, "a"] == opened and 0 == process.wait(2)
 
 
 @pytest.fixture
