@@ -145,6 +145,22 @@ def test_a_cold_start_loads_what_it_needs(code: str, unread: set[str]) -> None:
     assert set() == unread & loaded_by(code)
 
 
+def test_a_first_call_imports_few_modules_and_opens_one_net() -> None:
+    """Of this package 85 at most: without compiled files each costs 3 ms."""
+    code = """
+import gc, sys, ragsieve
+system = ragsieve.load('finefilter')
+system('Who?', ['It rained. He slept.', 'Cats eat.'])
+from onnxruntime import InferenceSession
+own = [name for name in sys.modules if name.partition('.')[0].startswith('ragsieve')]
+print(len(own), sum(isinstance(one, InferenceSession) for one in gc.get_objects()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules, nets = map(int, done.stdout.split())
+
+    assert modules <= 85 and 1 == nets
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("own", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")]

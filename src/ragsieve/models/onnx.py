@@ -28,7 +28,6 @@ from ragsieve.timeouts import check_time, ends
 
 _INPUTS = {"input_ids", "token_type_ids", "attention_mask"}
 _LONGEST = 4  # turns of which one goes by waiting alone
-_SLOW = "SkipLayerNormFusion"  # its kernel takes eight times as long as an addition and a norm
 
 
 class Encoder:
@@ -45,7 +44,8 @@ class Encoder:
 
     def __init__(self, file: Path) -> None:
         options = ort.SessionOptions()
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+        level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC  # an export has whole operators
+        options.graph_optimization_level = level
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 4  # what fails is raised
@@ -53,7 +53,6 @@ class Encoder:
             file,  # of bytes it would keep a copy
             options,
             providers=["CPUExecutionProvider"],
-            disabled_optimizers=[_SLOW],
             enable_fallback=0,  # it would print of it, and try the same again
         )
         self._inputs = {node.name for node in self._session.get_inputs()}
