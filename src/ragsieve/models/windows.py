@@ -171,7 +171,7 @@ class WindowTokenizer:
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text as generators cut them, nothing added; not too few."""
         parted = [familiar(safe(text)) for text in texts]
-        encoded = self._encoded([text for text, _ in parted])
+        encoded = self._encoded([" ".join(text.split()) for text, _ in parted])
         return [len(one) + more for one, (_, more) in zip(encoded, parted, strict=True)]
 
     def lay(

@@ -11,15 +11,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import groupby
 from typing import TypeVar
 
 from ragsieve.structure import outline
 from ragsieve.structure.columns import cells as said
 from ragsieve.structure.elements import TAG
 from ragsieve.structure.linearize import columns_of, in_tags, row_begin
+from ragsieve.structure.row_lines import line_runs
 from ragsieve.structure.templates import LEAST, Cells, lined
-from ragsieve.structure.tree import JSON, KEY, Node, line_spans, stripped, within
+from ragsieve.structure.tree import JSON, KEY, Node, stripped
 from ragsieve.structure.values import Moment, Number, holds, moment, number, unit_of, year
 from ragsieve.types import Span
 
@@ -264,9 +264,7 @@ def _of_table(text: str, node: Node) -> Iterator[tuple[Span, Cells]]:
 def _of_lines(text: str, roots: Sequence[Node]) -> Iterator[Run]:
     """Lines that have templates, outside trees or as entries of a log."""
     trees = [r for r in roots if r.kind != "lines" or any(c.children for c in r.children)]
-    spans = (s for s in line_spans(text) if not within(trees, *s))
-    for full, some in groupby(spans, key=lambda span: bool(text[slice(*span)].strip())):
-        lines = [*some] if full else []
+    for lines in line_runs(text, trees):
         head, rows = lined(text, lines) if len(lines) >= LEAST else (None, [])
         if rows:
             yield replace(_run(text, rows), lines=True, head=head)

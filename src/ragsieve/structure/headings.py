@@ -14,7 +14,7 @@ _ARTICLES = (
 )
 _EAST = r"第[ ]?[\d〇一二三四五六七八九十百]{1,6}[ ]?[章条條]\b[^\n。]{0,40}"
 _HEADING = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})(?s:.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)"
+    r"(?!\n)(?:^[ \t]*(?P<fence>`{3,}|~{3,})(?s:.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)"
     r"|<!--(?s:.*?)(?:-->|\Z)"
     r"|^(?P<signs>#{1,6})[ \t].*"
     r"|^[^\s>|#=+*-][^\n]{0,99}\n {0,3}(?P<rule>=+|-{3,})[ \t]*$"
@@ -28,7 +28,7 @@ _HEADING = re.compile(
     r"(?:\n(?=[A-Z][^\n]{2,80}(?<![.;:,\r])\r?\n[ \t\r]*\n)[^\n]+)?)$"  # its title below it
     r"|^(?:(?P<number>\d{1,2}(?:(?:\.\d{1,2})+\.?|\.)?)[ \t]+)?"
     r"(?P<plain>[^\W\d_][^\n|<>{}=;:_\"\t]{2,59}(?<![\s.!?,…]))[ \t\r]*$"
-    r"(?=\s*\n[ \t]*(?P<below>\S[^\n]{0,99}))",
+    r"(?=\s*\n[ \t]*(?P<below>\S[^\n]{0,99})))",
     re.MULTILINE,
 )
 _PLAIN = 7  # the level of lines in bold or capitals; those with a number have higher ones

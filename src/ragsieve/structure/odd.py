@@ -17,7 +17,8 @@ from statistics import median
 
 from ragsieve.structure import outline, pieces
 from ragsieve.structure.linearize import content_words
-from ragsieve.structure.tree import JSON, KEY, Node, line_spans, places, within
+from ragsieve.structure.row_lines import line_runs
+from ragsieve.structure.tree import JSON, KEY, Node, places
 from ragsieve.types import Key, Segment, Span, grouped
 
 _LEAST = 8  # lines of a run
@@ -62,13 +63,7 @@ def _odd(text: str) -> tuple[list[tuple[Span, str]], frozenset[str]]:
     And the words, in small letters, that some of the lines have which are neither odd nor heads.
     """
     roots = [root for root in outline(text) if root.kind in JSON]
-    runs: list[list[Span]] = [[]]
-    for start, end in line_spans(text):
-        if not text[start:end].strip():
-            runs.append([])
-        elif not within(roots, start, end):
-            runs[-1].append((start, min(end, start + _CHARS)))
-    runs = [run for run in runs if run]
+    runs = [[(a, min(b, a + _CHARS)) for a, b in run] for run in line_runs(text, roots)]
     whole = [span for run in runs for span in run]
     found = [*_fields(text, roots), *_rare(text, whole)]
     found += [one for run in runs if len(run) < len(whole) for one in _rare(text, run)]

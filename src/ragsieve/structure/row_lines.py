@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ragsieve.structure.tree import line_spans
+from ragsieve.structure.tree import Node, line_spans, within
+from ragsieve.types import Span
 
 _SHOWN = 2000  # characters of a row that are looked at
 _GAP = re.compile(r"^\s*$|\S(?:  +|\t)\S", re.MULTILINE)  # no cell, or several
+_FULL = re.compile(r"(?:^[^\S\n]*+\S.*\n?)+", re.MULTILINE)
 _HANGS = 12  # columns before the second line of a row, at least
 _OPENS = re.compile(r'(?:^|[,;\t])"(?!"(?:[,;\t\r]|$))')
 _CLOSES = re.compile(r'(?<!")(?:"")*+"(?=[,;\t\r]|$)')
@@ -33,6 +35,13 @@ def row_lines(text: str) -> Iterator[RowLine]:
         if not (blank := not shown.strip()):
             yield RowLine(start, end, shown, apart)
         apart = blank
+
+
+def line_runs(text: str, beside: Sequence[Node]) -> Iterator[list[Span]]:
+    """Runs of lines without blank ones, and of these without those of nodes side by side."""
+    for run in _FULL.finditer(text):
+        if lines := [span for span in line_spans(text, *run.span()) if not within(beside, *span)]:
+            yield lines
 
 
 def records(text: str, lines: Sequence[RowLine]) -> Sequence[RowLine]:
