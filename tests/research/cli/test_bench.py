@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.stalling import stalling
 
 pytest.importorskip("msgspec")
 pytest.importorskip("scipy")
@@ -157,3 +160,24 @@ def test_failures_are_shown_and_counted(ragsieve: Command) -> None:
     assert 3 == ended.err.count("error: sample--all--openai-x line")
     assert "sample--all--openai-x: 5 failed; they count as wrong" in ended.err
     assert "4 (4 failed)" in Path("r/report.md").read_text()
+
+
+@pytest.mark.server
+def test_a_debate_without_a_reply_in_time_is_an_error_of_its_question(ragsieve: Command) -> None:
+    """No answer, right or wrong: a batch counts it and ends with 1, and a retry asks again."""
+    question = {"question": "Who sang?", "answers": ["Seals"], "documents": ["Seals sang.", "No."]}
+    Path("q.jsonl").write_text(f"{json.dumps(question)}\n" * 2)
+    with stalling("trickling body") as url:
+        llm = f'{{ llm = "openai:x", options = {{ base_url = "{url}" }} }}'
+        run = RUN.replace('baseline = "all"', "").replace("latency = 1", "latency = 0")
+        run = run.replace('"sample"', '"q.jsonl"').replace('{ llm = "fake:echo" }', llm)
+        system = '{ name = "winnowrag", options = { max_seconds = 0.5 } }'
+        Path("run.toml").write_text(run.replace(RUN.splitlines()[-2], f"systems = [{system}]"))
+        benches = [ragsieve("bench", "run.toml", *more) for more in ([], ["--retry"])]
+        options = ["--llm-option", f"base_url={url}", "--option", "max_seconds=0.5"]
+        options += ["--system", "winnowrag", "--llm", "openai:x", "--embedder", "fake:hashing"]
+        asked = ragsieve("ask", *options, "--input", "q.jsonl", "--output", "a.jsonl")
+
+    assert all("2 failed; they count as wrong; --retry" in bench.err for bench in benches)
+    assert "a.jsonl: 0 of 2 questions" in asked.err and "" == Path("a.jsonl").read_text()
+    assert [1, 1, 1] == [ended.code for ended in (*benches, asked)]
