@@ -42,11 +42,13 @@ class Cuts(NamedTuple):
         keep_answer: Probability that the evidence survives.
         min_score: The least score, whatever leads.
         min_answerable: The least probability that some document answers.
+        first_look: Characters that a model reads at most.
     """
 
     keep_answer: float | None = None
     min_score: float | None = None
     min_answerable: float | None = None
+    first_look: int | None = None
 
 
 @runtime_checkable

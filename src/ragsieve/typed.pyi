@@ -25,6 +25,7 @@ class FinefilterOnePassOptions(TypedDict, total=False):
     order: Literal["document", "score", "ends"]
     distinct: bool
     max_tokens: int | None
+    first_look: int | None
 
 class FinefilterOptions(TypedDict, total=False):
     extractor: LLM | None

@@ -324,12 +324,14 @@ class CutNumbers(TypedDict, total=False):
             whatever else a question has. Of systems without one, it stands in place of how many of
             the best stay.
         min_answerable: See `ragsieve.select.Answerable`.
+        first_look: See `ragsieve.score.Pruner`.
         max_tokens: This and the following as in `ragsieve.context.budget.ContextBudget`.
     """
 
     keep_answer: float | None
     min_score: float | None
     min_answerable: float | None
+    first_look: int | None
     max_tokens: int | None
     max_chars: int | None
     max_tokens_per_document: int | None

@@ -155,10 +155,10 @@ def config_command(*, as_json: Json = False) -> None:
       llm_options = {base_url = "http://host:8000/v1"}   or RAGSIEVE_BASE_URL
       max_tokens = 1000                                 or RAGSIEVE_MAX_TOKENS
 
-    Also min_score, min_answerable, max_chars, max_tokens_per_document, max_chars_per_document,
-    max_share, mark, json_as, file_names, embedder, pruner, on_error, source, and the tables
-    options, models, model_options and source_options. A ragsieve.toml can send your questions to
-    another server: look at those of folders that are not yours.
+    Also min_score, min_answerable, first_look, max_chars, max_tokens_per_document,
+    max_chars_per_document, max_share, mark, json_as, file_names, embedder, pruner, on_error,
+    source, and the tables options, models, model_options and source_options. A ragsieve.toml can
+    send your questions to another server: look at those of folders that are not yours.
     """
     known = settings()
     shown = without_secrets({name: setting.value for name, setting in known.items()})

@@ -8,8 +8,10 @@ window gives the same bits alone, among others and from any thread.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,9 +26,13 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
 from ragsieve.models.windows import Window
-from ragsieve.timeouts import check_time, ends
+from ragsieve.timeouts import PROGRESS, check_time, ends
+
+_log = logging.getLogger(__name__)
 
 _INPUTS = {"input_ids", "token_type_ids", "attention_mask"}
+_TOLD_S = 2.0  # from when on, and at twice the time again, it is said how far a call is
+_SO_FAR = "read %d of %d windows of the documents, %.0f s so far"
 _LONGEST = 4  # turns of which one goes by waiting alone
 
 
@@ -79,12 +85,15 @@ class Encoder:
             check_time(moment())
             return self._logits(window)
 
-        passes = _passes(threads, os.getpid())
+        passes, began, told = _passes(threads, os.getpid()), time.monotonic(), _TOLD_S
         queued: deque[Future[NDArray[np.float32]]] = deque()
         logits = []
         for place, window in enumerate(windows):
             if len(queued) > threads:  # the turn of others
                 logits.append(queued.popleft().result())
+            if (seconds := time.monotonic() - began) > told:
+                _log.log(PROGRESS, _SO_FAR, len(logits), len(windows), seconds)
+                told = 2 * seconds
             queued.append(passes.submit(place, partial(read, window)))
         return [*logits, *(one.result() for one in queued)]
 

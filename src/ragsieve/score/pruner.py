@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import ClassVar
 
@@ -12,16 +12,20 @@ from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
 from ragsieve.models.base import PASSAGE, Passage, SentencePruner
+from ragsieve.pipeline import Cuts
+from ragsieve.schema import Count, Options
 from ragsieve.score.base import Scorer, by_document
 from ragsieve.structure import pieces
 from ragsieve.structure.linearize import LEAST, linearized, shares
 from ragsieve.structure.margins import piece_at
-from ragsieve.trace import note, set_answerable
+from ragsieve.trace import note, set_answerable, warn
 from ragsieve.types import Key, Query, Segment, Span
+
+_LONG = 500_000  # characters, about half a minute
 
 
 @dataclass(frozen=True)
-class Pruner(Scorer):
+class Pruner(Options, Scorer):
     """Probability that a segment is evidence, in [0, 1], read in its document.
 
     The model reads the segments of each document in their order there, whatever order they come
@@ -36,8 +40,11 @@ class Pruner(Scorer):
 
     Args:
         model: Reads a question with passages.
+        first_look: Characters that it reads at most: of longer inputs those windows that a first
+            look picks, see `ragsieve.score.first_look`; what is not read gets 0.
 
     Raises:
+        InputError: If ``first_look`` is not positive.
         ModelError: If the model fails, or does not give a probability for every segment.
 
     Source: The extractor of FineFilter (arXiv 2502.11811v4), section 4.1, as the one pass of
@@ -46,7 +53,14 @@ class Pruner(Scorer):
     """
 
     model: SentencePruner
+    first_look: Count | None = None
     name: ClassVar[str] = "pruner"
+
+    def at(self, cuts: Cuts) -> tuple[Pruner, Cuts]:
+        """See `ragsieve.pipeline.Cutting`."""
+        if cuts.first_look is None:
+            return self, cuts
+        return replace(self, first_look=cuts.first_look), cuts._replace(first_look=None)
 
     def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
         """Probabilities, ``(len(segments),)``."""
@@ -55,12 +69,20 @@ class Pruner(Scorer):
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
             return []
-        needed, answers = self._read(query, segments)
+        looked = segments
+        if self.first_look:
+            from ragsieve.score.first_look import first_look
+
+            looked = first_look(query, segments, self.first_look)
+        elif (size := sum(len(s.text) for s in segments)) > _LONG:
+            warn(f"{size:,} characters are read, which takes long; first_look bounds them")
+        needed, answers = self._read(query, looked)
         set_answerable(max(answers.values()))
         if less := sum(share < 1 for _, share in needed.values()):
             note(f"rows that share fewer of the question's rarer words and count less: {less}")
-        answered = [s.scored(PASSAGE, answers[s.document.id]) for s in segments]
-        return [s.scored(self.name, float(np.float32(needed[s.key][0]))) for s in answered]
+        answered = [s.scored(PASSAGE, answers.get(s.document.id, 0.0)) for s in segments]
+        shown = {key: float(np.float32(value)) for key, (value, _) in needed.items()}
+        return [s.scored(self.name, shown.get(s.key, 0.0)) for s in answered]
 
     def rated(self, query: Query, parts: Sequence[Segment], /) -> list[float]:
         """Probabilities of a document's parts, read as its only text."""

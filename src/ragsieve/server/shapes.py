@@ -129,6 +129,7 @@ class QuestionIn(Budgets):
     keep_answer: float | None = Field(None, ge=0.5, le=0.99, description=_TEXTS["keep_answer"])
     min_score: float | None = _option("min_score")
     min_answerable: float | None = _option("min_answerable")
+    first_look: int | None = _option("first_look")
 
     @property
     def numbers(self) -> dict[str, Any]:

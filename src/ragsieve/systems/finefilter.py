@@ -27,6 +27,7 @@ def finefilter_one_pass(
     min_answerable: float = 0.05,
     order: By = "document",
     distinct: bool = True,
+    first_look: int | None = None,
 ) -> System:
     """Keep what the answer may need, as often as promised, by one reading of each passage.
 
@@ -55,6 +56,8 @@ def finefilter_one_pass(
             one of several documents answers is lower; with 0 it never counts.
         order: In which the generator reads them.
         distinct: Whether what several documents say in the same words is kept once.
+        first_look: Characters that the pruner reads at most; of longer inputs those that share the
+            question's rarer words, without the promise.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -73,7 +76,7 @@ def finefilter_one_pass(
             promised = select.Threshold.promised(model, keep_answer, min_keep)
             cutting = replace(promised, odd=True)
         answerable = select.Answerable(min_answerable, min_keep, odd=True)
-        return Pipeline(score.Pruner(model), *once, answerable, cutting)
+        return Pipeline(score.Pruner(model, first_look), *once, answerable, cutting)
 
     shared = select.Threshold(least, min_keep, odd=True)
     other = Pipeline(score.Ngrams(), *once, shared)

@@ -1,0 +1,69 @@
+"""What is read of inputs that are too long to be read whole."""
+
+from __future__ import annotations
+
+import pytest
+
+import ragsieve
+from ragsieve.adapter import Adapter
+from ragsieve.agents.filter import ToolFilter
+from ragsieve.agents.rules import ToolRule
+from ragsieve.errors import InputError
+from ragsieve.models.fake import OverlapPruner
+from ragsieve.score import Pruner
+from ragsieve.types import Document, Query, Segment
+
+QUERY = Query("Which cable feeds the pump?")
+LINES = [
+    f"2026-01-02 10:{n // 60:02}:{n % 60:02} INFO step {n} of the job is done" for n in range(3000)
+]
+CABLE = "2026-01-02 10:09:59 INFO The pump has cable W7"
+LOG = "\n".join([*LINES[:1000], CABLE, *LINES[1000:2000], "Panic: no heat", *LINES[2000:]])
+
+
+class Reader(OverlapPruner):
+    """Counts the characters that it reads."""
+
+    def prune(self, questions, passages):  # type: ignore[no-untyped-def]
+        self.read = sum(len(s) for some in passages for one in some for s in one.sentences)
+        return super().prune(questions, passages)
+
+
+def test_windows_with_the_questions_words_and_odd_lines_are_read() -> None:
+    """And the trace says how many are not; what is not read has the score 0."""
+    model = Reader()
+    system = ragsieve.load("finefilter", "fake:echo", pruner=model)
+    result = system.at(first_look=5000)(QUERY, [LOG])
+    (warning,) = [one for one in result.trace.warnings if "first_look" in one]
+
+    assert 3000 < model.read <= 5000
+    assert CABLE in result.text and "Panic: no heat" in result.text
+    assert "windows are not read, and keep_answer is not promised" in warning
+    assert [0.0] == [*{row["score"] for row in result.rows if row["text"] == LINES[1500]}]
+
+
+def test_an_input_that_is_no_longer_is_read_whole() -> None:
+    """With the same scores; of one that is, at least one window is."""
+    document = Document("log", LOG[:4000])
+    segments = [Segment(document, a, a + 500) for a in range(0, 4000, 500)]
+    all_, same, one = (Pruner(OverlapPruner(), most)(QUERY, segments) for most in (None, 4000, 1))
+
+    assert all_ == same
+    assert 2 == sum(s.score > 0 for s in one)
+    with pytest.raises(InputError, match="first_look must be"):
+        Pruner(OverlapPruner(), 0)
+
+
+@pytest.mark.parametrize("rule", [ToolRule(), ToolRule(first_look=9000), ToolRule(first_look=None)])
+def test_a_long_result_of_a_tool_gets_a_first_look(rule: ToolRule) -> None:
+    """One of over 50,000 tokens, in so many characters as its rule says."""
+    model, calls = Reader(), [{"id": "c", "function": {"name": "read", "arguments": "{}"}}]
+    asks = {"role": "user", "content": QUERY.text}, {"role": "assistant", "tool_calls": calls}
+    cut = ToolFilter(Adapter(ragsieve.load("finefilter", "fake:echo", pruner=model)), [rule])
+    read = []
+    for text in (LOG[:60_000], LOG):
+        cut([*asks, {"role": "tool", "tool_call_id": "c", "content": text}])
+        read.append(model.read)
+
+    assert read[0] > 50_000
+    assert read[1] > 150_000 if rule.first_look is None else read[1] <= rule.first_look
