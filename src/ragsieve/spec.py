@@ -61,8 +61,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             evidence.
         min_answerable: Of finefilter: where the probability that some document answers is lower,
             the best span stays alone, with the option min_keep=0 none; 0.05 by default.
-        first_look: Of finefilter: characters that the pruner reads at most; of longer inputs those
-            that share the question's rarer words, without the promise.
+        first_look: Of finefilter: characters that the pruner reads at most, without the promise.
         max_tokens: Budget, in the LLM's tokens.
         max_chars: Budget, in characters.
         max_tokens_per_document: Budget of each document, in the LLM's tokens.

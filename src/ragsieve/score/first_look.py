@@ -1,7 +1,7 @@
-"""What a model reads of long inputs: windows with the question's rarer words, and odd lines.
+"""What a model reads of long inputs: the question's rarer words, odd lines, beginnings.
 
 A word counts by ``log(1 + windows / windows with it)``, as in BM25; a window by its words and those
-of its best segment. That a line is unlike its neighbours counts as one more word.
+of its best segment. That a line is unlike its neighbours, or begins a document, counts as a word.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ def first_look(query: Query, segments: Sequence[Segment], most: int) -> Sequence
     if sum(len(s.text) for s in segments) <= most:
         return segments
     asked, odd = content_words(query.text), odd_keys(query.text, segments)
-    said = [asked & words(s.text) | ({"\n"} if s.key in odd else set()) for s in segments]
-    windows: list[list[int]] = []
+    said: list[set[str]] = []  # words of each segment
+    windows: list[list[int]] = []  # places of segments
     room, document = 0, None
     for n, segment in enumerate(segments):
-        if segment.document.id != document or room < len(segment.text):
+        begins = segment.document.id != document
+        if begins or room < len(segment.text):
             windows.append([])
             room, document = _WINDOW, segment.document.id
         windows[-1].append(n)
         room -= len(segment.text)
+        marks = {mark for mark, has in (("\n", segment.key in odd), ("\f", begins)) if has}
+        said.append(asked & words(segment.text) | marks)
     found = [set[str]().union(*(said[n] for n in window)) for window in windows]
     often = Counter(word for some in found for word in some)
     weights = {word: math.log(1 + len(windows) / number) for word, number in often.items()}
