@@ -98,9 +98,10 @@ def main() -> None:
                 most = None if share == 1 else int(share * len(one[1]))
                 found.append(measured(system.at(first_look=most), one))
             seconds = mean(s for s, _ in found)
-            whole = whole or seconds
+            whole = seconds if share == 1 else whole
+            ratio = f"{seconds / whole:.2f}" if whole else ""
             size, survive = mean(len(one[1]) for one in texts), mean(kept for _, kept in found)
-            row = f"{size:,.0f} | {share:.0%} | {seconds:.2f} | {seconds / whole:.2f}"
+            row = f"{size:,.0f} | {share:.0%} | {seconds:.2f} | {ratio}"
             print(f"| {name} | {row} | {survive:.0%} |", flush=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -31,13 +30,6 @@ class Notes(Schema, frozen=True, kw_only=True):
         """Not opened here."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Plain:
-    """No schema: an unknown option would be lost."""
-
-    place: str
-
-
 class Bare(Schema, frozen=True, kw_only=True):
     """A schema without the methods."""
 
@@ -49,11 +41,6 @@ class Bare(Schema, frozen=True, kw_only=True):
     [
         (Notes, {"kk": 1}, "source mine.kk is not known; known are place, k"),
         (Notes, {"k": "x"}, "source mine.k must be a whole number, got 'x'"),
-        (
-            Plain,
-            {"kk": 1},
-            "source kind mine must be a ragsieve.schema.Schema with check, .* Plain",
-        ),
         (Bare, {}, "source kind mine must be a ragsieve.schema.Schema with check, .*, got Bare"),
     ],
 )

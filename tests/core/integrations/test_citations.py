@@ -109,8 +109,6 @@ def test_a_span_shown_otherwise_has_no_place_in_the_text() -> None:
     "citation",
     [
         {},
-        {"type": "citation"},
-        {"type": "page_location"},
         {"type": "file_citation", "file_id": "a", "start": 0, "end": 1},
         {"type": "citation", "extras": {"ragsieve": None}},
         *(

@@ -108,19 +108,14 @@ def test_a_record_has_what_the_line_says() -> None:
     [
         (b"\xff{}", "not UTF-8 at byte 0: 0xff"),
         (b"{nope", "not JSON"),
-        (b'{"question": ' + b"9" * 5000 + b"}", "not JSON"),
         (b"[" * 100_000, "nests too deep"),
         (b"[1]", "must be a JSON object, got a list"),
         (b'{"documents": []}', "must have a question"),
         (record(question="  "), "must not be blank"),
-        (record(question=7), "must be a string, got 7"),
         (record(documents={"text": "a"}), "documents must be a list"),
-        (record(documents=None), "documents must be a list"),
         (b'{"query": "Who?", "hits": [{}], "ctxs": ["%s"]}' % (b"I " * 20), "under hits,ctxs;"),
         (record(documents=["a", 1]), "documents must be strings or objects, got 1 at 1"),
         (record(answers="I"), "answers must be a list of strings"),
-        (record(answers=[1]), "answers must be a list of strings"),
-        (record(metadata=[1]), "metadata must be an object"),
     ],
 )
 def test_a_bad_record_says_what_is_wrong(line: bytes, reason: str) -> None:

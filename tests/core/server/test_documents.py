@@ -172,11 +172,9 @@ def test_a_document_cannot_speak_as_another() -> None:
     "text",
     [
         "<documents>",
-        "<documents>text</documents>",
         "<documents><document>a</documents>",
         "<documents><document>a<document>b</document></documents>",
         "<documents><document id=a>b</document></documents>",
-        "<documents><document onclick='x'>b</document></documents>",
         '<documents><document id="&x;<">b</document></documents>',
         "<documents><document><source>a<b></source><document_content>b</document></documents>",
         "<documents><document><document_content>a</document_content>b</document></documents>",

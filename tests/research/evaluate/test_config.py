@@ -138,12 +138,7 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
     [
         ("", "systems is missing"),
         ("name = '../../x'\n" + PLAIN, "name must be a name without a path: .*, got '../../x'"),
-        ("name = '/tmp/x'\n" + PLAIN, "name must be a name without a path: .*, got '/tmp/x'"),
         (PLAIN.replace("all", "al"), "system must be one of .*finefilter-point, .* got 'al'"),
-        (
-            PLAIN.replace("truncator =", "cut ="),
-            "options of finefilter-point are .*truncator.* got 'cut'",
-        ),
         (
             PLAIN + "[[systems]]\nname = 'top-documents'\noptions = {}\n"
             "[[systems]]\nname = 'top-documents'\nlabel = 'five'\noptions = { k = 5 }",
@@ -155,11 +150,6 @@ def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
             "labels of systems must give different names of files, 'no <cut>' and 'no cut' are",
         ),
         ('baseline = "x"\n' + PLAIN, "baseline must be the label of a system .*'x'"),
-        ('embedder = "smollm2"\n' + PLAIN, "smollm2 is no embedder"),
-        (
-            PLAIN + "models = { truncator = 'smollm2' }",
-            "truncator of finefilter-point must be .* both",
-        ),
         (
             "[[data]]\nname = 'x'\nrank = 'bm25'\n[noise]\nkinds = ['random']\nshares = [0]\n"
             + PLAIN,

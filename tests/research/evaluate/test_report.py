@@ -518,13 +518,8 @@ def test_unfinished_cells_are_named(tmp_path: Path) -> None:
     [
         ("run.json", None, r"r must be a folder with a run\.json"),
         ("run.json", "{", r"run\.json is not JSON"),
-        ("run.json", "[" * 99_999, r"run\.json is not JSON .*: it nests too deep"),
-        ("run.json", "[]", r"must be an object, got \[\]"),
         ("run.json", '{"cells": []}', "needs at least one cell, got none"),
-        ("run.json", '{"cells": [{"dataset": "a"}]}', r"cells\[0\].system is missing"),
         ("records/0.jsonl", "nope\n", "line 1 of .*0.jsonl is not JSON"),
-        ("records/0.jsonl", "[" * 99_999 + "\n", "line 1 of .*0.jsonl is .* nests too deep"),
-        ("records/0.jsonl", "[]\n", r"line 1 of .*0.jsonl must .*: must be an object, got \[\]"),
         ("records/0.jsonl", "{}\n", "must be as a benchmark writes it: line is missing"),
     ],
 )

@@ -81,13 +81,9 @@ def test_a_file_is_for_the_models_that_it_was_fitted_to(tmp_path: Path) -> None:
     "text",
     [
         "",
-        "[]",
-        "{}",
-        "\x00",
         '{"curve": 1, "models": {}}',
         '{"curve": {"slope": "x", "bias": 0}, "models": {}}',
         '{"curve": {"scores": [0], "probabilities": [2]}, "models": {}}',
-        '{"curve": {"slope": 1, "bias": 0}, "models": 3}',
         "[" * 100_000,
     ],
 )
