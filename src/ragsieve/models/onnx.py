@@ -31,9 +31,10 @@ from ragsieve.timeouts import PROGRESS, check_time, ends
 _log = logging.getLogger(__name__)
 
 _INPUTS = {"input_ids", "token_type_ids", "attention_mask"}
+_LONGEST = 4  # turns of which one goes by waiting alone
+_SLOW = "SkipLayerNormFusion"  # its kernel takes eight times as long as an addition and a norm
 _TOLD_S = 2.0  # from when on, and at twice the time again, it is said how far a call is
 _SO_FAR = "read %d of %d windows of the documents, %.0f s so far"
-_LONGEST = 4  # turns of which one goes by waiting alone
 
 
 class Encoder:
@@ -50,8 +51,7 @@ class Encoder:
 
     def __init__(self, file: Path) -> None:
         options = ort.SessionOptions()
-        level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC  # an export has whole operators
-        options.graph_optimization_level = level
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 4  # what fails is raised
@@ -59,6 +59,7 @@ class Encoder:
             file,  # of bytes it would keep a copy
             options,
             providers=["CPUExecutionProvider"],
+            disabled_optimizers=[_SLOW],
             enable_fallback=0,  # it would print of it, and try the same again
         )
         self._inputs = {node.name for node in self._session.get_inputs()}
