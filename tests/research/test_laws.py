@@ -18,7 +18,6 @@ import ragsieve_research.score
 import ragsieve_research.select
 import ragsieve_research.split
 from ragsieve import score, select, split
-from ragsieve.answer import Reader
 from ragsieve.errors import MissingExtra
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
@@ -116,7 +115,6 @@ BUILD: dict[str, Callable[[], Any]] = {
     "score.Relevance": lambda: Relevance(ScriptedLLM(["unused"], choices=fewer)),
     "select.Adaptive": Adaptive,
     "select.Answerable": lambda: select.Answerable(0.5),
-    "select.Budget": lambda: select.Budget(12, Reader(ScriptedLLM(["unused"]))),
     "select.Cut": lambda: select.Cut(Odds(((-1.0, 0.0), (1.0, 0.0), (0.5, 0.5)), (0.0, 0.0, 0.5))),
     "select.Distinct": lambda: Distinct(),
     "select.Extract": lambda: Extract(ScriptedLLM(first_two)),

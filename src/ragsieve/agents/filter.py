@@ -27,7 +27,6 @@ from ragsieve.agents.rules import ToolRule
 from ragsieve.documents import unused_id
 from ragsieve.errors import InputError, Overdue, typed_line
 from ragsieve.models.lru import LRU
-from ragsieve.pipeline import Cuts, Cutting
 from ragsieve.result import Result, Tokens
 from ragsieve.text import counted
 
@@ -42,7 +41,6 @@ SHOW_DROPPED = "show_dropped"
 
 _FAILED = "the filter failed"
 _REMEMBERED = 512  # results
-_LONG = 50_000  # tokens of a result
 
 
 @dataclass(frozen=True)
@@ -262,10 +260,6 @@ class ToolFilter:
         system = self.sieve.loaded.at(**{"max_tokens": rule.max_tokens, **budgets})
         system = replace(system, layout=replace(system.layout, compact=rule.compact))
         tokens = sum(system.reader.count([text for _, text in one.texts]))
-        if tokens > _LONG and isinstance(
-            system.stage, Cutting
-        ):  # other filters take no such number
-            system = replace(system, stage=system.stage.at(Cuts(first_look=rule.first_look))[0])
         parts = [_Part(place, text, rule) for place, text in one.texts]
         named = _named(one, parts)
         reason = _reason(one, tokens, rule) or ("" if named else "it has none of the fields")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ragsieve.agents.envelopes import edges_of
 from ragsieve.errors import InputError
-from ragsieve.schema import Amount, Count, Probability, Schema, check_options
+from ragsieve.schema import Amount, Probability, Schema, check_options
 from ragsieve.structure import brackets
 from ragsieve.structure.beginnings import beginnings
 from ragsieve.structure.tree import KEY, Node
@@ -56,8 +56,6 @@ class ToolRule(Schema, frozen=True, kw_only=True):
             and last one where they are short, with lines beside them that are unlike the rest.
         max_unanswered: A result in which nothing seems to answer passes as it is up to so many
             tokens; of a longer one its outline is kept.
-        first_look: Characters that are read of a result of over 50,000 tokens: those that a first
-            look picks, see `ragsieve.score.Pruner`; where None, all.
 
     Raises:
         InputError: If a value breaks its rule.
@@ -73,7 +71,6 @@ class ToolRule(Schema, frozen=True, kw_only=True):
     edges: Amount | None = None
     max_unanswered: Amount = 2000
     compact: bool = True
-    first_look: Count | None = 40_000
 
     def __post_init__(self) -> None:
         check_options(self)

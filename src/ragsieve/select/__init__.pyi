@@ -3,5 +3,4 @@ from .copies import Copies as Copies
 from .cut import Cut as Cut
 from .order import Order as Order
 from .threshold import Threshold as Threshold
-from .top import Budget as Budget
 from .top import TopK as TopK

@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 
 import ragsieve
-from ragsieve.adapter import Adapter
-from ragsieve.agents.filter import ToolFilter
-from ragsieve.agents.rules import ToolRule
 from ragsieve.errors import InputError
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.score import Pruner
@@ -52,18 +49,3 @@ def test_an_input_that_is_no_longer_is_read_whole() -> None:
     assert 2 == sum(s.score > 0 for s in one)
     with pytest.raises(InputError, match="first_look must be"):
         Pruner(OverlapPruner(), 0)
-
-
-@pytest.mark.parametrize("rule", [ToolRule(), ToolRule(first_look=9000), ToolRule(first_look=None)])
-def test_a_long_result_of_a_tool_gets_a_first_look(rule: ToolRule) -> None:
-    """One of over 50,000 tokens, in so many characters as its rule says."""
-    model, calls = Reader(), [{"id": "c", "function": {"name": "read", "arguments": "{}"}}]
-    asks = {"role": "user", "content": QUERY.text}, {"role": "assistant", "tool_calls": calls}
-    cut = ToolFilter(Adapter(ragsieve.load("finefilter", "fake:echo", pruner=model)), [rule])
-    read = []
-    for text in (LOG[:60_000], LOG):
-        cut([*asks, {"role": "tool", "tool_call_id": "c", "content": text}])
-        read.append(model.read)
-
-    assert read[0] > 50_000
-    assert read[1] > 150_000 if rule.first_look is None else read[1] <= rule.first_look

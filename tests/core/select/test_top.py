@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.select.top import Budget, TopK
+from ragsieve.select.top import TopK
 from ragsieve.types import Document, Segment
 from tests.segments import QUERY, traced
 
@@ -37,11 +35,3 @@ def test_the_best_come_first() -> None:
     _, record = traced(TopK(1), scored(1, 2, 3))
 
     assert ["rank 3 is past k=1", "rank 2 is past k=1"] == [d.reason for d in record.dropped]
-
-
-@pytest.mark.parametrize(
-    ("max_tokens", "expected"), [(0, []), (1, []), (2, ["1"]), (3, ["1"]), (4, ["0", "1"])]
-)
-def test_the_budget_keeps_the_best_in_the_order_given(max_tokens: int, expected: list[str]) -> None:
-    """Two texts of two tokens each, the second the better one."""
-    assert expected == ids(Budget(max_tokens, READER)(QUERY, scored(1, 2)))
