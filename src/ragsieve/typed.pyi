@@ -16,7 +16,18 @@ from ragsieve.select.cut import Cut
 from ragsieve.system import System
 from ragsieve_research.answer.critic import Judge
 
-class FinefilterOnePassOptions(TypedDict, total=False):
+class SystemOptions(TypedDict, total=False):
+    max_tokens: int | None
+    max_chars: int | None
+    max_tokens_per_document: int | None
+    max_chars_per_document: int | None
+    max_share: float | None
+    mark: str
+    json_as: Literal["closed", "paths"]
+    file_names: Literal["shown", "hidden"]
+    compact: bool
+
+class FinefilterOnePassOptions(SystemOptions, total=False):
     keep_answer: float
     min_score: float | None
     cut: Cut | None
@@ -24,52 +35,45 @@ class FinefilterOnePassOptions(TypedDict, total=False):
     min_answerable: float
     order: Literal["document", "score", "ends"]
     distinct: bool
-    max_tokens: int | None
     first_look: int | None
 
-class FinefilterOptions(TypedDict, total=False):
+class FinefilterOptions(SystemOptions, total=False):
     extractor: LLM | None
     reranker: CrossEncoder | Literal["cosine", "bm25", "none"]
     truncator: LLM | Cut | Literal["llm", "none"]
     mode: Literal["point", "write"]
     min_keep: int
     order: Literal["document", "score", "ends"]
-    max_tokens: int | None
 
-class AdacompOptions(TypedDict, total=False):
+class AdacompOptions(SystemOptions, total=False):
     predictor: LLM | None
     documents: int
     min_keep: int
     max_words: int
-    max_tokens: int | None
 
-class BottleneckOptions(TypedDict, total=False):
+class BottleneckOptions(SystemOptions, total=False):
     writer: LLM | None
     documents: int
     written_tokens: int
-    max_tokens: int | None
 
-class ChunkragOptions(TypedDict, total=False):
+class ChunkragOptions(SystemOptions, total=False):
     critic: LLM | None
     reranker: CrossEncoder | None
     k: int
     rating: Literal["scale", "likelihood"]
     calibration: str
     threshold: Literal["llm", "statistics"] | float
-    max_tokens: int | None
 
-class CompactOptions(TypedDict, total=False):
+class CompactOptions(SystemOptions, total=False):
     writer: LLM | None
     documents: int
     together: int
     written_tokens: int
-    max_tokens: int | None
 
-class CpcOptions(TypedDict, total=False):
+class CpcOptions(SystemOptions, total=False):
     rate: float
-    max_tokens: int | None
 
-class CragOptions(TypedDict, total=False):
+class CragOptions(SystemOptions, total=False):
     evaluator: CrossEncoder | LLM | Pipeline | None
     fallback: AnySource | None
     rewrite: bool
@@ -77,187 +81,160 @@ class CragOptions(TypedDict, total=False):
     lower: float | None
     min_score: float | None
     k: int
-    max_tokens: int | None
 
-class ExitSentencesOptions(TypedDict, total=False):
+class ExitSentencesOptions(SystemOptions, total=False):
     extractor: LLM | None
     min_score: float
     min_keep: int
     window: int
     wording: Literal["own", "published"]
-    max_tokens: int | None
 
-class FilcoOptions(TypedDict, total=False):
+class FilcoOptions(SystemOptions, total=False):
     extractor: LLM | None
     documents: int
     min_keep: int
-    max_tokens: int | None
 
-class FilcoLexicalOptions(TypedDict, total=False):
+class FilcoLexicalOptions(SystemOptions, total=False):
     documents: int
     k: int
-    max_tokens: int | None
 
-class HydeOptions(TypedDict, total=False):
+class HydeOptions(SystemOptions, total=False):
     prune: str | Stage | None
     k: int
-    max_tokens: int | None
 
-class IclOptions(TypedDict, total=False):
+class IclOptions(SystemOptions, total=False):
     prune: str | Stage | None
     shots: int
     examples: str
-    max_tokens: int | None
 
-class InstructragIclOptions(TypedDict, total=False):
+class InstructragIclOptions(SystemOptions, total=False):
     prune: str | Stage | None
     shots: int
     examples: str
-    max_tokens: int | None
 
-class IterRetgenOptions(TypedDict, total=False):
+class IterRetgenOptions(SystemOptions, total=False):
     prune: str | Stage | None
     iterations: int
     k: int
-    max_tokens: int | None
 
-class LlmlinguaOptions(TypedDict, total=False):
+class LlmlinguaOptions(SystemOptions, total=False):
     pruner: LLM | None
     rate: float
     coarse: float
-    max_tokens: int | None
 
-class Llmlingua2Options(TypedDict, total=False):
+class Llmlingua2Options(SystemOptions, total=False):
     classifier: TokenClassifier | None
     rate: float
     force: str
     digits: bool
     pool: Literal["mean", "first"]
-    max_tokens: int | None
 
-class LongllmlinguaOptions(TypedDict, total=False):
+class LongllmlinguaOptions(SystemOptions, total=False):
     pruner: LLM | None
     rate: float
     coarse: float
     spread: float
     order: Literal["document", "score", "ends"]
-    max_tokens: int | None
 
-class LongrefinerOptions(TypedDict, total=False):
+class LongrefinerOptions(SystemOptions, total=False):
     predictor: LLM | None
     writer: LLM | None
     extractor: LLM | None
     reranker: CrossEncoder | None
-    max_tokens: int
 
-class PeRankOptions(TypedDict, total=False):
+class PeRankOptions(SystemOptions, total=False):
     ranker: ListwiseReranker | None
     k: int
     window: int
     step: int
-    max_tokens: int | None
 
-class ProvenceOptions(TypedDict, total=False):
+class ProvenceOptions(SystemOptions, total=False):
     reranker: CrossEncoder | None
     k: int
     min_score: float | None
     min_keep: int
-    max_tokens: int | None
 
-class PruningragOptions(TypedDict, total=False):
+class PruningragOptions(SystemOptions, total=False):
     pages: Literal["few", "many", "hybrid", "sparse"]
     window: int
     k: int
     examples: int
     cot: bool | None
     domain: str
-    max_tokens: int | None
 
-class RankgptOptions(TypedDict, total=False):
+class RankgptOptions(SystemOptions, total=False):
     ranker: LLM | ListwiseReranker | None
     mode: Literal["write", "first"]
     k: int
     window: int
     step: int
     max_words: int
-    max_tokens: int | None
 
-class TopSentencesOptions(TypedDict, total=False):
+class TopSentencesOptions(SystemOptions, total=False):
     documents: int | None
     k: int
     reranker: CrossEncoder | None
-    max_tokens: int | None
 
-class RecompAbstractiveOptions(TypedDict, total=False):
+class RecompAbstractiveOptions(SystemOptions, total=False):
     writer: LLM | None
     documents: int
     summary_tokens: int
-    max_tokens: int | None
 
-class RewriteRetrieveReadOptions(TypedDict, total=False):
+class RewriteRetrieveReadOptions(SystemOptions, total=False):
     prune: str | Stage | None
     k: int
-    max_tokens: int | None
 
-class RichragOptions(TypedDict, total=False):
+class RichragOptions(SystemOptions, total=False):
     prune: str | Stage | None
     ranker: LLM | ListwiseReranker | None
     aspects: int
     k: int
     keep: int
-    max_tokens: int | None
 
-class SailOptions(TypedDict, total=False):
-    max_tokens: int | None
+class SailOptions(SystemOptions, total=False):
+    pass
 
-class SelectiveContextOptions(TypedDict, total=False):
+class SelectiveContextOptions(SystemOptions, total=False):
     pruner: LLM | None
     unit: Literal["sentence", "phrase", "token"]
     percent: float
     per: Literal["sum", "mean"]
-    max_tokens: int | None
 
-class SelfAskOptions(TypedDict, total=False):
+class SelfAskOptions(SystemOptions, total=False):
     prune: str | Stage | None
     follow_ups: int
     k: int
-    max_tokens: int | None
 
-class SelfCragOptions(TypedDict, total=False):
+class SelfCragOptions(SystemOptions, total=False):
     reflection: Literal["tokens", "prompted"]
     beam: int
     depth: int
     threshold: float
     k: int
-    max_tokens: int | None
 
-class SelfRagOptions(TypedDict, total=False):
+class SelfRagOptions(SystemOptions, total=False):
     prune: str | Stage | None
     reflection: Literal["tokens", "prompted"]
     beam: int
     depth: int
     threshold: float
     k: int
-    max_tokens: int | None
 
-class WinnowragOptions(TypedDict, total=False):
+class WinnowragOptions(SystemOptions, total=False):
     critic: LLM | Judge | None
     documents: int
     clusters: int
     rounds: int
-    max_tokens: int | None
     max_calls: int | None
     max_llm_tokens: int | None
     max_seconds: float | None
 
-class TopDocumentsOptions(TypedDict, total=False):
+class TopDocumentsOptions(SystemOptions, total=False):
     k: int | None
-    max_tokens: int | None
 
-class NearestDocumentsOptions(TypedDict, total=False):
+class NearestDocumentsOptions(SystemOptions, total=False):
     k: int
     reranker: CrossEncoder | None
-    max_tokens: int | None
 
 @overload
 def load(

@@ -28,8 +28,20 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, overload
 
 '''
+EVERY = """
+class SystemOptions(TypedDict, total=False):
+    max_tokens: int | None
+    max_chars: int | None
+    max_tokens_per_document: int | None
+    max_chars_per_document: int | None
+    max_share: float | None
+    mark: str
+    json_as: Literal["closed", "paths"]
+    file_names: Literal["shown", "hidden"]
+    compact: bool
+"""
 OPTIONS = """
-class {name}(TypedDict, total=False):
+class {name}(SystemOptions, total=False):
 {fields}
 """
 LOAD = '''
@@ -81,8 +93,9 @@ def stub() -> str:
     for function, entries in functions.items():
         names = "".join(part.title() for part in function.__name__.split("_")) + "Options"
         options = next(iter(entries.values())).options
-        fields = [f"    {o}: {MORE.get(o, '')}{_spelt(function, o, imports)}" for o in options]
-        classes.append(OPTIONS.format(name=names, fields="\n".join(fields)))
+        own = [option for option in options if f"    {option}:" not in EVERY]
+        fields = [f"    {o}: {MORE.get(o, '')}{_spelt(function, o, imports)}" for o in own]
+        classes.append(OPTIONS.format(name=names, fields="\n".join(fields or ["    pass"])))
         loads += [
             LOAD.format(name=name, options=names, summary=entry.summary)
             for name, entry in entries.items()
@@ -91,7 +104,7 @@ def stub() -> str:
     for module, name in sorted(imports, key=lambda one: (one[0], not one[1].isupper(), one[1])):
         imported.setdefault(module, []).append(name)
     lines = [f"from {module} import {', '.join(names)}\n" for module, names in imported.items()]
-    return "".join([HEAD, *lines, *classes, *loads, OTHERS])
+    return "".join([HEAD, *lines, EVERY, *classes, *loads, OTHERS])
 
 
 def _spelt(function: Callable[..., Any], option: str, imports: set[tuple[str, str]]) -> str:
