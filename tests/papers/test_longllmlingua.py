@@ -57,7 +57,8 @@ def test_two_documents_are_pruned_to_six_tokens() -> None:
     llm = ScriptedLLM([], nats=nats)
     reader = Reader(llm)
     prune = Prune(llm, reader, keep=6, spread=0.25)
-    system = System(Pipeline(Expected(llm), Order("score"), prune, Keep(reader, 6)), reader, 6)
+    stages = Pipeline(Expected(llm), Order("score"), prune, Keep(reader, 6))
+    system = System(stages, reader).with_budget(6)
     result = system(QUESTION, [{"id": "rain", "text": RAIN}, {"id": "singer", "text": SINGER}])
     ranked, _, pruned, kept = result.trace.steps
 

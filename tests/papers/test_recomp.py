@@ -101,7 +101,7 @@ def summing(summary: str) -> ScriptedLLM:
 
 def test_a_budget_cuts_whole_sentences() -> None:
     """Of two sentences of 3 tokens a budget of 4 keeps the first."""
-    system = recomp_abstractive(summing("Seals did. Crofts too."), max_tokens=4)
+    system = recomp_abstractive(summing("Seals did. Crofts too.")).with_budget(4)
     result = system(QUESTION, SONGS)
 
     assert ["Seals did."] == [s.text for s in result.kept]

@@ -80,7 +80,7 @@ def test_what_is_below_the_percentile_goes() -> None:
     assert ["a a a"] == kept(unit="token", percent=100, documents=["a a a"])
 
     for most in range(8):
-        result = system(unit="token", max_tokens=most)(QUERY, [SONG, "", SONG])
+        result = system(unit="token").with_budget(most)(QUERY, [SONG, "", SONG])
 
         assert result.tokens.after <= most
 

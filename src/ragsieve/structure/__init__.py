@@ -29,7 +29,6 @@ READERS = [
     "indentation",
     "lines",
     "rows",
-    "fences",
     "repeated",
     "printed",
 ]
@@ -177,7 +176,6 @@ def _read_bare(text: str) -> Outline:
         told = _regions("lines", text, faults)
         rows = _regions("rows", text, [] if told else faults)
         found += [*(one for one in rows if not is_below(text, one)), *told]
-    found += _regions("fences", text, found)
     apart: list[Node] = []
     for root in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or root.start >= apart[-1].end:

@@ -75,14 +75,6 @@ def leaf(start: int, end: int, **options: Any) -> Node:
     return Node(start, end, end, end, **options)
 
 
-def moved(node: Node, by: int) -> Node:
-    """A node, changed, of a text that begins ``by`` characters further on."""
-    node.start, node.head = node.start + by, node.head + by
-    node.tail, node.end = node.tail + by, node.end + by
-    node.children = [moved(child, by) for child in node.children]
-    return node
-
-
 def over(children: list[Node], **options: Any) -> Node:
     """A node that is nothing but its parts."""
     start, end = children[0].start, children[-1].end

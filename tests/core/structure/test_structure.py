@@ -418,8 +418,6 @@ GOES_ON = [
      "is 7.", "  /7/{b}:"),
     ("a YAML document", KINDS, "depth: 7", "kind: K7"),
     ("the first YAML document", KINDS, "depth: 0", "metadata:\n  name: k0\n  # … 1 of 2 shown"),
-    ("a long fence", f"It is so:\n\n```python\n{PYTHON * 9}\n\ndef seven():\n    return 7\n```\n",
-     "return 7", "```python"),
 ]  # fmt: skip
 
 
