@@ -8,6 +8,7 @@ where a rule says so or its cells are of other kinds than those below.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise, zip_longest
 from statistics import median
@@ -338,6 +339,8 @@ def _header(groups: Sequence[Sequence[RowLine]], lines: Sequence[RowLine]) -> in
         return 0
     divide = division(shown)
     said = [cells(row, divide(row)) for row in shown[:9]]
+    if Counter(map(len, said)).most_common(1)[0][0] == 1:  # nothing divides them
+        said = [row.split() for row in shown[:9]]
     rules = [line.text for line in lines[1:] if is_rule(line.text)]
     ruled = len(groups) > 1 and len(groups[0]) <= _LEAST and rules[:1] != rules[1:2]
     marks = [_SIGNS.split(row.strip())[0] for row in shown[:9]]

@@ -149,3 +149,19 @@ def test_a_table_of_heads_alone_is_read() -> None:
     text = "Results\n! style; and\n! x|Leader\n! y|Votes\n! z|Seats\n! w|%\n! v|+/-"
 
     assert text == "".join(part.text for part in pieces(text))
+
+
+CHECKED = """m.py:6: error: Wrong types in assignment (of type "str", variable "int")  [assignment]
+m.py:9: error: Item "None" of "str | None" has no attribute "strip"  [union-attr]
+m.py:9: error: Wrong type of return value (got "str | Any", expected "bool")  [return-value]
+m.py:10: error: Missing return statement  [return]
+m.py:16: error: Argument 1 to "pay" has another type "str"; expected "int"  [arg-type]
+m.py:17: error: "Account" has no attribute "close"  [attr-defined]
+"""
+
+
+def test_a_report_of_a_checker_heads_no_others() -> None:
+    """Its lines have a comma here and there, which divides none of them into cells."""
+    (root,) = outline(CHECKED, small=True)
+
+    assert (6, root.start) == (len(root.children), root.head)
