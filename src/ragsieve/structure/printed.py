@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -43,7 +44,7 @@ class _Line:
         self.column = gap.end() if gap else 0  # where what it says of its first words begins
         self.size = self.end - self.start
 
-    @property
+    @cached_property
     def is_prose(self) -> bool:
         """Whether it runs on: words with one space between them, or an item or title of a page."""
         words = self.text.split(" ")
