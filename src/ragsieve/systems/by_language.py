@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Self
@@ -20,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 _SHORT = 60  # characters below which a document's language must be as certain as this:
 _CERTAIN = 0.9
+_LEAST = 0.15  # share of the characters of a text that stand in words
+_RUNNING = re.compile(r"(?<![^\s\"'(])[A-Za-z]+(?=[\s.,;:!?)\"']|\Z)")
 
 
 class ByLanguage(Pipeline):
@@ -96,11 +99,13 @@ class ByLanguage(Pipeline):
 def _language_of(document: Document) -> str:
     """Its language; a short one's names and numbers are English, unless it is clearly another.
 
-    Code is English, whatever its names look like.
+    Code is English, and so is what has hardly a running word, whatever its names look like.
     """
     text = max((part.text for part in pieces(document.text)), key=len)
     coded = sum(root.size for root in outline(text) if root.mark in CODE)
-    if 2 * coded > len(text):
+    running = sum(map(len, _RUNNING.findall(text)))
+    running += sum(one.isalpha() and not one.isascii() for one in text)
+    if 2 * coded > len(text) or running < _LEAST * len(text):
         return "en"
     return language(text, _CERTAIN if len(text) < _SHORT else None)
 

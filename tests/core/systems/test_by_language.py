@@ -107,7 +107,17 @@ def test_scores_by_shared_characters_are_no_probabilities() -> None:
     assert kept[0].score <= min(s.score for s in kept[1:])
 
 
-@pytest.mark.parametrize("text", ["redis-server *:6379", "Song: Despacito. Artist: Luis Fonsi."])
+PACKAGES = """├── commander@7.2.0
+├─┬ debug@4.3.1
+│ └── ms@2.1.2
+├─┬ eslint@8.57.0
+│ ├─┬ @eslint-community/eslint-utils@4.10.1
+│ │ ├── eslint-visitor-keys@3.4.3 deduped"""
+
+
+@pytest.mark.parametrize(
+    "text", ["redis-server *:6379", "Song: Despacito. Artist: Luis Fonsi.", PACKAGES]
+)
 def test_names_and_numbers_are_of_no_other_language(text: str) -> None:
     """Beside an English question; a short sentence of another language is one."""
     short = [Segment.whole(Document(str(n), t)) for n, t in enumerate((text, "Der Port ist 8080."))]
