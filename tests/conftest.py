@@ -65,10 +65,8 @@ def records(data: Path) -> dict[str, list[Example]]:
 def save_encoder(
     folder: Path, words: Sequence[str], positions: int, kind: str = "BertModel", **options: object
 ) -> Path:
-    """Write a BERT of random weights that knows some words and reads so many tokens.
-
-    Its class is the encoder's, or another of transformers by name; options are its configuration's.
-    """
+    """Write a BERT of random weights that knows some words and reads so many tokens. Its class is
+    the encoder's, or another of transformers by name; options are its configuration's."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -71,11 +71,9 @@ def served(handler: Any) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """A port for a server that a test starts, which nobody takes before it.
-
-    It is one below those that the system gives out by itself (32768 and up by default): one of
-    those, once it is free again, may be another connection's before the server has begun.
-    """
+    """A port for a server that a test starts, which nobody takes before it. It is one below those
+    that the system gives out by itself (32768 and up by default): one of those, once it is free
+    again, may be another connection's before the server has begun."""
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):

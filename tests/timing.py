@@ -11,10 +11,8 @@ MOST = 9  # 4 where time grows by the length, 16 by its square
 
 def is_linear(act: Callable[[int], object], size: int = 100_000) -> bool:
     """Whether four times the size takes less than nine times as long, in one of three tries.
-
     Another process slows one of them, and each is of another size, as some results are kept. A
-    twentieth of a second is added to each time, so that what takes none shows none.
-    """
+    twentieth of a second is added to each time, so that what takes none shows none."""
 
     def seconds(size: int) -> float:
         began = time.process_time()

@@ -66,10 +66,8 @@ def _passing(url: str, log: Log) -> type[Handler]:
 
 @pytest.fixture(scope="module")
 def ran(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Runs an agent through the proxy: what it sent, and what the upstream was sent.
-
-    Its command is made of the proxy's address and an empty home; its calls are the upstream's.
-    """
+    """Runs an agent through the proxy: what it sent, and what the upstream was sent. Its command is
+    made of the proxy's address and an empty home; its calls are the upstream's."""
     processes: list[subprocess.Popen[str]] = []
 
     def run(command: Callable[[str, Path], Any], calls: list[Part]) -> tuple[Log, Log]:

@@ -108,11 +108,9 @@ def test_what_was_read_is_told_in_its_order() -> None:
     ("room", "read"), [(21, []), (22, ["1"]), (44, ["1", "2"]), (66, ["0", "1", "2"])]
 )
 def test_evidence_is_cut_to_the_best_that_fits(room: int, read: list[str]) -> None:
-    """Each text has 22 tokens; the trace says how many did not fit, and the order stays.
-
-    Beside the evidence the context holds the frame of the prompt, 64 tokens of the chat format and
-    the 64 of the answer.
-    """
+    """Each text has 22 tokens; the trace says how many did not fit, and the order stays. Beside the
+    evidence the context holds the frame of the prompt, 64 tokens of the chat format and the 64 of
+    the answer."""
     frame = render("reader", question=QUERY.text, documents="")
     fake = ScriptedLLM(["x"])
     fixed = sum(fake.count([message.content for message in frame])) + 64 + 64

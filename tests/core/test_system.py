@@ -303,9 +303,7 @@ def test_the_budget_is_never_passed(
     documents: list[dict[str, str]], max_tokens: int | None, by: Any, reader: Any
 ) -> None:
     """The context is at most max_tokens long and no longer than all documents, in any order.
-
-    Chinese sentences put into a new order need spaces that the documents do not have.
-    """
+    Chinese sentences put into a new order need spaces that the documents do not have."""
     stage = Pipeline(split.Sentences(), score.Cosine(HashingEmbedder()), select.Order(by))
     result = System(stage, reader).with_budget(max_tokens)(QUERY, documents)
     whole = reader.count([reader.context([Segment.whole(d) for d in result.documents])])[0]
@@ -428,9 +426,7 @@ SPANS = (
 
 def test_a_source_finds_where_no_documents_are_passed() -> None:
     """Its spans go through the stages as they are; their documents are the result's, each once.
-
-    They stand in the order in which they are first found.
-    """
+    They stand in the order in which they are first found."""
     source, bare = Finds(SPANS), System(Pipeline(select.TopK(1)), Characters()).with_budget(40)
     system = bare.with_source(source)
     result = system(QUERY)
@@ -536,10 +532,8 @@ def answers(query: Query, segments: Sequence[Segment], /) -> StageResult:
 
 
 def test_the_last_answer_of_a_pipeline_stands() -> None:
-    """What a stage answers and finds is a value, also outside of a recording.
-
-    And counts as given.
-    """
+    """What a stage answers and finds is a value, also outside of a recording. And counts as
+    given."""
     given = [Segment.whole(Document("d", "It rained."))]
     result = Pipeline(Pipeline(answers), first)(QUERY, given)
 

@@ -48,10 +48,8 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """Follows plans, some at a time, each in an environment of its own.
-
-    Environments take turns at few places, so that what Python compiles of one serves the next, too.
-    """
+    """Follows plans, some at a time, each in an environment of its own. Environments take turns at
+    few places, so that what Python compiles of one serves the next, too."""
 
     wheel: Path
     home: Path

@@ -40,10 +40,8 @@ def unreached(error: str) -> bool:
 
 
 def wheels(folder: Path) -> Path:
-    """Build the three wheels, and put pip's build of torch beside them, which uv may not see.
-
-    The wheel of the core, which built once more has the same bytes.
-    """
+    """Build the three wheels, and put pip's build of torch beside them, which uv may not see. The
+    wheel of the core, which built once more has the same bytes."""
     for built in (
         ROOT / "build" / "lib",
         *(Path(one, "build") for one in OTHERS),

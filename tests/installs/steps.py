@@ -42,10 +42,8 @@ class Plan(NamedTuple):
 
 
 def plans(pages: Mapping[str, Sequence[Block]] = BLOCKS) -> list[Plan]:
-    """A plan a line of installation, the longest first.
-
-    A page begins with what needs no more than the line has: its Python blocks, files and servers.
-    """
+    """A plan a line of installation, the longest first. A page begins with what needs no more than
+    the line has: its Python blocks, files and servers."""
     wanted = {CORE, *(block.needs for found in pages.values() for block in found)}
     made = [plan(needs, pages) for needs in wanted]
     return sorted(made, key=lambda p: (-sum(map(len, p.pages.values())), p.name))

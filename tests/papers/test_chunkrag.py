@@ -120,10 +120,8 @@ def test_sentences_are_joined_to_chunks(figure: Run) -> None:
 
 
 def test_both_rankings_by_the_rewrite_are_fused(figure: Run) -> None:
-    """Half from each that ranks it; the LLM was asked to rewrite, and the trace shows what to.
-
-    BM25 does not rank B, which has no word of the rewrite, and neither ranks C.
-    """
+    """Half from each that ranks it; the LLM was asked to rewrite, and the trace shows what to. BM25
+    does not rank B, which has no word of the rewrite, and neither ranks C."""
     record = stage(figure[0], "Rewritten")
     fused = {s.text: s.scores["fused"] for s in record.after}
 

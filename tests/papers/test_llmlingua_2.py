@@ -75,10 +75,8 @@ def test_half_of_the_tokens_stay_in_order() -> None:
 
 
 def test_what_is_forced_is_first_to_stay() -> None:
-    """A full stop, then the best two; a text within a word is a word of its own.
-
-    With "lin" the words rank lin 1, Koech 0.9, drew 0.8: these three stay.
-    """
+    """A full stop, then the best two; a text within a word is a word of its own. With "lin" the
+    words rank lin 1, Koech 0.9, drew 0.8: these three stay."""
     assert ["Koechlin drew", "."] == [s.text for s in pruned(force=["."]).kept]
     assert {"Koech": 0.9, "lin": 1.0} == dict([*words(force=["lin"]).items()][:2])
     assert ["Koechlin drew"] == [s.text for s in pruned(force=["lin"]).kept]
@@ -91,10 +89,8 @@ def test_digits_may_be_forced() -> None:
 
 
 def test_documents_share_one_budget() -> None:
-    """Of 6 + 2 tokens half, the best four of both documents: drew, Koechlin, 1884 and ".".
-
-    The second document's "it" and "in" have 0.1 and 0.2: nothing of it stays.
-    """
+    """Of 6 + 2 tokens half, the best four of both documents: drew, Koechlin, 1884 and ".". The
+    second document's "it" and "in" have 0.1 and 0.2: nothing of it stays."""
     assert ["Koechlin drew", "1884."] == [s.text for s in pruned(TEXT, "it in").kept]
 
 

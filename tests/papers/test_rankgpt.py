@@ -63,10 +63,7 @@ class Backwards:
 
 
 def test_another_model_may_order() -> None:
-    """Prompted, a list ranker as it is, or of vectors, which an LLM is not.
-
-    Nothing is loaded early.
-    """
+    """Prompted, a list ranker as it is, or of vectors, which no LLM is; nothing loads early."""
     llm, ranker = ScriptedLLM(["Ann"]), ScriptedLLM(["[2]"], identity="ranker")
     result = rankgpt(llm, ranker=ranker, k=1).ask(QUERY, TEXTS)
 

@@ -68,10 +68,7 @@ def kept(*, documents: list[str] | None = None, **options: Any) -> list[str]:
 
 
 def test_what_is_below_the_percentile_goes() -> None:
-    """27 letters to 10: means 27/8 and 10/5; 0 keeps all, 100 the best.
-
-    A budget the best joined.
-    """
+    """27 letters to 10: means 27/8 and 10/5; 0 keeps all, 100 the best, a budget the joined."""
     for per in ("sum", "mean"):
         assert ["The duo Seals and Crofts sang it."] == kept(unit="sentence", percent=60, per=per)
 

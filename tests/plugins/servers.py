@@ -15,11 +15,9 @@ Script = Callable[[str, dict[str, Any], int], Answer]
 
 
 class Server(ThreadingHTTPServer):
-    """Answers every POST by ``script(path, body, number of the request)``; keeps what it got.
-
-    A GET has the value of ``told`` at its path, as ``/props``, or is not found. A list is sent as
-    events where the request asks for a stream.
-    """
+    """Answers every POST by ``script(path, body, number of the request)``; keeps what it got. A GET
+    has the value of ``told`` at its path, as ``/props``, or is not found. A list is sent as events
+    where the request asks for a stream."""
 
     daemon_threads = True
     block_on_close = False

@@ -115,10 +115,8 @@ def test_qdrant_is_a_source() -> None:
 @pytest.mark.parametrize("name", ["hyde", "pruningrag", "chunkrag", "iter-retgen"])
 @pytest.mark.parametrize("make", [langchain, qdrant, llama_index, lambda: search])
 def test_methods_that_search_take_it(name: str, make: Any) -> None:
-    """In words of their own, and what they read is what the retriever has found.
-
-    An echo gives no verdicts: a warning says that no reply could be read.
-    """
+    """In words of their own, and what they read is what the retriever has found. An echo gives no
+    verdicts: a warning says that no reply could be read."""
     roles: dict[str, Any] = {"pruner": OverlapPruner()}
     system = systems.build(name, echo(), HashingEmbedder(), source=make(), **roles)
     result = system.lenient().ask(QUESTION)

@@ -349,10 +349,8 @@ STANDING = [
     [*((text, True) for text in LEANING), *((text, False) for text in STANDING)],
 )
 def test_a_question_that_follows_another_is_read_with_it(last: str, follows: bool) -> None:
-    """Where it is short, or refers to what it does not name; else a change of topic costs.
-
-    Most that stand alone are of Natural Questions, in small letters and with such words, too.
-    """
+    """Where it is short, or refers to what it does not name; else a change of topic costs. Most
+    that stand alone are of Natural Questions, in small letters and with such words, too."""
     before = [("user", "Who designed the Eiffel Tower?"), ("assistant", "Stephen Sauvestre.")]
     turns = [*before, ("user", last), ("assistant", ""), ("tool", "x")]
     question = turns_of({"role": role, "content": text} for role, text in reversed(turns))
@@ -385,9 +383,7 @@ def cut_traces(system: Any = "finefilter", workers: int = 1, step: int = 1) -> l
 @pytest.mark.models
 def test_a_result_reads_the_same_wherever_it_is_cut() -> None:
     """In another process, in threads and in any order, and where calls share one model's batches.
-
-    So does a provider's cache hold after a restart, and behind several servers.
-    """
+    So does a provider's cache hold after a restart, and behind several servers."""
     expected = cut_traces()
     code = f"import json\nfrom {__name__} import *\nprint(json.dumps(cut_traces()))"
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -111,8 +111,7 @@ def test_a_shortened_node_says_where_its_text_is(
     stage: slice, indices: tuple[int | None, ...], expected: tuple[int | None, ...]
 ) -> None:
     """The kept part's place in the source; none where parts are left out within
-    (run-llama/llama_index PR 22537).
-    """
+    (run-llama/llama_index PR 22537)."""
     start, end = indices
     node = TextNode(text=LATE, start_char_idx=start, end_char_idx=end)
     pick = System(Pipeline(Sentences(), lambda _, s: s[stage]), Reader(ScriptedLLM([])))

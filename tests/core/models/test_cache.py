@@ -283,10 +283,7 @@ def test_an_entry_under_anothers_key_is_a_miss(tmp_path: Path) -> None:
 
 
 def test_what_fails_is_not_stored(tmp_path: Path) -> None:
-    """An error every time, and what is not finite is given.
-
-    A model that fails once may not for ever.
-    """
+    """An error comes every time, what is not finite is given: one failure is not for ever."""
     vectors = Vectors(math.nan)
     with Cached(vectors, tmp_path / "c") as cached:
         results = [cached.embed(["a"]), cached.embed(["a"])]

@@ -16,10 +16,7 @@ from tests.tiny import ask
 
 
 def test_replies_come_in_turn() -> None:
-    """Over as many calls as it takes, prompts kept; the end fails loudly.
-
-    One string is no script.
-    """
+    """Over as many calls as it takes, prompts kept; the end fails loudly; a string is no script."""
     llm = ScriptedLLM(["one", "two", "three"])
     replies = [*llm.complete([ask("a"), ask("b")]), *llm.complete([ask("c")])]
 
@@ -105,10 +102,8 @@ def test_overlap_scores_pairs_and_passages() -> None:
 
 
 def test_sentences_and_passages_are_pruned_by_overlap() -> None:
-    """Of three distinct words one is in the title, and one more in the first sentence.
-
-    A passage is worth its best sentence; one without sentences nothing.
-    """
+    """Of three distinct words one is in the title, and one more in the first sentence. A passage is
+    worth its best sentence; one without sentences nothing."""
     passages = [Passage("It", ["WHO sang?", ""]), Passage("", ["Nobody."]), Passage("it", [])]
     pruner = OverlapPruner()
     with step("test") as seen:

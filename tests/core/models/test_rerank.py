@@ -60,10 +60,7 @@ def test_scores_stand_in_the_order_of_the_pairs(serve: Serve) -> None:
 
 
 def test_each_query_is_one_request(serve: Serve) -> None:
-    """Pairs in any order go back to their places; over 1,000 documents there are several.
-
-    None of none.
-    """
+    """Pairs in any order go back to their places; over 1,000 documents several, of none none."""
     server = serve(by_length)
     scores = model(server).score([("q", "aaa"), ("qq", "aaa"), ("q", "bb"), ("qq", "bb")])
 

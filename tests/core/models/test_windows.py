@@ -20,10 +20,7 @@ VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", ":", ".", "who", "?", "a", "b"
 
 
 def test_a_passage_goes_in_windows() -> None:
-    """Between the marks; a long one goes on behind its last tokens.
-
-    A long sentence in even pieces.
-    """
+    """Between the marks, a long one behind its last tokens; a long sentence in even pieces."""
     (window,) = Layout().windows([10, 11], [20], [[30, 31], [40]], MARKS)
 
     assert (

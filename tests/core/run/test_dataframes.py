@@ -113,10 +113,8 @@ def test_what_streams_arrow_is_a_frame() -> None:
 
 
 def test_rows_of_pandas_may_differ_in_type() -> None:
-    """A wrong row stops no other; NaN and NaT are missing; an index with a name is a column.
-
-    Half of a pair of UTF-16, which no Arrow column holds, is U+FFFD.
-    """
+    """A wrong row stops no other; NaN and NaT are missing; an index with a name is a column. Half
+    of a pair of UTF-16, which no Arrow column holds, is U+FFFD."""
     pandas = pytest.importorskip("pandas")
     text = "Ada wrote programs. It rained."
     rows = [

@@ -19,10 +19,7 @@ def scores(question: str, *texts: str, title: str = "", **options: float) -> lis
 
 
 def test_the_score_is_bm25s() -> None:
-    """Lucene's idf · tf / (tf + k1 (1 - b + b · length / mean)).
-
-    A word asked twice counts twice.
-    """
+    """Lucene's idf · tf / (tf + k1 (1 - b + b · length / mean)), twice for a word asked twice."""
     expected = math.log(2) / (1 + 1.5 * (1 - 0.75 + 0.75 * 2 / 3))
 
     assert [expected, 0] == pytest.approx(scores("breeze", "summer breeze", "the wind is cold"))

@@ -141,8 +141,7 @@ def test_a_field_that_is_ignored_is_a_warning(
 ) -> None:
     """Other servers know it; the ranking is that without it (vllm PR 38827, litellm PR 39363,
     WeKnora PR 3299). At /v2 a field that is none of Cohere's is an error, as it is there
-    (HKUDS/LightRAG#1813).
-    """
+    (HKUDS/LightRAG#1813)."""
     asked = client()
     reply = asked.post(path, json={**body, **fields})
     plain = asked.post(path, json=body)

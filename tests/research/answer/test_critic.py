@@ -91,10 +91,7 @@ def test_lists_of_one_say_nothing_of_duplicates(duplicates: str) -> None:
 
 
 def test_unreadable_twice_means_that_no_two_are_the_same() -> None:
-    """Not asked a third time.
-
-    An object is read as a server that holds a model to a schema gives it.
-    """
+    """Not asked a third time; an object is read as a server with a schema gives it."""
     found, record, llm = asked("same", ["They differ.", "Duplicate answers: []"])
 
     assert NOTHING == found
@@ -201,10 +198,7 @@ def test_an_unreadable_verdict_is_asked_for_once_more(reply: str) -> None:
 
 
 def test_a_verdict_is_on_what_stands() -> None:
-    """Not on what a model thinks first; what all are wrong about does not stand.
-
-    And the trace says so.
-    """
+    """Not on what a model thinks first; of all wrong none stands, and the trace says so."""
     thought = f"<think>\n{verdict('[1, 2, 3, 4]', 'yes: Rome')}\nHm, no.\n</think>\n\n"
 
     assert Judgement((1, 3), "why", "Paris") == judged(thought + verdict("[2, 4]", "yes: Paris"))
@@ -230,9 +224,7 @@ def preferring(*answers: str) -> ScriptedLLM:
 @pytest.mark.parametrize(("llm", "expected"), [(preferring("Lyons"), 3), (preferring(), None)])
 def test_an_answer_is_picked_by_what_it_says(llm: ScriptedLLM, expected: int | None) -> None:
     """The mean of two orders: a model that prefers the first place, whatever is there, picks none.
-
-    Its first of one order is the last of the other.
-    """
+    Its first of one order is the last of the other."""
     assert expected == Critic(llm).pick(QUERY, ANSWERS)
     assert 2 == len(llm.prompts)
 
@@ -241,10 +233,8 @@ def test_an_answer_is_picked_by_what_it_says(llm: ScriptedLLM, expected: int | N
 def test_without_probabilities_the_numbers_written_are_picked(
     replies: str, expected: int | None
 ) -> None:
-    """The third of four is the second from behind; one order that can be read is enough.
-
-    Two orders that disagree can be read, and the trace does not say otherwise.
-    """
+    """The third of four is the second from behind; one order that can be read is enough. Two orders
+    that disagree can be read, and the trace does not say otherwise."""
     only = {"can": frozenset({"complete"})}
     found, record, _ = asked("pick", [*replies], **only)
 

@@ -159,10 +159,7 @@ def test_the_embedder_guesses_the_domain() -> None:
 
 
 def test_what_leaves_no_room_is_left_out() -> None:
-    """A quarter of the context stays for evidence, of which the best fit.
-
-    The trace says what went.
-    """
+    """A quarter of the context stays for the best evidence; the trace says what went."""
     llm = ScriptedLLM([GOOD], context=1000)
     with Trace().recording(), step("reader") as record:
         answer = Reasoning(llm, max_tokens=100)(QUERY, EVIDENCE)

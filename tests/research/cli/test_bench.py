@@ -88,10 +88,8 @@ def test_a_page_is_drawn_anew_where_its_figures_are_others(ragsieve: Command) ->
 @pytest.mark.parametrize("limit", [(), ("--limit", "9")])
 @pytest.mark.parametrize("own", ["", ", questions = 4"])
 def test_a_dry_run_asks_nothing(ragsieve: Command, limit: tuple[str, ...], own: str) -> None:
-    """It lists the cells, with calls and tokens: 4 questions, and 1 that is timed.
-
-    So many the run's file says, or its data set's; a limit is no more.
-    """
+    """It lists the cells, with calls and tokens: 4 questions, and 1 that is timed. So many the
+    run's file says, or its data set's; a limit is no more."""
     text = RUN.replace("questions = 4", "questions = 6") if own else RUN
     Path("run.toml").write_text(text.replace('"sample"', f'"sample"{own}'))
     ended = ragsieve("bench", "run.toml", "--dry-run", *limit)

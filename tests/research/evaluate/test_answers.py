@@ -95,10 +95,8 @@ def test_hostile_outputs_are_wrong_and_quick(output: str) -> None:
 
 
 def test_rouge_worked_by_hand() -> None:
-    """'the cat sat' and 'the cat ran off': 2 of 3 and 4 words, 1 of 2 and 3 pairs, 'the cat'.
-
-    The best over the gold answers counts for each kind by itself: 'sat cat the' has all words.
-    """
+    """'the cat sat' and 'the cat ran off': 2 of 3 and 4 words, 1 of 2 and 3 pairs, 'the cat'. The
+    best over the gold answers counts for each kind by itself: 'sat cat the' has all words."""
     found = rouge("the cat sat", ["sat cat the", "the cat ran off"])
 
     assert 1.0 == pytest.approx(found["rouge1"])

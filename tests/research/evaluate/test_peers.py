@@ -48,10 +48,8 @@ def line_of(report: Report) -> list[str]:
 
 
 def test_counts_are_means_and_failures_shares(tmp_path: Path) -> None:
-    """Of 8 texts 4 have invented, 4 repeated words, 2 grew; of 80 words 6 and 20 are such.
-
-    On one of three questions the filter raised; one that failed otherwise is none of its.
-    """
+    """Of 8 texts 4 have invented, 4 repeated words, 2 grew; of 80 words 6 and 20 are such. On one
+    of three questions the filter raised; one that failed otherwise is none of its."""
     rows = [record(1), record(2, invented=3), failure(3), failure(4, "ModelError: gone")]
     report = reported(tmp_path, nq=rows)
 

@@ -192,10 +192,8 @@ def test_one_sentence_says_which_system_to_take(
 
 @pytest.mark.parametrize("short", [0, 1])
 def test_the_sentence_is_of_questions_that_both_were_asked(tmp_path: Path, short: int) -> None:
-    """The first 12 of 30, in which the baseline has nothing right and the other system all.
-
-    Of the other 18, which only one was asked, all tokens are read.
-    """
+    """The first 12 of 30, in which the baseline has nothing right and the other system all. Of the
+    other 18, which only one was asked, all tokens are read."""
     folder = write_run(tmp_path / "r")
     for place in (0, 1):
         path = folder / f"records/{place}.jsonl"

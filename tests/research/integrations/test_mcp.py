@@ -135,10 +135,8 @@ def test_the_same_call_gets_the_same_bytes_and_says_what_it_saved() -> None:
 
 
 def test_handles_of_a_server_are_asked_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy has cut a result, and the agent's MCP server shows what is gone; or says why not.
-
-    It shows the proxy, and no other server, the token that this one asks for, and waits for a time.
-    """
+    """A proxy has cut a result, and the agent's MCP server shows what is gone; or says why not. It
+    shows the proxy, and no other server, the token that this one asks for, and waits for a time."""
     run = {"document": "c", "start": 0, "end": 2, "text": "No", "spans": 1, "reason": "score"}
 
     class Proxy(Handler):

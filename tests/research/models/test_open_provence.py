@@ -127,11 +127,9 @@ def published(folder: Path, make: Make, **changes: Any) -> tuple[Any, Any]:
 
 
 def by_hand(folder: Path, ranking: Any, head: Any) -> tuple[float, list[float]]:
-    """The authors' formula: the reranker reads the pair, the head its last layer's states.
-
-    A sentence has the mean over its tokens of the softmax's second value; where its tokens are is
-    found by tokenizing question and text up to its end.
-    """
+    """The authors' formula: the reranker reads the pair, the head its last layer's states. A
+    sentence has the mean over its tokens of the softmax's second value; where its tokens are is
+    found by tokenizing question and text up to its end."""
     read = Tokenizer.from_file(str(folder / "tokenizer.json"))
     pairs = [(QUESTION, " ".join(SENTENCES[:n])) for n in range(len(SENTENCES) + 1)]
     ids = read.encode(*pairs[-1]).ids

@@ -167,10 +167,7 @@ def test_no_more_requests_are_sent_than_a_server_has_slots(serve: Serve) -> None
 
 
 def test_late_replies_alone_are_asked_for_again(serve: Serve) -> None:
-    """Where a server tells no slots: one of three at a time, the last one late.
-
-    A silent one never.
-    """
+    """Where no slots are told: one of three at a time, the last one late; a silent one never."""
     script, _ = queueing(1, 0.2)
     server = serve(script)
 
@@ -547,10 +544,7 @@ def test_other_refusals_are_not_remembered(serve: Serve) -> None:
 
 
 def test_choices_weigh_first_tokens(serve: Serve) -> None:
-    """Tokens that begin an option add up: 0.5 + 0.1 for yes.
-
-    A shared one that is unlikely spoils none.
-    """
+    """Those that begin an option add up: 0.5 + 0.1 for yes; an unlikely shared one spoils none."""
     found = tops(yes=0.5, **{" y": 0.1, "no": 0.2, "maybe": 0.1, "\n": 0.1})
     server = serve(always(200, reply("x", finish="length", logprobs=found)))
     with step("judge") as current:

@@ -198,10 +198,7 @@ def test_the_tool_says_why_a_wheel_is_not_there(
 
 
 def test_listed_and_resolved_names(home: Path) -> None:
-    """All are listed; a name is its folder, a folder stays, the rest is a hub id.
-
-    Others are named.
-    """
+    """A name is its folder, a folder stays, a hub id is the rest; others are named."""
     with pytest.raises(InputError, match=r"one of \['minilm', 'smollm2'\], got 'gpt'"):
         store.pull("gpt")
 

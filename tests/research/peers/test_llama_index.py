@@ -32,10 +32,7 @@ def reranked(reply: str, **options: Any) -> list[str]:
 
 
 def test_sentences_stay_by_nearness() -> None:
-    """The nearest half; with two neighbours eight of six; put together by its splitter.
-
-    All given.
-    """
+    """The nearest half, all, or with two neighbours eight of six; joined by its splitter."""
     text = "It rained. Ann sang it. Who sang it? Bob left."
     result = optimizer(context=0)(QUESTION, [{"text": text, "title": "T"}])
 

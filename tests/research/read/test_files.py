@@ -427,10 +427,8 @@ def question(id_: str, *documents: dict[str, object]) -> str:
 
 
 def test_documents_of_questions_are_pooled(tmp_path: Path) -> None:
-    """Equal title and text come once, under the first one's name; labels stay behind.
-
-    A file or a data set is no site: agents of different documents have a vote each.
-    """
+    """Equal title and text come once, under the first one's name; labels stay behind. A file or a
+    data set is no site: agents of different documents have a vote each."""
     bees = {"id": "x", "title": "T", "text": "Bees.", "is_positive": True, "url": "u", "rank": 3}
     rows = [
         question("q1", bees, {"text": "Cheese."}),

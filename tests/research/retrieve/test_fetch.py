@@ -95,10 +95,8 @@ def error_of(http: Http, path: str = "a") -> str:
 
 
 def test_a_get_gives_what_the_json_says() -> None:
-    """Path and parameters are quoted; the headers are sent under the host's own name.
-
-    Though the connection goes to an address that was resolved and checked before.
-    """
+    """Path and parameters are quoted; the headers are sent under the host's own name. Though the
+    connection goes to an address that was resolved and checked before."""
     body = b'{"a": ["\xc3\xa9", 1.5, null]}'
     with serving(sends(reply(body))) as server:
         url = f"http://localhost:{server.port}/v1/"

@@ -71,10 +71,7 @@ def test_prompts_are_alike_up_to_the_sentence() -> None:
 
 
 def test_a_long_document_is_read_in_windows() -> None:
-    """Twelve tokens, over 8: four and three fit behind the title's one.
-
-    A longer sentence goes alone.
-    """
+    """Twelve tokens, over 8: four and three behind the title's one; a longer sentence alone."""
     llm = judge()
     Helpful(llm, window=8)(QUERY, [SANG, RAINED, LEFT])
 

@@ -21,10 +21,7 @@ def nats(text: str) -> float:
 
 
 def test_overlap_is_the_f1_of_words() -> None:
-    """3 of 4 words among 5: 2 · 3 / 9; with answers the nearest.
-
-    Repeated words as often as in both.
-    """
+    """3 of 4 words among 5: 2 · 3 / 9; the nearest answer's; repeated as often as in both."""
     given = wholes("Seals sang the Summer Breeze well.", "Rain fell.", "")
 
     assert [pytest.approx(6 / 9), 0, 0] == [s.score for s in Overlap()(QUERY, given)]

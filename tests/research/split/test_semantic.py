@@ -54,10 +54,7 @@ def test_neighbours_are_joined_from_the_threshold_on(
 
 
 def test_neighbours_count_and_not_the_chunk() -> None:
-    """At right angles first and last may join; equal ones do up to the length.
-
-    Ends of segments part.
-    """
+    """First and last may be at right angles; equal ones join up to the length and segment's end."""
     known = table({"A is.": EAST, "B is.": BETWEEN, "C is.": NORTH})
 
     assert 1 == len(Semantic(known, min_similarity=0.6)(QUERY, wholes("A is. B is. C is.")))
@@ -121,10 +118,7 @@ def test_nothing_is_embedded_that_decides_nothing(text: str) -> None:
 
 
 def test_a_long_sentence_is_a_chunk_by_itself() -> None:
-    """Over max_chars it joins none; over 1000 characters it is cut.
-
-    Unless a chunk may be longer.
-    """
+    """Over max_chars it joins none; over 1000 it is cut, unless a chunk may be longer."""
     long = "Word " * 150 + "end."  # 754 characters
     longer = "word " * 300 + "end."
     known = table({"He sang.": EAST, "She sang.": EAST})

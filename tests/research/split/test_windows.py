@@ -89,10 +89,7 @@ def test_places_are_those_of_the_document() -> None:
 
 
 def test_what_is_longer_than_a_window_is_cut() -> None:
-    """A word into quarters, a character not at all.
-
-    Scripts without spaces before no punctuation.
-    """
+    """A word into quarters, a character never; without spaces before no punctuation."""
     given_segments = whole("to " + "0123456789" * 2 + " go")
     eight, five = (Windows(Counting(by_byte), max_tokens=n)(QUERY, given_segments) for n in (8, 5))
 

@@ -156,10 +156,8 @@ def test_kmeans_finds_what_lies_apart() -> None:
 @needs_sklearn
 @pytest.mark.parametrize("seed", range(4))
 def test_kmeans_does_not_depend_on_the_number_of_threads(seed: int) -> None:
-    """On a circle every halving is as good, so the last bit of a sum decides which is taken.
-
-    Of more than 256 rows scikit-learn's threads would add up parts, as each finishes.
-    """
+    """On a circle every halving is as good, so the last bit of a sum decides which is taken. Of
+    more than 256 rows scikit-learn's threads would add up parts, as each finishes."""
     from threadpoolctl import threadpool_limits
 
     angles = np.arange(600) * math.tau / 600

@@ -50,10 +50,7 @@ def spans(*pieces: str, text: str) -> list[Segment]:
 
 
 def test_a_budget_decides_what_is_read() -> None:
-    """Nothing where all fits; documents past the coarse budget say so.
-
-    LLMLingua keeps their order.
-    """
+    """Nothing where all fits; documents past the coarse budget say so; LLMLingua keeps order."""
     result = longllmlingua(llm(), max_tokens=500)(QUESTION, DOCUMENTS)
 
     assert {d for d in DOCUMENTS if d} == {s.text for s in result.kept}

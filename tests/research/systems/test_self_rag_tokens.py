@@ -25,9 +25,7 @@ DRAFT = Draft("Who sang it?", passage="Ann </s> sang [Irrelevant] it.", relevant
 
 def save(path: Path) -> Path:
     """Weights drawn at random; tokens are bytes, then ``<s>``, ``</s>`` and the reflection tokens.
-
-    The chat format would stand out: a prompt of reflection tokens must not be written in it.
-    """
+    The chat format would stand out: a prompt of reflection tokens must not be written in it."""
     chat = "{% for m in messages %}<chat>{{ m.content }}</chat>{% endfor %}"
     special = ["<s>", *NEEDED, "</s>"]
     save_bytes(path, [], special, 300, chat, bos_token="<s>", additional_special_tokens=[*NEEDED])

@@ -95,10 +95,7 @@ def test_nothing_grows_or_is_written_from_nothing() -> None:
 
 
 def test_what_does_not_fit_the_context_is_no_parent() -> None:
-    """152 less 16 of the reply, 64 of the chat format and 11 of the prompt leaves 61 tokens.
-
-    Of two segments of 60 and 11 tokens the better one is read.
-    """
+    """152 less 16, 64 and 11 of reply, format and prompt are 61: the better of 60 and 11 fits."""
     llm = ScriptedLLM(lambda _: SUMMARY, context=152, identity="writer")
     long = Segment.whole(Document("long", "word " * 60)).scored("s", 0.5)
     given = [long, GIVEN[1].scored("s", 1.0)]

@@ -26,10 +26,8 @@ WORDS += ["it", "in", "old"]
 
 @pytest.fixture(scope="session")
 def make_llm(tmp_path_factory: pytest.TempPathFactory) -> MakeLLM:
-    """Makes a llama, or a T5, of random weights that reads some words, ``.`` and ``?``.
-
-    Without words it reads every text, letter by letter.
-    """
+    """Makes a llama, or a T5, of random weights that reads some words, ``.`` and ``?``. Without
+    words it reads every text, letter by letter."""
 
     def make(
         words: Sequence[str],

@@ -36,11 +36,9 @@ def rate(text: str = "rain fell .", **options: Any) -> Candidates:
 
 def test_candidates_are_rated_best_first() -> None:
     """Documents gain 0.1 a word of the text (an empty one is a pair of quotes: 1), the answer 3.
-
     "seals sang ." is both the sentence with the answer and the nearest to the question: it comes
     once. IB of its 3 words is 0.2 - 3, of all 9 words 0.8 - 3, of the written 3 words 0.2, of none
-    0.
-    """
+    0."""
     found = rate()(example())
 
     assert [

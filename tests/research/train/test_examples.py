@@ -56,10 +56,8 @@ def test_documents_without_an_order_are_ranked_as_in_benchmarks(tmp_path: Path) 
 
 
 def test_an_example_knows_its_clues_and_its_labels(tmp_path: Path) -> None:
-    """Sentences 0, 1, 2; the first holds the answer; labels say that it suffices.
-
-    A question without labels is left out where these are wanted.
-    """
+    """Sentences 0, 1, 2; the first holds the answer; labels say that it suffices. A question
+    without labels is left out where these are wanted."""
     run = Run([], tmp_path)
     write(run.path("train"), [EXAMPLE, EXAMPLE])
     spans = [["d", 0, 11], ["d", 12, 22], ["d", 23, 27]]

@@ -106,9 +106,7 @@ def _written(path: Path, rows: Iterable[tuple[str, Sequence[str]]]) -> datasets.
 @pytest.mark.slow
 def test_no_question_is_measured_with_a_cut_that_was_fitted_to_it(tmp_path: Path) -> None:
     """One is answered from the best sentence alone, one from the best two: neither cut fits both.
-
-    The model that echoes replies with the second, which alone shares a word with the question.
-    """
+    The model that echoes replies with the second, which alone shares a word with the question."""
     learnt, (first, second) = _named("train", 1), _named("validation", 2)
     near, far = "He is Mister {} himself.", "It rained in Ohio, which {} left."
     rows = [

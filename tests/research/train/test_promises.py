@@ -97,11 +97,9 @@ def test_a_curve_moves_no_cut() -> None:
 
 
 def test_figures_count_evidence_that_stays() -> None:
-    """Of two words asked both stand in the evidence of one question, none in the other's.
-
-    At 0.5 a half is enough: the first keeps 2 of 2 sentences, 5 of 5 words, at an AUC of 1; the
-    second its best sentence, which is not the evidence, 2 of 4 words, at an AUC of 0.
-    """
+    """Of two words asked both stand in the evidence of one question, none in the other's. At 0.5 a
+    half is enough: the first keeps 2 of 2 sentences, 5 of 5 words, at an AUC of 1; the second its
+    best sentence, which is not the evidence, 2 of 4 words, at an AUC of 0."""
     first = {"text": "Seals sang it. Seals ran.", "evidence": [[0, 14]]}
     second = {"text": "Bees hum. Seals ran.", "evidence": [[0, 9]]}
     records = [{"question": "seals sang", "documents": [one]} for one in (first, second)]

@@ -69,10 +69,8 @@ def test_labels_are_read_back_whatever_the_answer(tmp_path: Path) -> None:
 
 
 def test_the_gain_is_of_the_sentence_that_is_put_first(tmp_path: Path) -> None:
-    """Of "Seals did." 0.5 nats, of "Rain fell." 1: 0.75; the best of each gain 3 and 1: 2.
-
-    A question without sentences counts nothing.
-    """
+    """Of "Seals did." 0.5 nats, of "Rain fell." 1: 0.75; the best of each gain 3 and 1: 2. A
+    question without sentences counts nothing."""
     asked = [example("x", question="seals did"), example("x", question="rain"), example(text="")]
     gained = [[3.0, 0.0, -1.0, 0.5], [0.0, 1.0, 0.0, 0.0], []]
     write(tmp_path / "validation.jsonl", asked)

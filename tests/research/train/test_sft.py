@@ -82,10 +82,8 @@ def test_the_folder_holds_an_adapter_and_its_recipe(tmp_path: Path, causal: Tran
 
 
 def test_the_loss_is_that_of_the_replies_tokens(causal: Transformers) -> None:
-    """Of a padded batch: the mean −log p of the targets and of what ends their turns.
-
-    The second reply is longer and the first prompt is, so both rows are padded somewhere.
-    """
+    """Of a padded batch: the mean −log p of the targets and of what ends their turns. The second
+    reply is longer and the first prompt is, so both rows are padded somewhere."""
     samples = [
         PromptSample((Message("user", "a b c d e"),), "7"),
         PromptSample((Message("user", "a"),), "1 2 3"),
