@@ -46,8 +46,7 @@ def test_what_the_aspects_find_is_ordered_in_one_list() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply",
-    ["", "It was sung by Seals.", "\n".join(f"{n}?" for n in "abcdefg")],
+    "reply", ["", "It was sung by Seals.", "\n".join(f"{n}?" for n in "abcdefg")]
 )
 def test_without_aspects_the_question_is_searched(reply: str) -> None:
     """After a second request; of one result no order is asked."""

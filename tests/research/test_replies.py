@@ -101,7 +101,7 @@ NO = [
     ),
 ]
 NEITHER = [
-    *("maybe", "", "not sure", "I cannot say", "42", "none", "It may be yes", "null", "<think>"),
+    *("maybe", "", "not sure", "I cannot say", "42", "none", "It may be yes", "null", "<think>")
 ]
 ONLY_TEXT = ["Yes and no", "yes or no", "no idea", "Yes/No", "no information"]
 TWO = [
@@ -110,7 +110,7 @@ TWO = [
     "2 (so it is)",
 ]
 COUNTS = [
-    *("2 sentences", "Two sentences", "two", "K = 2", "2/5", "Answer: 2. They cover 4/5 of it."),
+    *("2 sentences", "Two sentences", "two", "K = 2", "2/5", "Answer: 2. They cover 4/5 of it.")
 ]
 PICKS = ["[2] Paris", "[2]: Paris", "Answer [2]: 1969", "2. Paris", "[2] (Paris)"]
 NUMBERLESS = [

@@ -115,11 +115,7 @@ def test_an_unreadable_reply_is_asked_for_once_more(reply: str) -> None:
 
 @pytest.mark.parametrize(
     ("reply", "text"),
-    [
-        ("The song is old.\nIt was Ann.", "It was Ann."),
-        ("Answer:", "Answer:"),
-        ("", ""),
-    ],
+    [("The song is old.\nIt was Ann.", "It was Ann."), ("Answer:", "Answer:"), ("", "")],
 )
 def test_twice_unreadable_leaves_the_last_line(reply: str, text: str) -> None:
     """Without the name before it; the trace says so, the reply is whole."""

@@ -76,8 +76,7 @@ def test_what_is_no_object_is_no_filter(values: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "folder",
-    ["..", ".", "", "/etc", "../up", "a/b", "a\\b", "~", "C:", "x\n", "x" * 65, ".hidden"],
+    "folder", ["..", ".", "", "/etc", "../up", "a/b", "a\\b", "~", "C:", "x\n", "x" * 65, ".hidden"]
 )
 def test_a_part_stays_in_the_folder(folder: str) -> None:
     """A part folder is a plain name."""

@@ -48,12 +48,7 @@ def ask(
         return argues + answers[first[0]]
 
     critic = Critic(ScriptedLLM(replies, can=frozenset({"complete"})))
-    system = winnowrag_ablated(
-        ScriptedLLM(reply),
-        plane(places),
-        critic=critic,
-        **options,
-    )
+    system = winnowrag_ablated(ScriptedLLM(reply), plane(places), critic=critic, **options)
     return system.ask(QUESTION, [{"id": name, "text": name} for name in places])
 
 

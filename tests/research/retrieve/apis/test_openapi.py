@@ -43,7 +43,7 @@ DOCUMENT = {
     "components": {
         "parameters": {
             "City": {"name": "city", "in": "path", "required": True, "schema": {"type": "string"}}
-        },
+        }
     },
 }
 
