@@ -238,11 +238,7 @@ def test_a_limit_takes_the_first_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"my notes",
-        b"my notes\n",
-        b'{"a": 1}\n',
-        b"[]\n",
-        b"\xff\n",
+        *(b"my notes", b"my notes\n", b'{"a": 1}\n', b"[]\n", b"\xff\n"),
         json.dumps({**FOUND, "line": "1"}).encode() + b"\n",
         b"my notes\n" + json.dumps({**FOUND, "system": "other"}).encode() + b"\n",
         json.dumps({**FOUND, "system": "other"}).encode() + b"\n",

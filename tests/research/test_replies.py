@@ -91,14 +91,8 @@ YES = [
 ]
 NO = [
     *("no", "No.", "NO", "**No.**", "No, it contradicts the answer.", '{"answer": "No"}'),
-    *(
-        "no - wrong",
-        "Verdict: no",
-        '```json\n"no"\n```',
-        "# No",
-        "['no']",
-        "The verdict is: **no**",
-    ),
+    *("no - wrong", "Verdict: no", '```json\n"no"\n```', "# No", "['no']"),
+    "The verdict is: **no**",
 ]
 NEITHER = [
     *("maybe", "", "not sure", "I cannot say", "42", "none", "It may be yes", "null", "<think>")

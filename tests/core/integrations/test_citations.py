@@ -27,17 +27,17 @@ def result(request: pytest.FixtureRequest) -> Result:
     return system("When has rain fell?", TEXTS)
 
 
+def place_of(number: int, start: int, end: int | None) -> dict[str, Any]:
+    place = {"search_result_index": number, "start_block_index": start, "end_block_index": end}
+    return {"type": "search_result_location", **place}
+
+
 def located(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A model's citation of each text of each block."""
     return [
         {
-            "type": "search_result_location",
-            "cited_text": part["text"],
-            "source": block["source"],
-            "title": block["title"],
-            "search_result_index": number,
-            "start_block_index": place,
-            "end_block_index": place + 1,
+            **place_of(number, place, place + 1),
+            **{"cited_text": part["text"], "source": block["source"], "title": block["title"]},
         }
         for number, block in enumerate(blocks)
         for place, part in enumerate(block["content"])
@@ -112,13 +112,8 @@ def test_a_span_shown_otherwise_has_no_place_in_the_text() -> None:
         {"type": "file_citation", "file_id": "a", "start": 0, "end": 1},
         {"type": "citation", "extras": {"ragsieve": None}},
         *(
-            {
-                "type": "search_result_location",
-                "search_result_index": number,
-                "start_block_index": start,
-                "end_block_index": end,
-            }
-            for number, start, end in (
+            place_of(*place)
+            for place in (
                 *((9, 0, 1), (-1, 0, 1), (0, -1, 1), (0, 9, 10), (0, 1, 1)),
                 *((0, 0, 99), (0, 0, -1), (0, 0, None)),
             )

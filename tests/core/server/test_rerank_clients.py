@@ -61,29 +61,22 @@ def test_coheres_client_reads_spans(url: str) -> None:
 
 @pytest.mark.parametrize(
     ("provider", "path"),
-    [
-        ("cohere", ""),
-        ("jina_ai", "/v1"),
-        ("hosted_vllm", ""),
-        ("huggingface", ""),
-        ("infinity", "/infinity"),
-    ],
+    {
+        "cohere": "",
+        "jina_ai": "/v1",
+        "hosted_vllm": "",
+        "huggingface": "",
+        "infinity": "/infinity",
+    }.items(),
 )
 @pytest.mark.slow  # its import takes seconds
 @pytest.mark.filterwarnings("ignore")  # its own
 def test_litellm_is_served(url: str, provider: str, path: str) -> None:
     """As each of its providers that ranks."""
     litellm = pytest.importorskip("litellm")
-    reply = litellm.rerank(
-        model=f"{provider}/nearest",
-        query=QUESTION,
-        documents=TEXTS,
-        top_n=2,
-        return_documents=True,
-        api_base=url + path,
-        api_key=TOKEN,
-    )
-    best = reply.results[0]
+    asked = {"query": QUESTION, "documents": TEXTS, "top_n": 2, "return_documents": True}
+    where = {"model": f"{provider}/nearest", "api_base": url + path, "api_key": TOKEN}
+    best = litellm.rerank(**asked, **where).results[0]
 
     assert 1 == best["index"] and 1 >= best["relevance_score"] > 0
     assert TEXTS[1] == best["document"]["text"]

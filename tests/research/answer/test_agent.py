@@ -130,15 +130,10 @@ def test_a_remark_is_one_json_string_and_makes_another_prompt() -> None:
 
     agent = Agent(ScriptedLLM([]))
     first = agent.argument_prompt(QUERY, wholes("a"), "why")
+    plain = {agent.argument_prompt(QUERY, wholes(name)) for name in "ab"}
 
     assert first == agent.argument_prompt(QUERY, wholes("a"), "why")
-    assert 3 == len(
-        {
-            first,
-            agent.argument_prompt(QUERY, wholes("a")),
-            agent.argument_prompt(QUERY, wholes("b")),
-        }
-    )
+    assert 3 == len({first, *plain})
 
 
 @pytest.mark.parametrize(

