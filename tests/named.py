@@ -43,6 +43,11 @@ class Finds:
         return [query.text for query in self.asked]
 
 
+def asking(question: str, *documents: Any, **more: Any) -> dict[str, Any]:
+    """A question's record, as a line of a file has it."""
+    return {"question": question, **more, "documents": [*documents]}
+
+
 def loses(query: Query, /) -> list[Segment]:
     """A source that fails."""
     raise StoreError("the index\nis gone")

@@ -19,6 +19,7 @@ from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.run.batch import Batch, Done, Tally, judged, stream
 from ragsieve.types import Example
 from ragsieve_research.systems.finefilter import finefilter
+from tests.named import asking
 
 SYSTEM = finefilter(echo(), HashingEmbedder())
 FOUND = {"line": 1, "input": "x", "system": "l", "tokens": {"before": 4, "after": 1}}
@@ -30,13 +31,9 @@ def ask(example: Example) -> dict[str, Any]:
 
 def questions(path: Path, n: int) -> Path:
     """A file of ``n`` questions, whose answer is their number."""
+    found = "Bees make honey. This bee has number {}."
     rows = [
-        {
-            "id": f"q{i}",
-            "question": f"Which bee has number {i}?",
-            "answers": [f"number {i}"],
-            "documents": [f"Bees make honey. This bee has number {i}."],
-        }
+        asking(f"Which bee has number {i}?", found.format(i), id=f"q{i}", answers=[f"number {i}"])
         for i in range(1, n + 1)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -11,16 +11,13 @@ from ragsieve.integrations.arrow import Filter
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.run.dataframes import COLUMNS, map_frame, row, schema
 from ragsieve.system import Pipeline, System
+from tests.named import asking
 
 pa = pytest.importorskip("pyarrow")
 
 ROWS = [
-    {
-        "id": str(n),
-        "question": f"Who is {name}?",
-        "documents": [{"text": f"{name} wrote programs. It rained.", "title": "A"}],
-    }
-    for n, name in enumerate(["Ada", "Grace", "Alan"] * 3)
+    asking(f"Who is {x}?", {"text": f"{x} wrote programs. It rained.", "title": "A"}, id=str(n))
+    for n, x in enumerate(["Ada", "Grace", "Alan"] * 3)
 ]
 BAD = {"id": "bad", "question": " ", "documents": []}
 SYSTEM = System(

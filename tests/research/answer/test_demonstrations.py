@@ -14,13 +14,10 @@ from ragsieve.types import Example
 from ragsieve_research.answer.demonstrations import read_demonstrations, reasoning_examples
 from ragsieve_research.answer.examples import Demonstration
 from ragsieve_research.datasets import load
+from tests.named import asking
 
-RECORD = {
-    "question": "Who sang it?",
-    "answers": ["Ann", "Ann Lee"],
-    "documents": [{"text": "Ann sang it.", "title": "Song"}, "Bob left."],
-    "rationale": "The first document says it.",
-}
+SONG, WHY = {"text": "Ann sang it.", "title": "Song"}, "The first document says it."
+RECORD = asking("Who sang it?", SONG, "Bob left.", answers=["Ann", "Ann Lee"], rationale=WHY)
 
 
 def written(folder: Path, *records: Any) -> str:
@@ -67,7 +64,7 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
     first, second = read_demonstrations(2, written(tmp_path, RECORD, inside), rationales=True)
 
     assert ("Who sang it?", "Ann") == (first.question, first.answer)
-    assert "The first document says it." == first.rationale
+    assert WHY == first.rationale
     assert [("Song", "Ann sang it."), ("", "Bob left.")] == [
         (d.title, d.text) for d in first.documents
     ]

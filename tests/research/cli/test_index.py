@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.named import asking
+
 FAKE = ("--embedder", "fake:hashing")
 TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts. Cheese is made of milk."
 ASKED = "Who sang Summer Breeze?"
@@ -24,14 +26,10 @@ def files(ragsieve: Command) -> None:
     Path("notes").mkdir()
     Path("notes/a.txt").write_text(TEXT)
     Path("notes/b.md").write_text("Goats give milk.")
+    gold = {"text": TEXT, "is_positive": True}
     rows = [
-        {
-            "id": "q1",
-            "question": ASKED,
-            "answers": ["Seals and Crofts"],
-            "documents": [{"text": TEXT, "is_positive": True}, {"text": "Goats give milk."}],
-        },
-        {"id": "q2", "question": "What do bees make?", "answers": ["honey"], "documents": [TEXT]},
+        asking(ASKED, gold, "Goats give milk.", id="q1", answers=["Seals and Crofts"]),
+        asking("What do bees make?", TEXT, id="q2", answers=["honey"]),
     ]
     Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 

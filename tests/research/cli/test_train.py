@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.named import asking
+
 FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing")
-ROW = {
-    "question": "Who sang Summer Breeze?",
-    "answers": ["Seals"],
-    "documents": ["Bees make honey. Summer Breeze was sung by Seals.", "Seals are animals."],
-}
+SUNG = "Bees make honey. Summer Breeze was sung by Seals."
+ROW = asking("Who sang Summer Breeze?", SUNG, "Seals are animals.", answers=["Seals"])
 
 
 Command = Callable[..., Any]

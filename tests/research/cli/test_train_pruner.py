@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.named import asking
+
 accelerate = pytest.importorskip("accelerate")
 pytest.importorskip("peft")
 pytest.importorskip("sklearn")
@@ -26,11 +28,7 @@ WORDS = ["seals", "paris", "rome", "ran", "who", "the", "it", "in", "old"]
 def questions() -> str:
     """A file of twelve questions, each with its answer in one of two sentences."""
     rows = [
-        {
-            "question": f"Who {n}?",
-            "answers": ["seals"],
-            "documents": [{"text": f"The seals in {WORDS[n % 4]}. It ran {n}."}],
-        }
+        asking(f"Who {n}?", f"The seals in {WORDS[n % 4]}. It ran {n}.", answers=["seals"])
         for n in range(12)
     ]
     Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -11,20 +11,14 @@ import pytest
 
 from ragsieve.errors import InputError
 from ragsieve_research.datasets import Dataset
+from tests.named import asking
 
 
 def a_file(path: Path, n: int = 20, documents: int = 6) -> Path:
     """``n`` questions; the first document of each has no id, and the second is bare text."""
+    bees = [{"id": f"d{j}", "text": f"bee {j}", "rank": 9} for j in range(2, documents)]
     rows = [
-        {
-            "id": f"q{i}",
-            "question": f"Which bee is number {i}?",
-            "documents": [
-                {"text": "bee 0"},
-                "bee 1",
-                *({"id": f"d{j}", "text": f"bee {j}", "rank": 9} for j in range(2, documents)),
-            ],
-        }
+        asking(f"Which bee is number {i}?", {"text": "bee 0"}, "bee 1", *bees, id=f"q{i}")
         for i in range(1, n + 1)
     ]
     data = "".join(json.dumps(row) + "\n" for row in rows).encode()

@@ -16,6 +16,7 @@ from ragsieve.run.batch import Done
 from ragsieve.types import Document, Example, Query
 from ragsieve_research import datasets
 from ragsieve_research.train.examples import TrainingExample
+from tests.named import asking
 
 EXTRA = ("accelerate", "datasets", "onnxscript", "peft", "sentence_transformers", "sklearn", "trl")
 collect_ignore_glob = [] if all(map(find_spec, EXTRA)) else ["test_*.py"]  # without [train]
@@ -140,12 +141,8 @@ def asked(tmp_path: Path) -> Callable[..., datasets.Dataset]:
 
     def make(years: Iterable[int], *documents: str) -> datasets.Dataset:
         rows = [
-            {
-                "question": f"who sang in {year} ?",
-                "answers": ["seals"],
-                "documents": [{"text": text.format(year)} for text in documents],
-            }
-            for year in years
+            asking(f"who sang in {n} ?", *(text.format(n) for text in documents), answers=["seals"])
+            for n in years
         ]
         path = tmp_path / "questions.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -31,6 +31,7 @@ from ragsieve_research.train.promises import (
     thresholds,
 )
 from ragsieve_research.train.risk import ScoredQuestion
+from tests.named import asking
 
 
 def questions(count: int) -> list[ScoredQuestion]:
@@ -115,14 +116,9 @@ def test_figures_of_nothing_are_unknown() -> None:
     assert math.isnan(found["auc"]) and 0 == found["questions"]
 
 
-RECORD: dict[str, Any] = {
-    "question": "Who sang Summer Breeze?",
-    "answers": ["Seals"],
-    "documents": [
-        {"text": "It rained. Summer Breeze was sung by Seals.", "evidence": [[11, 43]]},
-        {"text": "Who knows? Seals sang elsewhere."},
-    ],
-}
+FIRST = {"text": "It rained. Summer Breeze was sung by Seals.", "evidence": [[11, 43]]}
+SECOND = {"text": "Who knows? Seals sang elsewhere."}
+RECORD = asking("Who sang Summer Breeze?", FIRST, SECOND, answers=["Seals"])
 
 
 def answered(scores: list[float]) -> list[ScoredQuestion]:
@@ -174,9 +170,5 @@ def question(n: int, *, known: bool) -> dict[str, Any]:
     """A question with a document whose evidence is marked, or without."""
     text = f"The bees ran in rome {n}. The seals sang it."
     evidence = {"evidence": [[0, text.index(".") + 1]] if known else []}
-    return {
-        "id": f"{n}",
-        "question": f"Who ran {n}?",
-        "answers": [],
-        "documents": [{"id": "d", "title": "", "text": text, **evidence}],
-    }
+    document = {"id": "d", "title": "", "text": text, **evidence}
+    return asking(f"Who ran {n}?", document, id=f"{n}", answers=[])

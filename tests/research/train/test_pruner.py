@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.named import asking
+
 torch = pytest.importorskip("torch")
 
 from ragsieve.errors import ModelError  # noqa: E402
@@ -38,13 +40,10 @@ OTHER = "It rained. Bees hum. Cheese is old. The milk is old."
 OTHERS = [{"title": f"Songs {n}", "text": OTHER} for n in range(6)]
 
 
-def asking(*documents: Any, answers: Sequence[str] = ("Seals",)) -> dict[str, Any]:
-    return {"question": "Who sang it?", "answers": [*answers], "documents": [*documents]}
-
-
-MARKED = asking({"id": "song", **SONGS}, CHEESE)
-FOUND = asking({"text": SONG}, {"text": "Yes, it rained."}, {"text": " "}, answers=("Seals", "yes"))
-MANY = asking(*OTHERS, SONGS)
+MARKED = asking("Who sang it?", {"id": "song", **SONGS}, CHEESE, answers=["Seals"])
+TEXTS = [{"text": text} for text in (SONG, "Yes, it rained.", " ")]
+FOUND = asking("Who sang it?", *TEXTS, answers=["Seals", "yes"])
+MANY = asking("Who sang it?", *OTHERS, SONGS, answers=["Seals"])
 
 
 @pytest.fixture(scope="module")
