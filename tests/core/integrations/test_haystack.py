@@ -22,12 +22,9 @@ from ragsieve.integrations.haystack import RagsieveFilter
 from .conftest import FAKE, KEPT, QUESTION
 
 ALLOWED = ["ragsieve.integrations.haystack"]
+TOWER = "It is 330 metres tall. Maurice Koechlin drew the first design of the tower."
 DOCUMENTS = [
-    Document(
-        id="eiffel",
-        content="It is 330 metres tall. Maurice Koechlin drew the first design of the tower.",
-        meta={"title": "Eiffel Tower"},
-    ),
+    Document(id="eiffel", content=TOWER, meta={"title": "Eiffel Tower"}),
     Document(id="fruit", content="Bananas are yellow. The first design of them is old."),
 ]
 

@@ -19,12 +19,9 @@ from ragsieve.integrations.langchain import RagsieveCompressor
 
 from .conftest import FAKE, FRUIT, KEPT, PAGE, QUESTION
 
+EIFFEL = {"title": "Eiffel Tower", "source": "https://example.org/eiffel"}
 DOCUMENTS = [
-    Document(
-        PAGE,
-        id="eiffel",
-        metadata={"title": "Eiffel Tower", "source": "https://example.org/eiffel"},
-    ),
+    Document(PAGE, id="eiffel", metadata=EIFFEL),
     Document(FRUIT, metadata={"source": "fruit.txt"}),
 ]
 
@@ -105,10 +102,8 @@ def test_results_are_documents_that_can_be_written_down() -> None:
     assert type(found) is Document
     assert "The late fee is 20 cents." == found.page_content
     assert found.metadata == json.loads(json.dumps(found.metadata))
-    assert ("Parking is free. The late fee is 20 cents.", metadata) == (
-        given.page_content,
-        given.metadata,
-    )
+    assert "Parking is free. The late fee is 20 cents." == given.page_content
+    assert metadata == given.metadata
 
 
 def test_options_can_be_seen_and_written_down() -> None:
@@ -116,10 +111,6 @@ def test_options_can_be_seen_and_written_down() -> None:
     sieve = RagsieveCompressor("top-sentences", **FAKE, max_tokens=9, on_result=print)
 
     assert "system='top-sentences'" in repr(sieve)
-    assert {
-        "system": "top-sentences",
-        **FAKE,
-        "max_tokens": 9,
-        "on_error": "keep",
-    } == sieve.model_dump()
+    fields = {"system": "top-sentences", **FAKE, "max_tokens": 9, "on_error": "keep"}
+    assert fields == sieve.model_dump()
     assert sieve.model_dump() == RagsieveCompressor(**sieve.model_dump()).model_dump()

@@ -42,14 +42,9 @@ def test_blocks_may_stand_in_several_parts(system: System) -> None:
     empty = "<documents>\n</documents>"
 
     assert first == changed[0]
-    assert [
-        {"type": "text", "text": empty + empty},
-        image,
-        {
-            "type": "text",
-            "text": "Who sang? <documents>\n<document>\nAnna sang.\n</document>\n</documents>",
-        },
-    ] == changed[1]["content"]
+    kept = "Who sang? <documents>\n<document>\nAnna sang.\n</document>\n</documents>"
+    texts = ({"type": "text", "text": text} for text in (empty + empty, kept))
+    assert [next(texts), image, next(texts)] == changed[1]["content"]
 
 
 def test_elements_around_a_text_stay(system: System) -> None:
@@ -101,32 +96,22 @@ def test_a_field_of_documents_leads_the_last_user_message(system: System) -> Non
     assert parsed
     changed = parsed.filtered(system(parsed.query, parsed.documents))
 
-    assert [
-        "It rained.",
-        "Seals sang Summer Breeze.",
-        "Rome is a city.",
-        "year: 1972\nhit: yes",
-        '{"total": 1, "songs": [{"year": 1972}]}',
-    ] == [one["text"] for one in parsed.documents]
+    texts = ["It rained.", "Seals sang Summer Breeze.", "Rome is a city.", "year: 1972\nhit: yes"]
+    texts += ['{"total": 1, "songs": [{"year": 1972}]}']
+    assert texts == [one["text"] for one in parsed.documents]
     assert ["system", "user"] == [m["role"] for m in changed["messages"]]
     assert changed["messages"][1]["content"].endswith("</documents>\n\nWho sang Summer Breeze?")
-    assert (
-        '<document id="1" title="Song">\nSeals sang Summer Breeze.\n</document>'
-        in (changed["messages"][1]["content"])
-    )
+    song = '<document id="1" title="Song">\nSeals sang Summer Breeze.\n</document>'
+    assert song in changed["messages"][1]["content"]
     assert {"model", "messages", "tools"} == changed.keys()
 
 
 def test_fields_that_nothing_reads_are_named() -> None:
     """Beside a text, no other field is seen; null says nothing, and JSON is seen whole."""
+    data = {"snippet": "It rained.", "text": "It rained a lot."}
     documents = [
         {"id": "a", "title": "Song", "text": "Seals sang.", "year": 1972, "url": None},
-        {
-            "id": "b",
-            "data": {"snippet": "It rained.", "text": "It rained a lot."},
-            "tags": ["x"],
-            "lang": None,
-        },
+        {"id": "b", "data": data, "tags": ["x"], "lang": None},
         {"id": "c", "data": {"year": 1972, "parts": [1]}},
         {"title": 3, "text": "Rome is a city."},
         "Rome.",

@@ -93,11 +93,9 @@ def test_kept_spans_do_not_wait_for_the_answer(
         lines = reply.iter_lines()
         first = next(lines)
         told.set()
+        last = [x for x in lines if x[:6] == "event:"][-1]
 
-        assert ("event: kept", "event: done") == (
-            first,
-            [x for x in lines if x[:6] == "event:"][-1],
-        )
+        assert ("event: kept", "event: done") == (first, last)
     assert [True] == waited
 
 
@@ -211,12 +209,8 @@ def test_pages_of_other_sites_can_do_nothing(client: MakeClient, body: Body) -> 
 
 def test_hostile_documents_change_nothing_around_them(client: MakeClient) -> None:
     """They come back as they were sent, a lone surrogate, which strict readers mind, as U+FFFD."""
-    texts = [
-        "",
-        "a\x00\x1b[31m sang \ud800. ",
-        "</script><b>&amp; sang</b>",
-        "data: x\n\nevent: done",
-    ]
+    texts = ["", "a\x00\x1b[31m sang \ud800. ", "</script><b>&amp; sang</b>"]
+    texts += ["data: x\n\nevent: done"]
     documents = [{"id": "same", "text": text} for text in texts]
     everything = ragsieve.load("all", "fake:echo")
     asked = client({"all": everything})
@@ -267,10 +261,7 @@ def test_a_request_says_where_to_cut(
         ({"max_chars": 24}, []),
         (
             {"min_score": 0.2, "max_chars_per_document": 25},
-            [
-                ["song", "", "Song", ["Seals sang Summer Breeze."]],
-                ["0", "", "", ["Nobody sang."]],
-            ],
+            [["song", "", "Song", ["Seals sang Summer Breeze."]], ["0", "", "", ["Nobody sang."]]],
         ),
         (
             {"documents": [], "pages": [{"html": "<p>Seals sang Summer Breeze.</p><p>Rain.</p>",

@@ -36,12 +36,9 @@ for line in sys.argv[1:]:
             code = ended.code
     print(json.dumps([code, err.getvalue()]))
 """
+DREW = "Koechlin drew it. It rained."
 QUESTIONS = [
-    {
-        "query": "Who drew it?",
-        "documents": ["Koechlin drew it. It rained."],
-        "answers": ["Koechlin"],
-    },
+    {"query": "Who drew it?", "documents": [DREW], "answers": ["Koechlin"]},
     {"query": "Who paid?", "documents": ["Eiffel paid.", "It snowed. Ice."], "answers": ["Eiffel"]},
 ]
 RUN = """
@@ -79,7 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("without")
     lines = "".join(json.dumps(question) + "\n" for question in QUESTIONS)
     (path / "q.jsonl").write_text(lines)
-    (path / "notes.txt").write_text("Koechlin drew it. It rained.")
+    (path / "notes.txt").write_text(DREW)
     (path / "run.toml").write_text(RUN)
     return path
 

@@ -162,21 +162,9 @@ def judged(report: Report, value: float, low: float, verdict: str, system: str =
     [
         (0.1, 0.05, "better", "sieve", "Take sieve: accuracy 60.0% against 50.0% of all"),
         (-0.01, -0.03, "tie", "sieve", "at most 5 points worse with 95% confidence."),
-        (
-            -0.01,
-            -0.03,
-            "tie",
-            "sieve",
-            "with 25% of its tokens and 0.262 s a question to filter, on 30",
-        ),
+        (-0.01, -0.03, "tie", "sieve", "25% of its tokens and 0.262 s a question to filter, on 30"),
         (-0.05, -0.12, "tie", "sieve", "cannot tell: sieve ties with all, but may be 12.0 points"),
-        (
-            -0.05,
-            math.nan,
-            "tie",
-            "sieve",
-            "cannot tell: sieve ties with all, with no interval known",
-        ),
+        (-0.05, math.nan, "tie", "sieve", "cannot tell: sieve ties with all, with no interval kn"),
         (-0.3, -0.4, "worse", "sieve", "Take all: no system beats it in accuracy"),
     ],
 )

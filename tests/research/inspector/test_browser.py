@@ -273,14 +273,11 @@ def test_a_table_is_shown_as_the_generator_reads_it(show: Show) -> None:
     result = System(Pipeline(split.Blocks(), select.TopK(3)), answer.Reader(echo()))(
         QUESTION, [f"| Name | Depth |\n|---|---|\n{rows}"]
     )
-    shown = (
-        show([view(result)])
-        .page.locator(".context .s .n")
-        .evaluate_all(
-            "marks => { marks.forEach(mark => mark.remove()); "
-            "return document.querySelector('.context p').textContent; }"
-        )
+    program = (
+        "marks => { marks.forEach(mark => mark.remove()); "
+        "return document.querySelector('.context p').textContent; }"
     )
+    shown = show([view(result)]).page.locator(".context .s .n").evaluate_all(program)
 
     assert "… 3 of 30 shown" in shown
     assert result.text == shown

@@ -113,17 +113,9 @@ def test_every_plain_kind_attends_as_it_should(kind: str, prompts: list[list[int
     """Each architecture that runs in rows gives what it gives by itself, to 1e-4."""
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(
-        kind,
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=16,
-        vocab_size=WORDS,
-        pad_token_id=0,
-        sliding_window=None,
-    )
+        kind, hidden_size=64, intermediate_size=128, num_hidden_layers=4, num_attention_heads=4,
+        num_key_value_heads=2, head_dim=16, vocab_size=WORDS, pad_token_id=0, sliding_window=None,
+    )  # fmt: skip
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa").eval()
     some, wanted = prompts[::5], [[TEXT[3:36], [5]]] * len(prompts[::5])
     expected = Decoder(model, eos=frozenset()).score(some, wanted)

@@ -29,13 +29,8 @@ TEXT = "The the a cat dog river town runs sleeps through old Paris is capital of
 WORDS = TEXT.split()
 QUESTION = "Is Paris the capital?"
 SENTENCES = ["Paris is the capital of France.", "The old river runs.", "A dog sleeps."]
-SIZES = {
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "initializer_range": 0.3,
-}
+SIZES = {"hidden_size": 16, "intermediate_size": 32, "initializer_range": 0.3}
+SIZES |= {"num_hidden_layers": 2, "num_attention_heads": 2}
 ENDS = {"pad_token_id": 1} | dict.fromkeys(("bos_token_id", "cls_token_id"), 0)
 ENDS |= dict.fromkeys(("eos_token_id", "sep_token_id"), 2)
 Make = Callable[[Path], dict[str, Any]]

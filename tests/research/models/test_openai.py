@@ -83,12 +83,7 @@ def test_requests_are_asked_without_sampling_and_nothing_sends_nothing(serve: Se
     server = serve(always(500, {}))
     llm = model(server)
 
-    assert ([], [], [], []) == (
-        llm.complete([]),
-        llm.choose([], []),
-        llm.count([]),
-        server.requests,
-    )
+    assert [] == llm.complete([]) == llm.choose([], []) == llm.count([]) == server.requests
 
 
 def test_running_requests_end_before_the_error(serve: Serve) -> None:
@@ -205,11 +200,8 @@ def test_the_context_is_that_which_the_server_tells(
     copy = pickle.loads(pickle.dumps(llm))
     assert (repr(llm), []) == (repr(copy), server.paths)
 
-    assert (expected, expected, 512) == (
-        llm.context,
-        copy.context,
-        model(server, context=512).context,
-    )
+    assert expected == llm.context == copy.context
+    assert 512 == model(server, context=512).context
 
 
 @pytest.mark.parametrize(
@@ -270,6 +262,13 @@ def test_cut_replies_are_noted(serve: Serve) -> None:
     assert ([], []) == (current.notes, chosen.messages)
 
 
+OPENAIS = """This model's maximum context length is 2048 tokens. However, you requested 3000 \
+tokens (2872 in the messages, 128 in the completion)."""
+VLLMS = """'max_tokens' or 'max_completion_tokens' is too large: 128. This model's maximum \
+context length is 2048 tokens and your request has 2000 input tokens (128 > 2048 - 2000)."""
+LLAMAS = "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it"
+
+
 @pytest.mark.parametrize("most", [None, 9])
 def test_a_cut_answer_is_a_warning(serve: Serve, most: int | None) -> None:
     """Which says how it can be longer."""
@@ -285,27 +284,7 @@ def test_a_cut_answer_is_a_warning(serve: Serve, most: int | None) -> None:
 
 @pytest.mark.parametrize(
     ("error", "needed", "limit"),
-    [
-        (
-            "This model's maximum context length is 2048 tokens. However, you requested 3000 "
-            "tokens (2872 in the messages, 128 in the completion).",
-            3000,
-            2048,
-        ),
-        (
-            "'max_tokens' or 'max_completion_tokens' is too large: 128. This model's maximum "
-            "context length is 2048 tokens and your request has 2000 input tokens "
-            "(128 > 2048 - 2000).",
-            2128,
-            2048,
-        ),
-        (
-            "request (5000 tokens) exceeds the available context size (4096 tokens), try "
-            "increasing it",
-            5000,
-            4096,
-        ),
-    ],
+    [(OPENAIS, 3000, 2048), (VLLMS, 2128, 2048), (LLAMAS, 5000, 4096)],
 )
 def test_overlong_prompts_overflow(serve: Serve, error: str, needed: int, limit: int) -> None:
     """The words of OpenAI, vLLM and llama.cpp about too long a prompt become ContextOverflow."""
@@ -400,10 +379,8 @@ def test_object_schemas_are_sent_as_they_are(serve: Serve) -> None:
     replies = model(server).complete([prompt("hi")], schema=SCHEMA)
 
     assert ['{"a": "b"}'] == replies
-    assert {
-        "type": "json_schema",
-        "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True},
-    } == server.requests[0]["response_format"]
+    form = {"name": "reply", "schema": SCHEMA, "strict": True}
+    assert {"type": "json_schema", "json_schema": form} == server.requests[0]["response_format"]
 
 
 @pytest.mark.parametrize(
@@ -418,13 +395,9 @@ def test_other_schemas_are_wrapped(serve: Serve, text: str, expected: str) -> No
     replies = model(server).complete([prompt("hi")], schema={**items, **shared})
 
     assert [expected] == replies
-    assert {
-        "type": "object",
-        "properties": {"reply": items},
-        "required": ["reply"],
-        "additionalProperties": False,
-        **shared,
-    } == server.requests[0]["response_format"]["json_schema"]["schema"]
+    sent = server.requests[0]["response_format"]["json_schema"]["schema"]
+    fields = {"type": "object", "properties": {"reply": items}, "required": ["reply"]}
+    assert {**fields, "additionalProperties": False, **shared} == sent
 
 
 NAMED = "Unexpected fields in the request: {'response_format'}"
@@ -612,11 +585,8 @@ def test_each_choice_keeps_its_place(serve: Serve) -> None:
 def test_servers_without_logprobs_are_remembered(serve: Serve) -> None:
     """Whether logprobs are refused or ignored, the second choice is asked as text at once."""
     for refusal in ((200, reply("x")), (400, {"error": {"message": "logprobs not supported"}})):
-        server = serve(
-            lambda path, body, number, refusal=refusal: (
-                refusal if "logprobs" in body else (200, reply("no"))
-            )
-        )
+        said = {True: refusal, False: (200, reply("no"))}
+        server = serve(lambda path, body, number, said=said: said["logprobs" in body])
         llm = model(server)
         shares = [llm.choose([prompt("?")], [["yes", "no"]]) for _ in range(2)]
 

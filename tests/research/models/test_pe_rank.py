@@ -41,16 +41,10 @@ def save(folder: Path, kind: str = "mlp2x_gelu", **changes: Any) -> Path:
     words = save_bytes(folder, TEXTS, specials, 320, FORMAT, **ends)
     torch.manual_seed(0)
     config = transformers.MistralConfig(
-        hidden_size=HIDDEN,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        vocab_size=words,
+        hidden_size=HIDDEN, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, vocab_size=words, initializer_range=0.5, sliding_window=None,
         max_position_embeddings=changes.pop("positions", 512),
-        initializer_range=0.5,
-        sliding_window=None,
-    )
+    )  # fmt: skip
     transformers.MistralForCausalLM(config).save_pretrained(folder)
     tensors = load_file(folder / "model.safetensors")
     parts = {"0": (HIDDEN, SIZE), "2": (HIDDEN, HIDDEN)} if kind.startswith("mlp") else {}
@@ -62,15 +56,9 @@ def save(folder: Path, kind: str = "mlp2x_gelu", **changes: Any) -> Path:
     tensors["model.encoder.encoder.embeddings.weight"] = torch.zeros(2, 2)  # is left out
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     told = json.loads((folder / "config.json").read_text())
-    told |= {
-        "model_type": "embed_mistral",
-        "architectures": ["EmbedMistralForRankLM"],
-        "encoder_name": "fake",
-        "encoder_pooling": "mean",
-        "projector_type": kind,
-        "embedding_size": SIZE,
-        **changes,
-    }
+    told |= {"model_type": "embed_mistral", "architectures": ["EmbedMistralForRankLM"]}
+    told |= {"encoder_name": "fake", "encoder_pooling": "mean"}
+    told |= {"projector_type": kind, "embedding_size": SIZE, **changes}
     told = {key: value for key, value in told.items() if value is not None}
     (folder / "config.json").write_text(json.dumps(told))
     return folder

@@ -116,15 +116,10 @@ def test_a_consistent_answer_ends_the_first_round() -> None:
     ended = held(APART, CAPITALS, [DISTINCT, verdict([2, 3], "Rome")])
 
     assert ["a"] == ended.kept
-    assert ("Rome", "consistent in round 1", [1]) == (
-        ended.end["answer"],
-        ended.end["why"],
-        ended.end["agents"],
-    )
-    assert [
-        "agent 2's answer 'Paris' does not stand",
-        "agent 3's answer 'Lyon' does not stand",
-    ] == [d.reason for d in ended.step.dropped]
+    end, why = ended.end, "agent {}'s answer '{}' does not stand"
+    assert ("Rome", "consistent in round 1", [1]) == (end["answer"], end["why"], end["agents"])
+    gone = [why.format(2, "Paris"), why.format(3, "Lyon")]
+    assert gone == [d.reason for d in ended.step.dropped]
     assert ended.answer
     assert ("Rome", (whole("a"),)) == (ended.answer.text, ended.answer.segments)
 
@@ -198,10 +193,8 @@ def test_not_knowing_and_silence_have_no_majority() -> None:
     nobody = held(places, dict.fromkeys("abc", ""), [verdict([])], clusters=2, rounds=1)
 
     assert (["c"], "Lyon") == (silent.kept, silent.end["answer"])
-    assert ("I don't know", ["no agent has an answer"]) == (
-        nobody.end["answer"],
-        nobody.step.warnings,
-    )
+    assert "I don't know" == nobody.end["answer"]
+    assert ["no agent has an answer"] == nobody.step.warnings
 
 
 def test_none_goes_where_all_are_called_incorrect() -> None:
@@ -315,11 +308,11 @@ def test_a_critic_that_is_unreadable_twice_calls_nobody_incorrect() -> None:
 
 def test_an_agent_that_is_unreadable_keeps_its_answer() -> None:
     """Without evidence; it is asked once more, and again only when it is asked something new."""
-    agents = ScriptedLLM(
-        lambda prompt: (
-            "hm" if "remarked" in prompt[0].content else DOCUMENT.findall(prompt[0].content)[0]
-        )
-    )
+
+    def reply(prompt: Prompt) -> str:
+        return "hm" if "remarked" in prompt[0].content else DOCUMENT.findall(prompt[0].content)[0]
+
+    agents = ScriptedLLM(reply)
     ended = held(APART, {}, [DISTINCT, verdict([], why=""), verdict([])], agents=agents)
 
     assert ["a"] == ended.kept

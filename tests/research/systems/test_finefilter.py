@@ -14,12 +14,9 @@ from ragsieve_research.systems.finefilter import finefilter
 from tests.named import answer
 
 QUESTION = "Who sang Summer Breeze?"
+SUNG = "Summer Breeze was sung by Seals and Crofts."
 DOCUMENTS = [
-    {
-        "id": "song",
-        "title": "Songs",
-        "text": "It rained. Summer Breeze was sung by Seals and Crofts.",
-    },
+    {"id": "song", "title": "Songs", "text": f"It rained. {SUNG}"},
     {"id": "wind", "title": "Winds", "text": "A breeze is a wind. Summer is warm."},
 ]
 
@@ -42,22 +39,17 @@ def test_documents_in_clues_and_an_answer_out() -> None:
     assert "Songs: Summer Breeze was sung by Seals and Crofts." == result.text
     assert "Seals and Crofts" == answer(result)
     assert result.kept == result.answer.segments
-    assert [
-        ("It rained.", "Truncate"),
-        ("Summer Breeze was sung by Seals and Crofts.", ""),
-        ("A breeze is a wind.", "Extract"),
-        ("Summer is warm.", "Truncate"),
-    ] == [(v.segment.text, v.stage.split("(")[0]) for v in result.verdicts]
+    cut = [("It rained.", "Truncate"), (SUNG, ""), ("A breeze is a wind.", "Extract")]
+    assert [*cut, ("Summer is warm.", "Truncate")] == [
+        (v.segment.text, v.stage.split("(")[0]) for v in result.verdicts
+    ]
 
 
 @pytest.mark.parametrize(
     ("order", "expected"),
     [
-        (
-            "document",
-            ["It rained.", "Summer Breeze was sung by Seals and Crofts.", "Summer is warm."],
-        ),
-        ("score", ["Summer Breeze was sung by Seals and Crofts.", "Summer is warm.", "It rained."]),
+        ("document", ["It rained.", SUNG, "Summer is warm."]),
+        ("score", [SUNG, "Summer is warm.", "It rained."]),
     ],
 )
 def test_the_order_of_reading(order: Any, expected: list[str]) -> None:

@@ -8,15 +8,10 @@ from ragsieve.errors import Unsupported
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research.systems.reflection import ByTokens, ByWords, Draft, first_segment
 
-DRAFT = Draft(
-    "Who sang it?",
-    text="Ann did.",
-    marked="[Relevant]Ann did.[Fully supported]",
-    passage="Song: Ann sang it.",
-    relevant="[Relevant]",
-    segment="She is old.",
-    supported="[Partially supported]",
-)
+SAID = {"text": "Ann did.", "marked": "[Relevant]Ann did.[Fully supported]"}
+READS = {"passage": "Song: Ann sang it.", "relevant": "[Relevant]"}
+WRITES = {"segment": "She is old.", "supported": "[Partially supported]"}
+DRAFT = Draft("Who sang it?", **SAID, **READS, **WRITES)
 ASKED = "### Instruction:\nWho sang it?\n\n### Response:\n[Relevant]Ann did.[Fully supported]"
 READ = "[Retrieval]<paragraph>Song: Ann sang it.</paragraph>"
 

@@ -35,25 +35,17 @@ def asked(*replies: str, **options: Any) -> tuple[Result, Index, ScriptedLLM]:
 
 def test_each_follow_up_is_looked_up_and_answered() -> None:
     """Two follow-ups: a call to ask and one to answer each, and one for the end: five."""
-    result, index, llm = asked(
-        "Follow up: Who sang Breeze?",
-        "Ann\nLee",
-        "Follow up: Where was Ann Lee born?",
-        "Cork",
-        "So the final answer is: Cork",
-    )
+    first, second = "Follow up: Who sang Breeze?", "Follow up: Where was Ann Lee born?"
+    result, index, llm = asked(first, "Ann\nLee", second, "Cork", "So the final answer is: Cork")
 
     assert ["Who sang Breeze?", "Where was Ann Lee born?"] == index.questions
     assert "Cork" == answer(result)
     assert 5 == len(llm.prompts)
     assert ["d1", "d2"] == [s.document.id for s in result.kept]
-    assert [
-        ("user", f"Question: {QUESTION}"),
-        ("assistant", "Follow up: Who sang Breeze?"),
-        ("user", "Intermediate answer: Ann Lee"),
-        ("assistant", "Follow up: Where was Ann Lee born?"),
-        ("user", "Intermediate answer: Cork"),
-    ] == [*map(tuple, llm.prompts[-1][-5:])]
+    ann, cork = (f"Intermediate answer: {found}" for found in ("Ann Lee", "Cork"))
+    turns = [f"Question: {QUESTION}", first, ann, second, cork]
+    roles = ["user", "assistant", "user", "assistant", "user"]
+    assert [*zip(roles, turns, strict=True)] == [*map(tuple, llm.prompts[-1][-5:])]
 
 
 def test_an_answer_at_once_searches_nothing() -> None:

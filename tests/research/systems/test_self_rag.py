@@ -147,13 +147,8 @@ def test_every_judgement_of_a_level_is_one_call() -> None:
     llm = scripted(ONE)
     asked(llm)
 
-    assert [
-        ("[Retrieval]", 1),
-        ("[Relevant]", 3),
-        ("complete", 3),
-        ("[Fully supported]", 3),
-        ("[Utility:1]", 3),
-    ] == llm.calls
+    asks = ("[Relevant]", "complete", "[Fully supported]", "[Utility:1]")
+    assert [("[Retrieval]", 1), *((ask, 3) for ask in asks)] == llm.calls
 
 
 LONG = {

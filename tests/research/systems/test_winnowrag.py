@@ -24,13 +24,9 @@ pytest.importorskip("sklearn")
 
 QUESTION = "Where does the train end?"
 TOWNS = ["Rome", "Paris", "Lyon"]
+TEXTS = [f"{TOWNS[n % 3]} is the end of line {n % 4}.{' It is old.' * (n > 7)}" for n in range(12)]
 DOCUMENTS = [
-    {
-        "id": f"d{n}",
-        "title": f"Line {n % 4}",
-        "text": f"{TOWNS[n % 3]} is the end of line {n % 4}.{' It is old.' * (n > 7)}",
-    }
-    for n in range(12)
+    {"id": f"d{n}", "title": f"Line {n % 4}", "text": text} for n, text in enumerate(TEXTS)
 ]
 DOCUMENT = re.compile(r'^Document \[\d+\] \(Title: ".*"\): "(.*)"$', re.MULTILINE)
 RESPONSE = re.compile(r'^Response \[(\d+)\]: Answer: "(.*?)"', re.MULTILINE)

@@ -202,15 +202,9 @@ def test_all_parts_learn_from_a_server_each_on_a_model_of_its_own(
     tuned, other = (f"transformers:{make_llm('', n, width=32, positions=4096)}" for n in (1, 2))
     whole = Reranking(rank=0, learning_rate=2e-3, temperature=1, batch_size=8, epochs=1)
     plan = FineFilterPlan(
-        llm="openai:m",
-        embedder=f"sentence_transformers:{encoder}",
-        extractor=f"point:{tuned}",
-        epsilon="other=0.3",
-        truncator=other,
-        reranker=True,
-        epochs=1,
-        reranking=whole,
-    )
+        llm="openai:m", embedder=f"sentence_transformers:{encoder}", extractor=f"point:{tuned}",
+        epsilon="other=0.3", truncator=other, reranker=True, epochs=1, reranking=whole,
+    )  # fmt: skip
     with served(_Parrot) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "k")
