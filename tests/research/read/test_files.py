@@ -257,7 +257,8 @@ def test_json_that_nests_deep_is_read_or_named(tmp_path: Path) -> None:
         except InputError as error:
             text = str(error)
 
-        assert text == "[" * (depth - 1) + "]" * (depth - 1) or "nests too deep" in text
+        read = text == "[" * (depth - 1) + "]" * (depth - 1)
+        assert read or (depth > 500 and "nests too deep" in text)
 
 
 def test_a_pdf_is_a_document_a_page(tmp_path: Path) -> None:
