@@ -63,14 +63,9 @@ def check(result: Result, reader: Reader) -> None:
 def test_every_real_question_keeps_the_laws(records: dict[str, list[Example]]) -> None:
     """Every fourth record of every file, all its documents."""
     reader = Reader(scripted())
-    stage = Pipeline(
-        split.Sentences(),
-        score.BM25(),
-        select.TopK(20),
-        score.Cosine(HashingEmbedder()),
-        select.TopK(8),
-        select.Order("document"),
-    )
+    words = (split.Sentences(), score.BM25(), select.TopK(20))
+    near = (score.Cosine(HashingEmbedder()), select.TopK(8), select.Order("document"))
+    stage = Pipeline(*words, *near)
     system = System(stage, reader, BUDGET)
     for examples in records.values():
         for example in examples[::4]:

@@ -32,12 +32,8 @@ TEXTS = {
     "fruit": "Bananas are yellow.",
     "other": "Sauvestre made the tower pretty.",
 }
-FAKE: dict[str, Any] = {
-    "system": "top-sentences",
-    "llm": "fake:echo",
-    "embedder": "fake:hashing",
-    "options": {"k": 2},
-}
+FAKE: dict[str, Any] = {"llm": "fake:echo", "embedder": "fake:hashing"}
+FAKE |= {"system": "top-sentences", "options": {"k": 2}}
 
 
 class Seen(NamedTuple):
@@ -231,16 +227,14 @@ def test_what_is_kept_is_what_the_library_keeps(framework: Framework) -> None:
     result = load("top-sentences", "fake:echo", "fake:hashing", options={"k": 2})(QUESTION, known)
     seen = through(framework, **FAKE)
 
+    spans = [(one.id, span) for one in seen for span in one.metadata["ragsieve"]["spans"]]
+
     assert [(s.document.id, s.start, s.end, dict(s.scores)) for s in result.kept] == [
-        (one.id, span["start"], span["end"], span["scores"])
-        for one in seen
-        for span in one.metadata["ragsieve"]["spans"]
+        (name, span["start"], span["end"], span["scores"]) for name, span in spans
     ]
+    texts = [(name, TEXTS[name][span["start"] : span["end"]]) for name, span in spans]
     assert [one.text for one in seen] == [
-        " ".join(
-            TEXTS[one.id][span["start"] : span["end"]] for span in one.metadata["ragsieve"]["spans"]
-        )
-        for one in seen
+        " ".join(text for name, text in texts if name == one.id) for one in seen
     ]
 
 

@@ -286,11 +286,8 @@ def test_stages_are_measured() -> None:
     stages = cluster_filter.per_stage(actor.steps)
 
     assert ["Sentences", "Pruner", "TopK"] == [*stages]
-    assert (40, 80, 40) == (
-        stages["Sentences"]["segments_in"],
-        stages["TopK"]["segments_in"],
-        stages["TopK"]["segments_out"],
-    )
+    assert 40 == stages["Sentences"]["segments_in"]
+    assert (80, 40) == (stages["TopK"]["segments_in"], stages["TopK"]["segments_out"])
     assert 40 == stages["Pruner"]["calls"]
 
 

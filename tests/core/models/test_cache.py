@@ -448,13 +448,9 @@ with Cached(llm, sys.argv[1], timeout_s=60) as cached:
 
 
 def writer(path: Path, start: int, end: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), str(start), str(end)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-c", WRITER, str(path), str(start), str(end)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 @pytest.mark.slow

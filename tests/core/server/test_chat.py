@@ -7,6 +7,7 @@ import json
 import socket
 import time
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import httpx
@@ -37,10 +38,17 @@ MakeClient = Callable[..., TestClient]
 Serve = Callable[[Any], str]
 CHATS = "/v1/chat/completions"
 DOCUMENTS = ["It rained in Rome.", "Seals sang Summer Breeze. It was a hit."]
-QUESTION = [{"role": "user", "content": "Who sang Summer Breeze?"}]
+
+
+def said(text: str) -> dict[str, Any]:
+    """A user's message."""
+    return {"role": "user", "content": text}
+
+
+QUESTION = [said("Who sang Summer Breeze?")]
 RAINED, SANG = DOCUMENTS
 BLOCK = f'<document>{RAINED}</document><document id="a">{SANG}</document>'
-TAGGED = [{"role": "user", "content": f"<documents>{BLOCK}</documents>\nWho sang Summer Breeze?"}]
+TAGGED = [said(f"<documents>{BLOCK}</documents>\nWho sang Summer Breeze?")]
 
 
 def openai_of(url: str, key: str = "any") -> Any:
@@ -162,11 +170,9 @@ def test_headers_pass_byte_by_byte(
     """In whatever encoding they are, both ways; so does what stands behind the path."""
     upstream.region = "Zürich"
     url = serve(create_app({"nearest": system}, settings=settings(upstream)))
-    reply = httpx.post(
-        f"{url}/v1/chat/completions?api-version=1",
-        json={"messages": TAGGED, "stream": stream},
-        headers={b"x-title": "Café".encode("latin-1")},
-    )
+    headers = {b"x-title": "Café".encode("latin-1")}
+    body = {"messages": TAGGED, "stream": stream}
+    reply = httpx.post(f"{url}{CHATS}?api-version=1", json=body, headers=headers)
 
     assert (200, "Zürich") == (reply.status_code, dict(reply.headers.raw)[b"x-region"].decode())
     assert "Café" == upstream.headers[0]["x-title"]
@@ -211,11 +217,8 @@ def test_what_cannot_be_filtered_passes(
 def test_a_reply_can_hold_the_trace(client: MakeClient, upstream: Asked) -> None:
     """The field ``ragsieve`` is ours alone: it is not forwarded, and names budget and trace."""
     own = {"trace": True, "max_tokens": 3, "system": "nearest"}
-    reply = (
-        client(settings=settings(upstream))
-        .post(CHATS, json={"messages": TAGGED, "ragsieve": own})
-        .json()
-    )
+    asked = client(settings=settings(upstream))
+    reply = asked.post(CHATS, json={"messages": TAGGED, "ragsieve": own}).json()
 
     assert "Seals" == reply["choices"][0]["message"]["content"]
     assert ("nearest", []) == (reply["ragsieve"]["system"], reply["ragsieve"]["kept"])
@@ -366,10 +369,8 @@ def test_results_of_tools_are_filtered_where_the_server_says_so(
     before, after = (int(reply.headers[f"x-ragsieve-tokens-{n}"]) for n in ("before", "after"))
     assert after < before / 5 and float(reply.headers["x-ragsieve-seconds"]) > 0
     assert "It was a hit in week 7 of May." in page["runs"][0]["text"]
-    assert (422, "handle must be of a resu") == (
-        wrong.status_code,
-        wrong.json()["error"]["message"][:24],
-    )
+    assert 422 == wrong.status_code
+    assert wrong.json()["error"]["message"].startswith("handle must be of a resu")
 
 
 def test_a_later_turn_sends_the_same_bytes_of_earlier_ones(
@@ -379,25 +380,18 @@ def test_a_later_turn_sends_the_same_bytes_of_earlier_ones(
     rules = (ToolRule(name="browse", cut=False), "*")
     asked = client(settings=settings(upstream, filter_tools=rules))
     first = [*TAGGED, *agent("search", "browse")[1:]]
-    more = [
-        {"role": "assistant", "content": "Seals."},
-        {"role": "user", "content": "In what week?"},
-    ]
+    more = [{"role": "assistant", "content": "Seals."}, said("In what week?")]
     replies = [asked.post(CHATS, json={"messages": m}) for m in (first, [*first, *more])]
     sent = [json.loads(body)["messages"] for body in upstream.bodies]
     budget = {"messages": first, "ragsieve": {"max_tokens": 2, "trace": True}}
     broken = asked.post(CHATS, json=budget)
     (result,) = broken.json()["ragsieve"]["tool_results"]
 
-    follows = [
-        *first,
-        *more[:1],
-        {"role": "user", "content": f"<documents>{BLOCK}</documents>Why?"},
-    ]
+    follows = [*first, more[0], said(f"<documents>{BLOCK}</documents>Why?")]
     asked_for = asked.post(CHATS, json={"messages": follows, "ragsieve": {"trace": True}}).json()
-    said = "user: Who sang Summer Breeze?\nassistant: Seals.\nuser: Why?"
+    query = "user: Who sang Summer Breeze?\nassistant: Seals.\nuser: Why?"
 
-    assert said == asked_for["ragsieve"]["query"]
+    assert query == asked_for["ragsieve"]["query"]
     assert sent[1] == [*sent[0], *more]
     assert "It rained" not in sent[0][0]["content"] and RAIN == sent[0][3]["content"]
     assert ["0", "0"] == [reply.headers["x-ragsieve-cache-broken"] for reply in replies]
@@ -536,13 +530,8 @@ async def cut_short(url: str, system: System, count: int, arrived: Callable[[], 
         {"nearest": system}, settings=Settings(upstream=Upstream(base_url=url), limits=limits)
     )
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": CHATS,
-        "query_string": b"",
-        "headers": headers,
-    }
+    scope = {"type": "http", "method": "POST", "path": CHATS, "query_string": b""}
+    scope |= {"headers": headers}
     sent: list[list[Any]] = [[] for _ in range(count)]
 
     def chat(messages: list[Any]) -> Any:
@@ -582,26 +571,21 @@ def test_a_server_that_ends_says_so_to_its_chats(system: System, upstream: Asked
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mode", "code"),
-    {
-        "silent": "upstream_timeout",
-        "trickling head": "upstream_timeout",
-        "trickling body": "upstream_timeout",
-        "trickling events": "upstream_timeout",
-        "endless body": "upstream_broke",
-        "endless event": "upstream_broke",
-        "closes at half": "upstream_broke",
-    }.items(),
+    ("code", "mode"),
+    [
+        *product(["timeout"], ["silent", "trickling head", "trickling body", "trickling events"]),
+        *product(["broke"], ["endless body", "endless event", "closes at half"]),
+    ],
 )
 def test_an_upstream_that_does_not_end_is_given_up(
     client: MakeClient, mode: str, code: str
 ) -> None:
     """In bounded time and memory, with a fault, or with an event behind what came."""
     with stalling(mode) as url:
-        seconds = 1 if code == "upstream_timeout" else 20  # megabytes come first
+        seconds = 1 if code == "timeout" else 20  # megabytes come first
         asked = client(settings=Settings(upstream=Upstream(base_url=url, total_s=seconds)))
         began = time.monotonic()
-        said = asked.post("/v1/chat/completions", json={"messages": []}).text
+        text = asked.post(CHATS, json={"messages": []}).text
 
-    assert code in said
+    assert f"upstream_{code}" in text
     assert time.monotonic() - began < seconds + 4

@@ -21,12 +21,8 @@ ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A filter of fakes that ranks by words in common, and cuts by odds."""
-    made = Trained(
-        generator=Base("fake:echo"),
-        embedder=Base("fake:hashing"),
-        options={"reranker": "bm25", "order": "score"},
-        cut=ODDS,
-    )
+    models = {"generator": Base("fake:echo"), "embedder": Base("fake:hashing")}
+    made = Trained(**models, options={"reranker": "bm25", "order": "score"}, cut=ODDS)
     return save(tmp_path / "mine", made, {})
 
 

@@ -13,12 +13,8 @@ from ragsieve_research.artifacts.recipe import MAX_BYTES, Base, Trained, read_js
 
 LLM = {"kind": "llm", "model": "smollm2", "adapter": "extractor"}
 ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
-PLAIN: dict[str, Any] = {
-    "format": 1,
-    "system": "finefilter",
-    "generator": {"model": "smollm2"},
-    "embedder": {"model": "minilm"},
-}
+PLAIN: dict[str, Any] = {"format": 1, "system": "finefilter"}
+PLAIN |= {"generator": {"model": "smollm2"}, "embedder": {"model": "minilm"}}
 
 
 def test_what_is_written_is_read_again(whole: Trained) -> None:

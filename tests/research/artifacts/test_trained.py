@@ -272,12 +272,9 @@ def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
     code = "import ragsieve; print(ragsieve.load('me/f').stage); ragsieve.load('me/none')"
     noise = {"pytorch_model.bin": b"x", "modeling_x.py": b"x"}
     with hub_of("me/f", {**saved, **noise}) as (address, given):
-        run = subprocess.run(
-            [sys.executable, "-c", code],
-            env={"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hf")},
-            capture_output=True,
-            text=True,
-        )
+        env = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hf")}
+        command = [sys.executable, "-c", code]
+        run = subprocess.run(command, env=env, capture_output=True, text=True)
 
     assert "Extract(llm=" in run.stdout, run.stderr
     assert f"{StoreError.__name__}: me/none could not be fetched from the hub: " in run.stderr

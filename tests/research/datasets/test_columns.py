@@ -49,14 +49,8 @@ TRIVIAQA = {
     },
 }
 NQ = {"question": "which metal has the symbol w", "answer": ["Tungsten", "Wolfram"]}
-POPQA = {
-    "id": 42,
-    "subj": "Marie Curie",
-    "prop": "place of birth",
-    "s_pop": 1000,
-    "question": "In what city was Marie Curie born?",
-    "possible_answers": '["Warsaw", "Warszawa"]',
-}
+POPQA = {"question": "In what city was Marie Curie born?", "prop": "place of birth", "s_pop": 1000}
+POPQA |= {"id": 42, "subj": "Marie Curie", "possible_answers": '["Warsaw", "Warszawa"]'}
 ASQA = {
     "ambiguous_question": "Where is Valencia?",
     "sample_id": -5,
@@ -66,14 +60,8 @@ ASQA = {
     ],
     "annotations": [{"knowledge": [], "long_answer": "One is in Spain, one in Venezuela."}],
 }
-ROWS: dict[Any, dict[str, Any]] = {
-    hotpotqa: HOTPOTQA,
-    musique: MUSIQUE,
-    triviaqa: TRIVIAQA,
-    nq_open: NQ,
-    popqa: POPQA,
-    asqa: ASQA,
-}
+ROWS: dict[Any, dict[str, Any]] = {hotpotqa: HOTPOTQA, musique: MUSIQUE, triviaqa: TRIVIAQA}
+ROWS |= {nq_open: NQ, popqa: POPQA, asqa: ASQA}
 
 
 def test_paragraphs_of_sentences_become_documents() -> None:

@@ -38,13 +38,8 @@ documents = [Document(f"{i}", f"Fox {i} runs. " * 3) for i in range(200)]
 
 def child(program: str, path: Path) -> subprocess.CompletedProcess[str]:
     """Run a program of another process to its end."""
-    return subprocess.run(
-        [sys.executable, "-c", CHILD + program, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    words = [sys.executable, "-c", CHILD + program, str(path)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
 
 
 def foxes() -> list[Document]:

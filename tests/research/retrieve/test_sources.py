@@ -91,12 +91,9 @@ def test_pages_are_read_in_their_charset(tmp_path: Path, text: str, encoding: st
 def test_only_an_api_has_a_clock_by_itself(tmp_path: Path) -> None:
     """What computes here may wait for a local model that writes, however long that takes."""
     (tmp_path / "a.html").write_text(PAGE)
-    local, remote = read(
-        tmp_path,
-        PAGES + 'files = ["a.html"]\n'
-        '[[sources]]\nname = "b"\nkind = "api"\napi = "crag"\nurl = "http://x"\n'
-        'entities = "rules"\n',
-    )
+    api = '[[sources]]\nname = "b"\nkind = "api"\napi = "crag"\nurl = "http://x"\n'
+    text = f'{PAGES}files = ["a.html"]\n{api}entities = "rules"\n'
+    local, remote = read(tmp_path, text)
 
     assert (None, 20.0) == (local.timeout_s, remote.timeout_s)
 
