@@ -184,12 +184,8 @@ def test_row_builds_the_stage_of_its_name(name: str) -> None:
     assert any(getattr(one, exported, None) is type(stage) for one in PACKAGES[package])
 
 
-KINDS: dict[str, Any] = {
-    "split": "splitter",
-    "score": "scorer",
-    "select": "selector",
-    "systems": "selector",
-}
+KINDS: dict[str, Any] = {"split": "splitter", "score": "scorer", "select": "selector"}
+KINDS |= {"systems": "selector"}
 
 
 @pytest.mark.parametrize("name", WAYS)

@@ -73,13 +73,9 @@ def server(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command as a process, with the address that it says."""
     (tmp_path / "tokens").write_text("first-token\nsecond-token\n")
     command = [sys.executable, "-m", "ragsieve", "serve", *FAKES, "--port", "0"]
-    process = subprocess.Popen(
-        [*command, "--token-file", str(tmp_path / "tokens"), "--max-tokens", "50"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
+    command += ["--token-file", str(tmp_path / "tokens"), "--max-tokens", "50"]
+    env, pipe = {**os.environ, "PYTHONUNBUFFERED": "1"}, subprocess.PIPE
+    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=env)
     assert process.stdout
     yield process, process.stdout.readline().rpartition(" ")[2].strip()
     process.kill()

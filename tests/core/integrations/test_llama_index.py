@@ -126,12 +126,8 @@ def test_a_shortened_node_says_where_its_text_is(
 def test_a_parsers_nodes_keep_true_indices() -> None:
     """The source has the kept text at them, or they are None."""
     text = f"{LATE} {PAGE} {LATE}"
-    parser = SentenceSplitter(
-        chunk_size=30,
-        chunk_overlap=0,
-        tokenizer=str.split,
-        chunking_tokenizer_fn=lambda source: re.findall(r"[^.]+\.", source),  # needs no files
-    )
+    cuts = {"tokenizer": str.split, "chunking_tokenizer_fn": re.compile(r"[^.]+\.").findall}
+    parser = SentenceSplitter(chunk_size=30, chunk_overlap=0, **cuts)  # needs no files
     parsed = parser.get_nodes_from_documents([Document(text=text)])
     sieve = RagsievePostprocessor("top-sentences", **FAKE | {"options": {"k": 6}})
     given = [NodeWithScore(node=one) for one in parsed]

@@ -88,10 +88,8 @@ def test_texts_are_sent_as_servers_take_them(serve: Serve) -> None:
     server = serve(by_length)
     model(server).score([(" ", ""), (" ", " \n"), (" ", "a\x00b\ud800"), (" ", "a")])
 
-    assert (".", [".", ".", "a\ufffdb\ufffd", "a"]) == (
-        server.requests[0]["query"],
-        server.requests[0]["documents"],
-    )
+    (sent,) = server.requests
+    assert (".", [".", ".", "a\ufffdb\ufffd", "a"]) == (sent["query"], sent["documents"])
 
 
 def test_a_server_may_call_documents_texts(serve: Serve) -> None:

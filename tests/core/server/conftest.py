@@ -44,14 +44,10 @@ def system() -> System:
 @pytest.fixture
 def body() -> dict[str, Any]:
     """A question of three documents."""
-    return {
-        "query": "Who sang Summer Breeze?",
-        "documents": [
-            "It rained in Rome. Nobody sang.",
-            {"id": "song", "title": "Song", "text": "Seals sang Summer Breeze. It was a hit."},
-            {"id": "rome", "title": "Rome", "text": "Rome is a city."},
-        ],
-    }
+    song = {"id": "song", "title": "Song", "text": "Seals sang Summer Breeze. It was a hit."}
+    rome = {"id": "rome", "title": "Rome", "text": "Rome is a city."}
+    documents = ["It rained in Rome. Nobody sang.", song, rome]
+    return {"query": "Who sang Summer Breeze?", "documents": documents}
 
 
 def failing(system: System, error: Exception) -> System:

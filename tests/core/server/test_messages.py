@@ -19,10 +19,8 @@ pytestmark = pytest.mark.server
 
 MESSAGES = "/v1/messages"
 MARK = {"cache_control": {"type": "ephemeral"}}
-IMAGE = {
-    "type": "image",
-    "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="},
-}
+PNG = {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}
+IMAGE = {"type": "image", "source": PNG}
 THOUGHT = {"type": "thinking", "thinking": "The page will say it. é", "signature": "EqQB/+=="}
 HIDDEN = {"type": "redacted_thinking", "data": "EmwKAhgB"}
 NOTE = {"type": "text", "text": "<system-reminder>\nBe quick.\n</system-reminder>"}
@@ -161,11 +159,8 @@ def test_an_upstream_that_breaks_off_is_an_error(proxy: str, upstream: Asked, ho
     upstream.breaks = how
     for stream in (True, False):
         with pytest.raises(anthropic.APIStatusError, match="the upstream broke off"):
-            list(
-                client_of(proxy).messages.create(
-                    model="m", max_tokens=1, messages=QUESTION, stream=stream
-                )
-            )
+            asked = {"model": "m", "max_tokens": 1, "messages": QUESTION}
+            list(client_of(proxy).messages.create(**asked, stream=stream))
     upstream.breaks, upstream.status = "", 429
     with pytest.raises(anthropic.RateLimitError):
         client_of(proxy).messages.create(model="m", max_tokens=1, messages=QUESTION)

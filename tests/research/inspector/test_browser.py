@@ -53,12 +53,8 @@ CASES = [
     ([select.Cut(ODDS, min_keep=2)], "price"),
 ]
 STAGES = {"min_score": "Threshold", "k": "TopK", "price": "Cut", "max_similarity": "Distinct"}
-NUMBERS = {
-    "min_score": [0.0, 0.15, 0.2, 0.31, 0.5, 0.62, 0.8, 1.0],
-    "k": [0, 1, 3, 6, 99],
-    "price": [0.0, 0.03, 0.15, 0.5, 1.0],
-    "max_similarity": [0.5, 0.55, 0.7, 1.0],
-}
+NUMBERS = {"min_score": [0.0, 0.15, 0.2, 0.31, 0.5, 0.62, 0.8, 1.0], "k": [0, 1, 3, 6, 99]}
+NUMBERS |= {"price": [0.0, 0.03, 0.15, 0.5, 1.0], "max_similarity": [0.5, 0.55, 0.7, 1.0]}
 
 
 @pytest.mark.parametrize(("stages", "option"), CASES)
@@ -300,11 +296,8 @@ def test_the_keyboard_keeps_its_place(show: Show, seen: Seen) -> None:
 def test_written_texts_and_debates_are_shown(show: Show) -> None:
     """A text that a model wrote names its parents; agents stand with their answers."""
     wrote = recomp_abstractive(ScriptedLLM(lambda prompt: "Seals sang it."))
-    debated = winnowrag(
-        ScriptedLLM(lambda p: "Seals" if "Seals" in p[-1].content else "Bees"),
-        HashingEmbedder(),
-        clusters=2,
-    )
+    debater = ScriptedLLM(lambda p: "Seals" if "Seals" in p[-1].content else "Bees")
+    debated = winnowrag(debater, HashingEmbedder(), clusters=2)
     views = [view(made.ask(QUESTION, TEXTS), name) for name, made in (("a", wrote), ("b", debated))]
     shown = show(views)
 

@@ -219,11 +219,8 @@ def test_tokens_are_charged_once(pruner: Pruner) -> None:
     with step("s") as seen:
         pruner.prune(["the dog", "the dog", "old"], [[PETS], [PETS], []])
 
-    assert [
-        Usage(pruner.identity, 13),
-        Usage(pruner.identity, 13, cached=True),
-        Usage(pruner.identity, 0),
-    ] == seen.usages
+    first, *others = [Usage(pruner.identity, tokens) for tokens in (13, 0)]
+    assert [first, Usage(pruner.identity, 13, cached=True), *others] == seen.usages
 
 
 def test_what_is_cut_is_noted(pruner: Pruner) -> None:
@@ -375,8 +372,5 @@ def test_a_cache_takes_only_what_fits(pruner: Pruner, tmp_path: Path) -> None:
         first, second = cached.prune(["the dog"] * 2, [[PETS]] * 2)
         first.sentences[0] = 2.0
 
-        assert (
-            second
-            == cached.prune(["the dog"], [[PETS]])[0]
-            == pruner.prune(["the dog"], [[PETS]])[0]
-        )
+        for model in (cached, pruner):
+            assert second == model.prune(["the dog"], [[PETS]])[0]

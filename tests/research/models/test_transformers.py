@@ -28,12 +28,9 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 SENTENCES = ["Paris is the capital of France.", "The river runs through the old town.", "1 2 3 10"]
 USER_ONLY = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
-SCHEMA = {
-    "type": "object",
-    "properties": {"sure": {"type": "boolean"}, "kind": {"enum": ["clue", "noise"]}},
-    "required": ["sure", "kind"],
-    "additionalProperties": False,
-}
+FIELDS = {"sure": {"type": "boolean"}, "kind": {"enum": ["clue", "noise"]}}
+SCHEMA = {"type": "object", "properties": FIELDS, "required": [*FIELDS]}
+SCHEMA |= {"additionalProperties": False}
 
 
 def save_tokenizer(folder: Path, chat: str | None = CHAT) -> int:

@@ -73,11 +73,8 @@ def answers(local: Transformers) -> Callable[[str, dict[str, Any], int], tuple[i
         }
         usage = {"prompt_tokens": len(ids), "total_tokens": len(ids) + 1, "completion_tokens": 1}
         reply = {"id": "cmpl-1", "object": "text_completion", "created": 0, "model": "m"}
-        return 200, {
-            **reply,
-            "choices": [choice],
-            "usage": {**usage, "prompt_tokens_details": None},
-        }
+        spent = {**usage, "prompt_tokens_details": None}
+        return 200, {**reply, "choices": [choice], "usage": spent}
 
     return script
 

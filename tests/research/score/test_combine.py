@@ -46,11 +46,8 @@ def test_ranks_are_fused_in_equal_weights(weights: tuple[float, ...] | None) -> 
     """Half of 1 / (60 + rank) from each; weights are shares, whatever they sum to."""
     found = Hybrid((LEFT, RIGHT), weights)(QUERY, segments("abc"))
 
-    assert [
-        pytest.approx(0.5 / 61 + 0.5 / 63),
-        pytest.approx(0.5 / 62 + 0.5 / 61),
-        pytest.approx(0.5 / 63 + 0.5 / 62),
-    ] == [s.score for s in found]
+    fused = [0.5 / 61 + 0.5 / 63, 0.5 / 62 + 0.5 / 61, 0.5 / 63 + 0.5 / 62]
+    assert fused == pytest.approx([s.score for s in found])
     assert "bac" == "".join(s.text for s in sorted(found, key=lambda s: -s.score))
 
 

@@ -31,12 +31,9 @@ from tests.named import Finds, answer
 pytest.importorskip("sklearn")
 
 QUESTION = "Who sang Summer Breeze?"
+SUNG = "Summer Breeze was sung by Seals and Crofts."
 DOCUMENTS = [
-    {
-        "id": "song",
-        "title": "Songs",
-        "text": "It rained. Summer Breeze was sung by Seals and Crofts.\nThey wrote it in 1972.",
-    },
+    {"id": "song", "title": "Songs", "text": f"It rained. {SUNG}\nThey wrote it in 1972."},
     {"id": "wind", "title": "Winds", "text": "A breeze is a wind. Summer is warm.  A wind blows."},
     {"id": "empty", "text": ""},
 ]

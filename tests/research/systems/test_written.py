@@ -134,9 +134,7 @@ def test_what_was_written_is_kept_and_its_parents_are_not() -> None:
     result = system.ask(QUERY, TEXTS)
 
     assert SUMMARY == result.text
-    assert [
-        ("0", "writer: read for what it wrote"),
-        ("written", ""),
-        ("1", "writer: read for what it wrote"),
-    ] == [(v.segment.document.id, v.reason) for v in result.verdicts]
+    read = "writer: read for what it wrote"
+    verdicts = [(v.segment.document.id, v.reason) for v in result.verdicts]
+    assert [("0", read), ("written", ""), ("1", read)] == verdicts
     assert result.tokens.after <= result.tokens.before

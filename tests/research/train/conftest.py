@@ -44,12 +44,10 @@ def make_llm(tmp_path_factory: pytest.TempPathFactory) -> MakeLLM:
         folder = tmp_path_factory.mktemp("llm")
         known = ["<pad>", "</s>", "<unk>", ".", "?", *words]
         made = _whole_words(known) if words else _letters(known[:3])
-        transformers.PreTrainedTokenizerFast(
-            tokenizer_object=made,
-            eos_token="</s>",
-            pad_token="<pad>" if padded else None,
-            unk_token="<unk>",
-        ).save_pretrained(folder)
+        marks = {"eos_token": "</s>", "pad_token": "<pad>" if padded else None}
+        marks |= {"unk_token": "<unk>"}
+        read = transformers.PreTrainedTokenizerFast(tokenizer_object=made, **marks)
+        read.save_pretrained(folder)
         size = made.get_vocab_size()
         if seq2seq:
             sizes = {"d_model": width, "d_kv": 8, "d_ff": 2 * width, "num_heads": width // 8}
