@@ -66,7 +66,7 @@ def test_every_real_question_keeps_the_laws(records: dict[str, list[Example]]) -
     words = (split.Sentences(), score.BM25(), select.TopK(20))
     near = (score.Cosine(HashingEmbedder()), select.TopK(8), select.Order("document"))
     stage = Pipeline(*words, *near)
-    system = System(stage, reader, BUDGET)
+    system = System(stage, reader).with_budget(BUDGET)
     for examples in records.values():
         for example in examples[::4]:
             result = system(example.query, example.documents)
