@@ -22,7 +22,7 @@ from typing import Any
 from pruner_early import EarlyNet
 from pruner_train import Lines
 
-from ragsieve.models.pruner import SETTINGS, TOKENIZER
+from ragsieve.models.pruner import SETTINGS, TOKENIZER, write_settings
 from ragsieve.models.windows import Window, WindowTokenizer
 from ragsieve_research.train.export import export
 from ragsieve_research.train.promises import recalibrated, thresholds
@@ -97,7 +97,7 @@ def main() -> None:
     settings = json.loads((options.output / SETTINGS).read_text())
     answerable = {kind: sum(bool(q.holds.any()) for q in some) for kind, some in found.items()}
     settings |= {"thresholds": table, "calibrated_on": answerable}
-    (options.output / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n")
+    write_settings(options.output, settings)
 
 
 if __name__ == "__main__":
