@@ -7,7 +7,6 @@ import pytest
 from ragsieve import score, select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError
-from ragsieve.integrations.arrow import Filter
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.run.dataframes import COLUMNS, map_frame, row, schema
 from ragsieve.system import Pipeline, System
@@ -87,6 +86,8 @@ def test_results_of_pandas_have_the_index_of_their_rows() -> None:
     """A column of them goes beside the right rows of a frame that was filtered or sorted."""
     frame = pytest.importorskip("pandas").DataFrame(ROWS).iloc[[5, 1, 3]]
     frame["context"] = map_frame(SYSTEM, frame)["text"]
+    from ragsieve.integrations.arrow import Filter
+
     kept = Filter(**{"system": "top-sentences", "llm": "fake:echo", "embedder": "fake:hashing"})
     spans = kept(frame.assign(query=frame.question, texts="It rained."))
 

@@ -98,7 +98,6 @@ def test_a_part_stands_below_the_lines_it_is_under(text: str, part: str, shown: 
 @pytest.mark.parametrize("text", [HELP, KEYS, FRAMES, PACKAGES, CHECKED])
 def test_no_line_is_cut(text: str) -> None:
     segments = Blocks()(Query("?"), [Segment.whole(Document("d", text))])
-
     lines = {line.strip() for line in text.split("\n")}
     assert all(line.strip() in lines for s in segments for line in s.text.split("\n"))
 
