@@ -72,9 +72,8 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
         return await dspy.asyncify(self._filtered)(query, hits)
 
     def _filtered(self, query: str, hits: Any) -> dspy.Prediction:
-        known = {"passages": [hits] if isinstance(hits, str) else hits}
-        if isinstance(hits, dspy.Prediction):
-            known = dict(hits.items())
+        hits = [hits] if isinstance(hits, str) else hits
+        known = dict(hits.items()) if isinstance(hits, dspy.Prediction) else {"passages": hits}
         name = "passages" if "passages" in known else "docs"  # as Databricks' has them
         if not isinstance(known.get(name), Iterable):
             raise InputError(f"a retriever must give passages, got {one_line(repr(hits), 120)}")

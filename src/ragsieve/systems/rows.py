@@ -55,7 +55,8 @@ class Rows(Pipeline):
         after = [s for s in segments if s.key not in picks.dropped]
         inside = [s for s in after if s.key not in many]
         result = super().__call__(query, inside) if inside else StageResult()
-        picks = _Picks(question, segments, _answered(result, inside))
+        if answered := _answered(result, inside):
+            picks = _Picks(question, segments, answered)
         record.notes += picks.said
         kept = {s.key: s for s in result}
         for segment in after:
