@@ -3,7 +3,8 @@
     python experiments/pruner_release.py CHECKPOINT DATA src/ragsieve/weights/pruner
 
 CHECKPOINT is what ``experiments/pruner_train.py`` wrote, DATA what ``experiments/pruner_data.py``
-wrote. Sentences are read a layer early, by a head that is fitted on questions to learn from.
+wrote. Sentences are read a layer early, by the head that was trained with the layers
+(``pruner_until.py --early``) or, without one, is fitted on questions to learn from.
 Probabilities of sentences are calibrated on all validation questions: so many of those with
 a score of 0.3 are evidence (``experiments/pruner_calibration.py`` measures that on others). A
 promise holds in each of four kinds of questions. Where CHECKPOINT is the output itself, it gets
@@ -19,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pruner_early import EarlyNet
+from pruner_early import HEAD, EarlyNet
 from pruner_train import Lines
 
 from ragsieve.models.pruner import SETTINGS, TOKENIZER, write_settings
@@ -85,9 +86,11 @@ def main() -> None:
         windows = typical(records[:: len(records) // 48], options.checkpoint / TOKENIZER)
         lines = Lines(options.data / "train.jsonl")
         learned = (lines[n] for n in range(0, len(lines), len(lines) // EARLY))
-        early = typical(learned, options.checkpoint / TOKENIZER, 4)
-        head = partial(EarlyNet, windows=early)
-        export(options.checkpoint, options.output, windows=windows, wrap=head)
+        if (head := options.checkpoint / HEAD).is_file():
+            wrap = partial(EarlyNet, head=head)
+        else:
+            wrap = partial(EarlyNet, windows=typical(learned, options.checkpoint / TOKENIZER, 4))
+        export(options.checkpoint, options.output, windows=windows, wrap=wrap)
     groups: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
     for record in records:
         if kind := kind_of(record):

@@ -44,19 +44,22 @@ class Lines(Sequence[Mapping[str, Any]]):
 
 
 def thinned(encoder: str, layers: str, folder: Path) -> str:
-    """The encoder, or with ``every:2`` a folder of it with every second layer, the last among them.
+    """The encoder, or a folder of it with some layers: ``every:2`` or ``1,2,3,4,6``.
 
     Raises:
-        ValueError: If ``layers`` is neither empty nor such a form.
+        ValueError: If ``layers`` is neither empty nor of such a form.
     """
     if not layers:
         return encoder
-    name, _, number = layers.partition(":")
-    if name != "every" or not number.isdigit() or int(number) < 1:
-        raise ValueError(f"layers must be every:N, got {layers!r}")
     source = Path(resolve(encoder))
     config = json.loads((source / "config.json").read_text("utf-8"))
-    kept = [*range(config["num_hidden_layers"])][int(number) - 1 :: int(number)]
+    every, number = [*range(config["num_hidden_layers"])], layers.removeprefix("every:")
+    if layers != number and number.isdigit() and int(number):
+        kept = every[int(number) - 1 :: int(number)]  # the last is among them
+    else:
+        kept = [int(one) - 1 for one in layers.split(",") if one.isdigit()]
+        if not {*kept} <= {*every} or len(kept) != len(layers.split(",")):
+            raise ValueError(f"layers must be every:N or numbers as 1,2,4, got {layers!r}")
     weights = {}
     for key, weight in load_file(source / "model.safetensors").items():
         place = re.search(r"(?<=\.layer\.)\d+(?=\.)", key)
@@ -82,7 +85,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=4, help="questions a step and process")
     parser.add_argument("--learning-rate", type=float, default=1.5e-4)
     parser.add_argument("--question", type=int, default=128, help="tokens of a question, at most")
-    parser.add_argument("--layers", default="", help="every:2 keeps every second layer")
+    parser.add_argument("--layers", default="", help="every:2 or 1,2,4 keeps some")
     options = parser.parse_args()
     start = time.monotonic()
 

@@ -3,14 +3,15 @@
     python experiments/pruner_until.py DATA WORK --encoder FOLDER --until 2026-11-29T00:25
     python experiments/pruner_until.py DATA WORK --encoder FOLDER --until … --layers every:2
     python experiments/pruner_until.py DATA WORK --encoder pruner --until … \
-        --teacher pruner --teacher LARGER
+        --teacher pruner --teacher LARGER --layers 1,2,3,4,6 --early
 
 DATA is what ``experiments/pruner_new_data.py`` wrote. The rate falls to nothing by a cosine of the
 time that is over, so the end is the same on a machine that others use, too. WORK/checkpoints has
 the last state (every five minutes), WORK/log.jsonl loss and tokens, WORK/folder at the end the
 averaged weights, which ``pruner_check.py --checkpoint`` and ``pruner_release.py`` take.
 ``--encoder pruner`` goes on from the bundled weights. With teachers, folders as
-``ragsieve_research.train.export`` writes them, it also learns the mean of their logits.
+``ragsieve_research.train.export`` writes them, it also learns the mean of their logits. ``--early``
+reads sentences behind the layer before the last (``pruner_early.py``), by a head that is trained.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pruner_early import EarlyNet, EarlyTraining
+from pruner_release import typical
 from pruner_train import Lines, thinned
 from safetensors.torch import load_file, save_file
 from torch.nn import functional
@@ -40,6 +43,7 @@ from ragsieve_research.train.restore import restore
 SAVE_S = 300.0
 WARM_UP = 40  # steps
 AVERAGE = 0.995  # share of the average that a step keeps
+FITTED = 300  # questions on which an early head is fitted before it learns
 HEAT = 2.0  # divides logits before they are compared, so that sure ones count, too
 
 
@@ -93,9 +97,9 @@ class Training:
     """A net, its average and its optimizer, with how far they are."""
 
     def __init__(
-        self, encoder: str, work: Path, teachers: Sequence[str] = (), weight: float = 0.0
+        self, encoder: Any, work: Path, teachers: Sequence[str] = (), weight: float = 0.0
     ) -> None:
-        self.net = TaughtNet(pruner._encoder(encoder), teachers, weight)
+        self.net = TaughtNet(encoder, teachers, weight)
         self.learned = {n: w for n, w in self.net.named_parameters() if w.requires_grad}
         self.average = {n: w.detach().clone() for n, w in self.learned.items()}
         self.optimizer = torch.optim.AdamW(self.learned.values(), lr=0.0, weight_decay=0.01)
@@ -145,19 +149,30 @@ class Training:
         return float(loss.detach())
 
     def publish(self, encoder: str, folder: Path) -> None:
-        """Write the averaged weights as a checkpoint of transformers."""
+        """Write the averaged weights as a checkpoint of transformers, and a head that was added."""
         with torch.no_grad():
             for name, weight in self.learned.items():
                 weight.copy_(self.average[name])
-        pruner._publish(self.net.encoder, encoder, folder)
+        early = isinstance(self.net.encoder, EarlyTraining)
+        pruner._publish(self.net.encoder.encoder if early else self.net.encoder, encoder, folder)
+        if early:
+            self.net.encoder.publish(folder)
 
 
-def start(encoder: str, layers: str, work: Path) -> str:
-    """What the training begins with: bundled weights in float32, or an encoder, thinned or not."""
-    if encoder in BUNDLED:
-        restore(Pruner(encoder).folder, work / "base")
-        encoder = str(work / "base")
-    return thinned(encoder, layers, work / "thinned")
+def whole(encoder: str, work: Path) -> str:
+    """What the training begins with: bundled weights in float32, or an encoder."""
+    if encoder not in BUNDLED:
+        return encoder
+    restore(Pruner(encoder).folder, work / "base")
+    return str(work / "base")
+
+
+def early(net: Any, taught: Any, records: Lines, tokenizer: Path) -> EarlyTraining:
+    """A net with a head of sentences that is fitted to the logits of what it was thinned from."""
+    some = (records[n] for n in range(0, len(records), max(1, len(records) // FITTED)))
+    with torch.no_grad():
+        head = EarlyNet(net, typical(some, tokenizer, 3), taught=taught.eval()).head
+    return EarlyTraining(net, head)
 
 
 def main() -> None:
@@ -168,22 +183,27 @@ def main() -> None:
     parser.add_argument("--until", type=datetime.fromisoformat, required=True, help="local time")
     parser.add_argument("--batch", type=int, default=4, help="questions a step")
     parser.add_argument("--learning-rate", type=float, default=8e-5, help="at its height")
-    parser.add_argument("--layers", default="", help="every:2 keeps every second layer")
+    parser.add_argument("--layers", default="", help="every:2 or 1,2,4 keeps some")
+    parser.add_argument("--early", action="store_true", help="sentences behind the last but one")
     parser.add_argument("--teacher", action="append", default=[], help="a pruner's name or folder")
     parser.add_argument(
         "--weight", type=float, default=8.0, help="weight of the teachers' distance"
     )
     options = parser.parse_args()
     torch.manual_seed(0)
-    encoder = start(options.encoder, options.layers, options.work)
-    work = Training(encoder, options.work, options.teacher, options.weight)
+    base = whole(options.encoder, options.work)
+    encoder = thinned(base, options.layers, options.work / "thinned")
     records = Lines(options.data / "train.jsonl")
     file = fetched(encoder, ["tokenizer.json"]) / "tokenizer.json"
+    net = pruner._encoder(encoder)
+    if options.early:
+        net = early(net, pruner._encoder(base), records, file)
+    work = Training(net, options.work, options.teacher, options.weight)
     samples = Samples(WindowTokenizer.read(file, Layout(question=128)), seed=0)
     end, saved, told = options.until.timestamp(), time.monotonic(), work.told
-    whole = end - told["began"]
+    length = end - told["began"]
     while (left := end - time.time()) > 0:
-        fall = 0.5 - 0.5 * math.cos(math.pi * left / whole)
+        fall = 0.5 - 0.5 * math.cos(math.pi * left / length)
         rate = options.learning_rate * fall * min(1.0, (told["step"] + 1) / WARM_UP)
         first = told["step"] * options.batch
         turns = range(first, first + options.batch)
