@@ -13,7 +13,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 
 def pdf(*pages: str) -> bytes:
-    """A PDF with a line of text a page."""
+    """A PDF with a line of text a page, or with lines and cells in columns that tabs divide."""
     writer = PdfWriter()
     font = DictionaryObject(
         {
@@ -23,9 +23,15 @@ def pdf(*pages: str) -> bytes:
         }
     )
     for text in pages:
-        page = writer.add_blank_page(300, 300)
+        page = writer.add_blank_page(600, 850)
         content = DecodedStreamObject()
-        content.set_data(f"BT /F1 12 Tf 20 200 Td ({text}) Tj ET".encode())
+        cells = (
+            f"BT /F1 9 Tf {20 + 60 * column} {800 - 14 * row} Td ({cell}) Tj ET"
+            for row, line in enumerate(text.split("\n"))
+            for column, cell in enumerate(line.split("\t"))
+            if cell or not text
+        )
+        content.set_data("\n".join(cells).encode())
         page[NameObject("/Contents")] = writer._add_object(content)
         fonts = DictionaryObject({NameObject("/F1"): font})
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})

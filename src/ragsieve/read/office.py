@@ -30,7 +30,7 @@ _HEAD = ("From", "To", "Cc", "Date", "Subject")
 
 
 def pdf_pages(raw: bytes, name: str) -> list[str]:
-    """The text of each page of a PDF; empty for a page that is a picture.
+    """The text of each page of a PDF, tables in columns; empty for a page that is a picture.
 
     It is read in a process of its own (`ragsieve.read.apart`), in 4 GiB and `MAX_SECONDS`.
 
@@ -92,7 +92,9 @@ def _answer(request: tuple[str, str]) -> Any:
 def _pages(file: BytesIO) -> list[str]:
     from pypdf import PdfReader
 
-    return [page.extract_text() for page in PdfReader(file).pages]
+    from ragsieve.read.pdf import pages
+
+    return pages(PdfReader(file))
 
 
 def _text(file: BytesIO) -> str:

@@ -171,16 +171,20 @@ def _by_words(most: int, row: str) -> list[Span]:
 
 
 def begins(lines: Sequence[str]) -> list[int]:
-    """Where cells begin: below the parts of a rule, else behind what is blank in every line."""
+    """Where cells begin: below the parts of a rule, else behind what is blank in every line.
+
+    Half of the lines reach there; where not all do, two places are blank.
+    """
     if rule := next(filter(is_gapped, lines), ""):
         return [part.start() for part in _WORD.finditer(rule)]
     lines = [line.rstrip().expandtabs() for line in lines if not is_rule(line)]
-    shortest = min(map(len, lines), default=0)
-    taken = bytearray(shortest)
+    lengths = sorted(map(len, lines)) or [0]
+    taken = bytearray(lengths[len(lengths) // 2])
     for line in lines:
-        for word in _WORD.finditer(line[:shortest]):
+        for word in _WORD.finditer(line[: len(taken)]):
             taken[word.start() : word.end()] = b"x" * (word.end() - word.start())
-    return [part.start() for part in _PART.finditer(taken)]
+    starts = [part.start() for part in _PART.finditer(taken)]
+    return [n for n in starts if n <= lengths[0] or not any(taken[n - 2 : n])]
 
 
 def kind(cell: str) -> str:

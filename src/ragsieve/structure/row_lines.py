@@ -66,7 +66,8 @@ def records(text: str, lines: Sequence[RowLine]) -> Sequence[RowLine]:
 def _hanging(lines: Sequence[RowLine]) -> int:
     """Columns before second lines of rows, a third of all and far in; 0 where rows have none."""
     most, often = max(Counter(map(margin, lines)).items(), default=(0, 0))
-    return most if 3 * often >= max(len(lines), 9) and most >= _HANGS else 0
+    second = max(len(lines), 9) <= 3 * often <= 2.4 * len(lines)
+    return most if second and most >= _HANGS else 0
 
 
 def _goes_on(row: str, line: RowLine) -> bool:

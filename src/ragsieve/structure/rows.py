@@ -204,9 +204,17 @@ def _spaced(lines: Sequence[RowLine]) -> list[tuple[int, int]]:
     runs = [*_runs("", lines)]
     if any(ITEM.match(line.text) for line in lines[-2:]):
         return runs
-    first = max(range(_LEAST), key=lambda n: _columns(lines[n:]))
-    columns = [(first, len(lines))] * bool(_columns(lines[first:]))
-    return max(runs, columns, [*_worded(lines)], key=_covered)
+    divided = [n for n, line in enumerate(lines) if len(by_gaps(line.text)) > 1]
+    ends = [n for n, (a, b) in enumerate(pairwise(divided), 1) if b - a > 2]
+    beside = [divided[a:b] for a, b in pairwise([0, *ends, len(divided)])]  # a paragraph
+    apart = [bound for one in beside if one for bound in _aligned(lines, one[0], one[-1] + 1)]
+    return max(runs, _aligned(lines, 0, len(lines)), apart, [*_worded(lines)], key=_covered)
+
+
+def _aligned(lines: Sequence[RowLine], start: int, end: int) -> list[tuple[int, int]]:
+    """Bounds of lines in columns that what is blank in all of them divides, below a title."""
+    first = max(range(start, min(start + _LEAST, end)), key=lambda n: _columns(lines[n:end]))
+    return [(first, end)] * bool(_columns(lines[first:end]))
 
 
 def _columns(lines: Sequence[RowLine]) -> int:
@@ -216,7 +224,8 @@ def _columns(lines: Sequence[RowLine]) -> int:
     if len(starts) < _LEAST or _is_prose("", lines):
         return 0
     first, *body = (cells(line, by_place(starts, line)) for line in shown)
-    typed = any(usual([*map(kind, column)]) for column in zip(*body, strict=True))
+    kinds = ([*filter(None, map(kind, column))] for column in zip(*body, strict=True))
+    typed = any(usual(own) for own in kinds if own[1:])  # blank cells have none
     return len(starts) if typed and first.count("") < 2 else 0  # a title has blank cells
 
 

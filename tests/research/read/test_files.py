@@ -25,6 +25,9 @@ from ragsieve.errors import InputError
 from ragsieve.prompts import context
 from ragsieve.read import office
 from ragsieve.read.files import items_of, read_documents
+from ragsieve.read.pdf import unbroken
+from ragsieve.structure import outline
+from ragsieve.structure.linearize import linearized
 from ragsieve.types import Layout, Segment
 from ragsieve_research.retrieve.pooled import Sources
 from tests.office import BOMBS, CELL, pdf, word
@@ -280,6 +283,49 @@ def test_a_pdf_is_a_document_a_page(tmp_path: Path) -> None:
     writer.write(tmp_path / "b.pdf")
     with pytest.raises(InputError, match=r"b.pdf cannot be read as PDF: .*decrypted"):
         read_documents([str(tmp_path / "b.pdf")])
+
+
+PRICES = """Prices of the depot
+Tariff\tDay\tNight\tSunday
+Bicycle\t4.50\t\t6.00
+Trailer\t12.00\t9.00
+Helmet\t\t\t3.00
+Tandem\t15.00\t11.00\t18.50
+Ask at the desk for all that is not in this list of prices."""
+
+
+def test_a_number_in_a_pdf_stays_in_its_column(tmp_path: Path) -> None:
+    """Also behind blank cells; two columns of prose are read one behind the other."""
+    (tmp_path / "a.pdf").write_bytes(pdf(PRICES))
+    text = read_documents([str(tmp_path / "a.pdf")])[0].text
+    rows = [(row.start, row.end) for row in outline(text, small=True)[0].children]
+
+    assert linearized(text, rows, small=True) == [
+        "Tariff: Bicycle; Day: 4.50; Night: ; Sunday: 6.00",
+        "Tariff: Trailer; Day: 12.00; Night: 9.00; Sunday:",
+        "Tariff: Helmet; Day: ; Night: ; Sunday: 3.00",
+        "Tariff: Tandem; Day: 15.00; Night: 11.00; Sunday: 18.50",
+    ]
+
+    words = [f"word{n} goes on and on with" for n in range(20)]
+    columns = "\n".join(f"{a}\t\t\t\t{b}" for a, b in zip(words[:10], words[10:], strict=True))
+    (tmp_path / "b.pdf").write_bytes(pdf(columns))
+    assert "   " not in read_documents([str(tmp_path / "b.pdf")])[0].text
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Ask the recep-\ntion, please.", "Ask the reception,\nplease."),
+        ("All short-\nterm guests pay.", "All short-term\nguests pay."),
+        ("In 2019-\n2020 COVID-\n19 came.", "In 2019-2020\nCOVID-19\ncame."),
+        ("The wood-\nlore is here: woodlore.", "The woodlore\nis here: woodlore."),
+        ("A dash -\nlike this. No-\n", "A dash -\nlike this. No-\n"),
+    ],
+)
+def test_a_word_that_a_line_divides_is_one(text: str, read: str) -> None:
+    """In one word where it is one, and with its hyphen where its parts are."""
+    assert [read] == [*unbroken([text])]
 
 
 def test_a_folder_below_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
