@@ -20,6 +20,7 @@ from ragsieve.read.numbers import numeral, raised
 _GONE = {*map(qn, ("w:del", "w:moveFrom", "w:pPr", "w:rPr", "w:sdtPr"))} | {
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 }
+_ENDS = "w:del", "w:moveFrom"  # of a paragraph that goes on in the next one
 _SIGNS = {"tab": "\t", "cr": "\n", "br": "\n", "noBreakHyphen": "-"}
 _WITHIN = {*map(qn, ("w:p", "w:tbl", "w:tr", "w:tc"))}
 _FORMS = {
@@ -53,12 +54,17 @@ class Level(NamedTuple):
 def blocks(document: Any) -> Iterator[str]:
     """Paragraphs, lists and tables of a document of python-docx in order, notes at the end."""
     numbering, items, known, last = _Numbering(document), list[str](), "", ""
+    before = ""  # paragraphs whose ends are deleted
     for element in _children(document.element.body):
         of_list = ""
         if element.tag == qn("w:tbl"):
             shown = table(element)
+        elif any(element.find(f"w:pPr/w:rPr/{end}", nsmap) is not None for end in _ENDS):
+            before += text_of(element)
+            continue
         else:
-            shown, of_list = numbering.paragraph(element, known)
+            shown, of_list = numbering.paragraph(element, known, before)
+            before = ""
         if items and of_list != known:
             yield "\n".join(items)
             items = []
@@ -135,12 +141,20 @@ def _texts(element: Any) -> Iterator[str]:
 
 
 def _run(run: Any) -> str:
-    """The text of a run, or of an exponent: numbers raised as on the page, struck text as such."""
-    text, strike = "".join(_texts(run)), run.find("w:rPr/w:strike", nsmap)
+    """The text of a run, or of an exponent: numbers raised as on the page, struck text as such.
+
+    Of hidden text nothing.
+    """
+    text = "" if _has(run, "vanish") else "".join(_texts(run))
     if run.tag.endswith("}sup") or _value(run, "w:rPr/w:vertAlign") == "superscript":
         text = raised(text)
-    struck = strike is not None and strike.get(qn("w:val"), "1") not in ("0", "false", "off")
-    return f"~~{text}~~" if struck and text.strip() else text
+    return f"~~{text}~~" if _has(run, "strike") and text.strip() else text
+
+
+def _has(run: Any, name: str) -> bool:
+    """Whether a property of a run is on."""
+    found = run.find(f"w:rPr/w:{name}", nsmap)
+    return found is not None and found.get(qn("w:val"), "1") not in ("0", "false", "off")
 
 
 def _note(element: Any) -> str:
@@ -191,12 +205,12 @@ class _Numbering:
         self.counts: dict[str, list[int]] = {}
         self.begun: set[tuple[str, int]] = set()
 
-    def paragraph(self, element: Any, known: str) -> tuple[str, str]:
+    def paragraph(self, element: Any, known: str, before: str) -> tuple[str, str]:
         """A paragraph's text, with its number or as a heading; and its list, if it is an item.
 
         An inner item is one of the list before it, which is `known`.
         """
-        text, place = text_of(element), self._place(element)
+        text, place = before + text_of(element), self._place(element)
         mark = self._mark(*place) if place else ""
         level = self._heading(element)
         if not text.strip():

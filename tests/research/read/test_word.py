@@ -45,6 +45,7 @@ def read(*bodies: str, numbering: str = "") -> str:
         (f"<w:moveFrom w:id='1' w:author='A'>{RUN.format('old')}</w:moveFrom>", ""),
         (f"<w:moveTo w:id='1' w:author='A'>{RUN.format('new')}</w:moveTo>", "new"),
         (f"<w:sdt><w:sdtContent>{RUN.format('Ada')}</w:sdtContent></w:sdt>", "Ada"),
+        ("<w:r><w:rPr><w:vanish/></w:rPr><w:t>secret</w:t></w:r>", ""),
         (f"<w:fldSimple w:instr=' REF x '>{RUN.format('4.2')}</w:fldSimple>", "4.2"),
         (f"<w:smartTag w:uri='u' w:element='e'>{RUN.format('Oslo')}</w:smartTag>", "Oslo"),
         ("<w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr><w:t>5</w:t></w:r>", "⁵"),
@@ -75,6 +76,16 @@ def test_what_stands_in_controls_and_inner_tables_is_in_the_text() -> None:
     control = f"<w:sdt ><w:sdtContent><w:p>{RUN.format('In it.')}</w:p></w:sdtContent></w:sdt>"
 
     assert "In it.\n\n| outer | a, |\n| fee |  |" == read(control, table)
+
+
+def test_a_paragraph_whose_end_is_deleted_goes_on_in_the_next() -> None:
+    """As Word shows it with all markup off."""
+    end = "<w:pPr><w:rPr><w:del w:id='1' w:author='A'/></w:rPr></w:pPr>"
+    first, next_ = RUN.format("The rent is "), RUN.format("712 euros.")
+
+    assert "The rent is 712 euros.\n\nx" == read(
+        f"<w:p>{end}{first}</w:p>", f"<w:p>{next_}</w:p>", f"<w:p>{RUN.format('x')}</w:p>"
+    )
 
 
 def test_lists_have_the_numbers_that_word_shows() -> None:
