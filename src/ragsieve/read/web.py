@@ -45,4 +45,4 @@ def page_text(html: str, *, name: str = "page", timeout_s: float = 10.0) -> tupl
     check_number("timeout_s", timeout_s, Seconds)
     named = f"{name} must be an HTML page that can be read whole"
     title, text = ask(markdown.__file__, safe(html), named, timeout_s)
-    return safe(title), safe(text)
+    return safe(title), safe(text).replace("\u00ad", "")  # a break that is not shown
