@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -113,14 +113,14 @@ def _runs(
     text: str, form: str, heads: Sequence[Beginning], roots: Sequence[Node]
 ) -> Iterator[Node]:
     """Turns below the titles that stand between them."""
-    titles = {} if "S" in form else _titles(text, heads)
     named = any(one.name for one in heads)
     merge = 0 if named or (form[-1] != "$" and form.count("S") < 2) else _CUES
     heads = _begin_sentences(text, heads) if merge else heads
+    titles = _titles(text, heads)
     runs: list[tuple[int, list[Node]]] = []
-    for one, end in zip(heads, _ends(text, heads), strict=True):
+    for one, end in zip(heads, _ends(text, heads, titles), strict=True):
         tag = _RUNS_ON.match(text, one.end + 1)
-        node = said(text, one.start, tag.end() if tag else one.end, titles.get(end, end), roots)
+        node = said(text, one.start, tag.end() if tag else one.end, end, roots)
         at = bisect_left(roots, node.start, key=lambda root: root.start)
         if at < len(roots) and roots[at].start < node.head and roots[at].end == node.end:
             node = roots[at]  # a traceback begins with the entry that tells of it
@@ -136,8 +136,7 @@ def _runs(
 
 def _begin_sentences(text: str, cues: Sequence[Beginning]) -> list[Beginning]:
     """Cues but for those that go on a sentence, where sentences end at all."""
-    bounds = [cue.start for cue in cues[1:]]
-    said = [text[cue.end : end].rstrip() for cue, end in zip(cues, bounds, strict=False)]
+    said = [text[a.end : b.start].rstrip() for a, b in pairwise(cues)]
     open_ = [not one.endswith((*".?!…",)) for one in said]
     if 4 * sum(open_) > 3 * len(cues):
         return [*cues]
@@ -149,9 +148,9 @@ def _begin_sentences(text: str, cues: Sequence[Beginning]) -> list[Beginning]:
     return heads
 
 
-def _ends(text: str, heads: Sequence[Beginning]) -> list[int]:
-    """Where the next head begins behind each; the last has no more paragraphs than any other."""
-    ends = [head.start for head in heads[1:]]
+def _ends(text: str, heads: Sequence[Beginning], titles: Mapping[int, int]) -> list[int]:
+    """Where the next head or its title begins; the last has no more paragraphs than any other."""
+    ends = [titles.get(head.start, head.start) for head in heads[1:]]
     inside = (BLANK.findall(text[a.end : b].rstrip()) for a, b in zip(heads, ends, strict=False))
     most = max((len(blanks) for blanks in inside), default=0)
     beyond = [blank.start() for blank in BLANK.finditer(text, heads[-1].end)][most:]
@@ -183,13 +182,17 @@ def _is_heading(text: str, one: Beginning) -> bool:
 
 
 def _titles(text: str, heads: Sequence[Beginning]) -> dict[int, int]:
-    """Where titles begin, by the turn below; none for one alone, or for most of the turns."""
+    """Where titles begin, by the turn below; none for one alone, or for most of the turns.
+
+    Where turns have times, one heads the first, and blank lines stand above titles alone.
+    """
     first = heads[0].start
     at = stripped(text, text.rfind("\n\n", 0, len(text[:first].rstrip())) + 1, first)[0]
     found = {first: at} if _ABOVE.match(text, at, first) else {}
+    apart = [BLANK.search(text, a.end, b.start) for a, b in pairwise(heads) if "S" in a.form]
     for head, following in pairwise(heads):
         start, end = head.end, following.start
-        title, begun = end, stripped(text, start, end)[0]
+        title, begun = end, start - 1 if "S" in head.form else stripped(text, start, end)[0]
         for blank in reversed([*BLANK.finditer(text, start, end)]):
             above = blank.end() == end or _ABOVE.match(text, blank.end(), title)
             if blank.start() <= begun or not above:
@@ -197,7 +200,7 @@ def _titles(text: str, heads: Sequence[Beginning]) -> dict[int, int]:
             title = blank.end()
         if title < end:
             found[end] = title
-    return found if 1 < len(found) <= len(heads) / 2 else {}
+    return found if max(1, sum(map(bool, apart))) < len(found) <= len(heads) / 2 else {}
 
 
 def _talk(text: str, form: str, heads: Sequence[Beginning]) -> bool:
