@@ -103,12 +103,20 @@ def _paragraphs(every: Sequence[RowLine]) -> Iterator[list[RowLine]]:
     """Lines without a blank one between them, or where a table goes on behind it."""
     lines: list[RowLine] = []
     for after, line in enumerate(every):
-        if line.apart and lines and not _goes_on(lines, every[after : after + 3]):
+        below = every[after : after + 5]
+        if lines and (_is_ruled(lines, below) or (line.apart and not _goes_on(lines, below[:3]))):
             yield lines
             lines = []
         lines.append(line)
     if lines:
         yield lines
+
+
+def _is_ruled(lines: Sequence[RowLine], below: Sequence[RowLine]) -> bool:
+    """Whether another table begins: names between two rules, above rows that have none between."""
+    rules = [is_rule(line.text) and line.text.lstrip()[:1] in "-=" for line in below]
+    names = by_gaps(below[1].text) if rules == [1, 0, 1, 0, 0] and len(lines) >= _LEAST else []
+    return len(names) > 1 and "0" not in map(kind, cells(below[1].text, names))
 
 
 def _goes_on(lines: Sequence[RowLine], below: Sequence[RowLine]) -> bool:
@@ -290,14 +298,11 @@ def _begin(line: RowLine) -> int:
 
 
 def _table(text: str, lines: Sequence[RowLine], before: Sequence[RowLine]) -> Iterator[Node]:
-    rows = _rows(lines)
-    if len(rows) < 2:
+    if len(rows := _rows(lines)) < 2:
         return
-    first = [*before, *lines][0]
-    start, stop = _begin(first), _begin(rows[0][0])
-    above = max((line.end for line in (first, *lines) if line.end < stop), default=start)
-    leaves = (leaf(_begin(row[0]), row[-1].end) for row in rows)
-    children = grouped(text, leaves, _MARK)
+    start, stop = _begin([*before, *lines][0]), _begin(rows[0][0])
+    above = max((line.end for line in (*before, *lines) if line.end < stop), default=start)
+    children = grouped(text, (leaf(_begin(row[0]), row[-1].end) for row in rows), _MARK)
     end = lines[-1].end
     yield Node(start, above, end, end, "table", whole=WHOLE, mark=_MARK, children=children)
 
@@ -309,9 +314,7 @@ def _rows(lines: Sequence[RowLine]) -> list[list[RowLine]]:
     full = is_rule(lines[0].text) and not is_gapped(lines[0].text)
     loose = full and len(parts) > 2 and any(is_gapped(line.text) for line in lines[:6])
     depth = _depth(parts)
-    if not parts:
-        return []
-    if loose or depth == len(parts[-1]) > 1:  # of several lines, a blank one or a rule between
+    if not parts or loose or depth == len(parts[-1]) > 1:  # a blank line or rule between rows
         return parts[1:]
     flat = [line for group in groups for line in group]
     heads = 1 if depth > 1 else _header(groups, lines)

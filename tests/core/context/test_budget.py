@@ -236,8 +236,7 @@ def test_a_blank_segment_has_no_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "max_tokens"),
-    [(TABLE, 1), (LONG, 3), ("Name: Ann Hale\n},\nBox: 14 to 16\n</v>", 1)],
+    ("text", "max_tokens"), [(TABLE, 1), (LONG, 3), ("Name: Ann Hale\n},\nBox: 14 to 16\n</v>", 1)]
 )
 def test_where_the_best_is_left_out_a_warning_says_so(text: str, max_tokens: int) -> None:
     """A bracket or a tag says nothing."""

@@ -30,9 +30,7 @@ DIALECTS = {
     "multiline": table(LINES, f"{LINE}\nArticle Price   Place\n{GAPPED}\n", "\n\n") + f"\n{LINE}",
     "RST": table(LINES, f"{GAPPED}\nArticle Price   Place\n{GAPPED}\n") + f"\n{GAPPED}",
     "grid": table(f"| {{}} | {{}} | {{}} |\n{GRID}", f"{GRID}\n|Article|Price|Place|\n{GRID}\n"),
-    "boxes": table(
-        "┃ {} ┃ {} ┃ {} ┃", "┏━━━┳━━━┳━━━┓\n┃ Article ┃ Price ┃ Place ┃\n┣━━━╋━━━╋━━━┫\n"
-    ),
+    "boxes": table("┃ {} ┃ {} ┃ {} ┃", "┏━━┳━━┳━━┓\n┃ Article ┃ Price ┃ Place ┃\n┣━━╋━━╋━━┫\n"),
     "AsciiDoc": table("|{} |{} |{}", "|===\n|Article |Price |Place\n") + "\n|===",
     "cells in lines": table("|{}\n|{}\n|{}", "|===\n|Article |Price |Place\n\n", "\n\n") + "\n|===",
     "MediaWiki": table("|-\n| {}\n| {}\n| {}", "{|\n|-\n! Article\n! Price\n! Place\n") + "\n|}",
@@ -48,11 +46,28 @@ def test_each_row_is_read_behind_the_names_of_its_columns(dialect: str) -> None:
     text = DIALECTS[dialect]
     (root,) = outline(text, small=True)
     spans = [(row.start, row.end) for row in root.children]
+    said = [f"Article: {a}; Price: {b}; Place: {c}" for a, b, c in ROWS]
 
-    assert linearized(text, spans, small=True) == [
-        f"Article: {a}; Price: {b}; Place: {c}" for a, b, c in ROWS
-    ]
+    assert said == linearized(text, spans, small=True)
     assert "Article" in joined(text, spans[5:6])
+
+
+SUMMARY = """Dep. Variable:         claim   No. Observations:       2000
+Model:                   GLM   Df Residuals:           1995
+Method:                 IRLS   Log-Likelihood:      -801.12
+===========================================================
+                 coef    std err          z      P>|z|
+-----------------------------------------------------------
+Intercept     -3.1022      0.212    -14.633      0.000
+age           -0.0154      0.004     -3.850      0.000
+km             0.0412      0.009      4.578      0.000
+young          0.7110      0.201      3.537      0.000
+"""
+
+
+def test_names_between_rules_stand_above_their_rows() -> None:
+    """In a summary of several tables, though the first column has no name."""
+    assert "std err" in joined(SUMMARY, [(SUMMARY.index("km"), SUMMARY.index("young"))])
 
 
 PS = "USER       PID %CPU TTY      STAT COMMAND\n" + "\n".join(
@@ -113,18 +128,12 @@ def test_a_last_cell_goes_on_below_itself() -> None:
 
 NESTED = """Tool 3.8.7
     tool.home = /usr/lib/jvm/java-17-openjdk-amd64
-    tool.io.tmpdir = /tmp
     tool.library.path = /usr/java/packages/lib
         /lib
         /usr/lib
-    sun.cpu.endian = little
-    sun.io.unicode.encoding = UnicodeLittle
     sun.tool.launcher = SUN_STANDARD
-    sun.jnu.encoding = UTF-8
     sun.management.compiler = HotSpot 64-Bit Tiered Compilers
-    user.dir = /srv/a/out
     user.home = /root
-    user.language = en
     user.name = root
 """
 

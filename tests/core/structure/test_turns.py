@@ -108,9 +108,7 @@ The key is with Tom. He sits in room four.
         ("room four", ["From: Ben", "Sent: Sunday", "Subject: The key"], ["Pier opening"]),
     ],
 )
-def test_what_is_kept_of_a_mail_has_its_header(
-    said: str, heads: list[str], others: list[str]
-) -> None:
+def test_a_part_of_a_mail_has_its_header(said: str, heads: list[str], others: list[str]) -> None:
     """Who, to whom, when and about what; and of what is quoted, who wrote it."""
     unit = next(unit for unit in spans(MAIL) if said in unit.text)
     shown = joined(MAIL, [(unit.start, unit.end)])
@@ -181,10 +179,7 @@ KINDS = {  # a record, and what stands between two
     "answers of HTTP": ("HTTP/1.1 {n}\nDate: {word}\nServer: {name}\n\n<p>{n}</p>", "\n\n"),
     "terms": ("Term: {name}\nDefinition: It is {word}.", "\n\n"),
     "packages": ("Package: {name}\nVersion: {n}\nAbout: {word}\n " + LONG * 2, "\n\n"),
-    "a field that comes twice": (
-        "File: {n}\nRead: {word}\nRead: 2026-05-0{n} 10:00:00\nBy: {name}",
-        "\n",
-    ),
+    "a field twice": ("File: {n}\nRead: {word}\nRead: 2026-05-0{n} 10:00:00\nBy: {name}", "\n"),
     "LDIF": ("dn: cn={name}\nobjectClass: top\nobjectClass: x\nnote: {word}\n y\nb:: eA=", "\n\n"),
     "full-width colons": ("型号：{n}\n名称：{name}\n说明：{word}\n " + LONG * 2, "\n\n"),
     "psql": ("-[ RECORD {n} ]-+--\nname    | {name}\nof it   | {word}", "\n"),
@@ -199,10 +194,7 @@ def test_a_field_stands_below_the_first_one_of_its_record(kind: str) -> None:
     """And below no other record's; a short record is one unit."""
     form, between = KINDS[kind]
     said = [("Ann", "open", ""), ("Bo", "closed", "Merge: 1a 2b\n"), ("Cy", "late", "")]
-    records = [
-        form.format(n=n, name=name, word=word, merge=merge)
-        for n, (name, word, merge) in enumerate(said, 1)
-    ]
+    records = [form.format(n=n, name=a, word=b, merge=c) for n, (a, b, c) in enumerate(said, 1)]
     text = f"It is so:\n\n{between.join(records)}"
     units = [unit for unit in spans(text) if "It is so" not in unit.text]
 
