@@ -320,41 +320,41 @@ def note(text: str) -> None:
         trace.notes.append(text)
 
 
+def _current() -> Step:
+    """The step that is running; outside of any, one that is thrown away."""
+    return _step.get() or Step("")
+
+
 def warn(text: str) -> None:
     """Tell the running step what it does without; whoever asked shall see it; a no-op elsewhere."""
-    if current := _step.get():
-        current.warnings.append(text)
+    _current().warnings.append(text)
 
 
 def record_unreadable() -> None:
     """Count a reply that could not be read; a no-op outside a step."""
-    if current := _step.get():
-        current.unreadable += 1
+    _current().unreadable += 1
 
 
 def log_event(text: str, event: str, **facts: Any) -> None:
     """Tell the running step what happened: a line for people, and the same as JSON values."""
-    if current := _step.get():
-        current.notes.append(text)
-        current.events.append({"event": event, **facts})
+    current = _current()
+    current.notes.append(text)
+    current.events.append({"event": event, **facts})
 
 
 def set_answerable(probability: float) -> None:
     """Record how probable it is that some document answers; a no-op outside a step."""
-    if current := _step.get():
-        current.answerable = probability
+    _current().answerable = probability
 
 
 def record_drop(segment: Segment, reason: str) -> None:
     """Tell the running step why ``segment`` goes; the first reason stands; a no-op elsewhere."""
-    if current := _step.get():
-        current.reasons.setdefault(segment.key, reason)
+    _current().reasons.setdefault(segment.key, reason)
 
 
 def record_cutoff(cutoff: Cutoff) -> None:
     """Tell the running step at which number its stage cuts; a no-op elsewhere."""
-    if current := _step.get():
-        current.cutoffs.append(cutoff)
+    _current().cutoffs.append(cutoff)
 
 
 def running_step() -> Step | None:
@@ -364,17 +364,16 @@ def running_step() -> Step | None:
 
 def record_usage(usages: Sequence[Usage]) -> None:
     """Charge the running step for a model call, one `Usage` an item; a no-op elsewhere."""
-    if current := _step.get():
-        current.usages.extend(usages)
-        who = "answer_tokens allows more" if current.kind == "reader" else current.stage
-        cut = dict.fromkeys(u.note for u in usages if u.note.startswith(CUT))
-        current.warnings += [f"{note}: {who.partition('(')[0]}" for note in cut]
+    current = _current()
+    current.usages.extend(usages)
+    who = "answer_tokens allows more" if current.kind == "reader" else current.stage
+    cut = dict.fromkeys(u.note for u in usages if u.note.startswith(CUT))
+    current.warnings += [f"{note}: {who.partition('(')[0]}" for note in cut]
 
 
 def recorded_usages() -> tuple[Usage, ...]:
     """Usages of the running step so far; none outside a step."""
-    current = _step.get()
-    return tuple(current.usages) if current else ()
+    return tuple(_current().usages)
 
 
 def segment_to_dict(segment: Segment) -> dict[str, Any]:
