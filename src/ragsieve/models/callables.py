@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from inspect import isclass, ismodule, isroutine
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ragsieve import models
 from ragsieve.errors import InputError, ModelError, typed_line
 from ragsieve.models.base import LLM, CrossEncoder, Embedder, Prompt, check_fits
+from ragsieve.models.pruner import bundled
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Count, Options
 from ragsieve.trace import Usage, record_usage
@@ -145,11 +146,7 @@ class Function(Options, Reopened):
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text by the bundled pruner's tokenizer."""
-        return list(self._counter.count(texts))
-
-    @cached_property
-    def _counter(self) -> Any:
-        return models.load("pruner")
+        return bundled().count(texts)
 
 
 @dataclass(frozen=True)

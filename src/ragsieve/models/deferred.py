@@ -96,17 +96,15 @@ class DeferredLLM(Deferred, LLM):
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text."""
-        return list((self._counter if self.bundled else self.opened).count(texts))
+        if not self.bundled:
+            return list(self.opened.count(texts))
+        from ragsieve.models.pruner import bundled  # whose runtime not every reader needs
+
+        return bundled().count(texts)
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
         """See `ragsieve.models.base.streamed`."""
         return streamed(self.opened, prompt, max_tokens=max_tokens)
-
-    @once
-    def _counter(self) -> Any:
-        from ragsieve.models.pruner import Pruner  # whose runtime not every reader needs
-
-        return Pruner()
 
 
 def deferred(name: str) -> Deferred:

@@ -21,11 +21,11 @@ from ragsieve.errors import (
 from ragsieve.models import protocol
 from ragsieve.models.base import LLM, ROOM, Prompt, check_fits
 from ragsieve.models.options import Odds, first_token_odds, written_odds
+from ragsieve.models.pruner import bundled
 from ragsieve.models.replies import strip_thinking
 from ragsieve.models.server import REFUSED, Away, Context, Server
 from ragsieve.models.tokenizer import token_counter, tokenizer_file
 from ragsieve.schema import Count, check_number
-from ragsieve.text import estimated_tokens
 from ragsieve.timeouts import check_time, deadline, until
 from ragsieve.trace import CUT, Usage, note, record_usage, warn
 
@@ -198,7 +198,7 @@ class OpenAI(Server, LLM):
         """As `LLM.count`, of the texts as they are sent.
 
         The first that works of: ``tokenizer``, tiktoken's encoding of a model it knows, the
-        server's own ``/tokenize``, an estimate that errs on the high side, which the trace notes.
+        server's own ``/tokenize``, the bundled pruner's tokenizer, which the trace notes.
 
         Raises:
             ModelError: If the server cannot be reached, or ``tokenizer`` cannot be loaded.
@@ -373,7 +373,7 @@ class OpenAI(Server, LLM):
                 if isinstance(error, Away):
                     raise
         why += ", no /tokenize on the server; pass tokenizer=... for exact counts"
-        return estimated_tokens, f"tokens are estimated, on the high side: {why}"
+        return lambda text: bundled().count([text])[0], f"tokens are estimated: {why}"
 
     def _tokenize(self, url: str, fields: Mapping[str, Any], text: str) -> int:
         data = self._post(url, {**fields, ("prompt" if fields else "content"): text})

@@ -16,6 +16,7 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -215,6 +216,12 @@ def write_settings(folder: Path, values: Mapping[str, Any]) -> None:
     others = (folder / name for name in FILES if name != SETTINGS)
     whole = sealed(folder / SETTINGS, values, others)
     (folder / SETTINGS).write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+@cache
+def bundled() -> Pruner:
+    """The pruner that comes with the package, whose tokenizer counts where no other is at hand."""
+    return Pruner()
 
 
 def others() -> list[Pruner]:

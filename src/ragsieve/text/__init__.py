@@ -11,10 +11,10 @@ import string
 import tempfile
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import sentencex
 
@@ -24,8 +24,6 @@ from ragsieve.text.holding import contains_answer as contains_answer
 from ragsieve.timeouts import check_wanted
 from ragsieve.types import Span
 
-T = TypeVar("T")
-
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -33,7 +31,6 @@ _INITIAL = re.compile(r"([A-Z]\s*)[^\S\x00-\x7f](?=\.)")
 _COUNTED = rf"[{LETTERS}]|[^\s{LETTERS}]+"  # compiled where it is used, as it takes long
 _ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "why", "how"])
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[⁰¹²³⁴-⁹]+|[^\W_⁰¹²³⁴-⁹]+")
-_PIECES = re.compile(r"[A-Z]?[a-z]+|[^a-z ]| (?= )")
 _HIDDEN = str.maketrans("", "", "\u00ad\u200b\u200c\u200d\u2060\ufeff")  # soft hyphens and joints
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
 _CHARSETS = ("iso-8859", "iso-2022", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
@@ -211,17 +208,6 @@ def safe(text: str) -> str:
     return _UNSAFE.sub("\ufffd", text)
 
 
-def safe_pieces(pieces: Generator[str, None, T]) -> Generator[str, None, T]:
-    """The same pieces, each `safe`, and what they return."""
-    while True:
-        try:
-            piece = next(pieces)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        yield safe(piece)
-
-
 def json_text(value: Any, **options: Any) -> str:
     """JSON in ASCII that any reader takes: lone surrogates, which strict ones refuse, are U+FFFD.
 
@@ -333,18 +319,6 @@ def adds_nothing(text: str, question: str) -> bool:
     """
     asked, said = {*words(question)}, {*words(text)}
     return bool(asked & _ASKS) and "or" not in asked and bool(said) and said <= asked
-
-
-def estimated_tokens(text: str) -> int:
-    """Tokens of a text in a tokenizer that nobody knows, an estimate that errs on the high side.
-
-    Three small letters are a token, and so is each capital, digit, mark, line end, and byte of
-    other scripts.
-    """
-    return sum(
-        -(-len(piece) // 3) if len(piece) > 1 else len(piece.encode())
-        for piece in _PIECES.findall(_SURROGATE.sub("\ufffd", text))
-    )
 
 
 def begins(text: str, phrases: Iterable[str]) -> bool:
