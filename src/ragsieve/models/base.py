@@ -242,7 +242,7 @@ class SentencePruner(CrossEncoder, Protocol):
 def promised(table: Mapping[float, float], keep_answer: float) -> float:
     """The number for a promise, between two that of the more careful; beyond all, `InputError`."""
     if not table or not min(table) <= keep_answer <= max(table):
-        rule = f"from {min(table)} to {max(table)}" if table else "one that is promised"
+        rule = f"from {min(table)} to {max(table)}" if table else "left alone, as the model has no thresholds"
         raise InputError(f"keep_answer must be {rule}, got {keep_answer!r}")
     return table[min(promise for promise in table if promise >= keep_answer)]
 

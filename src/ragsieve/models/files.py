@@ -82,7 +82,7 @@ def loading(model: str) -> Iterator[None]:
     away = ""
     try:
         with ExitStack() as stack:
-            if "/" in str(model) and not Path(model).is_dir():
+            if "/" in str(model) and not Path(model).exists():
                 away = stack.enter_context(_hub())
             yield
     except MissingExtra:

@@ -24,7 +24,7 @@ from ragsieve.models.options import Odds, first_token_odds, written_odds
 from ragsieve.models.pruner import bundled
 from ragsieve.models.replies import strip_thinking
 from ragsieve.models.server import REFUSED, Away, Context, Server
-from ragsieve.models.tokenizer import token_counter, tokenizer_file
+from ragsieve.models.tokenizer import read_tokenizer, tokenizer_file
 from ragsieve.schema import Count, check_number
 from ragsieve.timeouts import check_time, deadline, until
 from ragsieve.trace import CUT, Usage, note, record_usage, warn
@@ -352,7 +352,8 @@ class OpenAI(Server, LLM):
     def _counter(self) -> tuple[Callable[[str], int], str]:
         """A counter of a text's tokens, and a note where it estimates."""
         if self.tokenizer is not None:
-            return token_counter(self.tokenizer), ""
+            loaded = read_tokenizer(self.tokenizer)
+            return lambda text: len(loaded.encode(text, add_special_tokens=False).ids), ""
         try:
             encoding = tiktoken.encoding_for_model(self.model)
             return lambda text: len(encoding.encode(text, disallowed_special=())), ""

@@ -63,9 +63,20 @@ class Curve(msgspec.Struct, frozen=True):
         return probabilities(np.where(values == NOTHING, values, self.slope * values + self.bias))
 
 
-class _Numbers(msgspec.Struct, frozen=True):
-    """Numbers of ``pruner.json``, which may come from anyone; what else it says passes."""
+class Settings(msgspec.Struct, frozen=True):
+    """Contents of ``pruner.json``, which may come from anyone; what else it says passes.
 
+    Args:
+        layout: Sizes of windows.
+        precision: Of the net's numbers, as ``int8``.
+        thresholds: The least score for each promise.
+        relative: See `ragsieve.models.base.SentencePruner.relative`.
+        curve: Makes probabilities of sentences' logits.
+        languages: Codes of `ragsieve.text.language` of what it reads.
+    """
+
+    layout: Layout
+    precision: str = ""
     thresholds: dict[str, Probability] = {}
     relative: Probability = 0.0
     curve: Curve = Curve()
@@ -112,54 +123,48 @@ class Pruner(Options, WindowPruner):
         with files.loading(self.model):
             sums = [digest(self.folder / name) for name in FILES]
         own = hashlib.sha256(repr(sums).encode()).hexdigest()[:12]
-        return f"pruner:{self.model}@{own}:{self.settings.get('precision', '')}"
+        return f"pruner:{self.model}@{own}:{self.settings.precision}"
 
     @once
-    def settings(self) -> Mapping[str, Any]:
-        """Contents of ``pruner.json``."""
+    def settings(self) -> Settings:
+        """What ``pruner.json`` says."""
         with files.loading(self.model):
-            values = json.loads((self.folder / SETTINGS).read_bytes())
-            if not isinstance(values, dict) or not isinstance(values.get("layout"), dict):
-                raise ModelError(f"{SETTINGS} must give the layout")
-            check_sealed(self.folder / SETTINGS, values, (SETTINGS,))
-            read(_Numbers, values)
-            return {"thresholds": {}, "relative": 0.0, "curve": {}, **values}
+            return read(Settings, self._sealed(SETTINGS))
+
+    def _sealed(self, *names: str) -> object:
+        """Contents of ``pruner.json``, by which these files are checked."""
+        values = json.loads((self.folder / SETTINGS).read_bytes())
+        check_sealed(self.folder / SETTINGS, values, names)
+        return values
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Codes of `ragsieve.text.language` of what it reads; ``pruner.json`` says them."""
-        return tuple(self.settings.get("languages", ("en",)))
+        """See `Settings`."""
+        return self.settings.languages
 
     @property
     def relative(self) -> float:
-        """See `ragsieve.models.base.SentencePruner.relative`; ``pruner.json`` says it."""
-        return float(self.settings["relative"])
-
-    @once
-    def curve(self) -> Curve:
-        """Makes probabilities of sentences' logits; ``pruner.json`` says it."""
-        return read(Curve, self.settings["curve"])
+        """See `Settings`."""
+        return self.settings.relative
 
     @property
     def leads(self) -> tuple[float, float]:
         """See `ragsieve.models.base.SentencePruner.leads`."""
-        least, most = self.curve([math.log(p / (1 - p)) for p in LEADS])
+        least, most = self.settings.curve([math.log(p / (1 - p)) for p in LEADS])
         return float(least), float(most)
 
     @property
     def min_score(self) -> float:
         """Provence's careful cut, 0.1 of probabilities that are not calibrated, in [0, 1]."""
-        return float(self.curve(math.log(0.1 / 0.9)))
+        return float(self.settings.curve(math.log(0.1 / 0.9)))
 
     def threshold(self, keep_answer: float) -> float:
         """See `ragsieve.models.base.SentencePruner.threshold`; ``pruner.json`` holds the table.
 
         Between two values of the table the more careful one counts.
         """
-        table = {float(promise): cut for promise, cut in self.settings["thresholds"].items()}
-        if not table:
-            raise InputError(f"{self.model!r} has no thresholds in {SETTINGS}: it promises nothing")
-        return float(promised(table, keep_answer))
+        table = {float(promise): cut for promise, cut in self.settings.thresholds.items()}
+        return promised(table, keep_answer)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text in the pruner's tokenizer; needs no weights."""
@@ -176,14 +181,14 @@ class Pruner(Options, WindowPruner):
         for window, logits in reading:
             for n, start, end in window.spans:
                 best[n] = max(best[n], float(logits[start:end, 0].mean()))
-        shares: list[float] = self.curve(best).tolist()
+        shares: list[float] = self.settings.curve(best).tolist()
         return shares
 
     @once
     def _tokenizer(self) -> WindowTokenizer:
         with files.loading(self.model):
-            layout = Layout(**self.settings["layout"])
-            check_sealed(self.folder / SETTINGS, self.settings, (CONFIG, TOKENIZER))
+            layout = self.settings.layout
+            self._sealed(CONFIG, TOKENIZER)
             config = json.loads((self.folder / CONFIG).read_bytes())
             most = config.get("max_position_embeddings", layout.size)
             if layout.size > most:
@@ -198,7 +203,7 @@ class Pruner(Options, WindowPruner):
         with files.loading(self.model):
             file = self.folder / NET
             file.stat()  # what cannot be read is said in the system's words
-            check_sealed(self.folder / SETTINGS, self.settings, (NET,))
+            self._sealed(NET)
             return Encoder(file)
 
     @once

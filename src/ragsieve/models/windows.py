@@ -22,6 +22,7 @@ from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Passage
 from ragsieve.models.counting import familiar
 from ragsieve.models.query_focus import parts
+from ragsieve.models.tokenizer import read_tokenizer
 from ragsieve.text import counted, safe
 from ragsieve.timeouts import check_wanted
 
@@ -230,9 +231,7 @@ class WindowTokenizer:
 @lru_cache(maxsize=4)
 def _read(file: str, _changed: int, _size: int) -> Tokenizer:
     """A tokenizer that all who read the same file share: it takes as long as ten passages."""
-    tokenizer = Tokenizer.from_str(Path(file).read_text(encoding="utf-8"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
+    tokenizer = read_tokenizer(file)
     tokenizer.encode_special_tokens = True
     return tokenizer
 

@@ -80,7 +80,7 @@ def make_pruner(
     """
     check_free(folder, "pruner")
     base, work = _base(plan.base), run.work  # a missing one is named before data are read
-    layout = Layout(**base.settings["layout"]) if base else _layout(plan.base)
+    layout = base.settings.layout if base else _layout(plan.base)
     parts = _divided(plan, run)
     from ragsieve_research.train.export import export  # the library of training takes ten seconds
     from ragsieve_research.train.pruner import train_pruner

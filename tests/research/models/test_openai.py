@@ -327,7 +327,7 @@ def test_texts_are_counted_by_a_local_tokenizer(tokenizer: Path, tmp_path: Path)
     assert [[6, 0, 1]] * 3 == counts
 
     (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(ModelError, match=r"tokenizer '.*' cannot be loaded: "):
+    with pytest.raises(ModelError, match="cannot be loaded: "):
         OpenAI("m", tokenizer=tmp_path).count(["a"])
 
 

@@ -55,7 +55,7 @@ def test_a_copy_of_a_pruner_has_its_own_table(tmp_path: Path) -> None:
     copy(bundled, tmp_path / "mine", questions(19))
     mine = Pruner(str(tmp_path / "mine"))
 
-    assert (0.01, 46) == (mine.threshold(0.95), len(mine.settings["thresholds"]))
+    assert (0.01, 46) == (mine.threshold(0.95), len(mine.settings.thresholds))
     assert {"own": 19} == json.loads((tmp_path / "mine/pruner.json").read_text())["calibrated_on"]
     assert mine.count(["a b"]) == bundled.count(["a b"])
     with pytest.raises(InputError, match=r"keep_answer must be from 0\.5 to 0\.95, got 0\.99"):
