@@ -57,16 +57,15 @@ class ScoredNode(Protocol):
 AnyDocument = (
     Document | Mapping[str, Any] | str | PageDocument | ContentDocument | TextNode | ScoredNode
 )
+Documents = Sequence[AnyDocument]
 
 
-def as_documents(documents: Sequence[AnyDocument] | None) -> tuple[Document, ...]:
+def as_documents(documents: Documents | None) -> tuple[Document, ...]:
     """Documents from what a caller has, ranked as given, with unique ids; see `System.__call__`."""
     return documents_and_places(documents)[0]
 
 
-def documents_and_places(
-    documents: Sequence[AnyDocument] | None,
-) -> tuple[tuple[Document, ...], list[int]]:
+def documents_and_places(documents: Documents | None) -> tuple[tuple[Document, ...], list[int]]:
     """`as_documents`, and for each that the caller has its place among them.
 
     A document's ``rank`` is the place, among those of the caller, of the first that it is.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from ragsieve.context.limits import best_first
@@ -27,9 +28,6 @@ Source = Callable[[Query], list[Segment]]
 @runtime_checkable
 class Lenient(Protocol):
     """A stage that runs stages itself, and can be one that skips those which fail."""
-
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        """See `Stage`."""
 
     def lenient(self) -> Stage:
         """The same, but what fails inside is skipped."""
@@ -55,9 +53,6 @@ class Cuts(NamedTuple):
 class Cutting(Protocol):
     """A stage that cuts at a number, and can be one that cuts at another."""
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        """See `Stage`."""
-
     def at(self, cuts: Cuts) -> tuple[Stage, Cuts]:
         """The same at its numbers among these, and those that are another stage's."""
 
@@ -65,9 +60,6 @@ class Cutting(Protocol):
 @runtime_checkable
 class Rating(Protocol):
     """A stage that tells which parts of a segment answer, where a budget has to cut it."""
-
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        """See `Stage`."""
 
     def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
         """A value in [0, 1] for each of a document's parts; None where it cannot tell."""
@@ -124,8 +116,9 @@ class Pipeline:
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         kept = StageResult(segments)
         for stage in self.stages:
-            recorded = isinstance(stage, Pipeline)
-            last = stage(query, kept) if recorded else self._run(stage, query, kept)
+            work = partial(stage, query, kept)
+            own = isinstance(stage, Pipeline)  # it records its stages
+            last = work() if own else recorded(stage, "stage", kept, work, self.on_error)
             last = StageResult.of(last, stage)
             found = last.found if last is kept else (*kept.found, *last.found)
             kept = StageResult(last, answer=last.answer or kept.answer, found=found)
@@ -165,9 +158,6 @@ class Pipeline:
             if values is not None:
                 return values
         return None
-
-    def _run(self, stage: Stage, query: Query, segments: list[Segment]) -> list[Segment]:
-        return recorded(stage, "stage", segments, lambda: stage(query, segments), self.on_error)
 
 
 def recorded(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ragsieve.documents import AnyDocument, documents_and_places
+from ragsieve.documents import AnyDocument, Documents, documents_and_places
 from ragsieve.models.base import PASSAGE
 from ragsieve.result import Result
 from ragsieve.spec import load
@@ -36,7 +36,7 @@ class Ranked:
 
 
 def rank(
-    question: str | Query, documents: Sequence[AnyDocument], *, system: System | None = None
+    question: str | Query, documents: Documents, *, system: System | None = None
 ) -> list[Ranked]:
     """All documents, the most relevant first, by the net that comes with ragsieve.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Unpack
 
-from ragsieve.documents import AnyDocument
+from ragsieve.documents import Documents
 from ragsieve.errors import InputError
 from ragsieve.schema import Amount, check_number
 from ragsieve.trace import UNANSWERED, Cutoff, Trace, segment_to_dict
+from ragsieve.trace import Verdict as Verdict
 from ragsieve.types import Answer, CutNumbers, Document, Key, Query, Segment, grouped
 
 
@@ -20,15 +21,6 @@ class Tokens:
 
     before: int
     after: int
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict on a span: kept where ``stage`` is empty, else dropped by it, and why."""
-
-    segment: Segment
-    stage: str
-    reason: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,11 +90,8 @@ class Result:
     @property
     def verdicts(self) -> list[Verdict]:
         """Verdict on every finest span, in the order of the documents."""
-        verdicts = {
-            drop.segment.key: Verdict(drop.segment, record.stage, drop.reason)
-            for record in self.trace.steps
-            for drop in record.dropped
-        }
+        dropped = (drop for step in self.trace.steps for drop in step.dropped)
+        verdicts = {drop.segment.key: drop for drop in dropped}
         verdicts.update({s.key: Verdict(s, "", "") for s in self.kept})
         places = {document.id: n for n, document in enumerate(self.documents)}
         spans = sorted(verdicts.values(), key=lambda v: v.segment.start)
@@ -200,9 +189,7 @@ class Result:
         }
 
     @classmethod
-    def from_dict(
-        cls, values: Mapping[str, Any], documents: Sequence[AnyDocument] | None = None
-    ) -> Result:
+    def from_dict(cls, values: Mapping[str, Any], documents: Documents | None = None) -> Result:
         """The result that `to_dict` made, or a server: ``to_dict`` of it gives the same values.
 
         It cannot be cut again (`at`), and its trace has no more of each step than they say.

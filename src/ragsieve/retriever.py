@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from numbers import Real
 from typing import Any, Protocol
 
-from ragsieve.documents import AnyDocument, documents_and_places
+from ragsieve.documents import Documents, documents_and_places
 from ragsieve.errors import InputError, SourceError, typed_line
 from ragsieve.schema import Count, Options
 from ragsieve.types import Document, Query, Segment, StageResult
@@ -36,10 +36,7 @@ class Retrieving(Protocol):
 
 
 AnySource = (
-    Callable[[Query], list[Segment]]
-    | Callable[[str, int], Sequence[AnyDocument]]
-    | Invoked
-    | Retrieving
+    Callable[[Query], list[Segment]] | Callable[[str, int], Documents] | Invoked | Retrieving
 )
 
 

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from ragsieve.documents import AnyDocument, as_documents
+from ragsieve.documents import Documents, as_documents
 from ragsieve.errors import InputError
 from ragsieve.schema import read
-from ragsieve.trace import Dropped, Step, Trace, Usage, origin
+from ragsieve.trace import Step, Trace, Usage, Verdict, origin
 from ragsieve.types import Document, Key, Segment
 
 SCHEMA_VERSION = 1
@@ -176,7 +176,7 @@ class Restored(NamedTuple):
     trace: Trace
 
 
-def restored(values: object, documents: Sequence[AnyDocument] | None = None) -> Restored:
+def restored(values: object, documents: Documents | None = None) -> Restored:
     """See `ragsieve.Result.from_dict`."""
     version = values.get("schema_version") if isinstance(values, Mapping) else None
     if version != SCHEMA_VERSION:
@@ -231,7 +231,7 @@ class _Documents:
 
 
 def _step(one: StepRecord, known: _Documents) -> Step:
-    dropped = tuple(Dropped(known.span(drop), drop.reason) for drop in one.dropped)
+    dropped = tuple(Verdict(known.span(drop), one.stage, drop.reason) for drop in one.dropped)
     made = [Usage("", 0)] * one.calls + [Usage("", 0, embedded=True)] * one.embedded
     if made:
         made[0] = made[0]._replace(tokens_in=one.tokens_in, tokens_out=one.tokens_out)

@@ -17,7 +17,7 @@ from ragsieve.context.budget import fit as fit
 from ragsieve.context.choose import Rate
 from ragsieve.context.limits import ReaderLike as ReaderLike
 from ragsieve.context.limits import best_first as best_first
-from ragsieve.documents import AnyDocument, as_documents
+from ragsieve.documents import Documents, as_documents
 from ragsieve.errors import InputError
 from ragsieve.pipeline import Cuts as Cuts
 from ragsieve.pipeline import Cutting, Rating, recorded
@@ -63,9 +63,7 @@ class System:
         if self.source is not None:
             object.__setattr__(self, "source", as_source(self.source))
 
-    def __call__(
-        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
-    ) -> Result:
+    def __call__(self, query: Query | str, documents: Documents | None = None) -> Result:
         """Filter: keep the spans of ``documents`` that matter to ``query``.
 
         Args:
@@ -85,7 +83,7 @@ class System:
         return self._filtered(query, documents)[0]
 
     def _filtered(
-        self, query: Query | str, documents: Sequence[AnyDocument] | None
+        self, query: Query | str, documents: Documents | None
     ) -> tuple[Result, Answer | None]:
         """The result, and the answer that a stage or the source already gave."""
         query = query if isinstance(query, Query) else Query(query)
@@ -137,7 +135,7 @@ class System:
             return self.at(**numbers)._cut(query, inputs, evidence, trace)[0]
 
     def excerpts(
-        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
+        self, query: Query | str, documents: Documents | None = None
     ) -> list[DocumentExcerpts]:
         """What is kept of each document as excerpts, the best first; arguments and errors as above.
 
@@ -147,7 +145,7 @@ class System:
 
         return excerpts_of(replace(self, reader=ExcerptReader(self.reader))(query, documents))
 
-    def ask(self, query: Query | str, documents: Sequence[AnyDocument] | None = None) -> Result:
+    def ask(self, query: Query | str, documents: Documents | None = None) -> Result:
         """Filter, then let the reader answer from what was kept; arguments and errors as above.
 
         Control characters and lone surrogates of the answer become U+FFFD (`ragsieve.text.safe`).
@@ -159,7 +157,7 @@ class System:
     def ask_stream(
         self,
         query: Query | str,
-        documents: Sequence[AnyDocument] | None = None,
+        documents: Documents | None = None,
         *,
         on_kept: Callable[[Result], object] | None = None,
     ) -> Iterator[str | Result]:
@@ -178,7 +176,7 @@ class System:
     def _answered(
         self,
         query: Query | str,
-        documents: Sequence[AnyDocument] | None,
+        documents: Documents | None,
         stream: bool = False,
         on_kept: Callable[[Result], object] | None = None,
     ) -> Generator[str | Result, None, None]:
@@ -252,15 +250,11 @@ class System:
             self.ask if answer else self, dataset, workers=workers, num_proc=num_proc
         )
 
-    async def acall(
-        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
-    ) -> Result:
+    async def acall(self, query: Query | str, documents: Documents | None = None) -> Result:
         """The same as calling the system, in a thread of its own: the event loop goes on."""
         return await in_thread(self, query, documents)
 
-    async def aask(
-        self, query: Query | str, documents: Sequence[AnyDocument] | None = None
-    ) -> Result:
+    async def aask(self, query: Query | str, documents: Documents | None = None) -> Result:
         """`ask` in a thread of its own: the event loop goes on."""
         return await in_thread(self.ask, query, documents)
 
@@ -322,7 +316,7 @@ class System:
         return partial(self.stage.rated, query) if isinstance(self.stage, Rating) else None
 
     def _evidence(
-        self, query: Query, documents: Sequence[AnyDocument] | None
+        self, query: Query, documents: Documents | None
     ) -> tuple[tuple[Document, ...], StageResult]:
         """Segments to filter: of the caller's documents, else of the source."""
         if documents is not None or self.source is None:

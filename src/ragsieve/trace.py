@@ -29,15 +29,12 @@ class Usage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Dropped:
-    """A segment that a stage let go, with the score it had, if any, and why."""
+class Verdict:
+    """The verdict on a span: kept where ``stage`` is empty, else dropped by it, and why."""
 
     segment: Segment
+    stage: str
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The span as `segment_to_dict` gives it, and the reason."""
-        return {**segment_to_dict(self.segment), "reason": self.reason}
 
 
 class Promises(NamedTuple):
@@ -122,7 +119,7 @@ class Step:
     warnings: list[str] = field(default_factory=list)
     cutoffs: list[Cutoff] = field(default_factory=list)
     answerable: float | None = None
-    restored: tuple[int, int, tuple[Dropped, ...]] | None = None
+    restored: tuple[int, int, tuple[Verdict, ...]] | None = None
 
     @property
     def messages(self) -> list[str]:
@@ -132,7 +129,7 @@ class Step:
         return [*self.notes, *sorted(items)]
 
     @property
-    def dropped(self) -> list[Dropped]:
+    def dropped(self) -> list[Verdict]:
         """Segments that went in and of which nothing came out, in the order they went in."""
         if self.restored:
             return [*self.restored[2]]
@@ -141,7 +138,8 @@ class Step:
             documents = {s.document.id for s in self.after}
             kept = {s.key for s in self.before if s.document.id in documents}
         gone = [s for s in self.before if s.key not in kept]
-        return [Dropped(s, self.reasons.get(s.key, f"not kept by {self.stage}")) for s in gone]
+        usual = f"not kept by {self.stage}"
+        return [Verdict(s, self.stage, self.reasons.get(s.key, usual)) for s in gone]
 
     def to_dict(self) -> dict[str, Any]:
         """The step as JSON values; embedded texts are no calls.
@@ -163,7 +161,7 @@ class Step:
             "seconds": round(self.seconds, 4),
             "notes": self.messages,
             "error": self.error,
-            "dropped": [d.to_dict() for d in self.dropped],
+            "dropped": [{**segment_to_dict(d.segment), "reason": d.reason} for d in self.dropped],
             **({"events": self.events} if self.events else {}),
             **({"warnings": self.warnings} if self.warnings else {}),
             **({} if self.answerable is None else {"answerable": round(self.answerable, 4)}),

@@ -7,10 +7,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from ragsieve.trace import (
-    Dropped,
     Step,
     Trace,
     Usage,
+    Verdict,
     note,
     record_drop,
     record_usage,
@@ -52,10 +52,8 @@ def test_what_was_not_kept_is_dropped_for_a_reason() -> None:
     with Trace().recording(), step("TopK(k=0)", [HE, SHE]) as record:
         record_drop(SHE, "rank 2 is past k=0")
 
-    assert [
-        Dropped(HE, "not kept by TopK(k=0)"),
-        Dropped(SHE, "rank 2 is past k=0"),
-    ] == record.dropped
+    reasons = "not kept by TopK(k=0)", "rank 2 is past k=0"
+    assert [*map(Verdict, (HE, SHE), ["TopK(k=0)"] * 2, reasons)] == record.dropped
 
     with Trace().recording(), step("stage", [HE]) as record:
         record_drop(HE, "too long to be read")

@@ -28,6 +28,7 @@ class Message(NamedTuple):
 
 
 Prompt = tuple[Message, ...]
+JsonSchema = Mapping[str, Any]
 Nats = tuple[int, int, float]
 """A token's first character in its text, one past the last, and its surprisal."""
 
@@ -55,11 +56,7 @@ class LLM(Identified, Protocol):
         """Tokens that prompt and reply may have together."""
 
     def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        max_tokens: int = 128,
-        schema: Mapping[str, Any] | None = None,
+        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
         """The most probable continuation of each prompt, of at most ``max_tokens`` tokens.
 
@@ -242,7 +239,11 @@ class SentencePruner(CrossEncoder, Protocol):
 def promised(table: Mapping[float, float], keep_answer: float) -> float:
     """The number for a promise, between two that of the more careful; beyond all, `InputError`."""
     if not table or not min(table) <= keep_answer <= max(table):
-        rule = f"from {min(table)} to {max(table)}" if table else "left alone, as the model has no thresholds"
+        rule = (
+            f"from {min(table)} to {max(table)}"
+            if table
+            else "left alone, as the model has no thresholds"
+        )
         raise InputError(f"keep_answer must be {rule}, got {keep_answer!r}")
     return table[min(promise for promise in table if promise >= keep_answer)]
 
@@ -308,7 +309,7 @@ def complete_parsed(
     parse: Callable[[str], T],
     *,
     max_tokens: int = 128,
-    schema: Mapping[str, Any] | None = None,
+    schema: JsonSchema | None = None,
 ) -> list[T | BadReply]:
     """Replies as ``parse`` reads them; an unreadable one is requested once more, with the error.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ragsieve import models
 from ragsieve.errors import InputError, ModelError, typed_line
-from ragsieve.models.base import LLM, CrossEncoder, Embedder, Prompt, check_fits
+from ragsieve.models.base import LLM, CrossEncoder, Embedder, JsonSchema, Prompt, check_fits
 from ragsieve.models.pruner import bundled
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Count, Options
@@ -120,11 +120,7 @@ class Function(Options, Reopened):
     can = frozenset({"complete"})
 
     def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        max_tokens: int = 128,
-        schema: Mapping[str, Any] | None = None,
+        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
         """See `LLM.complete`; a schema is left to the prompt."""
         sizes = [sum(self.count([m.content for m in prompt])) for prompt in prompts]

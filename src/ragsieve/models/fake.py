@@ -9,15 +9,23 @@ from __future__ import annotations
 import re
 import threading
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, ModelError
-from ragsieve.models.base import LEADS, Nats, Passage, Prompt, Pruned, check_fits, lacking
+from ragsieve.models.base import (
+    LEADS,
+    JsonSchema,
+    Nats,
+    Passage,
+    Prompt,
+    Pruned,
+    check_fits,
+    lacking,
+)
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.wrap import check_columns
 from ragsieve.schema import Count, Options, check_number
@@ -73,11 +81,7 @@ class ScriptedLLM(Reopened):
             raise InputError(f"replies must be a sequence of strings, got {self.replies!r:.80}")
 
     def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        max_tokens: int = 128,
-        schema: Mapping[str, Any] | None = None,
+        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
         """The scripted replies, each cut to ``max_tokens`` tokens.
 

@@ -19,7 +19,7 @@ from ragsieve.errors import (
     needs_extra,
 )
 from ragsieve.models import protocol
-from ragsieve.models.base import LLM, ROOM, Prompt, check_fits
+from ragsieve.models.base import LLM, ROOM, JsonSchema, Prompt, check_fits
 from ragsieve.models.options import Odds, first_token_odds, written_odds
 from ragsieve.models.pruner import bundled
 from ragsieve.models.replies import strip_thinking
@@ -95,11 +95,7 @@ class OpenAI(Server, LLM):
             )
 
     def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        max_tokens: int = 128,
-        schema: Mapping[str, Any] | None = None,
+        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
         """As `LLM.complete`; a reply without text is ``""``, and one cut short is noted.
 

@@ -12,14 +12,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import ParamSpec, Protocol, TypeVar, runtime_checkable
 
-from ragsieve.documents import AnyDocument
+from ragsieve.documents import Documents
 from ragsieve.errors import InputError
 from ragsieve.result import Result
 from ragsieve.schema import Count, check_number
 from ragsieve.timeouts import Pool
 from ragsieve.types import Answer, Example, Query, Segment
 
-Question = Example | Query | str | tuple[Query | str, Sequence[AnyDocument] | None]
+Question = Example | Query | str | tuple[Query | str, Documents | None]
 """A question with its documents, or one alone where the system has a source."""
 
 S = TypeVar("S")
@@ -28,7 +28,7 @@ P = ParamSpec("P")
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
-Call = Callable[[Query | str, Sequence[AnyDocument] | None], Result]
+Call = Callable[[Query | str, Documents | None], Result]
 """A system, or its ``ask``."""
 
 
@@ -79,7 +79,7 @@ def until_error(items: Iterable[S], errors: list[Exception]) -> Iterator[S]:
         errors.append(error)
 
 
-def _parts(question: object, place: int) -> tuple[Query | str, Sequence[AnyDocument] | None]:
+def _parts(question: object, place: int) -> tuple[Query | str, Documents | None]:
     if isinstance(question, Example):
         return question.query, question.documents
     if isinstance(question, Query | str):

@@ -13,7 +13,7 @@ from typing import Any
 
 from ragsieve import models
 from ragsieve.errors import RagsieveError, one_line
-from ragsieve.models.base import ClassifiedToken, Prompt
+from ragsieve.models.base import ClassifiedToken, JsonSchema, Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.models.fake import echo as repeating
 from ragsieve.sources import Models
@@ -41,11 +41,7 @@ class Standin(ScriptedLLM):
     """Replies by the schema of a call, else as `ragsieve.models.fake.echo` does."""
 
     def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        max_tokens: int = 128,
-        schema: Mapping[str, Any] | None = None,
+        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
         """See `ScriptedLLM.complete`."""
         if schema is None:

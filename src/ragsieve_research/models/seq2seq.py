@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ragsieve.errors import InputError, needs_extra
@@ -13,7 +13,7 @@ with needs_extra("local"):
     import transformers
     from transformers import DynamicCache, EncoderDecoderCache
 
-from ragsieve.models.base import LLM, Prompt
+from ragsieve.models.base import LLM, JsonSchema, Prompt
 from ragsieve.models.once import once
 from ragsieve.trace import note
 from ragsieve_research.models.decoding import Decoder, DecoderMemory
@@ -36,11 +36,7 @@ class Seq2Seq(Transformers):
     _encodes: ClassVar[bool] = True
 
     def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        max_tokens: int = 128,
-        schema: Mapping[str, Any] | None = None,
+        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
         """See `ragsieve.models.base.LLM.complete`; greedy, ``schema`` is not held to."""
         if schema is not None:

@@ -21,7 +21,7 @@ with needs_extra("local"):
     import transformers
     from tokenizers import Tokenizer
 
-from ragsieve.models.base import Message, Nats, Prompt, check_fits
+from ragsieve.models.base import JsonSchema, Message, Nats, Prompt, check_fits
 from ragsieve.models.once import once
 from ragsieve.models.wrap import check_columns
 from ragsieve.schema import Amount, Count, check_number
@@ -120,11 +120,7 @@ class Transformers(BatchedModel):
         return int(self.max_context or own or CONTEXT)
 
     def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        max_tokens: int = 128,
-        schema: Mapping[str, Any] | None = None,
+        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
         """See `ragsieve.models.base.LLM.complete`; greedy, ``schema`` held to by llguidance."""
         check_number("max_tokens", max_tokens, Count)

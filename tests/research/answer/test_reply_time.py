@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 import pytest
 
 from ragsieve.errors import BadReply
-from ragsieve.models.base import Prompt
+from ragsieve.models.base import JsonSchema, Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.models.replies import Field, option_field, paragraph, read_fields
 from ragsieve.systems import build
@@ -31,11 +30,7 @@ class Long(ScriptedLLM):
         super().__init__([reply], context=10**9)
 
     def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        max_tokens: int = 128,
-        schema: Mapping[str, Any] | None = None,
+        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
         """The same reply to all."""
         return [*self.replies] * len(prompts)

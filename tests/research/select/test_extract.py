@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import InputError, ModelError
-from ragsieve.models.base import Prompt
+from ragsieve.models.base import JsonSchema, Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, step
 from ragsieve.types import Segment
@@ -93,11 +93,7 @@ class Unlimited(ScriptedLLM):
         self.schemas: list[Mapping[str, Any] | None] = []
 
     def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        max_tokens: int = 128,
-        schema: Mapping[str, Any] | None = None,
+        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
         self.prompts.extend(prompts)
         self.schemas.append(schema)
