@@ -21,6 +21,7 @@ from ragsieve.errors import (
     typed_line,
 )
 from ragsieve.result import Result
+from ragsieve.schema import read
 from ragsieve.spec import SystemSpec
 from ragsieve.structure import text_of
 from ragsieve.system import OnError, System
@@ -162,21 +163,15 @@ class Adapter:
         if not isinstance(self.options, Mapping) or {*map(type, self.options)} - {str}:
             raise InputError(f"options must be values by name, got {self.options!r:.80}")
         ContextBudget(max_tokens=self.max_tokens)
-        own, _ = divided(self.options)
+        options, _ = divided(self.options)
         if isinstance(self.system, System):
-            if self.llm or self.embedder or own:
+            if self.llm or self.embedder or options:
                 raise InputError("llm, embedder and options go with a system by name, not a System")
             return
-        if not isinstance(self.system, str):
-            raise InputError(f"system must be a System or a name, got {self.system!r:.80}")
-        for role, model in (("llm", self.llm), ("embedder", self.embedder)):
-            if not isinstance(model, str | None):
-                raise InputError(f"{role} must be a model's name, got {model!r:.80}")
-        named = SystemSpec(system=self.system, options={**self.options}, llm=self.llm)
-        if self.embedder is not None:
-            named = named.replaced(embedder=self.embedder)
-        named.check()
-        if own:
+        named = {"system": self.system, "options": {**self.options}, "llm": self.llm}
+        own = {} if self.embedder is None else {"embedder": self.embedder}
+        read(SystemSpec, {**named, **own}).check()
+        if options:
             with suppress(ModelError, StoreError, MissingExtra):  # of the place where it is made
                 _ = self.loaded
 

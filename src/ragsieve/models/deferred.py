@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 
 from ragsieve.models import USUAL, full_name, known_identity, load, local_calls
 from ragsieve.models.base import LLM, Prompt, streamed
-from ragsieve.models.once import once
-from ragsieve.models.reopen import Reopened
+from ragsieve.models.reopen import Reopened, once
 from ragsieve.models.wrap import unwrap
 
 _CALLS = frozenset({"complete", "choose", "loglik", "surprisals"})

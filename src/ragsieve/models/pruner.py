@@ -30,7 +30,7 @@ from ragsieve.errors import InputError, MissingExtra, ModelError
 from ragsieve.files import check_sealed, digest, sealed
 from ragsieve.models import files
 from ragsieve.models.base import LEADS, Passage, promised
-from ragsieve.models.once import once
+from ragsieve.models.reopen import once
 from ragsieve.models.window_cache import NOTHING, Logits, Reading, WindowPruner, probabilities
 from ragsieve.models.windows import Layout, QuestionWindows, Window, WindowTokenizer
 from ragsieve.run.concurrency import cores

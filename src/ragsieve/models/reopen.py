@@ -1,10 +1,24 @@
-"""Models that pickle as their options: what another process gets, opens its weights itself."""
+"""Models that are opened once a process: what another process gets, opens its weights itself."""
 
 from __future__ import annotations
 
 from dataclasses import fields
-from functools import partial
-from typing import Any, Self
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    once = cached_property
+else:
+
+    class once(cached_property):
+        """A cached property that two threads never compute twice; its owner has a ``lock``."""
+
+        def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+            """The value, computed by the first thread, while others wait."""
+            if instance is None:
+                return self
+            with instance.lock:
+                return super().__get__(instance, owner)
 
 
 class Reopened:

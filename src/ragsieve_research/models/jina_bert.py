@@ -21,7 +21,7 @@ with needs_extra("local"):
 from torch.nn import functional
 
 from ragsieve.models.files import log_loading
-from ragsieve.models.once import once
+from ragsieve.models.reopen import once
 from ragsieve.schema import Count, Options
 from ragsieve.text import safe
 from ragsieve_research.models import store

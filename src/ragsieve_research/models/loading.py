@@ -21,8 +21,7 @@ with needs_extra("local"):
     from transformers.utils import logging as _logging
 
 from ragsieve.models.files import loading, log_loading, snapshot
-from ragsieve.models.once import once
-from ragsieve.models.reopen import Reopened
+from ragsieve.models.reopen import Reopened, once
 from ragsieve.schema import Count, Options
 from ragsieve.trace import Usage, record_usage
 from ragsieve_research.models import reflection, store

@@ -18,7 +18,7 @@ with needs_extra("local"):
     from safetensors import safe_open
 
 from ragsieve.models.base import Embedder, check_fits
-from ragsieve.models.once import once
+from ragsieve.models.reopen import once
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage

@@ -23,7 +23,7 @@ import numpy as np
 from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import LEADS, Passage
 from ragsieve.models.files import log_loading
-from ragsieve.models.once import once
+from ragsieve.models.reopen import once
 from ragsieve.models.window_cache import Logits, Reading, WindowPruner, probabilities
 from ragsieve.models.windows import QuestionWindows, Window
 from ragsieve.schema import Probability

@@ -17,7 +17,7 @@ with needs_extra("local"):
     import sentence_transformers
     import torch
 
-from ragsieve.models.once import once
+from ragsieve.models.reopen import once
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage

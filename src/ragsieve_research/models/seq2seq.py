@@ -14,7 +14,7 @@ with needs_extra("local"):
     from transformers import DynamicCache, EncoderDecoderCache
 
 from ragsieve.models.base import LLM, JsonSchema, Prompt
-from ragsieve.models.once import once
+from ragsieve.models.reopen import once
 from ragsieve.trace import note
 from ragsieve_research.models.decoding import Decoder, DecoderMemory
 from ragsieve_research.models.transformers import Transformers

@@ -14,7 +14,7 @@ with needs_extra("local"):
     import transformers
 
 from ragsieve.models.base import ClassifiedToken
-from ragsieve.models.once import once
+from ragsieve.models.reopen import once
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 from ragsieve_research.models import store

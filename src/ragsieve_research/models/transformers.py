@@ -22,7 +22,7 @@ with needs_extra("local"):
     from tokenizers import Tokenizer
 
 from ragsieve.models.base import JsonSchema, Message, Nats, Prompt, check_fits
-from ragsieve.models.once import once
+from ragsieve.models.reopen import once
 from ragsieve.models.wrap import check_columns
 from ragsieve.schema import Amount, Count, check_number
 from ragsieve.text import safe

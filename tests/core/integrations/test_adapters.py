@@ -352,7 +352,7 @@ def test_each_document_says_how_probable_an_answer_is(framework: Framework, syst
         ({"on_error": "ignore"}, "on_error must be one of raise, keep, got 'ignore'"),
         ({"system": system(written), "llm": "fake:echo"}, "go with a system by name"),
         ({"options": "keep_answer=0.9"}, "options must be values by name, got 'keep_answer=0.9'"),
-        ({"llm": ScriptedLLM([])}, "llm must be a model's name, got ScriptedLLM"),
+        ({"llm": ScriptedLLM([])}, "llm must be a string or null, got ScriptedLLM"),
         ({"keep_answr": 0.8}, "options of finefilter are .*'keep_answr'.*keep_answer"),
         ({"min_keep": 1, "options": {"min_keep": 1}}, "name min_keep or options"),
     ],
