@@ -3,50 +3,11 @@
 import os
 from importlib import import_module
 
-TYPE_CHECKING = False  # as in typing, whose import takes half as long as all of this
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ragsieve import answer, models, score, select, split, systems
-    from ragsieve.errors import InputError, MissingExtra, ModelError, RagsieveError
-    from ragsieve.pipeline import Pipeline
-    from ragsieve.rerank import rank
-    from ragsieve.result import Result
-    from ragsieve.system import System
-    from ragsieve.trace import Trace
-    from ragsieve.typed import load
-    from ragsieve.types import Answer, Document, Example, Query, Segment
-
 # Threads that wait for each other sleep; awake they would keep the processor from those they wait
 # for. OpenMP reads this once, when torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # onnxruntime reports processes and machines to its makers; it reads this once, when it is imported
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-
-__all__ = [
-    "Answer",
-    "Document",
-    "Example",
-    "InputError",
-    "MissingExtra",
-    "ModelError",
-    "Pipeline",
-    "Query",
-    "RagsieveError",
-    "Result",
-    "Segment",
-    "System",
-    "Trace",
-    "answer",
-    "load",
-    "models",
-    "rank",
-    "score",
-    "select",
-    "split",
-    "systems",
-]
-
 
 _MODULES = {  # of names that are no modules themselves
     **dict.fromkeys(("InputError", "MissingExtra", "ModelError", "RagsieveError"), "errors"),
@@ -58,9 +19,10 @@ _MODULES = {  # of names that are no modules themselves
     "load": "spec",
     "rank": "rerank",
 }
+__all__ = sorted([*_MODULES, "answer", "models", "score", "select", "split", "systems"])
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> object:
     """Names, modules and systems, loaded at first use: ``import ragsieve`` stays quick."""
     if name == "__version__":
         return import_module("importlib.metadata").version("ragsieve")

@@ -21,7 +21,7 @@ import pytest
 
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
-from ragsieve.systems import System
+from ragsieve.system import System
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.systems.lingua import Joined
 from ragsieve_research.systems.selective_context import Unit, selective_context

@@ -13,19 +13,9 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder, SentencePruner
 from ragsieve.retriever import AnySource
 from ragsieve.system import System
-from ragsieve.systems.base import (
-    ROLES,
-    SYSTEMS,
-    check_options,
-    divided,
-    find,
-    limited,
-    made,
-    preset,
-    system,
-)
+from ragsieve.systems.base import ROLES, SYSTEMS, check_options, divided, limited, made
 
-__all__ = ["SYSTEMS", "build", "check_options", "divided", "find", "limited", "preset", "system"]
+__all__ = ["SYSTEMS", "build", "check_options", "divided", "limited"]
 
 
 def build(
@@ -54,7 +44,7 @@ def build(
         InputError: If there is no such system or option, an option breaks its rule, or something
             that it needs is missing.
     """
-    entry = find(name)
+    entry = SYSTEMS.find(name)
     check_options(name, entry, options)
     models = {"embedder": embedder, "pruner": pruner}
     for role in entry.roles:
@@ -62,9 +52,7 @@ def build(
             raise InputError(f"{name} needs {role}, a model of kind {ROLES[role]}, got none")
     if entry.knows and answers is None:
         raise InputError(f"{name} needs the gold answers, which only `ragsieve bench` knows")
-    inputs: list[Any] = [models[role] for role in entry.roles]
-    if entry.knows:
-        inputs.append(answers)
+    inputs = [*(models[role] for role in entry.roles), *([answers] if entry.knows else [])]
     if entry.searches:
         return made(entry.make, llm, *inputs, source=source, **(options or {}))
     return made(entry.make, llm, *inputs, **(options or {})).with_source(source)

@@ -173,9 +173,6 @@ def _rank(name: str) -> tuple[bool, bool, str]:
 SYSTEMS = Registry("system", GROUP, SystemEntry, package="ragsieve.systems", rank=_rank)
 """Every system by its name; modules are imported on demand."""
 
-find = SYSTEMS.find
-
-
 _NUMBERS = {int, float, type(None)}
 
 
