@@ -11,13 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
 
-from ragsieve.errors import (
-    EndedEarly,
-    InputError,
-    ModelError,
-    Overdue,
-    needs_extra,
-)
+from ragsieve.errors import EndedEarly, InputError, ModelError, Overdue, needs_extra
 from ragsieve.models import protocol
 from ragsieve.models.base import LLM, ROOM, JsonSchema, Prompt, check_fits
 from ragsieve.models.options import Odds, first_token_odds, written_odds

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.replies import strip_thinking
+from ragsieve.models.wrap import check_columns
 from ragsieve.text import json_value, safe
 
 _CONTROL = re.compile(
@@ -109,10 +110,7 @@ def messages(prompt: Prompt) -> list[dict[str, str]]:
 
 
 def check_options(prompts: Sequence[Prompt], options: Sequence[Sequence[str]]) -> None:
-    if len(prompts) != len(options):
-        raise InputError(
-            f"options must be one list a prompt, got {len(options)} for {len(prompts)} prompts"
-        )
+    check_columns([prompts, options])
     for group in options:
         distinct = {option.strip() for option in group} - {""}
         if not group or len(distinct) < len(group):

@@ -31,8 +31,17 @@ from ragsieve.files import check_sealed, digest, sealed
 from ragsieve.models import files
 from ragsieve.models.base import LEADS, Passage, promised
 from ragsieve.models.reopen import once
-from ragsieve.models.window_cache import NOTHING, Logits, Reading, WindowPruner, probabilities
-from ragsieve.models.windows import Layout, QuestionWindows, Window, WindowTokenizer
+from ragsieve.models.windows import (
+    NOTHING,
+    Layout,
+    Logits,
+    QuestionWindows,
+    Reading,
+    Window,
+    WindowPruner,
+    WindowTokenizer,
+    probabilities,
+)
 from ragsieve.run.concurrency import cores
 from ragsieve.schema import Count, Options, Probability, read
 

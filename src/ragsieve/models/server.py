@@ -39,7 +39,8 @@ REFUSED = (400, 413, 422)
 
 _UNTOLD = 8192  # tokens of a context, where neither option nor server says
 _PROBE_S = 5.0  # in which a server tells its limits
-_TOLD_S = 3.0  # after which a wait is told
+_TOLD_S = 3.0  # after which a wait is told, once
+_WAITING = "waiting for %s, %g s so far, at most %g s"
 
 _log = logging.getLogger(__name__)
 
@@ -288,18 +289,13 @@ class Server(Reopened):
             try:
                 with suppress(TimeoutError):
                     return running.result(min(seconds_left() or 0.0, _TOLD_S))
-                self._tell_wait()
+                if "told" not in self._late:
+                    self._late.add("told")
+                    _log.log(PROGRESS, _WAITING, self.identity, _TOLD_S, self.total_s)
                 return running.result(seconds_left())
             except TimeoutError as error:
                 self._late.add("once")
                 raise http.Ended from error
-
-    def _tell_wait(self) -> None:
-        """Say once that a reply takes its time."""
-        if "told" not in self._late:
-            self._late.add("told")
-            text = "waiting for %s, %g s so far, at most %g s"
-            _log.log(PROGRESS, text, self.identity, _TOLD_S, self.total_s)
 
     @contextmanager
     def _errors(self, body: Mapping[str, Any]) -> Iterator[None]:

@@ -24,8 +24,14 @@ from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import LEADS, Passage
 from ragsieve.models.files import log_loading
 from ragsieve.models.reopen import once
-from ragsieve.models.window_cache import Logits, Reading, WindowPruner, probabilities
-from ragsieve.models.windows import QuestionWindows, Window
+from ragsieve.models.windows import (
+    Logits,
+    QuestionWindows,
+    Reading,
+    Window,
+    WindowPruner,
+    probabilities,
+)
 from ragsieve.schema import Probability
 from ragsieve.text import safe
 from ragsieve_research.models import store

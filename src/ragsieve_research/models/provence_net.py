@@ -17,8 +17,7 @@ from safetensors.torch import load_file
 from transformers.activations import ACT2FN
 
 from ragsieve.errors import ModelError
-from ragsieve.models.window_cache import Logits
-from ragsieve.models.windows import Layout, Marks, QuestionWindows, Window
+from ragsieve.models.windows import Layout, Logits, Marks, QuestionWindows, Window
 from ragsieve.text import safe
 from ragsieve_research.models.loading import batches, own_tokenizer
 

@@ -16,7 +16,7 @@ transformers = pytest.importorskip("transformers")
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from ragsieve.models.base import Passage, Pruned, SentencePruner  # noqa: E402
-from ragsieve.models.window_cache import NOTHING  # noqa: E402
+from ragsieve.models.windows import NOTHING  # noqa: E402
 from ragsieve.trace import Usage, step  # noqa: E402
 from ragsieve_research.models.provence import Provence  # noqa: E402
 from ragsieve_research.models.provence_net import TwoHeads, WordTokenizer, load_net  # noqa: E402

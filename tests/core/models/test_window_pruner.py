@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragsieve.models import window_cache
+from ragsieve.models import windows
 from ragsieve.models.base import Passage
-from ragsieve.models.window_cache import (
+from ragsieve.models.windows import (
     NOTHING,
     Logits,
+    QuestionWindows,
     Reading,
+    Window,
     WindowPruner,
+    WindowSpan,
     passage_logit,
     probabilities,
 )
-from ragsieve.models.windows import QuestionWindows, Window, WindowSpan
 from ragsieve.trace import Usage, step
 
 
@@ -77,7 +79,7 @@ def test_what_was_asked_longest_ago_is_forgotten() -> None:
     assert [1, 1] == net.read
 
     net = Net()
-    many = range(1, window_cache.REMEMBERED + 1)
+    many = range(1, windows.REMEMBERED + 1)
     for some in (many, [1], [0], [1], [2]):  # 0 takes the place of 2, as 1 was asked for since
         net.of(laid(some))
 
