@@ -14,7 +14,7 @@ from ragsieve.models.base import PASSAGE
 from ragsieve.result import Result
 from ragsieve.spec import load
 from ragsieve.system import System
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Query, Segment
 
 _TINY = 1e-6  # a raw score is finite
 _DIGITS = 6
@@ -172,16 +172,10 @@ def _best(segments: Sequence[Segment], places: dict[str, int]) -> dict[int, floa
     best: dict[int, float | None] = {}
     for segment in segments:
         value = segment.score if segment.scores else None
-        for document in _origins(segment.document):
-            if (place := places.get(document.id)) is not None:
+        for document in segment.document.origins():
+            place = None if document.written_by else places.get(document.id)
+            if place is not None:
                 known = best.setdefault(place, value)
                 if value is not None and (known is None or value > known):
                     best[place] = value
     return best
-
-
-def _origins(document: Document) -> list[Document]:
-    """The retrieved documents that a text is of: itself, or those that it was written from."""
-    if not document.written_by:
-        return [document]
-    return [one for parent in document.parents for one in _origins(parent.document)]

@@ -6,7 +6,7 @@ The schema is `docs/reference/result.schema.json`: ``json.dumps(schema(), indent
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -20,6 +20,9 @@ from ragsieve.types import Document, Key, Segment
 SCHEMA_VERSION = 1
 """Version of what `ragsieve.Result.to_dict` gives; another where a field changes its meaning."""
 
+_SAME = (  # fields of a step as its record has them
+    *("stage", "seconds", "error", "notes", "events", "unreadable", "warnings", "answerable"),
+)
 Times = Annotated[int, msgspec.Meta(ge=0, le=10**6)]
 
 
@@ -133,15 +136,9 @@ def document_records(
     known = {id(document) for document in documents}
     others: dict[int, Document] = {}
     for segment in segments:
-        others |= {id(one): one for one in _origins(segment.document) if id(one) not in known}
+        others |= {id(one): one for one in segment.document.origins() if id(one) not in known}
     values = {"documents": [*map(_document, documents)]}
     return {**values, "written": [*map(_document, others.values())]} if others else values
-
-
-def _origins(document: Document) -> Iterator[Document]:
-    yield document
-    for parent in document.parents:
-        yield from _origins(parent.document)
 
 
 def _document(document: Document) -> dict[str, Any]:
@@ -235,15 +232,6 @@ def _step(one: StepRecord, known: _Documents) -> Step:
     made = [Usage("", 0)] * one.calls + [Usage("", 0, embedded=True)] * one.embedded
     if made:
         made[0] = made[0]._replace(tokens_in=one.tokens_in, tokens_out=one.tokens_out)
-    return Step(
-        one.stage,
-        seconds=one.seconds,
-        error=one.error,
-        notes=[*one.notes],
-        usages=[*made, *[Usage("", 0, cached=True)] * one.cached],
-        events=[*one.events],
-        unreadable=one.unreadable,
-        warnings=[*one.warnings],
-        answerable=one.answerable,
-        restored=(one.segments_in, one.segments_out, dropped),
-    )
+    usages = [*made, *[Usage("", 0, cached=True)] * one.cached]
+    same = {name: getattr(one, name) for name in _SAME}
+    return Step(**same, usages=usages, restored=(one.segments_in, one.segments_out, dropped))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, TypeVar
 
@@ -174,6 +174,12 @@ class Document:
             _require_text(f"a document's {name}", getattr(self, name))
         if self.parents and not self.written_by:
             raise InputError(f"document {self.id!r} has parents, so written_by must name its model")
+
+    def origins(self) -> Iterator[Document]:
+        """Itself, what it was written from, what that was, and so on."""
+        yield self
+        for parent in self.parents:
+            yield from parent.document.origins()
 
 
 @dataclass(frozen=True)

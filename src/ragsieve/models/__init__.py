@@ -154,13 +154,9 @@ def defer(name: str, **options: Any) -> Any:
     if not local_calls(name) or options_of(full_name(name), options):
         return load(name, **options)
     _find(name)
-    _check_torch()
-    return import_module(f"{__name__}.deferred").deferred(name)
-
-
-def _check_torch() -> None:
     if find_spec("torch") is None:  # of all that the extra brings, what says most
         raise MissingExtra("torch", extra="local", instead=_SERVER)
+    return import_module(f"{__name__}.deferred").deferred(name)
 
 
 def kind_of(name: str) -> str:

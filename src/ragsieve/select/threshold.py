@@ -97,7 +97,8 @@ class Threshold(Selector):
             note(f"lines unlike their neighbours stay: odd, {why}")
         ranked = best_first(segments)
         spared = odd.keys() | {s.key for s in ranked[: self.min_keep]}
-        best = self._lead(query, ranked)
+        units = ((s.document.id, s.text, rounded(s.score)) for s in ranked)
+        best = lead(query.text, units, self.leads) if self.relative else 0.5
         least = self._level(self.min_score, best)
         if ranked and (self.promises or self.relative):
             note(self._origin(best, least))
@@ -112,10 +113,6 @@ class Threshold(Selector):
             note(f"functions of which much is kept are whole: {len(missing)} more parts")
             kept |= missing
         return ["" if s.key in kept else self._reason(s.score, least) for s in segments]
-
-    def _lead(self, query: Query, ranked: Sequence[Segment]) -> float:
-        units = ((s.document.id, s.text, rounded(s.score)) for s in ranked)
-        return lead(query.text, units, self.leads) if self.relative else 0.5
 
     def _level(self, threshold: float, best: float) -> float:
         """The score from which segments of a question stay, by what leads in it."""
