@@ -134,6 +134,15 @@ def check_choice(choices: Any, **options: object) -> None:
             raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}{near}")
 
 
+@contextmanager
+def naming(place: object) -> Iterator[None]:
+    """Let an `InputError` of the block begin with the place that it is about, and a colon."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from error
+
+
 def one_line(error: object, chars: int | None = None) -> str:
     """An error's words on one line; at most so many characters."""
     return " ".join(str(error).split())[:chars]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
-from ragsieve.errors import InputError, one_line
+from ragsieve.errors import InputError, naming, one_line
 from ragsieve.schema import Below, read
 
 MAX_BYTES = 1 << 28  # that are read of what is no regular file
@@ -63,10 +63,8 @@ def read_toml(kind: type[T], path: Path) -> T:
         json.dumps(values, default=str)  # dotted keys may nest deeper than any value can be shown
     except (ValueError, RecursionError) as error:  # also what is too long, too deep or not UTF-8
         raise InputError(f"{path} must be TOML: {error}") from error
-    try:
+    with naming(path):
         return read(kind, values)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def standard_input() -> BinaryIO:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ragsieve.documents import as_documents, from_json
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import InputError, MissingExtra, naming
 from ragsieve.files import bounded, read_bytes, standard_input
 from ragsieve.read.notebook import notebook_text
 from ragsieve.read.office import docx_text, mail_text, pdf_pages
@@ -201,10 +201,8 @@ def _array(raw: bytes, name: str) -> Iterator[tuple[int, Document | Example]]:
 
 
 def _json(text: bytes, place: str) -> Any:
-    try:
+    with naming(place):
         return load_json(text)
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from error
 
 
 def _item(value: Any, id_: str, place: str, text: bytes) -> Document | Example:
@@ -216,14 +214,12 @@ def _item(value: Any, id_: str, place: str, text: bytes) -> Document | Example:
         place: Where it stands, for errors.
         text: The item's JSON as it stands, in UTF-8; empty where that is not known.
     """
-    try:
+    with naming(place):
         if is_question(value):
             return as_example(value)
         document = from_json(value, text.decode("utf-8-sig").strip())
         unnamed = document.get("id") in (None, "")
         return as_documents([{**document, "id": id_} if unnamed else document])[0]
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from error
 
 
 def name_of(path: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ragsieve.errors import InputError
+from ragsieve.errors import naming
 from ragsieve.run.questions import load_json
 from ragsieve.schema import read
 from ragsieve.text import safe
@@ -43,10 +43,8 @@ def notebook_text(raw: bytes, name: str) -> str:
     Raises:
         InputError: If it is no notebook of version 4.
     """
-    try:
+    with naming(f"{name} cannot be read as a notebook"):
         cells = read(_Notebook, load_json(raw)).cells
-    except InputError as error:
-        raise InputError(f"{name} cannot be read as a notebook: {error}") from error
     return safe("\n\n".join(text for cell in cells for text in _texts(cell) if text.strip()))
 
 

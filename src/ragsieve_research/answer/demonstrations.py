@@ -7,7 +7,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, naming
 from ragsieve.run.questions import lines, parse_json, parse_record
 from ragsieve_research.answer.examples import Demonstration
 
@@ -60,10 +60,8 @@ def _read(path: Path, needed: Sequence[str], most: int | None = None) -> tuple[D
     """The first examples of a file, each with the ``needed`` members."""
     examples = []
     for number, line in islice(lines(path), most):
-        try:
+        with naming(f"{path}, line {number}"):
             examples.append(_parse(line, needed))
-        except InputError as error:
-            raise InputError(f"{path}, line {number}: {error}") from error
     return tuple(examples)
 
 

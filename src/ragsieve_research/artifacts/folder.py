@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ragsieve.errors import InputError, StoreError, needs_extra, one_line
+from ragsieve.errors import InputError, StoreError, naming, needs_extra, one_line
 from ragsieve.files import check_sealed, ordinary, sealed, writing
 from ragsieve_research.artifacts.card import filter_card, hub_id
 from ragsieve_research.artifacts.recipe import MAX_BYTES, Saved, Trained, place, read_json
@@ -30,7 +30,7 @@ def read(folder: Path | str) -> Trained:
         InputError: If ``folder`` is no trained filter, or a part of it breaks a rule.
     """
     folder = Path(folder).expanduser()
-    try:
+    with naming(f"trained filter {str(folder)!r}"):
         trained = Trained.parse(read_json(folder / FILTER))
         for name, part in trained.folders.items():
             inner = folder / name
@@ -39,8 +39,6 @@ def read(folder: Path | str) -> Trained:
             if not inner.is_dir():
                 raise InputError(f"part {name!r} must be a folder, there is none")
             check_part(inner, part.kind)
-    except InputError as error:
-        raise InputError(f"trained filter {str(folder)!r}: {error}") from error
     return trained
 
 
@@ -236,10 +234,8 @@ def check_files(settings: Path, what: str) -> None:
     Raises:
         InputError: If one is another than when the folder was written.
     """
-    try:
+    with naming(f"trained {what} {str(settings.parent)!r}"):
         check_sealed(settings, read_json(settings))
-    except InputError as error:
-        raise InputError(f"trained {what} {str(settings.parent)!r}: {error}") from error
 
 
 def to_json(values: object) -> str:

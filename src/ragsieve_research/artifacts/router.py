@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ragsieve import models
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import InputError, MissingExtra, naming
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.deferred import identity_of
 from ragsieve.models.sharing import Share
@@ -45,10 +45,8 @@ def read_router(folder: Path | str) -> TrainedRouter:
     Raises:
         InputError: If ``folder`` is no trained router, or breaks a rule.
     """
-    try:
+    with naming(f"trained router {str(folder)!r}"):
         return TrainedRouter.parse(read_json(Path(folder).expanduser() / ROUTER))
-    except InputError as error:
-        raise InputError(f"trained router {str(folder)!r}: {error}") from error
 
 
 def named_router(
@@ -142,10 +140,8 @@ def load_router(
         )
     names = tuple(source.name for source in trained.sources)
     weights, bias = _read_weights(folder / WEIGHTS)
-    try:
+    with naming(f"trained router {str(folder)!r}"):
         return LightRouter(embedder, names, weights, bias, least)
-    except InputError as error:
-        raise InputError(f"trained router {str(folder)!r}: {error}") from error
 
 
 def save_router(

@@ -17,7 +17,7 @@ from ragsieve import models
 from ragsieve.cli.base import FILE, Json, info, print_error, printable, progress, warn
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
-from ragsieve.errors import InputError, ModelError
+from ragsieve.errors import InputError, ModelError, naming
 from ragsieve.schema import Count
 from ragsieve.spec import SystemSpec
 from ragsieve.text import counted
@@ -161,10 +161,8 @@ class _Set:
         examples: dict[str, list[Example]] = defaultdict(list)
         for one in data:
             examples[part_of(one.query.text) if parts == _PARTS else ""].append(one)
-        try:
+        with naming(name):
             labels = labels_of(chain.from_iterable(examples.values()))
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from error
         known = {part: [e for e in examples[part] if is_labelled(e, labels)] for part in parts}
         unlabelled = sum(len(examples[part]) - len(known[part]) for part in parts)
         if unlabelled:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, naming
 from ragsieve.run.questions import lines, parse_json, parse_record
 from ragsieve.schema import Count, Schema, check_number
 from ragsieve.types import Example
@@ -140,13 +140,11 @@ class Dataset:
 
     def parse(self, number: int, line: bytes) -> Example:
         """One of its lines as an example; errors as above."""
-        try:
+        with naming(f"{self.origin}, line {number}"):
             example = parse_record(line)
             if not (example.answers or self.entry):
                 check_answers(parse_json(line))
             return example
-        except InputError as error:
-            raise InputError(f"{self.origin}, line {number}: {error}") from error
 
     def __iter__(self) -> Iterator[Example]:
         return (example for _, example in self.examples())

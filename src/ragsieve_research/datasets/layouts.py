@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ragsieve.documents import TEXT_KEYS
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, naming
 from ragsieve.read.web import page_text
 from ragsieve.run.questions import lines, load_json, text_lists
 from ragsieve.schema import Schema
@@ -44,10 +44,8 @@ def records(path: Path) -> Records:
 
 
 def _loaded(path: Path, number: int, text: bytes) -> Any:
-    try:
+    with naming(f"{path}, from line {number}"):
         return load_json(text)
-    except InputError as error:
-        raise InputError(f"{path}, from line {number}: {error}") from error
 
 
 def rows_of(value: Any, *keys: str) -> list[Row]:

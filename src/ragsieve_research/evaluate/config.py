@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from ragsieve import files, models, schema
-from ragsieve.errors import InputError, check_choice
+from ragsieve.errors import InputError, check_choice, naming
 from ragsieve.schema import Amount, Count, FileName, Probability, Schema
 from ragsieve.spec import check, entry
 from ragsieve.systems.base import ROLES, SYSTEMS
@@ -282,7 +282,7 @@ def read(path: Path, *, small: bool = False) -> Config:
     """
     values = files.read_toml(dict[str, Any], path)
     variant = values.pop("small", None)
-    try:
+    with naming(path):
         if small and variant is None:
             raise InputError("there is no table [small]")
         values |= variant if small else {}
@@ -293,8 +293,6 @@ def read(path: Path, *, small: bool = False) -> Config:
         own = {"generators": generators, "model_options": table}
         config = msgspec.structs.replace(config, **own)
         _check(config)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
     name = config.name or path.stem + ("-small" if small else "")
     return msgspec.structs.replace(config, name=name)
 

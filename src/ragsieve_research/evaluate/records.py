@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, naming
 from ragsieve.result import Tokens
 from ragsieve.run.questions import load_json
 from ragsieve.schema import Below, read
@@ -173,10 +173,8 @@ def read_records(path: Path) -> Iterator[Record]:
 
 def read_as(kind: type[T], value: Any, where: str) -> T:
     """A value as ``kind``; an error says ``where`` it is."""
-    try:
+    with naming(f"{where} must be as a benchmark writes it"):
         return read(kind, value)
-    except InputError as error:
-        raise InputError(f"{where} must be as a benchmark writes it: {error}") from error
 
 
 class PeerCounts(msgspec.Struct, frozen=True):

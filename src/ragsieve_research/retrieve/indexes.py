@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ragsieve import models, schema
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, naming
 from ragsieve.models.base import Embedder
 from ragsieve.schema import Count, Schema, Similarity, check_number, check_options
 from ragsieve.system import Stage
@@ -200,12 +200,10 @@ def index_options(folder: Path | str) -> IndexOptions:
     known = meta(Path(folder))
     if known is None:
         raise InputError(f"{folder} holds no index: `ragsieve index build` makes one")
-    try:
+    with naming(f"index {folder} does not say how it was built"):
         if not known.settings.options:
             raise InputError("it was made by Corpus alone")
         return schema.read(IndexOptions, known.settings.options)
-    except InputError as error:
-        raise InputError(f"index {folder} does not say how it was built: {error}") from error
 
 
 def _opened(folder: Path, options: IndexOptions, embedder: Embedder | None) -> Corpus:

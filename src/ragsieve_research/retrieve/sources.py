@@ -35,7 +35,7 @@ import msgspec
 from msgspec import Meta
 
 from ragsieve import models
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, naming
 from ragsieve.files import read_bytes, read_toml
 from ragsieve.models.base import Embedder
 from ragsieve.run.questions import lines, parse_json
@@ -287,10 +287,8 @@ def _tables(path: Path) -> tuple[Table, ...]:
 @contextmanager
 def _naming(place: object) -> Iterator[None]:
     """Begin the line of an error with ``place``."""
-    try:
+    with naming(place):
         yield
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from error
 
 
 def _source(table: Table, where: _Where) -> Named:

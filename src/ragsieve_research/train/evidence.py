@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ragsieve import split
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, naming
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.datasets import Dataset
@@ -65,10 +65,8 @@ def _own(source: Dataset, part: str | None) -> Iterator[Record]:
     for number, example in source.examples():
         if part not in ("all", part_of(example.query.text)):
             continue
-        try:
+        with naming(f"{source.origin}, line {number}"):
             record = _record(example, source.name)
-        except InputError as error:
-            raise InputError(f"{source.origin}, line {number}: {error}") from error
         if record:
             yield record
 
