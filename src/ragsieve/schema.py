@@ -288,6 +288,8 @@ def check_options(owner: object) -> None:
             check_choice(choices, **{name: value})
         elif kind in (int, float):
             check_number(name, value, hint)
+        else:
+            read(hint, value, name)
 
 
 def check_number(name: str, value: Any, hint: Any) -> None:

@@ -27,7 +27,7 @@ from ragsieve.schema import Amount, Count, Probability, Schema, fits, without_se
 from ragsieve.sources import Models, named_source
 from ragsieve.system import Cuts, OnError, Source, System
 from ragsieve.systems.base import PARTS, PRUNE, ROLES, SHARED, SYSTEMS, SystemEntry, rule_in_words
-from ragsieve.types import LAYOUT, FileNames, JsonAs, Layout
+from ragsieve.types import LAYOUT, FileNames, JsonAs, Layout, Mark
 
 CUTS = Cuts._fields
 """Options of systems that fields of `SystemSpec` set."""
@@ -94,7 +94,7 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     max_tokens_per_document: Amount | None = None
     max_chars_per_document: Amount | None = None
     max_share: Probability | None = None
-    mark: str | None = None
+    mark: Mark | None = None
     json_as: JsonAs | None = None
     file_names: FileNames | None = None
     compact: bool | None = None

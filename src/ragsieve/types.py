@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypedDict, TypeVar
 
-from ragsieve.errors import InputError, check_choice
+from msgspec import Meta
+
+from ragsieve.errors import InputError
+from ragsieve.schema import hints_of, read
 
 JsonAs = Literal["closed", "paths"]
 FileNames = Literal["shown", "hidden"]
+_RULE = {"rule": '1 to 20 characters of one line, no space at an end, none of " \\ { } < >'}
+_PATTERN = r'^(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029"\\{}<>]{1,20}(?<! )\Z'
+Mark = Annotated[str, Meta(pattern=_PATTERN, extra=_RULE)]
 G = TypeVar("G")
 Span = tuple[int, int]
 """A span of a text: its first character, and one past its last."""
@@ -110,7 +115,7 @@ class Layout:
         InputError: If one of them is something else.
     """
 
-    mark: str = "…"
+    mark: Mark = "…"
     json_as: JsonAs = "closed"
     file_names: FileNames = "shown"
     compact: bool = False
@@ -118,25 +123,17 @@ class Layout:
     is_short: ClassVar[bool] = False  # whether little stands around what is kept
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mark, str) or not _MARK.fullmatch(self.mark):
-            rule = (
-                'must be 1 to 20 characters of one line, no space at an end, none of " \\ { } < >'
-            )
-            raise InputError(f"mark {rule}, got {self.mark!r:.80}")
-        check_choice(JsonAs, json_as=self.json_as)
-        check_choice(FileNames, file_names=self.file_names)
-        if not isinstance(self.compact, bool):
-            raise InputError(f"compact must be true or false, got {self.compact!r:.80}")
+        for name in LAYOUT:
+            read(hints_of(Layout)[name], getattr(self, name), name)
 
     def of(self, mark: str) -> str:
         """A format's mark with this one's."""
         return mark.replace("…", self.mark)
 
 
-_MARK = re.compile(r'(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029"\\{}<>]{1,20}(?<! )')
+LAYOUT = ("mark", "json_as", "file_names", "compact")
 USUAL = Layout()
 FILE = "file"  # of a document's metadata: its file, and the page there
-LAYOUT = ("mark", "json_as", "file_names", "compact")
 
 
 @dataclass(frozen=True)

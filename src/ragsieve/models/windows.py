@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, islice, pairwise
 from pathlib import Path
@@ -28,6 +28,7 @@ from ragsieve.models.query_focus import parts
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.tokenizer import familiar, read_tokenizer
 from ragsieve.models.wrap import check_columns
+from ragsieve.schema import Amount, Count, check_options
 from ragsieve.text import counted, safe
 from ragsieve.timeouts import check_wanted
 from ragsieve.trace import Usage, record_usage
@@ -105,15 +106,13 @@ class Layout:
         InputError: If a size breaks its rule.
     """
 
-    size: int = 256
-    question: int = 64
-    title: int = 24
-    context: int = 64
+    size: Count = 256
+    question: Count = 64
+    title: Amount = 24
+    context: Amount = 64
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if type(value) is not int or value < (name == "question"):
-                raise InputError(f"{name} must be a number of tokens, got {value!r}")
+        check_options(self)
         least = self.question + self.title + 4 + _LEAST
         if self.size < least:
             raise InputError(f"size must be at least {least} tokens, got {self.size!r}")

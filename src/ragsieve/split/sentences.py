@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from ragsieve.errors import InputError
-from ragsieve.schema import Count, check_options
+from msgspec import Meta
+
+from ragsieve.schema import Count, Options
 from ragsieve.text import language, sentence_spans
 from ragsieve.types import Query, Segment, Span
 
+Code = Annotated[str, Meta(min_length=1, extra={"rule": "an ISO 639-1 code or None"})]
+
 
 @dataclass(frozen=True, kw_only=True)
-class Sentences:
+class Sentences(Options):
     """Split segments into sentences, by sentencex's rules for some 300 languages.
 
     Lists, headings and table rows end at their line's end. What is only white space yields nothing.
@@ -28,13 +32,8 @@ class Sentences:
     Source: FineFilter (arXiv 2502.11811v4), section 3: documents are sets of sentences.
     """
 
-    language: str | None = None
+    language: Code | None = None
     max_chars: Count = 1000
-
-    def __post_init__(self) -> None:
-        check_options(self)
-        if self.language == "":
-            raise InputError(f"language must be an ISO 639-1 code or None, got {self.language!r}")
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         return [
