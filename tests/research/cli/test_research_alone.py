@@ -62,7 +62,7 @@ def test_a_module_of_another_package_says_what_it_lacks(
     monkeypatch.syspath_prepend(str(tmp_path))
     systems = Registry("system", "ragsieve.needing", SystemEntry, package="ragsieve.systems")
     with pytest.raises(MissingExtra, match=r"cpp is not installed: pip install 'ragsieve\[local\]"):
-        systems.SYSTEMS.find("needy-one")
+        systems.find("needy-one")
 
     assert [] == [name for name in systems if name.startswith("needy")]
     assert "module needing.needy of ragsieve.needing is left out" in caplog.text
