@@ -22,7 +22,7 @@ import numpy as np
 
 from ragsieve import Document, Query, Segment
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.models.options import chosen, yes_probability
+from ragsieve.models.options import yes_probability
 from ragsieve.trace import collect_step
 from ragsieve_research.answer.agent import Agent, Argument
 from ragsieve_research.answer.critic import Critic
@@ -32,6 +32,7 @@ from ragsieve_research.score.judge import Relevance
 from ragsieve_research.score.listwise import Permuting
 from ragsieve_research.select.adaptive import Adaptive
 from ragsieve_research.select.extract import Extract
+from ragsieve_research.select.truncate import chosen
 from ragsieve_research.systems.instructrag import explaining
 from ragsieve_research.systems.written import Write
 

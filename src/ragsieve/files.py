@@ -189,14 +189,3 @@ def check_sealed(settings: Path, values: Any, names: Iterable[str] | None = None
 def _of_values(values: Mapping[str, Any]) -> str:
     kept = {name: value for name, value in values.items() if name != "files"}
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
-
-
-def ordinary(folder: Path) -> None:
-    """Give all files in a folder the permissions of a new file: safetensors writes 0600."""
-    probe = folder / f".{uuid4().hex[:12]}.new"
-    probe.touch(exist_ok=False)
-    mode = probe.stat().st_mode & 0o777
-    probe.unlink()
-    for file in folder.rglob("*"):
-        if file.is_file() and not file.is_symlink():
-            file.chmod(mode)

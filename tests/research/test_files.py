@@ -16,8 +16,8 @@ import pytest
 
 from ragsieve.cli import main
 from ragsieve.errors import InputError, ModelError
-from ragsieve.files import ordinary, writing
-from ragsieve_research.artifacts.folder import atomic_dir
+from ragsieve.files import writing
+from ragsieve_research.artifacts.folder import atomic_dir, ordinary
 
 resource = pytest.importorskip("resource")
 

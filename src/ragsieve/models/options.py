@@ -9,7 +9,6 @@ from typing import Any
 
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.models.replies import Field, option_field, read_fields
-from ragsieve.types import rounded
 
 LEAST_MASS = 0.05
 """Probability that all options need together, of a reply's first token, to decide anything."""
@@ -97,14 +96,6 @@ def written_odds(
             if chosen is not None:
                 results[place] = [float(n == chosen) for n in range(len(some))]
     return results
-
-
-def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | None:
-    """The most probable of some numbers as the reply, the smallest on ties; None: unknown."""
-    (row,) = odds(llm, [prompt], [[str(number) for number in numbers]])
-    if row is None:
-        return None
-    return max(numbers, key=lambda number: rounded(row[number - numbers.start]))
 
 
 def yes_probability(

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from ragsieve.errors import InputError, StoreError, naming, needs_extra, one_line
-from ragsieve.files import check_sealed, ordinary, sealed, writing
+from ragsieve.files import check_sealed, sealed, writing
 from ragsieve_research.artifacts.card import filter_card, hub_id
 from ragsieve_research.artifacts.recipe import MAX_BYTES, Saved, Trained, place, read_json
 from ragsieve_research.artifacts.weights import ADAPTER, check_part
@@ -251,3 +252,14 @@ def to_json(values: object) -> str:
     if len(text.encode()) >= MAX_BYTES:
         raise InputError(f"a JSON file must have at most {MAX_BYTES} bytes, it has {len(text)}")
     return text + "\n"
+
+
+def ordinary(folder: Path) -> None:
+    """Give all files in a folder the permissions of a new file: safetensors writes 0600."""
+    probe = folder / f".{uuid4().hex[:12]}.new"
+    probe.touch(exist_ok=False)
+    mode = probe.stat().st_mode & 0o777
+    probe.unlink()
+    for file in folder.rglob("*"):
+        if file.is_file() and not file.is_symlink():
+            file.chmod(mode)

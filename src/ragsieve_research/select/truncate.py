@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ragsieve.models.base import LLM, Prompt, readable
-from ragsieve.models.options import chosen
+from ragsieve.models.options import odds
 from ragsieve.prompts import render
 from ragsieve.schema import Amount, Count, Options
 from ragsieve.select.base import Selector, past
 from ragsieve.system import best_first
 from ragsieve.trace import Cutoff, record_cutoff
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, rounded
 from ragsieve_research.prompts import numbered
 
 SHOWN = 20
@@ -68,3 +68,11 @@ class Truncate(Options, Selector):
         prompt = self.prompt(query, shown)
         k = chosen(self.llm, prompt, range(most + 1))
         return readable(k, most, f"all {most} segments stay")
+
+
+def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | None:
+    """The most probable of some numbers as the reply, the smallest on ties; None: unknown."""
+    (row,) = odds(llm, [prompt], [[str(number) for number in numbers]])
+    if row is None:
+        return None
+    return max(numbers, key=lambda number: rounded(row[number - numbers.start]))

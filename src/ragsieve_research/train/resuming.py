@@ -14,7 +14,8 @@ from ragsieve.errors import needs_extra
 with needs_extra("train"):
     import transformers
 
-from ragsieve.files import ordinary, replace_lines, writing
+from ragsieve.files import replace_lines, writing
+from ragsieve_research.artifacts.folder import ordinary
 from ragsieve_research.train.artifacts import RECIPE
 from ragsieve_research.train.run import digest
 
