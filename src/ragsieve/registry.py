@@ -21,7 +21,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ragsieve.errors import InputError, RagsieveError, nearest
+from ragsieve.errors import InputError, RagsieveError, nearest, typed_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -141,32 +141,27 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
     def _loads(self, spelt: str = "") -> Iterator[Callable[[], object]]:
         """What imports modules, one after the other: those spelt like a name come first."""
 
-        def near_first(package: str) -> list[str]:
-            return sorted(_modules(package), key=lambda m: not spelt.startswith(f"{m}_"))
+        def loads(package: str) -> list[Callable[[], object]]:
+            nearness = {module: spelt.startswith(f"{module}_") for module in _modules(package)}
+            near_first = sorted(nearness, key=lambda module: not nearness[module])
+            return [partial(self._import, f"{package}.{m}", nearness[m]) for m in near_first]
 
-        for module in near_first(self.package) if self.package else ():
-            yield partial(self._own, f"{self.package}.{module}")
+        yield from loads(self.package) if self.package else ()
         yield self._read_points
         for package in self._packages or ():
-            for module in near_first(package):
-                near = spelt.startswith(f"{module}_")
-                yield partial(self._others, f"{package}.{module}", near)
+            yield from loads(package)
 
-    def _own(self, place: str) -> None:
+    def _import(self, place: str, near: bool) -> None:
+        """Import a module; one of another package that cannot be is left out with a warning."""
+        own = place.startswith(f"{self.package}.")
         try:
             import_module(place)
-        except RagsieveError:
-            raise
-        except Exception as error:  # whatever a module in the making raises
-            reason = f"{type(error).__name__}: {error}"
-            raise ImportError(f"module {place} cannot be imported: {reason}") from error
-
-    def _others(self, place: str, near: bool) -> None:
-        try:
-            import_module(place)
-        except Exception as error:  # whatever another package raises when it is imported
-            if near and isinstance(error, RagsieveError):
-                raise  # the name is this module's: say what it lacks
+        except Exception as error:  # whatever a module raises when it is imported
+            if (own or near) and isinstance(error, RagsieveError):
+                raise  # the name may be this module's: say what it lacks
+            if own:
+                reason = typed_line(error)
+                raise ImportError(f"module {place} cannot be imported: {reason}") from error
             _log.warning("module %s of %s is left out: %s", place, self.group, error)
 
     def _read_points(self) -> None:

@@ -187,7 +187,7 @@ def _server(role: str, name: str, model: Any, own_key: bool, asked: dict[str, st
     url, key = model.base_url, "" if model.api_key == "none" else model.api_key
     asked[url] = _host(url)
     status, ids, fault = _ask(f"{url}/models", key)
-    from_ = "the settings" if own_key else model.key_name
+    from_ = "the settings" if own_key else model.home.key_name
     about = f"{name} at {url}, {f'with the key of {from_}' if key else 'without a key'}"
     if fault or status >= 500 or 300 <= status < 400:  # no client of ours follows a redirect
         return Check("models", role, _FAILS, f"{about}: {fault or f'HTTP {status}'}")

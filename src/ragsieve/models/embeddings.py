@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.models import protocol
-from ragsieve.models.server import Server
+from ragsieve.models.server import OPENAI, Home, Server
 from ragsieve.schema import Count
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
@@ -53,9 +53,7 @@ class OpenAIEmbeddings(Server):
     max_texts: Count = field(default=64, kw_only=True)
 
     backend: ClassVar[str] = "openai_embeddings"
-    own_url: ClassVar[str] = "https://api.openai.com/v1"
-    url_name: ClassVar[str] = "OPENAI_BASE_URL"
-    key_name: ClassVar[str] = "OPENAI_API_KEY"
+    home: ClassVar[Home] = OPENAI
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``; a query is embedded as any text.

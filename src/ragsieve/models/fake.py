@@ -11,6 +11,7 @@ import threading
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -276,15 +277,12 @@ class OverlapPruner(OverlapCrossEncoder):
         check_columns([questions, passages])
         results, usages = [], []
         for question, group in zip(questions, passages, strict=True):
-            query, tokens = {*_words(question)}, 0
-            shares: list[list[float]] = []
-            for title, sentences in group:
-                read = [{*_words(title), *_words(text)} for text in sentences]
-                tokens += sum(map(len, read))
-                shares.append([len(query & words) / max(len(query), 1) for words in read])
+            query = {*_words(question)}
+            read = [[{*_words(title), *_words(text)} for text in some] for title, some in group]
+            shares = [[len(query & words) / max(len(query), 1) for words in some] for some in read]
             best = [max(some, default=0.0) for some in shares]
-            results.append(Pruned([share for some in shares for share in some], best))
-            usages.append(Usage(self.identity, len(query) + tokens))
+            results.append(Pruned([*chain(*shares)], best))
+            usages.append(Usage(self.identity, len(query) + sum(map(len, chain(*read)))))
         record_usage(usages)
         return results
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ragsieve.models.openai import OpenAI
+from ragsieve.models.server import Home
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,4 @@ class Ollama(OpenAI):
     """
 
     backend: ClassVar[str] = "ollama"
-    own_url: ClassVar[str] = "http://127.0.0.1:11434/v1"
-    url_name: ClassVar[str] = ""
-    key_name: ClassVar[str] = "OLLAMA_API_KEY"
+    home: ClassVar[Home] = Home("http://127.0.0.1:11434/v1", key_name="OLLAMA_API_KEY")

@@ -17,7 +17,7 @@ from ragsieve.models.base import LLM, ROOM, JsonSchema, Prompt, check_fits
 from ragsieve.models.options import Odds, first_token_odds, written_odds
 from ragsieve.models.pruner import bundled
 from ragsieve.models.replies import strip_thinking
-from ragsieve.models.server import REFUSED, Away, Context, Server
+from ragsieve.models.server import OPENAI, REFUSED, Away, Context, Home, Server
 from ragsieve.models.tokenizer import read_tokenizer, tokenizer_file
 from ragsieve.schema import Count, check_number
 from ragsieve.timeouts import check_time, deadline, until
@@ -73,9 +73,7 @@ class OpenAI(Server, LLM):
 
     can = frozenset({"complete", "choose"})
     backend: ClassVar[str] = "openai"
-    own_url: ClassVar[str] = "https://api.openai.com/v1"
-    url_name: ClassVar[str] = "OPENAI_BASE_URL"
-    key_name: ClassVar[str] = "OPENAI_API_KEY"
+    home: ClassVar[Home] = OPENAI
     tells: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

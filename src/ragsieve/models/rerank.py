@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError
-from ragsieve.models.server import Server
+from ragsieve.models.server import Home, Server
 from ragsieve.schema import Count
 from ragsieve.text import safe
 from ragsieve.trace import Usage, note, record_usage, warn
@@ -188,13 +188,12 @@ class Cohere(Rerank):
         InputError: If there is no key, or an option breaks its rule.
     """
 
-    own_url: ClassVar[str] = "https://api.cohere.com/v2"
-    key_name: ClassVar[str] = "CO_API_KEY"
+    home: ClassVar[Home] = Home("https://api.cohere.com/v2", key_name="CO_API_KEY")
 
     def __post_init__(self) -> None:
         if (root := os.environ.get("CO_API_URL")) and not self.base_url:
             object.__setattr__(self, "base_url", f"{root.rstrip('/')}/v2")
-        if not (self.api_key or os.environ.get(self.key_name)):
+        if not (self.api_key or os.environ.get(self.home.key_name)):
             raise InputError("api_key must be given, or CO_API_KEY be set, for Cohere's models")
         super().__post_init__()
 

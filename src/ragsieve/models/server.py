@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from ragsieve.errors import InputError, ModelError, Overdue, RagsieveError, needs_extra
 from ragsieve.models import http, protocol
@@ -48,6 +48,23 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _Told = tuple[protocol.Limits, threading.BoundedSemaphore]  # and the requests that may begin
+
+
+class Home(NamedTuple):
+    """Where the servers of a backend are, and variables of the environment that say it.
+
+    Args:
+        url: What stands where neither the option nor the environment says one.
+        url_name: The variable of the URL.
+        key_name: The variable of the key.
+    """
+
+    url: str = ""
+    url_name: str = ""
+    key_name: str = ""
+
+
+OPENAI = Home("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY")
 
 
 class Away(ModelError):
@@ -113,16 +130,13 @@ class Server(Reopened):
     is_concurrent: ClassVar[bool] = True
     backend: ClassVar[str]
     tells: ClassVar[bool] = False  # whether such servers may tell their slots and context
-    own_url: ClassVar[str] = ""  # where neither the option nor the environment says one
-    url_name: ClassVar[str] = ""  # the environment's variable of the URL
-    key_name: ClassVar[str] = ""  # and of the key
+    home: ClassVar[Home] = Home()
 
     def __post_init__(self) -> None:
-        url = self.base_url or os.environ.get(self.url_name)
-        is_public = self.own_url.startswith("https:")
-        object.__setattr__(self, "is_unwritten", not url and is_public)
-        object.__setattr__(self, "base_url", (url or self.own_url).rstrip("/"))
-        object.__setattr__(self, "api_key", self.api_key or os.environ.get(self.key_name) or "none")
+        home, url = self.home, self.base_url or os.environ.get(self.home.url_name)
+        object.__setattr__(self, "is_unwritten", not url and home.url.startswith("https:"))
+        object.__setattr__(self, "base_url", (url or home.url).rstrip("/"))
+        object.__setattr__(self, "api_key", self.api_key or os.environ.get(home.key_name) or "none")
         if not self.model.strip():
             raise InputError(f"model must not be blank, got {self.model!r}")
         protocol.check_url("base_url", self.base_url)

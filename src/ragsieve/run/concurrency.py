@@ -49,7 +49,12 @@ def run_many(
     check_number("workers", workers, Count)
     pairs = (_parts(question, place) for place, question in enumerate(questions))
     results = in_order(lambda pair: call(*pair), pairs, workers)
-    return _shown(results, questions) if progress else results
+    if not progress:
+        return results
+    from rich.progress import track  # takes a tenth of a second
+
+    total = len(questions) if isinstance(questions, Sequence) else None
+    return iter(track(results, "questions", total=total))
 
 
 def in_order(call: Callable[[S], T], items: Iterable[S], workers: int) -> Iterator[T]:
@@ -90,13 +95,6 @@ def _parts(question: object, place: int) -> tuple[Query | str, Documents | None]
         "questions must be strings, Query, Example or pairs (question, documents), "
         f"got {question!r:.80} at place {place}"
     )
-
-
-def _shown(results: Iterator[Result], questions: Iterable[Question]) -> Iterator[Result]:
-    from rich.progress import track  # takes a tenth of a second
-
-    total = len(questions) if isinstance(questions, Sequence) else None
-    yield from track(results, "questions", total=total)
 
 
 @runtime_checkable

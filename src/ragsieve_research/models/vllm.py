@@ -12,6 +12,7 @@ from ragsieve.errors import needs_extra
 from ragsieve.models import protocol
 from ragsieve.models.base import Nats, Prompt, check_fits
 from ragsieve.models.openai import OpenAI
+from ragsieve.models.server import OPENAI, Home
 from ragsieve.models.tokenizer import read_tokenizer
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
@@ -46,7 +47,9 @@ class VLLM(OpenAI):
 
     can = frozenset({"complete", "choose", "loglik", "surprisals"})
     backend: ClassVar[str] = "vllm"
-    own_url: ClassVar[str] = "http://127.0.0.1:8000/v1"  # never a hosted server by default
+    home: ClassVar[Home] = OPENAI._replace(
+        url="http://127.0.0.1:8000/v1"
+    )  # never a hosted server by default
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
         """See `LLM.loglik`; equal prompts are sent to ``/tokenize`` once.
