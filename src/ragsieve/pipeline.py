@@ -133,13 +133,13 @@ class Pipeline:
         """The same at other numbers; each goes to the last stage that cuts at such a one.
 
         Where none cuts at ``min_score``, it stands in place of the last that keeps a number of the
-        best, one whose ``by_rank`` is true.
+        best, one whose ``ranked`` is true.
         """
         stages = [*self.stages]
         for place, stage in reversed([*enumerate(stages)]):
             if isinstance(stage, Cutting):
                 stages[place], cuts = stage.at(cuts)
-        ranks = [n for n, stage in enumerate(stages) if getattr(stage, "by_rank", False)]
+        ranks = [n for n, stage in enumerate(stages) if getattr(stage, "ranked", False)]
         if cuts.min_score is not None and ranks:
             stages[ranks[-1]] = AtLeast(cuts.min_score)
             cuts = cuts._replace(min_score=None)

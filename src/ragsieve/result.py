@@ -13,14 +13,7 @@ from ragsieve.schema import Amount, check_number
 from ragsieve.trace import UNANSWERED, Cutoff, Trace, segment_to_dict
 from ragsieve.trace import Verdict as Verdict
 from ragsieve.types import Answer, CutNumbers, Document, Key, Query, Segment, grouped
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """Tokens of the context before and after, in the reader's own tokenizer."""
-
-    before: int
-    after: int
+from ragsieve.types import Tokens as Tokens
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,10 +197,9 @@ class Result:
         from ragsieve.serialization import restored
 
         record, inputs, kept, trace = restored(values, documents)
-        tokens = Tokens(record.tokens.before, record.tokens.after)
         answer = None if record.answer is None else Answer(record.answer)
         query = Query(record.query, record.query_id, record.query_time)
-        return cls(query, inputs, kept, record.text, tokens, trace, answer)
+        return cls(query, inputs, kept, record.text, record.tokens, trace, answer)
 
 
 def _least(cutoff: Cutoff) -> float | None:

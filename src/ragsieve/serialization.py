@@ -15,7 +15,7 @@ from ragsieve.documents import Documents, as_documents
 from ragsieve.errors import InputError
 from ragsieve.schema import read
 from ragsieve.trace import Step, Trace, Usage, Verdict, origin
-from ragsieve.types import Document, Key, Segment
+from ragsieve.types import Document, Key, Segment, Tokens
 
 SCHEMA_VERSION = 1
 """Version of what `ragsieve.Result.to_dict` gives; another where a field changes its meaning."""
@@ -94,13 +94,6 @@ class TraceRecord(_Record, frozen=True, kw_only=True):
     warnings: list[str] = []
 
 
-class TokensRecord(_Record, frozen=True, kw_only=True):
-    """Tokens of the context before and after."""
-
-    before: int
-    after: int
-
-
 class ResultRecord(_Record, frozen=True, kw_only=True):
     """A result: kept spans in reading order, and the text that they are read as.
 
@@ -116,7 +109,7 @@ class ResultRecord(_Record, frozen=True, kw_only=True):
     query_time: str = ""
     kept: list[SpanRecord]
     text: str
-    tokens: TokensRecord
+    tokens: Tokens
     answerable: float | None = None
     trace: TraceRecord = TraceRecord()
     answer: str | None = None

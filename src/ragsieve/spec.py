@@ -136,16 +136,13 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         """Options of models by their names, the LLM's among them; one address a name."""
         return models.named(self.model_options, {self.llm: self.llm_options} if self.llm else {})
 
-    def check(self, *, gold: bool = False) -> None:
+    def check(self) -> None:
         """Check all that can be known before a model is loaded.
-
-        Args:
-            gold: Whether the caller knows gold answers, as a benchmark does.
 
         Raises:
             InputError: If options break a rule, or do not go together.
         """
-        if entry(self.system).knows and not gold:
+        if entry(self.system).knows:
             raise InputError(
                 f"system {self.system!r} needs gold answers, which only `ragsieve bench` knows"
             )

@@ -249,6 +249,14 @@ def grouped(segments: Iterable[Segment], key: Callable[[Segment], G]) -> dict[G,
 
 
 @dataclass(frozen=True)
+class Tokens:
+    """Tokens of the context before and after, in the reader's own tokenizer."""
+
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
 class Answer:
     """A reader's answer, and the segments that it read.
 

@@ -92,7 +92,6 @@ class Cut(Options, Selector):
     price: Probability = 0.03
     min_keep: Amount = 0
     reads: str = ""
-    by_rank: ClassVar = True
     ranked: ClassVar = True
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:

@@ -24,7 +24,6 @@ class TopK(Options, Selector):
     """
 
     k: Amount
-    by_rank: ClassVar = True
     ranked: ClassVar = True
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:

@@ -135,7 +135,6 @@ def preset(
     make: Callable[..., System],
     summary: str,
     *,
-    needs: str = "",
     paper: str = "",
     calls: str = "",
     **options: Any,
@@ -146,7 +145,6 @@ def preset(
         name: The other name.
         make: The function.
         summary: What the preset does, in a line.
-        needs: Models it runs before the generator reads; the function's where empty.
         paper: Where it is from; as the function where empty.
         calls: Calls of the generator that it needs; the function's where empty.
         options: The defaults that differ.
@@ -160,8 +158,8 @@ def preset(
         raise InputError(f"preset {name!r} must be of a function registered by system, got {make}")
     check_options(name, known[0], options)
     configured = partial(make, **options) if options else make
-    needs, paper = needs or known[0].needs, paper or known[0].paper
-    entry = SystemEntry(configured, summary, needs, paper, calls or known[0].calls)
+    paper, calls = paper or known[0].paper, calls or known[0].calls
+    entry = replace(known[0], make=configured, summary=summary, paper=paper, calls=calls)
     SYSTEMS.register(name, entry, make)
 
 
