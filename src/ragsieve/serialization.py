@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -157,17 +157,11 @@ def _is_json(value: Any) -> bool:
     return value is None or isinstance(value, str | int | bool)
 
 
-class Restored(NamedTuple):
-    """A record that was read, its documents, kept spans and trace."""
-
-    record: ResultRecord
-    documents: tuple[Document, ...]
-    kept: tuple[Segment, ...]
-    trace: Trace
+Restored = tuple[ResultRecord, tuple[Document, ...], tuple[Segment, ...], Trace]
 
 
 def restored(values: object, documents: Documents | None = None) -> Restored:
-    """See `ragsieve.Result.from_dict`."""
+    """A record that was read, its documents, kept spans and trace; see `Result.from_dict`."""
     version = values.get("schema_version") if isinstance(values, Mapping) else None
     if version != SCHEMA_VERSION:
         raise InputError(f"schema_version must be {SCHEMA_VERSION}, got {version!r:.80}")
@@ -178,7 +172,7 @@ def restored(values: object, documents: Documents | None = None) -> Restored:
     trace = Trace()
     trace.steps = [_step(one, known) for one in record.trace.steps]
     trace.notes = [*record.trace.notes]
-    return Restored(record, inputs, tuple(map(known.span, record.kept)), trace)
+    return record, inputs, tuple(map(known.span, record.kept)), trace
 
 
 class _Documents:

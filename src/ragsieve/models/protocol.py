@@ -152,23 +152,15 @@ DONE = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
 """The event that stands for the end that a server says without JSON."""
 
 
-class StreamedPart(NamedTuple):
-    """Additions of an event of a streamed reply: text, why it ended, tokens read and written."""
-
-    text: str
-    finish: str
-    tokens: tuple[int, int] | None
-
-
-def part(event: object) -> StreamedPart:
-    """An event as `StreamedPart`; an empty one of another form."""
+def part(event: object) -> ChatReply:
+    """The part of a reply that an event of a stream adds; an empty one of another form."""
     data: dict[str, Any] = event if isinstance(event, dict) else {}
     try:
         choice = first_choice(data)
         text, finish = text_of(choice["delta"].get("content")), choice.get("finish_reason")
     except (AttributeError, IndexError, KeyError, TypeError):
         text, finish = "", ""
-    return StreamedPart(text, finish if isinstance(finish, str) else "", used(data))
+    return ChatReply(text, [], finish if isinstance(finish, str) else "", used(data))
 
 
 def first_choice(data: Mapping[str, Any]) -> Any:
