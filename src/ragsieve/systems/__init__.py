@@ -13,9 +13,9 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LLM, Embedder, SentencePruner
 from ragsieve.retriever import AnySource
 from ragsieve.system import System
-from ragsieve.systems.base import ROLES, SYSTEMS, check_options, divided, limited, made
+from ragsieve.systems.base import ROLES, SYSTEMS, check_options, limited, made
 
-__all__ = ["SYSTEMS", "build", "check_options", "divided", "limited"]
+__all__ = ["SYSTEMS", "build", "check_options", "limited"]
 
 
 def build(

@@ -174,8 +174,17 @@ SYSTEMS = Registry("system", GROUP, SystemEntry, package="ragsieve.systems", ran
 _NUMBERS = {int, float, type(None)}
 
 
-def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | None) -> None:
-    """Raise `InputError` where the system ``name`` has no such option, or it has another text."""
+def check_options(
+    name: str, entry: SystemEntry, options: Mapping[str, Any] | None, *, written: bool = False
+) -> None:
+    """Raise `InputError` where the system ``name`` has no such option, or its value does not fit.
+
+    Args:
+        name: The system's name.
+        entry: What is known of it.
+        options: Other than their defaults; of Python any but texts pass.
+        written: Whether they were written down, as JSON, so that the name of what prunes passes.
+    """
     if {"keep_answer", "min_score"} <= {*(options or {})}:
         raise InputError("name keep_answer or min_score, not both")
     hints = get_type_hints(entry.function) if options else {}
@@ -186,8 +195,10 @@ def check_options(name: str, entry: SystemEntry, options: Mapping[str, Any] | No
             raise InputError(f"options of {name} are {known}, got {option!r}{near}")
         hint = hints[option]
         plain = get_origin(hint) is Literal or ({*get_args(hint)} or {hint}) <= _NUMBERS
-        if isinstance(value, str) and plain and not fits(value, hint):
-            raise InputError(f"{option} of {name} must be {in_words(hint)}, got {value!r:.80}")
+        text = isinstance(value, str)
+        checked = not (text and option == PRUNE) if written else text and plain
+        if checked and not fits(value, hint):
+            raise InputError(f"{option} of {name} {_rule(option, hint)}, got {value!r:.80}")
 
 
 def divided(
@@ -218,7 +229,7 @@ def limited(system: System, shared: Mapping[str, Any]) -> System:
     return replace(system.at(**limits), layout=replace(system.layout, **layout))
 
 
-def rule_in_words(option: str, hint: Any) -> str:
+def _rule(option: str, hint: Any) -> str:
     """The rule of an option's value, where its type is not all of it."""
     if option == PRUNE:
         return "must be the name of a system"
