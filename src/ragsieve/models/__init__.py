@@ -12,6 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from ragsieve.errors import InputError, MissingExtra, nearest
@@ -124,7 +125,7 @@ def load(name: str, **options: Any) -> Any:
         MissingExtra: If the backend's packages are not installed.
     """
     entry, arguments = _find(name)
-    make = _member(entry.make) if isinstance(entry.make, str) else entry.make
+    make = resolve_name(entry.make) if isinstance(entry.make, str) else entry.make
     options = options_of(full_name(name), options)
     try:
         model = make(*arguments, **options)
@@ -177,14 +178,14 @@ def local_calls(name: str) -> frozenset[str]:
 def known_identity(name: str) -> str:
     """The identity of a model with default options, if its backend can tell it; else empty."""
     entry, arguments = _find(full_name(name))
-    return str(_member(entry.identity)(*arguments)) if entry.identity else ""
+    return str(resolve_name(entry.identity)(*arguments)) if entry.identity else ""
 
 
 def folder(name: str) -> Path | None:
     """The folder of a model's weights, fetched where they are not here; None of one without."""
     entry, arguments = _find(full_name(name))
     if entry.folder:
-        return Path(_member(entry.folder)(*arguments, ["config.json"]))
+        return Path(resolve_name(entry.folder)(*arguments, ["config.json"]))
     found: Path | None = getattr(load(name), "folder", None)
     return found
 
@@ -236,8 +237,3 @@ def _find(name: str) -> tuple[Backend, tuple[str, ...]]:
     near = nearest(name, [f"{form}{model}" if form.endswith(":") else form for form in forms()])
     message = f"a model must be one of {', '.join(known)}, got {name!r:.200}{near}"
     raise InputError(message + more(GROUP, "local"))
-
-
-def _member(where: str) -> Any:
-    module, _, member = where.partition(":")
-    return getattr(import_module(module), member)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -19,7 +18,6 @@ from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 
 _Vectors = list[tuple[list[float], int]]
-_WORD = re.compile(r"\w+")
 
 
 class _Row(msgspec.Struct):
@@ -92,6 +90,5 @@ class OpenAIEmbeddings(Server):
             raise self._failed("a vector must be finite")
         usage = reply.usage if isinstance(reply.usage, dict) else {}
         total = protocol.count(usage.get("prompt_tokens"))
-        words = [len(_WORD.findall(text)) for text in sent]
-        shares = [total // len(sent)] * len(sent) if total is not None else words
+        shares = protocol.shares(total, sent)
         return [(row.embedding, tokens) for row, tokens in zip(rows, shares, strict=True)]

@@ -225,6 +225,14 @@ def _rows(value: object) -> list[dict[str, Any]]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
+def shares(total: int | None, texts: Sequence[str]) -> list[int]:
+    """Tokens of each text, equal shares of all that a reply counts; its words where it does not."""
+    if total is None:
+        return [len(re.findall(r"\w+", text)) for text in texts]
+    most = len(texts)
+    return [total * (n + 1) // most - total * n // most for n in range(most)]
+
+
 def count(value: object) -> int | None:
     """A whole number that can be a count of tokens; None for any other value."""
     return value if type(value) is int and 0 <= value < 2**31 else None

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError
+from ragsieve.models import protocol
 from ragsieve.models.server import Home, Server
 from ragsieve.schema import Count
 from ragsieve.text import safe
@@ -24,7 +25,6 @@ _Row = tuple[float, int, str]  # a pair's score, its tokens, and a note on how i
 _Rows = list[tuple[int, _Row]]  # by places of pairs
 _BLANK = "."  # sent for a blank text: Cohere and others refuse a request with one, spaces or not
 _LARGEST = float(np.finfo(np.float32).max)
-_WORD = re.compile(r"\w+")
 _WANTS_TEXTS = re.compile(r"HTTP (?:400|422): .*\btexts\b")
 _CUTS = 8  # times that documents are cut further
 _PROBE = (  # a question, its answer and texts that are none
@@ -205,13 +205,11 @@ def _sendable(text: str) -> str:
 
 def _tokens(data: Any, query: str, documents: Sequence[str]) -> list[int]:
     """Usage of each document, together with the query."""
-    count, sent = len(documents), sum(len(query) + len(document) for document in documents)
+    sent = sum(len(query) + len(document) for document in documents)
     for path in _TOKENS:
         value = data
         for key in path:
             value = value.get(key) if isinstance(value, dict) else None
         if isinstance(value, int | float) and 0 < value < 2**31 and value != sent:
-            total = int(value)
-            return [total * (i + 1) // count - total * i // count for i in range(count)]
-    words = len(_WORD.findall(query))
-    return [words + len(_WORD.findall(document)) for document in documents]
+            return protocol.shares(int(value), documents)
+    return protocol.shares(None, [f"{query} {document}" for document in documents])
