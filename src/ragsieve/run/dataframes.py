@@ -6,7 +6,7 @@ and where known ``id``. A row of results is the same everywhere: see `schema`.
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -14,13 +14,13 @@ from typing import Any
 from ragsieve.errors import InputError, needs_extra, typed_line
 from ragsieve.run.concurrency import Call, in_order
 from ragsieve.schema import Count, check_number
+from ragsieve.text import json_text
 
 COLUMNS = (
     *("id", "question", "text", "verdicts", "tokens_before", "tokens_after"),
     *("answerable", "answer", "error"),
 )
 BATCH = 64  # questions that are read, filtered and written together
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def schema() -> Any:
@@ -84,16 +84,8 @@ def rows(call: Call, records: Iterable[Mapping[str, Any]], workers: int) -> list
         InputError: If ``workers`` is under 1.
     """
     check_number("workers", workers, Count)
-    return [*map(_encodable, in_order(partial(row, call), records, workers))]
-
-
-def _encodable(value: Any) -> Any:
-    """A value with strings that Arrow can hold."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {key: _encodable(one) for key, one in value.items()}
-    return [*map(_encodable, value)] if isinstance(value, list) else value
+    results = in_order(partial(row, call), records, workers)
+    return [json.loads(json_text(one)) for one in results]  # strings that Arrow can hold
 
 
 def map_dataset(call: Call, dataset: Any, *, workers: int = 8, num_proc: int | None = None) -> Any:
