@@ -24,7 +24,7 @@ from typing import NamedTuple
 from filelock import FileLock
 
 from ragsieve.errors import RagsieveError, StoreError
-from ragsieve.files import ordinary
+from ragsieve_research.artifacts.folder import ordinary
 from ragsieve_research.models import store
 
 PIP_OPTIONS = ("--no-deps", "--only-binary=:all:", "--retries=2", "--no-input")

@@ -11,9 +11,8 @@ import pytest
 from ragsieve.errors import BadReply, ContextOverflow
 from ragsieve.models.base import LLM, Message, Prompt, complete_parsed
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.models.options import chosen
 from ragsieve.models.replies import strip_thinking
-from ragsieve.trace import Step, collect_step, step
+from ragsieve.trace import Step, collect_step
 
 PROMPT: Prompt = (Message("user", "Which number?"),)
 WRITES = frozenset({"complete"})
@@ -161,26 +160,3 @@ def test_what_stays_unreadable_is_the_callers_to_replace() -> None:
 
     with pytest.raises(ContextOverflow):
         parsed(ScriptedLLM(["1"], context=6), max_tokens=4)
-
-
-def test_the_most_probable_number_is_chosen() -> None:
-    """The smallest on ties."""
-    llm = ScriptedLLM([], choices=lambda prompt, options: [0.1, 0.4, 0.4, 0.1])
-
-    assert 6 == chosen(llm, PROMPT, range(5, 9))
-
-
-@pytest.mark.parametrize("reply", [" 7\n", "<think></think>7", "007", "7!", "seven"])
-def test_a_model_that_cannot_choose_writes_the_number(reply: str) -> None:
-    """White space and empty thoughts aside."""
-    assert 7 == chosen(ScriptedLLM([reply], can=WRITES), PROMPT, range(5, 9))
-
-
-@pytest.mark.parametrize("reply", ["", "4", "9", "-7", "٧", "9" * 20])
-def test_another_reply_is_no_number_of_the_range(reply: str) -> None:
-    """Asked once more, then unknown; the note names the range."""
-    with step("choose") as seen:
-        found = chosen(ScriptedLLM([reply, reply], can=WRITES), PROMPT, range(5, 9))
-
-    assert found is None
-    assert "the reply should be a number from 5 to 8" in seen.notes[-1]
