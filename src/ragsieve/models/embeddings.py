@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from ragsieve.models import protocol
 from ragsieve.models.server import OPENAI, Home, Server
 from ragsieve.schema import Count
-from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 
 _Vectors = list[tuple[list[float], int]]
@@ -73,7 +72,7 @@ class OpenAIEmbeddings(Server):
 
     def _ask(self, texts: Sequence[str]) -> _Vectors:
         """Vector and tokens of each text."""
-        sent = [text if text.strip() else "." for text in map(safe, texts)]
+        sent = [*map(protocol.filled, texts)]
         body = {"model": self.model, "input": sent, "encoding_format": "float"}
         data = self._post("embeddings", body)
         try:

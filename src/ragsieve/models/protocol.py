@@ -225,6 +225,11 @@ def _rows(value: object) -> list[dict[str, Any]]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
+def filled(text: str) -> str:
+    """A text as it is sent, `safe`; ``.`` for a blank one, for which servers refuse a request."""
+    return safe(text) if text.strip() else "."
+
+
 def shares(total: int | None, texts: Sequence[str]) -> list[int]:
     """Tokens of each text, equal shares of all that a reply counts; its words where it does not."""
     if total is None:

@@ -18,12 +18,10 @@ from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models import protocol
 from ragsieve.models.server import Home, Server
 from ragsieve.schema import Count
-from ragsieve.text import safe
 from ragsieve.trace import Usage, note, record_usage, warn
 
 _Row = tuple[float, int, str]  # a pair's score, its tokens, and a note on how it was cut
 _Rows = list[tuple[int, _Row]]  # by places of pairs
-_BLANK = "."  # sent for a blank text: Cohere and others refuse a request with one, spaces or not
 _LARGEST = float(np.finfo(np.float32).max)
 _WANTS_TEXTS = re.compile(r"HTTP (?:400|422): .*\btexts\b")
 _CUTS = 8  # times that documents are cut further
@@ -127,7 +125,7 @@ class Rerank(Server):
 
         Which of them is too long it does not say.
         """
-        query, *documents = map(_sendable, (pairs[0][0], *(text for _, text in pairs)))
+        query, *documents = map(protocol.filled, (pairs[0][0], *(text for _, text in pairs)))
         longest, cut = max(map(len, documents)), ""
         for left in reversed(range(_CUTS + 1)):
             try:
@@ -196,11 +194,6 @@ class Cohere(Rerank):
         if not (self.api_key or os.environ.get(self.home.key_name)):
             raise InputError("api_key must be given, or CO_API_KEY be set, for Cohere's models")
         super().__post_init__()
-
-
-def _sendable(text: str) -> str:
-    text = safe(text)
-    return text if text.strip() else _BLANK
 
 
 def _tokens(data: Any, query: str, documents: Sequence[str]) -> list[int]:

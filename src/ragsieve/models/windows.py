@@ -237,7 +237,8 @@ class WindowTokenizer:
             notes.append(f"the question has over {layout.question} tokens: {read}")
         if long := sum(len(title) > layout.title for title in titles):
             notes.append(f"titles with over {layout.title} tokens, cut there: {long}")
-        if pieces := sum(_in_pieces(some) for some in windows):
+        spans = (Counter(s.sentence for one in some for s in one.spans) for some in windows)
+        if pieces := sum(often > 1 for some in spans for often in some.values()):
             notes.append(f"sentences longer than a window, read in pieces: {pieces}")
         return "; ".join(notes)
 
@@ -261,12 +262,6 @@ def _units(sentences: Sequence[Sequence[int]], space: int) -> list[WindowSpan]:
         units += [WindowSpan(n, a, b) for a, b in pairwise(bounds)]
         begin += length
     return units
-
-
-def _in_pieces(windows: Sequence[Window]) -> int:
-    """Sentences of a passage that have more than one span."""
-    pieces = Counter(span.sentence for window in windows for span in window.spans)
-    return sum(often > 1 for often in pieces.values())
 
 
 Reading = list[tuple[Window, Logits]]
