@@ -15,7 +15,7 @@ import math
 import pickle
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from typing import Any, Literal
@@ -71,11 +71,10 @@ def check_stage(stage: Stage, kind: Kind | None = None, *, seed: int = 0, draws:
     rng = random.Random(seed)
     drawn = [draw_evidence(rng) for _ in range(draws)]
     alone = [_check_call(stage, kind, segments) for segments in drawn]
-    with ThreadPoolExecutor(4) as pool:
-        others = pool.map(lambda segments: stage(QUERIES[1], segments), drawn)
-        answers = pool.map(lambda segments: _told(stage(QUERIES[0], segments)), drawn[::-1])
-        together = [*answers][::-1]
-        _law("another question is answered, too", len([*others]) == len(drawn), stage)
+    others = _in_threads(lambda segments: stage(QUERIES[1], segments), drawn)
+    _law("another question is answered, too", len(others) == len(drawn), stage)
+    answers = _in_threads(lambda segments: _told(stage(QUERIES[0], segments)), drawn[::-1])
+    together = answers[::-1]
     for segments, once, answer in zip(drawn, alone, together, strict=True):
         _law("the same in threads, whatever was asked before", once == answer, segments)
 
@@ -119,8 +118,7 @@ def check_system(system: System, *, seed: int = 0, draws: int = 8, pickles: bool
     results = [system(*question) for question in asked]
     for result in results:
         _check_result(system, result)
-    with ThreadPoolExecutor(4) as pool:
-        together = [*pool.map(lambda question: _story(system(*question)), asked)]
+    together = _in_threads(lambda question: _story(system(*question)), asked)
     _law("the same in threads", [*map(_story, results)] == together, system)
     if pickles:
         again = pickle.loads(pickle.dumps(system))
@@ -159,8 +157,7 @@ def check_source(kind: SourceKind, question: str, *, llm: Any = None) -> None:
     asked = [Query(question), *(Query(f"?{piece}") for piece in PIECES)]
     alone = [_told(source(query)) for query in asked]
     _law("the question finds documents", bool(alone[0]), kind)
-    with ThreadPoolExecutor(4) as pool:
-        together = [*pool.map(lambda query: _told(source(query)), asked)]
+    together = _in_threads(lambda query: _told(source(query)), asked)
     _law("the same again, and in threads", alone == together, kind)
 
 
@@ -222,8 +219,7 @@ def check_adapter(adapter: Adapter, *, seed: int = 0, draws: int = 8) -> None:
     asked.append((QUERIES[0].text, [{"id": "same", "text": f"{n} goats sang."} for n in range(3)]))
     given = [(query, [_with_metadata(d) for d in documents]) for query, documents in asked]
     alone = [_check_adapted(adapter, query, documents) for query, documents in given]
-    with ThreadPoolExecutor(4) as pool:
-        together = [*pool.map(lambda one: [*adapter(*copy.deepcopy(one))], given)]
+    together = _in_threads(lambda one: [*adapter(*copy.deepcopy(one))], given)
     _law("the same again, and in threads", alone == together, together)
     _law("of no documents comes none", not adapter(QUERIES[0].text, []), adapter)
     passed = [*adapter(" \n", copy.deepcopy(given[0][1]))]
@@ -251,6 +247,11 @@ def _check_adapted(adapter: Callable[..., Any], query: str, given: list[dict[str
         held = [all("".join(span.split()) in shown for span in of_one) for of_one in spans]
         _law("spans are verbatim, each of its own document", any(held), one)
     return found
+
+
+def _in_threads(call: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    with ThreadPoolExecutor(4) as pool:
+        return [*pool.map(call, items)]
 
 
 def _law(rule: str, holds: bool, what: object) -> None:
@@ -371,12 +372,11 @@ def _check_model_call(
     together = [*call(items)]
     _law(f"{name} gives as many as it is asked", len(together) == len(items), together)
     _law(f"{name} gives none of none", len(call([])) == 0, name)
-    with ThreadPoolExecutor(4) as pool:
-        ways = {
-            "alone": [call([item])[0] for item in items],
-            "in another order": [*call(items[::-1])][::-1],
-            "in threads": [found[0] for found in pool.map(lambda item: call([item]), items)],
-        }
+    ways = {
+        "alone": [call([item])[0] for item in items],
+        "in another order": [*call(items[::-1])][::-1],
+        "in threads": _in_threads(lambda item: call([item])[0], items),
+    }
     for way, found in ways.items():
         same = all(_near(a, b, tolerance) for a, b in zip(together, found, strict=True))
         _law(f"{name} gives the same {way}", same, (together, found))
