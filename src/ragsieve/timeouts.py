@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -39,7 +39,16 @@ _ends: ContextVar[Ends] = ContextVar("ends", default=lambda: math.inf)
 
 
 @contextmanager
-def until(moment: float | Ends) -> Iterator[None]:
+def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a context variable another value until the block ends."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def until(moment: float | Ends) -> AbstractContextManager[None]:
     """Give up in the block, with `Overdue`, at a moment of `time.monotonic`; an earlier one stands.
 
     Local models look at it before each token or window; servers' replies, sources and batches of
@@ -47,11 +56,7 @@ def until(moment: float | Ends) -> Iterator[None]:
     """
     outer = ends()
     own: Ends = moment if callable(moment) else lambda: moment
-    token = _ends.set(lambda: min(own(), outer()))
-    try:
-        yield
-    finally:
-        _ends.reset(token)
+    return setting(_ends, lambda: min(own(), outer()))
 
 
 def ends() -> Ends:

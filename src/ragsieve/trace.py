@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
+from ragsieve.timeouts import setting
 from ragsieve.types import Document, Key, Segment
 
 
@@ -224,11 +225,8 @@ class Trace:
     @contextmanager
     def recording(self) -> Iterator[Trace]:
         """Record what runs in this thread until the block ends."""
-        token = _trace.set(self)
-        try:
+        with setting(_trace, self):
             yield self
-        finally:
-            _trace.reset(token)
 
     @property
     def answerable(self) -> float | None:
@@ -298,13 +296,12 @@ def step(stage: str, before: Sequence[Segment] = (), kind: Kind = "stage") -> It
 def collect_step() -> Iterator[Step]:
     """Collect what the block notes and spends, in a step that no trace records."""
     current = Step("")
-    token = _step.set(current)
     began = time.perf_counter()
     try:
-        yield current
+        with setting(_step, current):
+            yield current
     finally:
         current.seconds = time.perf_counter() - began
-        _step.reset(token)
 
 
 def note(text: str) -> None:

@@ -8,12 +8,13 @@ public one that nobody wrote.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
 from ragsieve.errors import InputError
+from ragsieve.timeouts import setting
 
 Options = Mapping[str, Mapping[str, Any]]
 """Options of models by full name."""
@@ -22,18 +23,13 @@ _URL = "base_url"
 _declared: ContextVar[dict[str, dict[str, Any]]] = ContextVar("_declared")
 
 
-@contextmanager
-def declared(*tables: Options) -> Iterator[None]:
+def declared(*tables: Options) -> AbstractContextManager[None]:
     """Open models with these options until the block ends, beside those declared around it.
 
     Raises:
         InputError: If a model would have two addresses.
     """
-    token = _declared.set(merged(_declared.get({}), *tables))
-    try:
-        yield
-    finally:
-        _declared.reset(token)
+    return setting(_declared, merged(_declared.get({}), *tables))
 
 
 def known() -> dict[str, dict[str, Any]]:
