@@ -202,17 +202,6 @@ class Server(Reopened):
                     break
         return told
 
-    @contextmanager
-    def _slot(self) -> Iterator[None]:
-        """Hold one of the requests that may be in flight; it has not begun before."""
-        slots = self._asked()[1]
-        if not slots.acquire(timeout=seconds_left()):
-            check_time(deadline())
-        try:
-            yield
-        finally:
-            slots.release()
-
     def _map(
         self,
         function: Callable[[T], R],
@@ -269,8 +258,13 @@ class Server(Reopened):
 
     def _post(self, path: str, body: Mapping[str, Any]) -> Any:
         """The JSON value that the server replies with."""
-        with self._slot():
+        slots = self._asked()[1]
+        if not slots.acquire(timeout=seconds_left()):  # a request begins when one is free
+            check_time(deadline())
+        try:
             data = self._waited(lambda: self._client.post(path, cast_to=object, body=body), body)
+        finally:
+            slots.release()
         with self._errors(body):  # a string is JSON that the server did not declare as such
             return json.loads(data) if isinstance(data, str) else data
 
