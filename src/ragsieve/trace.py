@@ -309,10 +309,9 @@ def note(text: str) -> None:
 
     The step keeps it once, between steps the trace; where nothing is recorded this is a no-op.
     """
-    if current := _step.get():
-        current.notes += [] if text in current.notes else [text]
-    elif (trace := _trace.get()) and text not in trace.notes:
-        trace.notes.append(text)
+    record = _step.get() or _trace.get()
+    if record and text not in record.notes:
+        record.notes.append(text)
 
 
 def _current() -> Step:
