@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
 
-from ragsieve.errors import EndedEarly, InputError, ModelError, Overdue, needs_extra
+from ragsieve.errors import EndedEarly, ModelError, Overdue, needs_extra
 from ragsieve.models import protocol
 from ragsieve.models.base import LLM, ROOM, JsonSchema, Prompt, check_fits
 from ragsieve.models.options import Odds, first_token_odds, written_odds
@@ -80,11 +80,8 @@ class OpenAI(Server, LLM):
         super().__post_init__()
         if (own := vars(self)["context"]) is not None:
             check_number("context", own, Count)
-        if self.tokenizer is not None and not tokenizer_file(self.tokenizer):
-            raise InputError(
-                f"tokenizer must be a tokenizer.json, a folder with one or a hub id, "
-                f"got {str(self.tokenizer)!r}"
-            )
+        if self.tokenizer is not None:
+            tokenizer_file(self.tokenizer)
 
     def complete(
         self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None

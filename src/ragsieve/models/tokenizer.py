@@ -16,9 +16,11 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
+from ragsieve.errors import InputError
 from ragsieve.models.files import loading, snapshot
 
 _FILE = "tokenizer.json"
+_ID = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?")  # of the hub
 _SCRIPTS = [  # first and last character, and tokens of one where that is not its bytes
     (0x00C0, 0x00FF, 0.4),  # Latin letters, beside the word they are in
     (0x0100, 0x024F, 1.5),
@@ -50,13 +52,19 @@ _LONG = re.compile(r"[!-~]{50}")  # a WordPiece gives up on 100
 
 
 def tokenizer_file(tokenizer: str | Path) -> Path | str:
-    """The file, or a hub id; ``""`` where it is neither."""
+    """The file, or a hub id.
+
+    Raises:
+        InputError: If it is neither.
+    """
     path = Path(tokenizer)
     for file in (path, path / _FILE):
         if file.is_file():
             return file
-    known = re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", str(tokenizer)) and not path.is_dir()
-    return str(tokenizer) if known and isinstance(tokenizer, str) else ""
+    if isinstance(tokenizer, Path) or path.is_dir() or not _ID.fullmatch(tokenizer):
+        rule = f"a {_FILE}, a folder with one or a hub id"
+        raise InputError(f"tokenizer must be {rule}, got {str(tokenizer)!r}")
+    return tokenizer
 
 
 def read_tokenizer(tokenizer: str | Path) -> Tokenizer:
