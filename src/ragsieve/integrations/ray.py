@@ -10,10 +10,10 @@ import hashlib
 import json
 import logging
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from fnmatch import fnmatch
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,10 +28,13 @@ from ragsieve.trace import Step
 from ragsieve.types import Query
 
 with needs_extra("ray"):
-    import fsspec
     import pyarrow as pa
     import ray
     import ray.data
+    from fsspec.core import url_to_fs
+    from fsspec.implementations.arrow import ArrowFSWrapper
+    from fsspec.implementations.local import LocalFileSystem
+    from fsspec.utils import read_block
     from pyarrow import fs, parquet
 
 Form = Literal["jsonl", "parquet"]
@@ -87,8 +90,14 @@ def filter(
     Raises:
         InputError: If ``actors`` or ``workers`` is under 1.
     """
-    options = {"batch_size": BATCH, "batch_format": "pyarrow", **resources}
-    return _mapped(dataset, Rows, (system, answer, workers), actors, options)
+    return dataset.map_batches(
+        Rows,
+        fn_constructor_args=(system, answer, workers),
+        compute=_pool(actors, workers),
+        batch_size=BATCH,
+        batch_format="pyarrow",
+        **resources,
+    )
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ class FileRange:
 
     Args:
         number: From 0, in the order of the input.
-        path: The file; an URL where it is not local.
+        path: The file, as its file system has it.
         start: First byte, or row group.
         end: One past the last.
     """
@@ -147,15 +156,16 @@ def filter_files(
     Raises:
         InputError: If there is no input, or the folder holds another run.
     """
-    parts = [*parts_of(source, part_bytes)]
+    files, place = opened(source)
+    parts = [*parts_of(files, place, part_bytes)]
     if not parts:
         raise InputError(f"input must have files of .jsonl, .jsonl.gz or .parquet, got {source!r}")
-    system_, folder = opened(output)
-    system_.create_dir(folder, recursive=True)
+    store, folder = opened(output)
+    store.makedirs(folder, exist_ok=True)
     digest = hashlib.sha256(json.dumps([asdict(part) for part in parts]).encode()).hexdigest()
     about = json.dumps({"label": label, "form": form, "parts": len(parts), "input": digest})
-    _claim(system_, posixpath.join(folder, _RUN), about, output)
-    names = {info.base_name for info in system_.get_file_info(fs.FileSelector(folder))}
+    _claim(store, folder, about, output)
+    names = {posixpath.basename(path) for path in store.ls(folder, detail=False)}
     left = [part for part in parts if f"{_name('part', part.number)}.{form}" not in names]
 
     def results() -> Iterator[Mapping[str, Any]]:
@@ -165,51 +175,70 @@ def filter_files(
                 yield {"number": part.number, "again": 1}
         if left:
             rows = ray.data.from_items([asdict(p) for p in left], override_num_blocks=len(left))
-            arguments = (system, answer, workers, output, form)
-            yield from _mapped(
-                rows, _Files, arguments, min(actors, len(left)), {"batch_size": 1, **resources}
-            ).iter_rows()
+            arguments = (Rows(system, answer, workers), files, store, folder, form)
+            pool = _pool(min(actors, len(left)), workers)
+            done = rows.map(
+                _Files,  # type: ignore[arg-type]
+                fn_constructor_args=arguments,
+                compute=pool,
+                **resources,
+            )
+            yield from done.iter_rows()
 
     return len(parts), results()
 
 
-def parts_of(source: str, part_bytes: int = PART_BYTES) -> Iterator[FileRange]:
-    """The parts of the input, in order."""
+def parts_of(files: Any, place: str, part_bytes: int = PART_BYTES) -> Iterator[FileRange]:
+    """The parts of the input, in order of the files' names.
+
+    Args:
+        files: The file system, as `opened` gives it.
+        place: A file of it, a folder of files, or a pattern.
+        part_bytes: Of a part of lines, about.
+    """
     number = 0
-    for path, size in _inputs(source):
-        system, name = opened(path)
-        if name.endswith(".parquet"):
-            ends = [*range(1, parquet.ParquetFile(name, filesystem=system).num_row_groups + 1)]
-        elif name.endswith(".gz"):
-            ends = [size]
+    for path in files.glob(place) if "*" in place else files.find(place, maxdepth=1):
+        if path.endswith(".parquet"):
+            with files.open(path) as file:
+                ends = [*range(1, parquet.ParquetFile(file).num_row_groups + 1)]
+        elif path.endswith(".jsonl.gz"):
+            ends = [files.size(path)]
+        elif path.endswith(".jsonl"):
+            ends = [*range(part_bytes, size := files.size(path), part_bytes), size]
         else:
-            ends = [*range(part_bytes, size, part_bytes), size]
+            continue
         for start, end in zip([0, *ends], ends, strict=False):
             yield FileRange(number, path, start, end)
             number += 1
 
 
-def _mapped(
-    dataset: Any, actor: Callable[..., Any], arguments: Any, actors: int, options: Any
-) -> Any:
-    for name, number in (("actors", actors), ("workers", arguments[2])):
-        check_number(name, number, Count)
+def _pool(actors: int, workers: int) -> Any:
+    """So many actors, for `ray.data`."""
+    check_number("actors", actors, Count)
+    check_number("workers", workers, Count)
     ray.data.DataContext.get_current().enable_progress_bars = False
-    pool = ray.data.ActorPoolStrategy(size=actors)
-    return dataset.map_batches(actor, fn_constructor_args=arguments, compute=pool, **options)
+    return ray.data.ActorPoolStrategy(size=actors)
 
 
+@dataclass
 class Rows:
-    """An actor: a system with its models, loaded with the first question."""
+    """An actor: a system with its models, loaded with the first question.
 
-    def __init__(self, system: System, answer: bool, workers: int) -> None:
-        self.system = system.ask if answer else system
-        self.workers = workers
-        self.steps: list[Step] = []  # of the questions since they were last counted
+    Args:
+        system: See `filter`.
+        answer: The same.
+        workers: The same.
+        steps: Steps of the questions since `rows` was last called.
+    """
+
+    system: System
+    answer: bool
+    workers: int
+    steps: list[Step] = field(default_factory=list, init=False)
 
     def call(self, query: Query | str, documents: Sequence[AnyDocument] | None) -> Result:
         """A question's result; what its stages did is kept for the metrics."""
-        result = self.system(query, documents)
+        result = (self.system.ask if self.answer else self.system)(query, documents)
         self.steps += result.trace.steps
         return result
 
@@ -222,49 +251,49 @@ class Rows:
         return rows(self.call, records, self.workers)
 
 
-class _Files(Rows):
+@dataclass
+class _Files:
     """An actor that reads a part of the input and writes its results."""
 
-    def __init__(self, system: System, answer: bool, workers: int, output: str, form: Form) -> None:
-        super().__init__(system, answer, workers)
-        self.output, self.form = output, form
+    filtering: Rows
+    files: Any
+    store: Any
+    folder: str
+    form: Form
 
-    def __call__(self, batch: Any) -> Any:
-        part = FileRange(*(batch[name].tolist()[0] for name in _FIELDS))
-        records = [_parsed(line) for line in lines_of(part)]
-        results = self.rows(records)
+    def __call__(self, row: Mapping[str, Any]) -> Any:
+        part = FileRange(**row)
+        records = [_parsed(line) for line in lines_of(self.files, part)]
+        results = self.filtering.rows(records)
         bad = [
             {"reason": result["error"], "record": record}
             for record, result in zip(records, results, strict=True)
             if result["error"]
         ]
         if bad:
-            _write(self.output, f"{_name('bad', part.number)}.jsonl", _jsonl(bad))
+            _write(self.store, self.folder, f"{_name('bad', part.number)}.jsonl", _jsonl(bad))
         written = _parquet(results) if self.form == "parquet" else _jsonl(results)
-        _write(self.output, f"{_name('part', part.number)}.{self.form}", written)
+        _write(self.store, self.folder, f"{_name('part', part.number)}.{self.form}", written)
         sums = {n: sum(r[n] or 0 for r in results) for n in ("tokens_before", "tokens_after")}
         counts = {"number": part.number, "questions": len(results), "failed": len(bad), **sums}
-        counts["stages"] = json.dumps(per_stage(self.steps))
-        return {key: [value] for key, value in {**counts, "again": 0}.items()}
+        return {**counts, "stages": json.dumps(per_stage(self.filtering.steps)), "again": 0}
 
 
-def per_stage(steps: Iterable[Step]) -> dict[str, dict[str, float]]:
+def per_stage(steps: Iterable[Step]) -> dict[str, Counter[str]]:
     """Metrics of each stage by its name, summed over questions.
 
     ``seconds`` are those of a question's own clock: of questions at once, more than one a second.
     """
-    sums: dict[str, dict[str, float]] = {}
+    sums: dict[str, Counter[str]] = {}
     for step in steps:
-        one = sums.setdefault(step.stage.partition("(")[0], dict.fromkeys(METRICS, 0.0))
-        tokens = sum(usage.tokens_in + usage.tokens_out for usage in step.usages)
-        values = (step.seconds, len(step.before), len(step.after), len(step.usages), tokens)
-        for metric, value in zip(METRICS, values, strict=True):
-            one[metric] += value
+        values = step.to_dict()
+        values["tokens"] = values["tokens_in"] + values["tokens_out"]
+        own = sums.setdefault(step.stage.partition("(")[0], Counter())
+        own.update({metric: values[metric] for metric in METRICS})
     return sums
 
 
 METRICS = ("seconds", "segments_in", "segments_out", "calls", "tokens")
-_FIELDS = ("number", "path", "start", "end")
 
 
 def _jsonl(rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -281,47 +310,34 @@ def _name(kind: str, number: int) -> str:
     return f"{kind}-{number:08d}"
 
 
-def _write(folder: str, name: str, data: bytes) -> None:
+def _write(store: Any, folder: str, name: str, data: bytes) -> None:
     """Write a file, as a whole or not at all; a store of objects moves them by a copy."""
-    system, path = opened(folder)
-    fresh, final = posixpath.join(path, f".{name}"), posixpath.join(path, name)
-    with system.open_output_stream(fresh) as file:
+    fresh = posixpath.join(folder, f".{name}")
+    with store.open(fresh, "wb") as file:
         file.write(data)
-    system.move(fresh, final)
+    store.mv(fresh, posixpath.join(folder, name))
 
 
-def _claim(system: Any, path: str, about: str, output: str) -> None:
+def _claim(store: Any, folder: str, about: str, output: str) -> None:
     """Write what a folder is made from, or see that it is the same."""
-    if system.get_file_info(path).type == fs.FileType.File:
-        with system.open_input_stream(path) as file:
-            if file.read().decode() != about:
-                raise InputError(
-                    f"output {output} was made by another system or from another input"
-                )
-    else:
-        _write(output, _RUN, about.encode())
+    path = posixpath.join(folder, _RUN)
+    if not store.exists(path):
+        _write(store, folder, _RUN, about.encode())
+    elif store.cat_file(path).decode() != about:
+        raise InputError(f"output {output} was made by another system or from another input")
 
 
-def lines_of(part: FileRange) -> Iterator[Any]:
-    """Records of a part: lines that begin in it, or rows."""
-    system, path = opened(part.path)
-    if path.endswith(".parquet"):
-        file = parquet.ParquetFile(path, filesystem=system)
-        yield from file.read_row_groups([*range(part.start, part.end)]).to_pylist()
-        return
-    if path.endswith(".gz"):
-        with system.open_input_stream(path, compression="gzip") as stream:
-            yield from (line for line in stream.read().split(b"\n") if line.strip())
-        return
-    with system.open_input_file(path) as file:
-        file.seek(max(part.start - 1, 0))
-        data = file.read(part.end - file.tell())
-        while not data.endswith(b"\n") and (more := file.read(1 << 16)):  # the last line goes on
-            end, stop, _ = more.partition(b"\n")
-            data += end + stop
-    if part.start:
-        data = data.partition(b"\n")[2]  # the part before has it
-    yield from (line for line in data.split(b"\n") if line.strip())
+def lines_of(files: Any, part: FileRange) -> list[Any]:
+    """Records of a part: rows, or lines, of which those that lie across its ends go to one part."""
+    with files.open(part.path, compression="infer") as file:
+        if part.path.endswith(".parquet"):
+            groups = range(part.start, part.end)
+            return list(parquet.ParquetFile(file).read_row_groups([*groups]).to_pylist())
+        if part.path.endswith(".gz"):
+            data = file.read()
+        else:
+            data = read_block(file, part.start, part.end - part.start, b"\n")
+    return [line for line in data.split(b"\n") if line.strip()]
 
 
 def _parsed(line: Any) -> Mapping[str, Any]:
@@ -335,34 +351,15 @@ def _parsed(line: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {"line": line.decode("utf-8", "replace")}
 
 
-def _inputs(source: str) -> Iterator[tuple[str, int]]:
-    """Files with their sizes, in order of their names."""
-    system, path = opened(source)
-    folder, pattern = path, "*"
-    if "*" in posixpath.basename(path):
-        folder, pattern = posixpath.split(path)
-    info = system.get_file_info(folder)
-    infos = [info] if info.type == fs.FileType.File else []
-    if info.type == fs.FileType.Directory:
-        infos = system.get_file_info(fs.FileSelector(folder))
-    scheme, mark, rest = source.partition("://") if "://" in source else ("", "", source)
-    user = "".join(rest.partition("/")[0].rpartition("@")[:2])
-    options = "".join(rest.partition("?")[1:]) if mark else ""
-    for one in sorted(infos, key=lambda one: str(one.path)):
-        known = one.path.endswith((".jsonl", ".jsonl.gz", ".parquet"))
-        if one.type == fs.FileType.File and known and fnmatch(one.base_name, pattern):
-            yield f"{scheme}{mark}{user}{one.path}{options}", one.size
-
-
 def opened(place: str) -> tuple[Any, str]:
-    """The file system of a path or URL, and the path there: pyarrow's own, else fsspec's."""
+    """The file system of a path or URL, as fsspec's, and the path there: pyarrow's where it can."""
     if "://" not in place:
-        return fs.LocalFileSystem(), str(Path(place).absolute())
+        return LocalFileSystem(), str(Path(place).absolute())
     try:
-        return fs.FileSystem.from_uri(place)  # type: ignore[no-any-return]
+        files, path = fs.FileSystem.from_uri(place)
+        return ArrowFSWrapper(files), path
     except (pa.ArrowException, OSError) as error:
         try:
-            system, path = fsspec.core.url_to_fs(place)
+            return url_to_fs(place)  # type: ignore[no-any-return]
         except (ImportError, ValueError):
             raise InputError(f"{place!r} cannot be opened: {error}") from error
-        return fs.PyFileSystem(fs.FSSpecHandler(system)), path
