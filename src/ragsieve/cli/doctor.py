@@ -9,12 +9,10 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from functools import partial
 from importlib import metadata
 from typing import Annotated, Any, NamedTuple
-from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import Request
 
 import click
 from msgspec import Meta
@@ -25,16 +23,15 @@ from ragsieve.cli.config import settings
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import RagsieveError, StoreError, one_line, typed_line
+from ragsieve.models.fetch import fetch
 from ragsieve.run.concurrency import cores
 from ragsieve.schema import without_secrets
 from ragsieve.spec import SystemSpec, entry
 from ragsieve.text import json_value
-from ragsieve.timeouts import start
 
 _HUB = "https://huggingface.co"
 _LOCAL = {"Ollama": 11434, "llama.cpp": 8080, "vLLM": 8000, "LM Studio": 1234}  # their own ports
 _OK, _NOTE, _FAILS = "ok", "note", "fails"
-_MOST = 1 << 20  # bytes of a reply
 _NEED = re.compile(r"([\w.-]+)(?:\[([\w.,-]*)\])?")
 _SHOWN = 5  # models of a server
 
@@ -229,24 +226,11 @@ def _host(url: str) -> str:
     return urlsplit(url).netloc
 
 
-class _NoRedirect(HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """None: a key goes nowhere else."""
-
-
-def _fetched(url: str, key: str, seconds: float) -> tuple[int, str]:
-    request = Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})
-    try:
-        with build_opener(_NoRedirect).open(request, timeout=seconds) as reply:
-            return reply.status, reply.read(_MOST).decode("utf-8", "replace")
-    except HTTPError as error:
-        return error.code, ""
-
-
 def _get(url: str, key: str = "", seconds: float = 1.0) -> tuple[int, str, str]:
     """A server's status, what it says, and why it does not answer."""
     try:
-        return *start(partial(_fetched, url, key, seconds)).result(seconds), ""
+        request = Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})
+        return *fetch(request, seconds), ""
     except Exception as error:  # refused, silent, no HTTP
         fault = one_line(getattr(error, "reason", error), 200) or "no answer in time"
         return 0, "", f"it does not answer: {fault}"

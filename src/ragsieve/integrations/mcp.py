@@ -12,13 +12,12 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cache, partial, wraps
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from importlib.metadata import version
 from operator import not_
-from typing import Annotated, Any, TextIO, TypeVar, cast
-from urllib.error import HTTPError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from typing import Annotated, Any, TextIO, cast
+from urllib.request import Request
 
 import msgspec
 from msgspec.structs import replace
@@ -29,6 +28,7 @@ from ragsieve.agents.omitted import PAGE, ROOM, DroppedPage, handle_of, room_of,
 from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line, typed_line
 from ragsieve.integrations.mcp_opening import Opening
 from ragsieve.models import addresses
+from ragsieve.models.fetch import fetch
 from ragsieve.models.lru import LRU
 from ragsieve.models.protocol import check_secret
 from ragsieve.models.wrap import unwrap
@@ -40,21 +40,18 @@ from ragsieve.server.sizes import over_tokens
 from ragsieve.sources import SourceKind
 from ragsieve.system import System
 from ragsieve.text import safe
-from ragsieve.timeouts import start, until
+from ragsieve.timeouts import until
 
 with needs_extra("mcp"):
     from anyio import wrap_file
     from mcp.server.mcpserver import Context, MCPServer
-    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
     from mcp.server.stdio import stdio_server
     from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 _log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 _HANDLES = 256  # results that are remembered
-_MOST = 1 << 22  # bytes of a server's page
 _INSTRUCTIONS = (
     "Pass long documents through filter_documents before you read them, or ask search_index. "
     "Both return verbatim sentences that matter to the question. What they left out is behind "
@@ -149,10 +146,10 @@ def create_server(
     logging.getLogger("bm25s").setLevel(logging.WARNING)  # it asks for DEBUG, which MCP would print
     ask = partial(_asked, server, token) if server else None
     tools = _Tools(system, sources or {}, ask, limits)
-    mcp.tool()(_telling(tools.filter_documents))
-    mcp.tool()(_telling(tools.show_dropped))
+    mcp.tool()(tools.filter_documents)
+    mcp.tool()(tools.show_dropped)
     if sources:
-        mcp.tool()(_telling(tools.search_index))
+        mcp.tool()(tools.search_index)
         for name, source in sources.items():
             _add_resource(mcp, name, source)
     return mcp
@@ -186,35 +183,24 @@ class Server(MCPServer[Any]):
             raise ToolError(f"{unknown[0]:.80} is not known; known are {', '.join(known)}")
         try:
             result: Any = await super().call_tool(name, arguments, context)
-        except ToolError as error:
-            if isinstance(error.__cause__, ValidationError):
-                rules = broken_rules(error.__cause__.errors())
-                raise ToolError(one_line(rules)) from error.__cause__
-            raise
+        except ToolError as error:  # whose own line leaves out what is wrong
+            cause = error.__cause__
+            if isinstance(cause, ValidationError):
+                line = one_line(broken_rules(cause.errors()))
+            elif isinstance(cause, RagsieveError):
+                line = one_line(cause)
+            elif isinstance(error, UnexpectedToolError) and isinstance(cause, Exception):
+                _log.exception("%s failed", name)  # of anyone's source
+                line = typed_line(cause)
+            else:
+                raise
+            raise ToolError(line) from cause
         values = result.structured_content or {}
         if "tokens_after" in values:  # beside what a model reads
             tokens = {name: values[name] for name in ("tokens_before", "tokens_after")}
             seconds = round(time.perf_counter() - began, 4)
             result.meta = {"ragsieve": {**tokens, "seconds": seconds, "cache_broken": 0}}
         return result
-
-
-def _telling(tool: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
-    """A tool whose errors reach the model: of others than `ToolError` it reads nothing."""
-
-    @wraps(tool)
-    async def told(*args: Any, **options: Any) -> T:
-        try:
-            return await tool(*args, **options)
-        except ToolError:
-            raise
-        except RagsieveError as error:
-            raise ToolError(one_line(error)) from error
-        except Exception as error:  # of anyone's source
-            _log.exception("%s failed", tool.__name__)
-            raise ToolError(typed_line(error)) from error
-
-    return told
 
 
 class _Tools:
@@ -350,32 +336,20 @@ class _Tools:
             raise InputError(f"max_tokens must be at most {most}, got {got} in the documents")
 
 
-class _NoRedirect(HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """None: another server is not asked."""
-
-
 def _asked(server: str, token: str, values: Mapping[str, Any]) -> DroppedPage:
     """A page of what a server left out of a tool's result, in `WAIT_S`."""
-    try:
-        return start(partial(_fetched, server, token, values)).result(WAIT_S)
-    except TimeoutError as error:
-        raise ToolError(f"the server cannot be asked: it takes over {WAIT_S} s") from error
-
-
-def _fetched(server: str, token: str, values: Mapping[str, Any]) -> DroppedPage:
     headers = {"Content-Type": "application/json"}
     request = Request(f"{server.rstrip('/')}/v1/dropped", json.dumps(values).encode(), headers)
     if token:
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        with build_opener(_NoRedirect).open(request, timeout=WAIT_S) as reply:
-            return msgspec.json.decode(reply.read(_MOST), type=DroppedPage)
-    except HTTPError as error:
-        said = error.read(_MOST).decode("utf-8", "replace")
-        raise ToolError(one_line(f"the server said {error.code}: {said}", 300)) from error
+        status, text = fetch(request, WAIT_S)
+        if status != 200:
+            raise ToolError(one_line(f"the server said {status}: {text}", 300))
+        return msgspec.json.decode(text, type=DroppedPage)
     except (OSError, msgspec.MsgspecError) as error:
-        raise ToolError(one_line(f"the server cannot be asked: {error}", 300)) from error
+        why = one_line(error, 300) or f"it takes over {WAIT_S} s"
+        raise ToolError(f"the server cannot be asked: {why}") from error
 
 
 def _add_resource(server: MCPServer[Any], name: str, source: SourceKind) -> None:
