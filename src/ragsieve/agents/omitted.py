@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate, groupby
@@ -26,7 +26,6 @@ PAGE = 8000
 ROOM = 1 << 23
 """Characters of documents whose results are remembered, at most."""
 
-_CURSOR = re.compile(r"([0-9]{1,9}):([0-9]{1,12})", re.ASCII)
 _NAMED = 20  # documents that an error names
 _REASON = 200  # characters
 _TOKEN = 16  # characters of a page for each token, at most
@@ -160,23 +159,19 @@ def dropped_page(
     Raises:
         InputError: If the cursor is of no page of these spans, or there is no room for anything.
     """
-    rest = _from(spans, cursor)
-    if not rest:
+    ends = [*accumulate(span.end - span.start for span in spans)]  # by characters of all spans
+    if not ends:
         return DroppedPage([], "")
-    most = _TOKEN * max_tokens
-    whole = sum(total <= most for total in accumulate(s.end - s.start for s in rest))
-    sizes = range(1, whole + 1)
-    if count := bisect_right(sizes, max_tokens, key=lambda n: tokens(_page(rest, n))):
-        return _page(rest, count)
-    head = rest[0]
-
-    def until(end: int) -> DroppedPage:
-        return _page([head._replace(end=end), head._replace(start=end)], 1)
-
-    ends = range(head.start + 1, min(head.end, head.start + most))
-    if count := bisect_right(ends, max_tokens, key=lambda end: tokens(until(end))):
-        return until(ends[count - 1])
-    least = tokens(until(head.start + 1))
+    if not re.fullmatch("[0-9]{0,12}", cursor, re.ASCII) or (at := int(cursor or 0)) >= ends[-1]:
+        raise InputError(f"cursor must be that of a page before, got {cursor!r:.80}")
+    most = at + _TOKEN * max_tokens
+    whole = [end for end in ends if at < end <= most]
+    within = range(at + 1, min(ends[bisect_right(ends, at)], most))
+    for stops in (whole, within):
+        count = bisect_right(stops, max_tokens, key=lambda end: tokens(_page(spans, ends, at, end)))
+        if count:
+            return _page(spans, ends, at, stops[count - 1])
+    least = tokens(_page(spans, ends, at, at + 1))
     raise InputError(f"max_tokens must be at least {least} for this page, got {max_tokens}")
 
 
@@ -193,23 +188,14 @@ def _of_document(result: Result, document: str) -> list[Verdict]:
     return sorted(chosen, key=lambda v: places.get(v.segment.document.id, len(places)))
 
 
-def _from(spans: Sequence[DroppedSpan], cursor: str) -> list[DroppedSpan]:
-    """The spans from a cursor on, the first of them from there."""
-    if not cursor:
-        return [*spans]
-    match = _CURSOR.fullmatch(cursor)
-    run, at = (int(match[1]), int(match[2])) if match else (-1, 0)
-    rest = [s for s in spans if (s.run, s.end) > (run, at)]
-    if not match or not rest or rest[0].run != run:
-        raise InputError(f"cursor must be that of a page before, got {cursor!r:.80}")
-    return [rest[0]._replace(start=max(rest[0].start, at)), *rest[1:]]
-
-
-def _page(spans: Sequence[DroppedSpan], count: int) -> DroppedPage:
-    """The page of the first so many spans."""
-    rows = [_row([*run]) for _, run in groupby(spans[:count], attrgetter("run"))]
-    following = spans[count] if count < len(spans) else None
-    return DroppedPage(rows, f"{following.run}:{following.start}" if following else "")
+def _page(spans: Sequence[DroppedSpan], ends: Sequence[int], at: int, end: int) -> DroppedPage:
+    """The page of some of the characters of all spans, which end at ``ends``."""
+    first, last = bisect_right(ends, at), bisect_left(ends, end)
+    shown = [*spans[first : last + 1]]
+    shown[0] = shown[0]._replace(start=shown[0].end - (ends[first] - at))
+    shown[-1] = shown[-1]._replace(end=shown[-1].end - (ends[last] - end))
+    rows = [_row([*run]) for _, run in groupby(shown, attrgetter("run"))]
+    return DroppedPage(rows, str(end) if end < ends[-1] else "")
 
 
 def _row(spans: Sequence[DroppedSpan]) -> DroppedRun:
