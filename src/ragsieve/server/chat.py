@@ -46,9 +46,6 @@ _KEYS = ("authorization", "x-api-key")  # with a client's key or token: OpenAI's
 _MESSAGES = {**_EXAMPLE, "model": "claude-sonnet-4-5", "max_tokens": 1024}
 _RESPONSE = {"input" if name == "messages" else name: value for name, value in _EXAMPLE.items()}
 _RUN = DroppedRun("c0", 44, 57, "It was a hit.", 1, "score 0.02 is under 0.14")
-_PAGE: dict[str, Any] = {
-    "content": {"application/json": {"example": asdict(DroppedPage([_RUN], ""))}}
-}
 _STREAMED = "text/event-stream"
 _BLANK = re.compile(rb"\n\n|\r\r|\r\n\r\n")  # the end of an event
 _LAST = re.compile(  # what the end of a stream has, on each wire
@@ -114,7 +111,7 @@ def chats(service: Service) -> APIRouter:
         path = request.scope["path"].removeprefix("/v1")
         return await _replied(service, request, path, "messages")
 
-    @router.post("/v1/dropped", response_model=DroppedPage, responses={200: _PAGE})
+    @router.post("/v1/dropped", responses=shapes.replies(asdict(DroppedPage([_RUN], ""))))
     async def dropped(body: DroppedIn) -> Response:
         """What was left out of a tool's result, by the handle in its last line: a page of it."""
         values = (body.handle, body.query, body.cursor, body.max_tokens)

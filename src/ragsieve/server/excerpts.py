@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from ragsieve.context.excerpts import ExcerptReader, excerpts_of
 from ragsieve.read.web import page_text
-from ragsieve.result import Result
+from ragsieve.result import Result, Tokens
 from ragsieve.server import shapes
 from ragsieve.server.routes import REFUSALS, named_system
 from ragsieve.server.service import Service
@@ -78,7 +78,7 @@ class ExcerptsOut(BaseModel):
     system: str
     query: str
     results: list[ExcerptsOfDocument]
-    tokens: shapes.TokensOut
+    tokens: Tokens
     answerable: float | None = None
     warnings: list[str] = []
 

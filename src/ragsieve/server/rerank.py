@@ -68,7 +68,7 @@ def reranks(service: Service) -> APIRouter:
         except Fault as fault:
             return _texts_fault(fault)
 
-    @router.get("/info", response_model=shapes.InfoOut)
+    @router.get("/info", responses=shapes.replies({"model_id": "finefilter"}))
     async def info() -> Response:
         """The default system, as Text Embeddings Inference tells of a reranker."""
         return json_response(_info(service))

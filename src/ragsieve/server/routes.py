@@ -35,13 +35,15 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         503: "Too many are waiting, or the time is over; see Retry-After.",
     }.items()
 }
+_SYSTEMS = {"systems": [{"name": "finefilter", "summary": "the sentences that …"}]}
+_VIEWS = {"views": [{"name": "finefilter", "question": shapes.QUESTION}]}
 
 
 def api(service: Service) -> APIRouter:
     """The routes that run systems."""
     router = APIRouter(route_class=StrictRoute, responses=REFUSALS)
 
-    @router.get("/v1/systems", response_model=shapes.SystemsOut)
+    @router.get("/v1/systems", responses=shapes.replies(_SYSTEMS))
     async def systems() -> Response:
         """Systems that are served, the default first."""
         return json_response({"systems": service.summaries()})
@@ -68,7 +70,7 @@ def api(service: Service) -> APIRouter:
             return _streamed(service, *named_system(service, body), body)
         return await run(body, ask=True)
 
-    @router.post("/v1/inspect", response_model=shapes.ViewsOut)
+    @router.post("/v1/inspect", responses=shapes.replies(_VIEWS))
     async def inspect(body: shapes.InspectIn) -> Response:
         """Segments kept and dropped by one or two systems, as the inspector's page shows them."""
         chosen = [(name, service.systems[service.named(name)]) for name in body.systems]

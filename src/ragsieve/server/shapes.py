@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
+from ragsieve.result import Tokens
 from ragsieve.schema import argument_texts, hints_of, rule_of
 from ragsieve.spec import SystemSpec
 from ragsieve.system import Cuts
@@ -61,6 +63,11 @@ QuestionText = Annotated[
 def with_example(**example: Any) -> ConfigDict:
     """Of a model with an example."""
     return ConfigDict(json_schema_extra={"examples": [example]})
+
+
+def replies(example: Mapping[str, Any]) -> dict[int | str, dict[str, Any]]:
+    """Of a route whose reply an example alone shows."""
+    return {200: {"content": {"application/json": {"example": example}}}}
 
 
 def strict(**example: Any) -> ConfigDict:
@@ -183,13 +190,6 @@ class Span(BaseModel):
     scores: dict[str, float]
 
 
-class TokensOut(BaseModel):
-    """Tokens of the context before and after."""
-
-    before: int
-    after: int
-
-
 class FilterOut(BaseModel):
     """Kept spans, in reading order; a `Result.to_dict` without documents."""
 
@@ -199,7 +199,7 @@ class FilterOut(BaseModel):
     query: str
     kept: list[Span]
     text: str
-    tokens: TokensOut
+    tokens: Tokens
     answerable: float | None = None
     trace: dict[str, Any] | None = None
 
@@ -245,65 +245,7 @@ class RerankOut(BaseModel):
     meta: dict[str, Any]
 
 
-class InfoOut(BaseModel):
-    """What is served, as Text Embeddings Inference has it."""
-
-    model_config = ConfigDict(extra="allow", **with_example(model_id="finefilter"))
-    model_id: str
-    model_type: dict[str, Any]
-    max_input_length: int
-    max_client_batch_size: int
-
-
-class ViewsOut(BaseModel):
-    """A view for each system, as the inspector's page shows it."""
-
-    model_config = with_example(views=[{"name": "finefilter", "question": QUESTION}])
-    views: list[dict[str, Any]]
-
-
-class SystemOut(BaseModel):
-    """A system that is served."""
-
-    name: str
-    summary: str
-
-
-class SystemsOut(BaseModel):
-    """Systems that are served, the default first."""
-
-    model_config = with_example(systems=[{"name": "finefilter", "summary": "the sentences that …"}])
-    systems: list[SystemOut]
-
-
 Price = Annotated[float | None, Query(ge=0, le=1e9, description="Of a million input tokens.")]
-_SAVED = {"requests": 12, "tokens_before": 36000, "tokens_after": 4100}
-
-
-class StatsOut(BaseModel):
-    """Tokens before and after by day, route and tool, the latest day first, and in all.
-
-    Documents are those of an empty ``tool``. A result that is sent again at a later turn counts
-    again, as it would have been sent again whole.
-    """
-
-    model_config = with_example(
-        rows=[{"day": "2026-11-28", "route": "/v1/messages", "tool": "Bash", **_SAVED}],
-        tokens_before=36000,
-        tokens_after=4100,
-        saved=0.0957,
-    )
-    rows: list[dict[str, Any]]
-    tokens_before: int
-    tokens_after: int
-    saved: float | None = None
-
-
-class StatusOut(BaseModel):
-    """Status of the server."""
-
-    model_config = with_example(status="ok")
-    status: str
 
 
 class ErrorDetail(BaseModel):
