@@ -6,6 +6,7 @@ from langchain.agents import create_agent
 from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
+from ragsieve.agents.filter import ToolFilter
 from ragsieve.integrations.langchain_agents import ToolResultFilter
 
 
@@ -26,7 +27,8 @@ def web_search(query: str) -> str:
 
 call = {"id": "c1", "name": "web_search", "args": {"query": "Eiffel Tower design"}}
 model = Model(responses=[AIMessage("", tool_calls=[call]), AIMessage("Maurice Koechlin.")])
-agent = create_agent(model, [web_search], middleware=[ToolResultFilter(tools=["web_*"])])
+middleware = ToolResultFilter(ToolFilter(tools=["web_*"]))
+agent = create_agent(model, [web_search], middleware=[middleware])
 question = {"role": "user", "content": "Who drew the first design of the Eiffel Tower?"}
 state = agent.invoke({"messages": [question]})
 print(len(state["messages"][2].text), "characters were returned:", state["messages"][-1].text)

@@ -4,6 +4,7 @@ from pathlib import Path
 from agents import Agent, RunConfig, Runner, function_tool
 from agents.testing import ScriptedModel, assistant_message, function_call
 
+from ragsieve.agents.filter import ToolFilter
 from ragsieve.integrations.openai_agents import ToolOutputFilter
 
 
@@ -17,7 +18,7 @@ def web_search(query: str) -> str:
 call = function_call("web_search", {"query": "Eiffel Tower design"}, call_id="c1")
 model = ScriptedModel([[call], [assistant_message("Maurice Koechlin.")]])  # yours: "gpt-5-mini"
 agent = Agent("Guide", model=model, tools=[web_search])
-sieve = ToolOutputFilter(tools=["web_*"])
+sieve = ToolOutputFilter(ToolFilter(tools=["web_*"], tell=False))
 config = RunConfig(call_model_input_filter=sieve, tracing_disabled=True)
 question = "Who drew the first design of the Eiffel Tower?"
 run = Runner.run_sync(agent, question, run_config=config)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ragsieve.adapter import Adapter
-from ragsieve.agents.filter import Cut, ToolFilter
-from ragsieve.agents.rules import ToolRule
+from ragsieve.agents.filter import ToolFilter
 from ragsieve.errors import needs_extra
 from ragsieve.integrations.langchain import filter_tool_messages
-from ragsieve.result import Result
 from ragsieve.run.concurrency import in_thread
 
 with needs_extra("agents"):
@@ -23,29 +20,17 @@ class ToolResultFilter(AgentMiddleware):
 
     For ``create_agent(model, tools, middleware=[ToolResultFilter()])``. The state keeps results as
     the tools returned them: each is cut once, and reads the same in every later call of the model.
-    See `ragsieve.agents.filter.ToolFilter` and `filter_tool_messages`.
+    See `filter_tool_messages`.
 
     Args:
-        sieve: The filter; its ``max_tokens`` bounds the kept text of each result.
-        tools: Patterns of the names of tools whose results are filtered, as ``web_*``, or rules.
-        on_result: Called with each result of the filter.
-        on_cut: Called before each call of the model with what was saved, and what it took.
-        tell: Whether a result that was cut ends with a line that says how to get the rest; the
-            agent then has the tool ``show_dropped``, too.
+        results: The filter of results; of all tools where None. Where it tells that something was
+            cut, the agent has the tool ``show_dropped``, too.
     """
 
-    def __init__(
-        self,
-        sieve: Adapter | None = None,
-        *,
-        tools: Sequence[str | ToolRule] = ("*",),
-        on_result: Callable[[Result], object] | None = None,
-        on_cut: Callable[[Cut], object] | None = None,
-        tell: bool = True,
-    ) -> None:
+    def __init__(self, results: ToolFilter | None = None) -> None:
         super().__init__()
-        self.filter = ToolFilter(sieve, tools, on_result=on_result, on_cut=on_cut, tell=tell)
-        self.tools = [tool(self.show_dropped)] if tell else []
+        self.filter = results or ToolFilter()
+        self.tools = [tool(self.show_dropped)] if self.filter.tell else []
 
     def show_dropped(self, handle: str, query: str = "", cursor: str = "") -> str:
         """Show what was left out of a tool's result, by the handle in its last line: a page of it.

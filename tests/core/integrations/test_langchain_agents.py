@@ -15,7 +15,7 @@ from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ragsieve.adapter import Adapter
-from ragsieve.agents.filter import Cut
+from ragsieve.agents.filter import Cut, ToolFilter
 from ragsieve.agents.rules import ToolRule
 from ragsieve.integrations.langchain_agents import ToolResultFilter
 from ragsieve.result import Result
@@ -60,7 +60,7 @@ def test_the_model_reads_what_matters_and_the_state_keeps_all(asynchronous: bool
     cuts: list[Cut] = []
     rule = ToolRule(name="web_*", min_tokens=0, min_saving=0)
     middleware = ToolResultFilter(
-        SIEVE, tools=[rule], on_result=results.append, on_cut=cuts.append, tell=False
+        ToolFilter(SIEVE, [rule], on_result=results.append, on_cut=cuts.append, tell=False)
     )
     model, messages = run(middleware, asynchronous=asynchronous)
     (read,) = [m for m in model.read[1] if isinstance(m, ToolMessage)]
@@ -80,7 +80,7 @@ def test_the_model_reads_what_matters_and_the_state_keeps_all(asynchronous: bool
 
 def test_the_agent_can_ask_for_what_was_cut() -> None:
     """By the tool that the last line names, whose own results are not cut."""
-    middleware = ToolResultFilter(SIEVE, tools=[ToolRule(min_tokens=0, min_saving=0)])
+    middleware = ToolResultFilter(ToolFilter(SIEVE, [ToolRule(min_tokens=0, min_saving=0)]))
     page = {"id": "c1", "name": "web_search", "args": {"query": QUESTION}}
     model = Model(responses=[AIMessage("", tool_calls=[page]), AIMessage("")], read=[])
     state: Any = {"messages": [{"role": "user", "content": QUESTION}]}

@@ -12,7 +12,7 @@ from agents import Agent, RunConfig, Runner, function_tool
 from agents.testing import ScriptedModel, assistant_message, function_call
 
 from ragsieve.adapter import Adapter
-from ragsieve.agents.filter import Cut
+from ragsieve.agents.filter import Cut, ToolFilter
 from ragsieve.agents.rules import ToolRule
 from ragsieve.integrations.openai_agents import ToolOutputFilter
 from ragsieve.result import Result
@@ -61,8 +61,8 @@ def test_the_model_reads_what_matters_and_the_run_keeps_all() -> None:
     """Call ids stay; results say by them what was dropped, and why; a later turn changes none."""
     results: list[Result] = []
     cuts: list[Cut] = []
-    more = {"on_result": results.append, "on_cut": cuts.append}
-    read, held = run(ToolOutputFilter(SIEVE, tools=[rule("*")], **more))
+    more = {"on_result": results.append, "on_cut": cuts.append, "tell": False}
+    read, held = run(ToolOutputFilter(ToolFilter(SIEVE, [rule("*")], **more)))
     rows = [row for result in results for row in result.rows if not row["kept"]]
 
     assert [("c0", KEPT), ("c1", "Bananas are yellow.")] == read
@@ -75,7 +75,7 @@ def test_the_model_reads_what_matters_and_the_run_keeps_all() -> None:
 
 def test_the_agent_can_ask_for_what_was_cut() -> None:
     """By the tool that the last line names, whose outputs are not cut."""
-    sieve = ToolOutputFilter(SIEVE, tools=[rule("*")], tell=True)
+    sieve = ToolOutputFilter(ToolFilter(SIEVE, [rule("*")]))
     read, _ = run(sieve)
     handle = read[0][1].partition("handle='")[2][:12]
     asks = [function_call("show_dropped", {"handle": h}, call_id=h) for h in (handle, "0")]
