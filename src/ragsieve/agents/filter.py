@@ -274,8 +274,8 @@ class ToolFilter:
             result = outlined(system, result)
         if self._on_result:
             self._on_result(result)
-        calls = sum(step.to_dict()["calls"] for step in result.trace.steps)
-        passed = replace(passed, warnings=tuple(result.trace.warnings), calls=calls)
+        calls, warnings = result.trace.costs["calls"], tuple(result.trace.warnings)
+        passed = replace(passed, warnings=warnings, calls=calls)
         if passes:
             return replace(passed, passed="nothing in it seems to answer")
         new = _contents(parts, result)

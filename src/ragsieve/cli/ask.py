@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +26,6 @@ from ragsieve.result import Result
 from ragsieve.run.batch import Batch, Tally, judged, stream
 from ragsieve.schema import Count
 from ragsieve.spec import CUTS, SystemSpec
-from ragsieve.system import System
 from ragsieve.text import counted, json_text
 from ragsieve.types import LAYOUT, Example, Query
 
@@ -145,11 +144,11 @@ def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
         chosen.append(system.replaced(system=call.compare, **own))
     for one in chosen:
         one.check()
+    label = f"{'ask' if answering else 'filter'} {system.identity}"  # of a batch's records
     if cluster.engine == "ray":
         if call.output is None or call.input == _STDIN or call.limit or call.cache:
             raise InputError("--engine ray needs --input and --output, and no --limit or --cache")
         places = str(call.input), str(call.output)
-        label = _label(answering, system)
         return run_on_ray(*places, system, cluster, label, answering, call.workers)
     if cluster != Cluster():
         raise InputError("--address, --actors, --gpus and --form go with --engine ray")
@@ -158,7 +157,7 @@ def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
         if source == _STDIN:
             standard_input()  # where it is closed, the next file that is opened takes its number
             source = Path("/dev/stdin")
-        batch = Batch(source, output, label=_label(answering, system)) if output else None
+        batch = Batch(source, output, label=label) if output else None
         return _many(batch, system, answering, call)
     documents = None if system.source else read_documents(_or_passed(files), warn)
     run = partial(_once, answering, call, documents)
@@ -193,16 +192,12 @@ def _once(
 ) -> tuple[Result, dict[str, Any]]:
     """The result for one question, and its view where a page is written."""
     with options.opened(1, call.cache) as system, INFO.status("reading …"):
-        result = _call(system, answering)(Query(call.query or ""), documents)
+        result = (system.ask if answering else system)(Query(call.query or ""), documents)
         if not call.html:
             return result, {}
         from ragsieve.inspector import view
 
         return result, view(result, options.system, reader=system.reader)
-
-
-def _call(system: System, answering: bool) -> Callable[..., Result]:
-    return system.ask if answering else system
 
 
 def _or_passed(files: Sequence[str]) -> Sequence[str]:
@@ -220,7 +215,7 @@ def _many(batch: Batch | None, options: SystemSpec, answering: bool, call: AskOp
 
         def one(example: Example) -> dict[str, Any]:
             documents = None if options.source else example.documents
-            return judged(example, _call(system, answering)(example.query, documents))
+            return judged(example, (system.ask if answering else system)(example.query, documents))
 
         if batch:
             done = batch.run(one, workers=call.workers, limit=call.limit)
@@ -235,11 +230,6 @@ def _many(batch: Batch | None, options: SystemSpec, answering: bool, call: AskOp
             batch.sort()
     info(f"{batch.output if batch else 'standard input'}: {tally}")
     return 2 if tally.bad else 1 if tally.failed else 0
-
-
-def _label(answering: bool, options: SystemSpec) -> str:
-    """Label of a batch's records, which differ by it."""
-    return f"{'ask' if answering else 'filter'} {options.identity}"
 
 
 def _print(result: Result, call: AskOptions) -> None:
@@ -267,9 +257,7 @@ def _write_page(html: Path, views: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _cost(result: Result) -> str:
-    steps = [step.to_dict() for step in result.trace.steps]
-    costs = ("calls", "embedded", "tokens_in", "tokens_out", "seconds")
-    total = {k: sum(s[k] for s in steps) for k in costs}
+    total = result.trace.costs
     calls = counted(total["calls"], "model call")
     calls += f", {counted(total['embedded'], 'text')} embedded" if total["embedded"] else ""
     return (

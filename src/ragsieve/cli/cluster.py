@@ -96,7 +96,7 @@ def run_on_ray(
                 for name, metrics in json.loads(part.get("stages", "{}")).items():
                     stages.setdefault(name, Counter()).update(metrics)
                 sums.update({key: value for key, value in part.items() if key != "stages"})
-                bars.advance(bar)
+                bars.update(bar, advance=1)
     again = f"; {sums['again']} of {count} parts from before" if sums["again"] else ""
     info(
         f"{output}: {counted(sums['questions'], 'question')}, {sums['failed']} failed, kept "

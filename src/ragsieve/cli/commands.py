@@ -128,16 +128,11 @@ class Commands(click.Group):
             module, _, member = COMMANDS[cmd_name].partition(":")
             command: click.Command = getattr(import_module(f"{__package__}.{module}"), member)
             return command
-        for point in points(GROUP):
-            if point.name == cmd_name:
-                return self._other(point)
-        return None
-
-    def _other(self, point: Any) -> click.Command | None:
+        point = next((point for point in points(GROUP) if point.name == cmd_name), None)
         try:
-            loaded = point.load()
+            loaded = point.load() if point else None
         except Exception as error:  # whatever another package raises when it is imported
-            _log.warning("command %s of %s is left out: %s", point.name, point.value, error)
+            _log.warning("command %s is left out: %s", cmd_name, error)
             return None
         return loaded if isinstance(loaded, click.Command) else None
 

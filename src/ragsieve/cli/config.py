@@ -14,7 +14,7 @@ import msgspec
 import platformdirs
 
 from ragsieve.cli.base import Json, printable, table
-from ragsieve.cli.signature import command, is_table
+from ragsieve.cli.signature import command
 from ragsieve.errors import InputError
 from ragsieve.files import read_toml
 from ragsieve.schema import without_secrets
@@ -61,8 +61,8 @@ def settings(warn: Callable[[str], object] = lambda _: None) -> dict[str, Settin
             if path == Path(FILE) or PermissionError not in (type(error), type(error.__cause__)):
                 raise
             warn(f"left out: {path} cannot be read: Permission denied")
-    fields = (name for name in SystemSpec.__struct_fields__ if not is_table(SystemSpec, name))
-    variables = {name: f"RAGSIEVE_{name.upper()}" for name in fields}
+    fields = msgspec.structs.asdict(SystemSpec()).items()
+    variables = {n: f"RAGSIEVE_{n.upper()}" for n, one in fields if not isinstance(one, dict)}
     variables["llm_options.base_url"] = "RAGSIEVE_BASE_URL"
     named = {name: Setting(os.environ.get(v), v) for name, v in variables.items()}
     return _over(known, {name: setting for name, setting in named.items() if setting.value})

@@ -170,7 +170,7 @@ def _model(role: str, name: str, options: dict[str, Any], asked: dict[str, str] 
     except StoreError:
         url, fault = os.environ.get("HF_ENDPOINT") or _HUB, ""
         if asked is not None:
-            asked[url] = _host(url)
+            asked[url] = urlsplit(url).netloc
             fault = _ask(url)[2]
         text = f"{name} is not here; it is fetched from {url} first. {fault}"
         return Check("models", role, _FAILS if fault else _NOTE, text.strip())
@@ -182,7 +182,7 @@ def _model(role: str, name: str, options: dict[str, Any], asked: dict[str, str] 
 def _server(role: str, name: str, model: Any, own_key: bool, asked: dict[str, str]) -> Check:
     """Whether a model's server answers, takes the key, and lists the model."""
     url, key = model.base_url, "" if model.api_key == "none" else model.api_key
-    asked[url] = _host(url)
+    asked[url] = urlsplit(url).netloc
     status, ids, fault = _ask(f"{url}/models", key)
     from_ = "the settings" if own_key else model.home.key_name
     about = f"{name} at {url}, {f'with the key of {from_}' if key else 'without a key'}"
@@ -220,10 +220,6 @@ def _port(port: int | None) -> Check:
 def _some(ids: list[str]) -> str:
     more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
     return ", ".join(ids[:_SHOWN]) + more
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc
 
 
 def _get(url: str, key: str = "", seconds: float = 1.0) -> tuple[int, str, str]:

@@ -26,17 +26,9 @@ class Lines(Progress):
         self._tell, self._every_s = tell, every_s
         self._told: dict[TaskID, tuple[float, float]] = {}  # when, and what was done then
 
-    def advance(self, task_id: TaskID, advance: float = 1) -> None:
-        """See `rich.progress.Progress`."""
-        super().advance(task_id, advance)
-        self._look(task_id)
-
     def update(self, task_id: TaskID, **changes: Any) -> None:
         """See `rich.progress.Progress`; ``failed`` is how many ended in an error."""
         super().update(task_id, **changes)
-        self._look(task_id)
-
-    def _look(self, task_id: TaskID) -> None:
         with self._lock:
             task, now = self._tasks[task_id], time.monotonic()
             when, done = self._told.setdefault(task_id, (now - (task.elapsed or 0.0), 0.0))

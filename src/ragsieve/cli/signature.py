@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ragsieve.cli.base import pairs, tables, values
-from ragsieve.schema import argument_texts, rule_of, without_secrets
+from ragsieve.schema import argument_texts, rule_of
 
 Api = Callable[..., Any]
 Changes = Mapping[str, Mapping[str, Any]]
@@ -52,7 +52,7 @@ def _option(
         "type": click_type(hint),
         "is_flag": click_type(hint) is bool,
         "multiple": _is_tuple(hint) or _is_table(hint),
-        "show_default": True,
+        "show_default": not _is_table(hint),  # of which some may be keys
         "help": text,
     }
     if parameter.default is parameter.empty:
@@ -78,17 +78,6 @@ class _TableOption(click.Option):
             value = (*known, *value)
         return value, source
 
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Of `click.Option`, without the values of keys among what is set."""
-        record = super().get_help_record(ctx)
-        if record is None:
-            return None
-        flags, text = record
-        for item in ctx.lookup_default(self.name or "") or ():
-            name, _, value = str(item).partition("=")
-            text = text.replace(value, without_secrets({name: value})[name]) if value else text
-        return flags, text
-
 
 def _changes(hint: Any) -> Mapping[str, Any]:
     """Settings of an option in an annotation, beside its type."""
@@ -102,11 +91,6 @@ def _is_tuple(hint: Any) -> bool:
 
 def _is_table(hint: Any) -> bool:
     return get_origin(hint) is dict
-
-
-def is_table(api: Api, name: str) -> bool:
-    """Whether a parameter of ``api`` is a table of names and values."""
-    return _is_table(get_type_hints(api)[name])
 
 
 def command(

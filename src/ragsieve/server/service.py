@@ -121,9 +121,9 @@ class Service:
             for name, system in self.systems.items():
                 result = system(*_WARM)
                 self.metrics.ran(result)
-                steps = [step.to_dict() for step in result.trace.steps]
-                calls, tokens = (sum(s[k] for s in steps) for k in ("calls", "tokens_in"))
-                logger.info("%s is warm: %d model calls, %d tokens read", name, calls, tokens)
+                costs = result.trace.costs
+                line = "%s is warm: %d model calls, %d tokens read"
+                logger.info(line, name, costs["calls"], costs["tokens_in"])
         except Exception as error:  # anyone's system: it may come right, and the server says so
             self.unready = fault_of(error).detail
             logger.warning("not ready: %s", self.unready)
