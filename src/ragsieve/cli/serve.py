@@ -14,10 +14,9 @@ from typing import Annotated, Any
 import click
 from msgspec import Meta
 
-from ragsieve.agents.rules import ToolRule, ToolRules
+from ragsieve.agents.rules import ToolRules
 from ragsieve.cli.base import EXISTING_FILE, FILE, secret, warn
-from ragsieve.cli.completion import complete_systems
-from ragsieve.cli.opening import CHANGES
+from ragsieve.cli.opening import CHANGES, complete_systems
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.files import read_bytes, read_toml
@@ -36,37 +35,12 @@ _KEPT = {**CHANGES, "on_error": {"default": "keep"}}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
-    """Tokens of a server.
+class Proxy:
+    """Who may ask, where chats go, and what of them is filtered; the fields are options.
 
     Args:
         token_env: A variable with the bearer tokens to ask.
         token_file: A file with the bearer tokens to ask for, with white space between.
-    """
-
-    token_env: _Variable = None
-    token_file: Annotated[Path | None, EXISTING_FILE] = None
-
-    def tokens(self) -> tuple[str, ...]:
-        """Those that may ask; all where there is none."""
-        tokens = secret("--token-env", self.token_env).split()
-        if self.token_file:
-            tokens += read_bytes(self.token_file).decode("utf-8", "replace").split()
-            if not tokens:
-                raise InputError(
-                    f"--token-file must hold a token, got none in {str(self.token_file)!r}"
-                )
-        for token in tokens:
-            if not re.fullmatch("[!-~]{8,}", token):
-                raise InputError("a token must be 8 or more printable ASCII characters (not shown)")
-        return tuple(tokens)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chats:
-    """Where chats go, and what of them is filtered.
-
-    Args:
         upstream: Where chats are forwarded to, with its /v1.
         upstream_key_env: A variable with the upstream's key.
         filter_tools: In chats, filter results of tools with such names, as 'web_*'; '*' for all.
@@ -75,6 +49,8 @@ class Chats:
         tool_rules: TOML with a table [[tools]] for each rule, which come before --filter-tools.
     """
 
+    token_env: _Variable = None
+    token_file: Annotated[Path | None, EXISTING_FILE] = None
     upstream: Annotated[str | None, {"metavar": "URL"}] = None
     upstream_key_env: _Variable = None
     filter_tools: Annotated[tuple[str, ...], {"metavar": "PATTERN"}] = ()
@@ -87,22 +63,37 @@ class Chats:
         if self.upstream_key_env and not self.upstream:
             raise InputError("--upstream-key-env goes with --upstream")
 
-    def server(self) -> Upstream | None:
-        """The server that chats are forwarded to."""
-        key = secret("--upstream-key-env", self.upstream_key_env)
-        return Upstream(base_url=self.upstream, api_key=key) if self.upstream else None
-
-    def rules(self) -> tuple[str | ToolRule, ...]:
-        """Rules and names of the tools whose results are filtered."""
+    def settings(self, host: str, **others: Any) -> Settings:
+        """Settings of a server at an address, with those that are no options of this."""
+        key, tokens = secret("--upstream-key-env", self.upstream_key_env), self._tokens()
         rules = read_toml(ToolRules, self.tool_rules).tools if self.tool_rules else ()
-        return (*rules, *self.filter_tools)
+        return Settings(
+            tokens=tokens,
+            hosts=_hosts(host, tokens),
+            upstream=Upstream(base_url=self.upstream, api_key=key) if self.upstream else None,
+            filter_tools=(*rules, *self.filter_tools),
+            savings=self.savings,
+            warm=True,
+            **others,
+        )
+
+    def _tokens(self) -> tuple[str, ...]:
+        """Those that may ask; all where there is none."""
+        tokens = secret("--token-env", self.token_env).split()
+        if self.token_file:
+            tokens += read_bytes(self.token_file).decode("utf-8", "replace").split()
+            if not tokens:
+                file = str(self.token_file)
+                raise InputError(f"--token-file must hold a token, got none in {file!r}")
+        if not all(re.fullmatch("[!-~]{8,}", token) for token in tokens):
+            raise InputError("a token must be 8 or more printable ASCII characters (not shown)")
+        return tuple(tokens)
 
 
 _PARAMS = [
     *options_of(SystemSpec, ("system",), _KEPT),
     *options_of(Limits, ("workers",), prefix="limit_"),
-    *options_of(Access),
-    *options_of(Chats),
+    *options_of(Proxy),
 ]
 
 
@@ -143,18 +134,9 @@ def serve_command(
         grace: Seconds that requests have to end at SIGTERM; a second one ends them at once.
         strict_models: Refuse rerank requests for unknown models.
     """
-    chats, access = from_options(Chats, options), from_options(Access, options)
-    settings = Settings(
-        limits=replace(from_options(Limits, options, prefix="limit_"), workers=workers),
-        tokens=(tokens := access.tokens()),
-        hosts=_hosts(host, tokens),
-        upstream=chats.server(),
-        filter_tools=chats.rules(),
-        savings=chats.savings,
-        grace_s=grace,
-        strict_models=strict_models,
-        warm=True,
-    )
+    limits = replace(from_options(Limits, options, prefix="limit_"), workers=workers)
+    proxy: Proxy = from_options(Proxy, options)
+    settings = proxy.settings(host, limits=limits, grace_s=grace, strict_models=strict_models)
     names = tuple(dict.fromkeys(names))
     system = from_options(SystemSpec, options).replaced(system=names[0])
     if len(names) > 1 and (system.options or system.models):

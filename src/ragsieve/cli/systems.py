@@ -10,7 +10,7 @@ import click
 
 from ragsieve import systems
 from ragsieve.cli.base import info, printable, table
-from ragsieve.cli.completion import complete_systems
+from ragsieve.cli.opening import complete_systems
 from ragsieve.cli.signature import command
 from ragsieve.schema import argument_texts
 from ragsieve.spec import entry as find

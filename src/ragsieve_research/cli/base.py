@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import click
 
 from ragsieve.cli.base import EXISTING_FOLDER, table
-from ragsieve.cli.completion import starting
+from ragsieve.cli.opening import starting
 from ragsieve_research import datasets
 
 
