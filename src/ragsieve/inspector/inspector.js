@@ -18,16 +18,10 @@ function makeRun(view, number, all, at) {
   return run;
 }
 
-// Lists of segments that repeat another are not repeated here; what cannot be cut again has no slider.
+// What cannot be cut again has no slider.
 function unfold(view) {
-  let handed = [];
   for (const step of view.steps) {
-    if (step.before === undefined) continue;
-    step.before ??= handed;
-    step.after ??= step.before;
-    for (const cut of step.cuts || []) cut.given ??= step.before;
     if (step.cuts && !recuts(step)) delete step.cuts;
-    handed = step.after;
   }
 }
 

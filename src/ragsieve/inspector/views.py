@@ -163,30 +163,15 @@ def _spans(result: Result, numbers: _ViewNumbers) -> list[dict[str, Any]]:
 def _steps(result: Result, numbers: _ViewNumbers) -> list[dict[str, Any]]:
     linked = chain(result)
     steps = []
-    before_this: list[int] = []  # what the step before hands on
     for number, step in enumerate(result.trace.steps):
-        values = step.to_dict()
+        values = {**step.to_dict(), "warnings": step.warnings}
         del values["dropped"]
-        values["warnings"] = step.warnings
-        if number in linked:
-            again = _again(step, numbers)
-            before, after = again["before"], again["after"]
-            again["before"] = None if number > linked.start and before == before_this else before
-            again["after"] = None if after == before else after
-            for cut in again.get("cuts", ()):
-                cut["given"] = None if cut["given"] == before else cut["given"]
-            values |= again
-            before_this = after
-        steps.append(values)
+        steps.append(values | (_again(step, numbers) if number in linked else {}))
     return steps
 
 
 def _again(step: Step, numbers: _ViewNumbers) -> dict[str, Any]:
-    """The values with which the page runs a step again, or shows what it did.
-
-    A list of segments that would repeat another is None: what goes in is what the step before
-    hands on; what goes out, and what is cut, is what goes in.
-    """
+    """The values with which the page runs a step again, or shows what it did."""
     values: dict[str, Any] = {
         "before": [numbers.segment(segment) for segment in step.before],
         "after": [numbers.segment(segment) for segment in step.after],
