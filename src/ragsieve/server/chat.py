@@ -18,16 +18,16 @@ from starlette.responses import Response, StreamingResponse
 
 from ragsieve.agents.omitted import PAGE, DroppedPage, DroppedRun
 from ragsieve.errors import InputError
-from ragsieve.schema import Amount, without_secrets
+from ragsieve.schema import Amount
 from ragsieve.server import shapes
 from ragsieve.server.documents import documents_of
-from ragsieve.server.faults import ENDING, Fault, as_json, not_json, valid
+from ragsieve.server.faults import ENDING, Fault, as_headers, as_json, not_json, valid
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings, Upstream
 from ragsieve.server.sieving import Forwarded, has_work, sieved, unfiltered_because
 from ragsieve.server.strict import parse_body
-from ragsieve.text import json_value, safe
+from ragsieve.text import json_value
 
 MAX_REPLY = 1 << 26
 """Bytes of an upstream's reply, or of its events, at most: 64 MiB."""
@@ -143,7 +143,7 @@ async def _replied(service: Service, request: Request, path: str, field: str) ->
     changed = forwarded.body and _renamed(forwarded.body, "messages", field)
     content = raw if changed is own is None else as_json(changed or body).encode()
     reply = await _forward(request, service.settings, path, content)
-    reply.headers.update(_ascii(forwarded.headers))
+    reply.headers.update(as_headers(forwarded.headers))
     if options.trace and forwarded.report and not isinstance(reply, StreamingResponse):
         reply = _with_fields(reply, {"ragsieve": forwarded.report})
     if forwarded.tokens and reply.status_code < 400 and not path.endswith("/count_tokens"):
@@ -260,12 +260,6 @@ def _reply_headers(reply: httpx.Response, hide: Callable[[bytes], bytes]) -> dic
     removed = _NOT_PASSED.union(named, _KEYS)
     known = [(k.decode("latin-1"), v) for k, v in reply.headers.raw if hide(v) == v]
     return {k: v.decode("latin-1") for k, v in known if k.lower() not in removed}
-
-
-def _ascii(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers of ours, each on one line that any client can read."""
-    shown = ((n, " ".join(safe(without_secrets(value)).split())) for n, value in headers.items())
-    return {name: line[:300].encode("ascii", "replace").decode() for name, line in shown}
 
 
 async def _relayed(

@@ -18,12 +18,12 @@ from ragsieve.result import Result
 OPEN, CLOSE = "<documents>", "</documents>"
 _CONTENT, _CONTENT_END, _END = "<document_content>", "</document_content>", "</document>"
 _TAG = re.compile(
-    r'<document(?:\s{1,9}[a-z]{1,20}="[^"<>\n]{0,2000}")*\s{0,9}>'
-    rf"(?:\s*(?:<((?!document)[a-z_]{{1,20}})>[^<>]{{0,2000}}</\1>\s*){{0,9}}{_CONTENT})?"
+    r'\s*+(<document(?:\s{1,9}[a-z]{1,20}="[^"<>\n]{0,2000}")*\s{0,9}>'
+    rf"(?:\s*(?:<((?!document)[a-z_]{{1,20}})>[^<>]{{0,2000}}</\2>\s*){{0,9}}{_CONTENT})?)"
 )
+_CLOSE = re.compile(rf"\s*+{CLOSE}")
 _ATTRIBUTE = re.compile(r'([a-z]+)="([^"]*)"')
 _ELEMENT = re.compile(r"<([a-z]+)>([^<]*)</")
-_SPACE = re.compile(r"\s*")
 _MARKUP = re.compile(r"<(?=/?document(?:s|_content)?\b)", re.IGNORECASE)
 _HEAD = "Answer from these documents where they help.\n"
 
@@ -52,14 +52,12 @@ class ChatDocuments:
     """A chat request with documents.
 
     Args:
-        body: The request; nothing in it is changed.
         query: The last turns, up to the last user message, without documents.
         documents: What there is to filter, as `System.__call__` takes it.
         fill: The request with kept texts in the documents' places, and texts that no place is for.
         unread: Names of fields of documents that neither the filter nor the upstream reads.
     """
 
-    body: dict[str, Any]
     query: str
     documents: tuple[dict[str, Any], ...]
     fill: Callable[[Kept, Sequence[str]], dict[str, Any]]
@@ -148,7 +146,7 @@ def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -
         messages[at] = _with_lead(messages[at], _HEAD + _block(tagged, others))
         return {**{k: v for k, v in body.items() if k != "documents"}, "messages": messages}
 
-    return ChatDocuments(body, question, documents, fill, tuple(unread))
+    return ChatDocuments(question, documents, fill, tuple(unread))
 
 
 def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
@@ -174,7 +172,7 @@ def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
         messages[at] = {**message, "content": with_texts(message["content"], filled)}
         return {**body, "messages": messages}
 
-    return ChatDocuments(body, question, tuple(map(_document, tagged)), fill)
+    return ChatDocuments(question, tuple(map(_document, tagged)), fill)
 
 
 def _document(tagged: Tagged) -> dict[str, Any]:
@@ -215,29 +213,24 @@ def blocks(text: str) -> list[ContextBlock]:
     at = 0
     while (start := text.find(OPEN, at)) >= 0:
         documents = []
-        at = _after_space(text, start + len(OPEN))
-        while not text.startswith(CLOSE, at):
+        at = start + len(OPEN)
+        while not (close := _CLOSE.match(text, at)):
             tag = _TAG.match(text, at)
             end = text.find(_END, tag.end()) if tag else -1
             if not tag or end < 0:
                 raise InputError(
-                    f"a documents block must hold documents, got {text[at : at + 40]!r}"
+                    f"a documents block must hold documents, got {text[at : at + 40].lstrip()!r}"
                 )
             inner = text[tag.end() : end]
-            if tag.group().endswith(_CONTENT):
+            if tag[1].endswith(_CONTENT):
                 inner = inner.rstrip().removesuffix(_CONTENT_END).rstrip()
             if _MARKUP.search(inner):
                 raise InputError("a document must not hold the tags of another one")
-            documents.append(Tagged(tag.group(), inner.strip("\n")))
-            at = _after_space(text, end + len(_END))
-        at += len(CLOSE)
+            documents.append(Tagged(tag[1], inner.strip("\n")))
+            at = end + len(_END)
+        at = close.end()
         result.append(ContextBlock(start, at, tuple(documents)))
     return result
-
-
-def _after_space(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
 
 
 def _replaced(text: str, places: Sequence[ContextBlock], others: Iterator[str]) -> str:

@@ -82,6 +82,12 @@ def as_json(values: Any) -> str:
         return json.dumps(clean(values), allow_nan=False)
 
 
+def as_headers(values: Mapping[str, str]) -> dict[str, str]:
+    """Headers of ours, each on one line that any client can read; without those that are empty."""
+    lines = {name: " ".join(safe(without_secrets(one)).split()) for name, one in values.items()}
+    return {n: one[:300].encode("ascii", "replace").decode() for n, one in lines.items() if one}
+
+
 def fault_of(error: Exception) -> Fault:
     """The fault of an error: the client's, a model's, or the server's."""
     if isinstance(error, Fault):

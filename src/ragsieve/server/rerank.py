@@ -15,7 +15,7 @@ from ragsieve.documents import documents_and_places
 from ragsieve.rerank import ranked, raw, relevant_spans, shortened
 from ragsieve.result import Result
 from ragsieve.server import shapes
-from ragsieve.server.faults import Fault, json_response, valid
+from ragsieve.server.faults import Fault, as_headers, json_response, valid
 from ragsieve.server.rerank_shapes import RerankIn, TextsIn, ignored
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service, plain_documents
@@ -147,12 +147,9 @@ def _texts_reply(service: Service, body: TextsIn) -> Response:
         if body.return_text:
             ranks[-1]["text"] = body.texts[index]
     lines = "; ".join([*ignored(body.model_extra), *result.trace.warnings])
-    told = lines.encode("ascii", "backslashreplace").decode()
-    shown = "".join(c if c.isprintable() else " " for c in told)
     chance = probability(result)
-    headers = {"X-Ragsieve-Ignored": shown} if shown else {}
-    if chance is not None:
-        headers["X-Ragsieve-Answerable"] = str(chance)
+    told = "" if chance is None else str(chance)
+    headers = as_headers({"X-Ragsieve-Ignored": lines, "X-Ragsieve-Answerable": told})
     return json_response(ranks, headers=headers)
 
 

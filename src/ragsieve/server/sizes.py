@@ -20,20 +20,16 @@ def over_tokens(value: Any, most: int, count: Callable[[Sequence[str]], list[int
         most: Tokens at most.
         count: Tokens of texts.
     """
-    pieces = [t[i : i + _PIECE] for t in _strings(value) for i in range(0, len(t), _PIECE)]
-    sizes = [len(piece.encode("utf-8", "replace")) for piece in pieces]
-    if (size := sum(sizes)) > _BYTES * most + _PIECE:
+    texts = [*_strings(value)]
+    text = "\n".join(texts)
+    if (size := sum(len(one.encode("utf-8", "replace")) for one in texts)) > _BYTES * most + _PIECE:
         return f"{size} bytes"
-    tokens = first = 0
-    while size > most and first < len(pieces):  # a token has a byte or more
+    tokens = 0
+    for start in range(0, len(text) if size > most else 0, _PIECE):  # a token has a byte or more
         check_time(deadline())
-        last, left = first + 1, _PIECE - sizes[first]
-        while last < len(pieces) and (left := left - sizes[last]) >= 0:
-            last += 1
-        tokens += sum(count(pieces[first:last]))
-        first = last
+        tokens += sum(count([text[start : start + _PIECE]]))
         if tokens > most:
-            return f"{tokens}{' or more' if first < len(pieces) else ''}"
+            return f"{tokens}{' or more' if start + _PIECE < len(text) else ''}"
     return ""
 
 
