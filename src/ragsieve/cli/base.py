@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
@@ -18,7 +17,7 @@ from ragsieve.errors import InputError, RagsieveError
 from ragsieve.run.batch import Done
 from ragsieve.run.concurrency import cores
 from ragsieve.schema import Count
-from ragsieve.text import safe
+from ragsieve.text import json_value, safe
 
 INFO = Console(stderr=True, highlight=False, soft_wrap=True)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -62,7 +61,7 @@ def pairs(flag: str, arguments: Sequence[str], form: str = "KEY=VALUE") -> dict[
 
 def values(flag: str, arguments: Sequence[str]) -> dict[str, Any]:
     """The same with every value as the JSON that it is, else as the string."""
-    return {key: _json(value) for key, value in pairs(flag, arguments).items()}
+    return {key: json_value(value, value) for key, value in pairs(flag, arguments).items()}
 
 
 def tables(flag: str, arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -79,13 +78,6 @@ def tables(flag: str, arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
             raise InputError(f"{flag} must be NAME.KEY=VALUE, got {place!r} before the =")
         result.setdefault(name, {}).update(values(flag, [f"{key}{equals}{value}"]))
     return result
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def secret(flag: str, variable: str | None) -> str:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from ragsieve.adapter import Adapter, Kept, read_document
 from ragsieve.errors import needs_extra
-from ragsieve.system import OnError, System
 
 with needs_extra("haystack"):
     from haystack import Document, component, default_from_dict, default_to_dict
 
 
 @component
-class RagsieveFilter:
+class RagsieveFilter(Adapter):
     """Keeps of the retrieved documents what matters to the question.
 
     Documents keep id, meta and what else they hold; ``meta["ragsieve"]`` says which spans of the
@@ -27,28 +25,8 @@ class RagsieveFilter:
     From Haystack 3 on, a pipeline that was written down is read by
     ``Pipeline.loads(text, allowed_modules=["ragsieve.integrations.haystack"])``.
 
-    Args:
-        system: This and the others as in `ragsieve.adapter.Adapter`.
-
-    Raises:
-        InputError: If an option breaks its rule.
+    Arguments and errors are `ragsieve.adapter.Adapter`'s.
     """
-
-    def __init__(
-        self,
-        system: System | str = "finefilter",
-        llm: str | None = None,
-        embedder: str | None = None,
-        options: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        on_error: OnError = "keep",
-        **own: Any,
-    ) -> None:
-        self._adapter = Adapter(system, llm, embedder, options, max_tokens, on_error, **own)
-
-    def warm_up(self) -> None:
-        """Make the system."""
-        self._adapter.warm_up()
 
     @component.output_types(documents=list[Document], report=dict[str, Any])
     def run(self, query: str, documents: list[Document]) -> dict[str, Any]:
@@ -58,7 +36,7 @@ class RagsieveFilter:
         some document answers, None where nothing tells it), the ``trace`` of what was dropped, why,
         and what all cost, and how the filter failed, an ``error`` in a line.
         """
-        filtered = self._adapter(query, documents, _read, _write)
+        filtered = self(query, documents, _read, _write)
         return {"documents": filtered.documents, "report": filtered.report}
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,7 +45,7 @@ class RagsieveFilter:
         Raises:
             InputError: If the system is none by name.
         """
-        return default_to_dict(self, **self._adapter.to_dict())
+        return default_to_dict(self, **Adapter.to_dict(self))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> RagsieveFilter:

@@ -41,12 +41,8 @@ class RagsievePostprocessor(AdapterFields, BaseNodePostprocessor):
 def _read(retrieved: NodeWithScore) -> dict[str, Any] | None:
     node = retrieved.node
     text = node.get_content(MetadataMode.NONE)
-    return read_document(node.node_id, text, node.metadata) if text or _plain(node) else None
-
-
-def _plain(node: BaseNode) -> bool:
-    """Whether a node can hold text only, so that it is empty where it has none."""
-    return type(node) is TextNode
+    only_text = type(node) is TextNode  # so that it is empty where it has none
+    return read_document(node.node_id, text, node.metadata) if text or only_text else None
 
 
 def _write(retrieved: NodeWithScore | None, kept: Kept) -> NodeWithScore:

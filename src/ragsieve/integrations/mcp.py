@@ -13,6 +13,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import version
 from operator import not_
@@ -203,21 +204,18 @@ class Server(MCPServer[Any]):
         return result
 
 
+@dataclass
 class _Tools:
-    def __init__(
-        self,
-        system: System,
-        sources: Mapping[str, SourceKind],
-        ask: Callable[[Mapping[str, Any]], DroppedPage] | None,
-        limits: Limits,
-    ) -> None:
-        self._system, self._limits = system, limits
-        self._ask = ask
-        self._sources = sources
-        self._load = cache(models.defer)
-        llm = unwrap(getattr(system.reader, "llm", None))
-        self._declared = addresses.known() or addresses.written([llm])
-        self._results: LRU[str, Result] = LRU(_HANDLES, room_of, ROOM)
+    system: System
+    sources: Mapping[str, SourceKind]
+    ask: Callable[[Mapping[str, Any]], DroppedPage] | None
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        self.llm = getattr(self.system.reader, "llm", None)
+        self.declared = addresses.known() or addresses.written([unwrap(self.llm)])
+        self.load = cache(models.defer)
+        self.results: LRU[str, Result] = LRU(_HANDLES, room_of, ROOM)
 
     async def filter_documents(
         self,
@@ -235,7 +233,7 @@ class _Tools:
             limits: Other numbers at which it is cut.
         """
         passed = [document.model_dump(exclude_none=True) for document in documents]
-        return await self._filtered(self._system, question, passed, max_tokens, limits)
+        return await self._filtered(self.system, question, passed, max_tokens, limits)
 
     async def search_index(
         self,
@@ -254,16 +252,16 @@ class _Tools:
             max_tokens: The kept text is never longer.
             limits: Other numbers at which it is cut.
         """
-        if (source := self._sources.get(index)) is None:
-            raise ToolError(f"index must be one of {', '.join(self._sources)}, got {index!r}")
-        llm, most = getattr(self._system.reader, "llm", None), self._limits.max_documents
+        if (source := self.sources.get(index)) is None:
+            raise ToolError(f"index must be one of {', '.join(self.sources)}, got {index!r}")
+        most = self.limits.max_documents
         if not 1 <= k <= most:
             raise InputError(f"k must be from 1 to max_documents, {most}, got {k!r:.80}")
         if hasattr(source, "k"):
             source = replace(source, k=k)  # type: ignore[type-var]
-        with addresses.declared(self._declared):
-            found = source.open(llm, self._load, lambda model: model)
-        system = self._system.with_source(found)
+        with addresses.declared(self.declared):
+            found = source.open(self.llm, self.load, lambda model: model)
+        system = self.system.with_source(found)
         return await self._filtered(system, question, None, max_tokens, limits)
 
     async def show_dropped(
@@ -283,14 +281,14 @@ class _Tools:
             cursor: Of the page before, to read on.
             max_tokens: The page is never longer.
         """
-        result = self._results.find([handle]).get(handle)
-        if self._ask and result is None:
+        result = self.results.find([handle]).get(handle)
+        if self.ask and result is None:
             if document:
                 raise ToolError(f"document goes with no handle of a proxy, got {document!r:.80}")
             asked = {"handle": handle, "query": query, "cursor": cursor, "max_tokens": max_tokens}
-            return await in_thread(self._ask, asked)
+            return await in_thread(self.ask, asked)
         options = {"query": query, "cursor": cursor, "document": document}
-        return await in_thread(shown, handle, result, self._system.reader, max_tokens, **options)
+        return await in_thread(shown, handle, result, self.system.reader, max_tokens, **options)
 
     async def _filtered(
         self,
@@ -301,7 +299,7 @@ class _Tools:
         limits: PassedLimits | None,
     ) -> FilteredDocuments:
         others = limits.model_dump() if limits else {}
-        seconds = self._limits.timeout_s
+        seconds = self.limits.timeout_s
         try:
             system = system.at(max_tokens=max_tokens, **others)
             async with asyncio.timeout(seconds):
@@ -316,7 +314,7 @@ class _Tools:
             raise ToolError(one_line(f"the search failed: {searched[0]}", 300))
         texts = [(one.id, one.title, one.text) for one in result.documents]
         handle = handle_of(repr(system.stage), question, repr(system.budget), texts)
-        self._results.keep({handle: result})
+        self.results.keep({handle: result})
         return FilteredDocuments(
             handle=handle,
             text=safe(result.text) or next(iter(over_limits(result).values()), ""),
@@ -328,11 +326,11 @@ class _Tools:
 
     def _check(self, question: str, documents: Sequence[Mapping[str, Any]] | None) -> None:
         """Raise `InputError` where a call has more than it may."""
-        count, most = len(documents or ()), self._limits.max_documents
+        count, most = len(documents or ()), self.limits.max_documents
         if count > most:
             raise InputError(f"max_documents must be at most {most}, got {count}")
-        most = self._limits.max_tokens
-        if got := over_tokens([question, documents or ()], most, self._system.reader.count):
+        most = self.limits.max_tokens
+        if got := over_tokens([question, documents or ()], most, self.system.reader.count):
             raise InputError(f"max_tokens must be at most {most}, got {got} in the documents")
 
 

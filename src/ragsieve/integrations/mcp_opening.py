@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,6 +22,7 @@ class _Message(msgspec.Struct):
     params: dict[str, Any] = {}
 
 
+@dataclass
 class Opening:
     """A session as a text file: what a client writes and reads, behind what is answered here.
 
@@ -30,21 +32,22 @@ class Opening:
         searches: Whether there are indexes to search.
     """
 
-    def __init__(self, lines: TextIO, replies: TextIO, searches: bool) -> None:
-        self._lines, self._replies, self._searches = lines, replies, searches
-        self._again: list[str] = []  # lines that the library reads
-        self._greeted = False  # the client has the library's first reply
+    lines: TextIO
+    replies: TextIO
+    searches: bool
+    _again: list[str] = field(default_factory=list, init=False)  # lines that the library reads
+    _greeted: bool = field(default=False, init=False)  # the client has the library's first reply
 
     def answer(self) -> bool:
         """Answer until the client has the tools or asks for something else; whether it stays."""
         known = msgspec.json.decode(Path(__file__).with_name("mcp_replies.json").read_bytes())
-        while line := self._lines.readline():
+        while line := self.lines.readline():
             try:
                 message = msgspec.json.decode(line, type=_Message)
             except msgspec.MsgspecError:  # the library says what is wrong
                 message = _Message()
             if message.method == "tools/list" and self._greeted:
-                tools = known["tools"] if self._searches else known["tools"][:2]
+                tools = known["tools"] if self.searches else known["tools"][:2]
                 self._reply(message, {"tools": tools})
                 return True
             self._again.append(line)
@@ -61,22 +64,22 @@ class Opening:
 
     def _reply(self, message: _Message, result: dict[str, Any]) -> None:
         reply = {"jsonrpc": "2.0", "id": message.id, "result": result}
-        self._replies.write(msgspec.json.encode(reply).decode() + "\n")
-        self._replies.flush()
+        self.replies.write(msgspec.json.encode(reply).decode() + "\n")
+        self.replies.flush()
 
     def readline(self) -> str:
         """The next line for the library."""
-        return self._again.pop(0) if self._again else self._lines.readline()
+        return self._again.pop(0) if self._again else self.lines.readline()
 
     def write(self, reply: str) -> None:
         """Pass a reply of the library on, unless the client has it."""
         if not self._greeted:
-            self._replies.write(reply)
+            self.replies.write(reply)
         self._greeted = False
 
     def flush(self) -> None:
         """Let the client have what is written."""
-        self._replies.flush()
+        self.replies.flush()
 
 
 def standard_streams() -> tuple[TextIO, TextIO]:

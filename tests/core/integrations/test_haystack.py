@@ -80,7 +80,7 @@ def test_warming_up_makes_the_system() -> None:
     broken = {"system": "self-rag", "llm": "fake:echo", "embedder": "fake:hashing"}
     RagsieveFilter(**broken).warm_up()
 
-    assert sieve._adapter._loaded
+    assert sieve._loaded
     with pytest.raises(Unsupported, match="lacks Self-RAG's reflection tokens"):
         RagsieveFilter(**broken, on_error="raise").warm_up()
 
