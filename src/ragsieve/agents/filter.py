@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
@@ -29,6 +29,7 @@ from ragsieve.errors import InputError, Overdue, typed_line
 from ragsieve.models.lru import LRU
 from ragsieve.result import Result, Tokens
 from ragsieve.text import counted
+from ragsieve.types import Span
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +165,7 @@ class ToolFilter:
         self.sieve, self.rules, self.tell = sieve or Adapter(), rules.as_rules(tools), tell
         self.label = label or (self.sieve.system if isinstance(self.sieve.system, str) else "")
         self._on_result, self._on_cut = on_result, on_cut
-        self._outcomes: LRU[str, Outcome] = LRU(_REMEMBERED, _room, ROOM)
+        self._outcomes: LRU[str, Outcome] = LRU(_REMEMBERED, lambda one: room_of(one.result), ROOM)
         self._prefixes = Prefixes()
 
     def __call__(self, messages: Sequence[Any]) -> Cut:
@@ -260,8 +261,8 @@ class ToolFilter:
         system = self.sieve.loaded.at(**{"max_tokens": rule.max_tokens, **budgets})
         system = replace(system, layout=replace(system.layout, compact=rule.compact))
         tokens = sum(system.reader.count([text for _, text in one.texts]))
-        parts = [_Part(place, text, rule) for place, text in one.texts]
-        named = _named(one, parts)
+        pieces = _pieces(one, rule)
+        named = [{"id": p.name, "text": p.text, "title": one.title} for p in pieces]
         reason = _reason(one, tokens, rule) or ("" if named else "it has none of the fields")
         passed = Outcome(one.tool, one.call, one.question, tokens, tokens, reason)
         if reason:
@@ -278,14 +279,14 @@ class ToolFilter:
         passed = replace(passed, warnings=warnings, calls=calls)
         if passes:
             return replace(passed, passed="nothing in it seems to answer")
-        new = _contents(parts, result)
+        new = _contents(one, rule, pieces, result)
         if self.tell:
             last = one.texts[-1][0]
             new[last] = f"{new[last]}\n\n{_line(handle, result, unanswered)}"
         after = sum(system.reader.count([new[place] for place, _ in one.texts]))
         if after > tokens * (1 - rule.min_saving):
             return replace(passed, passed=f"under {rule.min_saving:.0%} would be saved")
-        places = {name: (part.place, part.content[0]) for part in parts for name in part.names}
+        places = {p.name: (p.place, 0 if rule.fields else p.span[0]) for p in pieces}
         cut = replace(passed, tokens_after=after, handle=handle, texts=new)
         return replace(cut, result=result, places=places)
 
@@ -299,67 +300,55 @@ def _reason(one: ToolResult, tokens: int, rule: ToolRule) -> str:
     return f"under {rule.min_tokens} tokens" if tokens < rule.min_tokens else ""
 
 
-class _Part:
-    """A text of a result, and what of it is filtered: all, or some fields.
+class _Piece(NamedTuple):
+    """A text of a result that is filtered: what a rule's fields say, or the content of all of it.
 
     Args:
-        place: Its place in the content.
-        text: The text.
-        rule: Names the fields.
+        name: The id of its document.
+        place: Place in the result's content of the text in which it stands.
+        span: Where it stands there.
+        text: What is filtered.
     """
 
-    def __init__(self, place: int | None, text: str, rule: ToolRule) -> None:
-        self.place, self.text = place, text
-        self.fields = rules.field_texts(text, rule)
-        self.names: list[str] = []  # ids of its documents
-        self.content = (0, len(text)) if rule.fields else content_of(text)
-        inner = text[slice(*self.content)]
-        self.texts = [own for _, own in self.fields if own.strip()] if rule.fields else [inner]
-
-    def written(self, kept: Mapping[str, str], limited: Mapping[str, str]) -> str:
-        """The text with what was kept of its documents, or why nothing was, by their ids."""
-        if not self.names:
-            return self.text
-        if not self.fields:
-            inner = kept.get(self.names[0], limited.get(self.names[0], NOTHING))
-            start, end = self.content
-            before, behind = self.text[:start].rstrip(), self.text[end:].lstrip()
-            return "\n".join(one for one in (before, inner, behind) if one)
-        names = iter(self.names)
-        new = [
-            (span, kept.get(next(names), rules.LEFT_OUT) if own.strip() else own)
-            for span, own in self.fields
-        ]
-        return rules.spliced(self.text, new)
+    name: str
+    place: int | None
+    span: Span
+    text: str
 
 
-def _named(one: ToolResult, parts: Sequence[_Part]) -> list[dict[str, Any]]:
-    """Documents of a result, each with an id of its own and the title that its call gives."""
+def _pieces(one: ToolResult, rule: ToolRule) -> list[_Piece]:
     used: Counter[str] = Counter()
-    named = []
-    for part in parts:
-        for text in part.texts:
-            part.names.append(unused_id(one.call, used))
-            named.append({"id": part.names[-1], "text": text, "title": one.title})
-    return named
+    pieces = []
+    for place, text in one.texts:
+        content = content_of(text)
+        found = rules.field_texts(text, rule) if rule.fields else [(content, text[slice(*content)])]
+        pieces += [(place, *own) for own in found if own[1].strip()]
+    return [_Piece(unused_id(one.call, used), *piece) for piece in pieces]
 
 
-def _contents(parts: Sequence[_Part], result: Result) -> dict[int | None, str]:
+def _contents(
+    one: ToolResult, rule: ToolRule, pieces: Sequence[_Piece], result: Result
+) -> dict[int | None, str]:
     """The new texts of a result; what a model wrote from several stands at the end of the last."""
     found = kept(result, range(len(result.documents)))
-    own = {one.document.id: one.text for one in found if one.place is not None}
+    known = {part.document.id: part.text for part in found if part.place is not None}
     limited = over_limits(result)
-    new = {part.place: part.written(own, limited) for part in parts}
-    if more := [one.text for one in found if one.place is None]:
-        last = parts[-1]
-        empty = new[last.place] in (NOTHING, *limited.values())
-        begins = [] if empty else [new[last.place]]
-        new[last.place] = "\n\n".join([*begins, *more])
+    nothing = rules.LEFT_OUT if rule.fields else NOTHING
+    new = dict(one.texts)
+    for place, text in one.texts:
+        own = [piece for piece in pieces if piece.place == place]
+        if rule.fields:
+            fields = [(piece.span, known.get(piece.name, nothing)) for piece in own]
+            new[place] = rules.spliced(text, fields)
+        for piece in () if rule.fields else own:
+            inner = known.get(piece.name, limited.get(piece.name, nothing))
+            around = text[: piece.span[0]].rstrip(), inner, text[piece.span[1] :].lstrip()
+            new[place] = "\n".join(filter(None, around))
+    if more := [part.text for part in found if part.place is None]:
+        last = one.texts[-1][0]
+        begins = [] if new[last] in (NOTHING, *limited.values()) else [new[last]]
+        new[last] = "\n\n".join([*begins, *more])
     return new
-
-
-def _room(outcome: Outcome) -> int:
-    return room_of(outcome.result) if outcome.result else 0
 
 
 def _line(handle: str, result: Result, unanswered: bool) -> str:

@@ -80,9 +80,9 @@ def handle_of(*values: object) -> str:
     return hashlib.sha256(json.dumps(values, default=str).encode()).hexdigest()[:12]
 
 
-def room_of(result: Result) -> int:
+def room_of(result: Result | None) -> int:
     """Characters of a result's documents, by which results that are remembered are bounded."""
-    return sum(len(document.text) for document in result.documents)
+    return sum(len(document.text) for document in result.documents) if result else 0
 
 
 def shown(

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -176,15 +177,11 @@ def _batched(model: Any) -> Any:
 
 def _hosts(host: str, tokens: Sequence[str]) -> tuple[str, ...]:
     """Names by which a server on this machine may be called; warns of another without tokens."""
-    if _loopback(host):
+    local = host == "localhost"
+    with suppress(ValueError):  # another name
+        local = ipaddress.ip_address(host).is_loopback
+    if local:
         return ("localhost", "127.0.0.1", "::1", host)
     if not tokens:
         warn(f"all who reach {host} may ask: set --token-env or --token-file")
     return ()
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

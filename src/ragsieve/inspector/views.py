@@ -172,10 +172,11 @@ def _steps(result: Result, numbers: _ViewNumbers) -> list[dict[str, Any]]:
 
 def _again(step: Step, numbers: _ViewNumbers) -> dict[str, Any]:
     """The values with which the page runs a step again, or shows what it did."""
+    before = {segment.key: segment.scores for segment in step.before}
     values: dict[str, Any] = {
         "before": [numbers.segment(segment) for segment in step.before],
         "after": [numbers.segment(segment) for segment in step.after],
-        "scored": _scored(step),
+        "scored": any(s.scores != before.get(s.key, s.scores) for s in step.after),
     }
     if by := ordering(step):
         return values | {"order": by, "values": [_score(segment) for segment in step.before]}
@@ -202,12 +203,6 @@ def _cut(cutoff: Cutoff, numbers: _ViewNumbers) -> dict[str, Any]:
 
 def _score(segment: Segment) -> float | None:
     return rounded(segment.score) if segment.scores else None
-
-
-def _scored(step: Step) -> bool:
-    """Whether the step has scored what went in."""
-    before = {segment.key: segment.scores for segment in step.before}
-    return any(s.scores != before.get(s.key, s.scores) for s in step.after)
 
 
 def _tokens(result: Result, texts: Sequence[str], reader: ReaderLike | None) -> list[float]:

@@ -22,6 +22,15 @@ from ragsieve.server.service import Service, plain_documents
 from ragsieve.server.strict import StrictRoute
 from ragsieve.timeouts import check_time, deadline
 
+_EXAMPLE = {
+    "id": "5f0c",
+    "model": "finefilter",
+    "results": [{"index": 0, "relevance_score": 0.93}],
+    "answerable": 0.94,
+    "usage": {"total_tokens": 24},
+    "meta": {"api_version": {"version": "2"}},
+}
+
 
 def reranks(service: Service) -> APIRouter:
     """The routes that rank whole documents, and what tells clients of them what is served."""
@@ -35,17 +44,21 @@ def reranks(service: Service) -> APIRouter:
             lambda: _reply(service, name, body, api, whole=whole, bare=bare)
         )
 
-    @router.post("/v1/rerank", response_model=shapes.RerankOut)
+    @router.post("/v1/rerank", responses=shapes.replies(_EXAMPLE))
     async def rerank(body: RerankIn) -> Response:
         """All documents ranked, as clients of Cohere, Jina and vLLM ask.
 
+        `results` are best first, documents dropped behind those of which something was kept: each
+        with its `index`, a `relevance_score` in [0, 1], and where asked for `relevant_spans` with
+        `start`, `end` (Unicode code points), `score` and `text`, the best first. `answerable` is
+        the probability that some document answers; null where nothing tells it.
         `meta.warnings` names the fields of the request that are ignored. Also at `/v2/rerank`,
         where fields that are none of Cohere's are refused, and at `/rerank`, where documents come
         back unasked as vLLM's do, and `texts` is answered as Text Embeddings Inference does.
         """
         return await reply(body, "1", whole=(body.model or "").startswith("jina"))
 
-    @router.post("/v2/rerank", response_model=shapes.RerankOut, include_in_schema=False)
+    @router.post("/v2/rerank", include_in_schema=False)
     async def rerank_strictly(body: RerankIn) -> Response:
         if body.unknown:
             why = f"unknown field: parameter {body.unknown[0]!r:.80} is not a valid field"

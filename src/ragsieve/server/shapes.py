@@ -211,40 +211,6 @@ class AnswerOut(FilterOut):
     answer: str
 
 
-class Ranked(BaseModel):
-    """A document's place and score in [0, 1], and where asked for the spans that speak for it.
-
-    A span has ``start``, ``end`` (Unicode code points), ``score`` and ``text``; the best is first.
-    """
-
-    index: int
-    relevance_score: float
-    document: dict[str, Any] | None = None
-    relevant_spans: list[dict[str, Any]] | None = None
-
-
-class RerankOut(BaseModel):
-    """All documents, best first, those dropped behind those of which something was kept.
-
-    ``answerable`` is the probability that some document answers; null where nothing tells it.
-    """
-
-    model_config = with_example(
-        id="5f0c",
-        model="finefilter",
-        results=[{"index": 0, "relevance_score": 0.93}],
-        answerable=0.94,
-        usage={"total_tokens": 24},
-        meta={"api_version": {"version": "2"}},
-    )
-    id: str
-    model: str
-    results: list[Ranked]
-    answerable: float | None
-    usage: dict[str, int]
-    meta: dict[str, Any]
-
-
 Price = Annotated[float | None, Query(ge=0, le=1e9, description="Of a million input tokens.")]
 
 
