@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -160,12 +161,11 @@ async def _sieved(
     try:
         return await service.work.run(partial(sieved, service, name, budgets, body))
     except Exception as error:  # fail open: whatever it is, it shall not cost the answer
-        errors = [unfiltered_because(error)]
-        try:
+        forwarded = Forwarded(name, errors=[unfiltered_because(error)])
+        with suppress(InputError):
             chat = documents_of(body)
-        except InputError:
-            chat = None
-        return Forwarded(name, chat.unfiltered if chat else None, errors=errors)
+            forwarded.body = chat.unfiltered(body) if chat else None
+        return forwarded
 
 
 def _as_chat(body: dict[str, Any], field: str) -> dict[str, Any]:

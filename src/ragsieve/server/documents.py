@@ -54,25 +54,25 @@ class ChatDocuments:
     Args:
         query: The last turns, up to the last user message, without documents.
         documents: What there is to filter, as `System.__call__` takes it.
-        fill: The request with kept texts in the documents' places, and texts that no place is for.
+        fill: A request, as it came or with other messages changed, with kept texts in the
+            documents' places, and texts that no place is for.
         unread: Names of fields of documents that neither the filter nor the upstream reads.
     """
 
     query: str
     documents: tuple[dict[str, Any], ...]
-    fill: Callable[[Kept, Sequence[str]], dict[str, Any]]
+    fill: Callable[[dict[str, Any], Kept, Sequence[str]], dict[str, Any]]
     unread: tuple[str, ...] = ()
 
-    def filtered(self, result: Result) -> dict[str, Any]:
-        """The request with what a system kept; texts that a model wrote stand at the end."""
+    def filtered(self, body: dict[str, Any], result: Result) -> dict[str, Any]:
+        """A request with what a system kept; texts that a model wrote stand at the end."""
         parts = kept(result, [document.rank for document in as_documents(self.documents)])
         known = {part.place: part.text for part in parts if part.place is not None}
-        return self.fill(known, [part.text for part in parts if part.place is None])
+        return self.fill(body, known, [part.text for part in parts if part.place is None])
 
-    @property
-    def unfiltered(self) -> dict[str, Any]:
-        """The request with all documents whole."""
-        return self.fill({n: one["text"] for n, one in enumerate(self.documents)}, [])
+    def unfiltered(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A request with all documents whole."""
+        return self.fill(body, {n: one["text"] for n, one in enumerate(self.documents)}, [])
 
 
 def documents_of(body: dict[str, Any], at: int | None = None) -> ChatDocuments | None:
@@ -97,7 +97,7 @@ def documents_of(body: dict[str, Any], at: int | None = None) -> ChatDocuments |
         raise InputError(f"documents must be a list, got {values!r:.80}")
     if values:
         question = _asked(messages, at)
-        return _of_field(body, at, question, values) if question else None
+        return _of_field(at, question, values) if question else None
     return _of_message(body, at)
 
 
@@ -132,14 +132,14 @@ def _without(text: str) -> str:
         return text
 
 
-def _of_field(body: dict[str, Any], at: int, question: str, values: list[Any]) -> ChatDocuments:
+def _of_field(at: int, question: str, values: list[Any]) -> ChatDocuments:
     documents = tuple(listed_in_json(values))
     read = {"id", "title", "text", "metadata"}
     unread = sorted(
         {k for one in documents for k, v in one.items() if k not in read and v is not None}
     )
 
-    def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
+    def fill(body: dict[str, Any], kept: Kept, others: Sequence[str]) -> dict[str, Any]:
         tagged = [(_tag(documents[n]), _escaped(text)) for n, text in kept.items()]
         messages = list(body["messages"])
         # no system message: documents are nobody's word
@@ -161,7 +161,7 @@ def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
     if not question:
         return None
 
-    def fill(kept: Kept, others: Sequence[str]) -> dict[str, Any]:
+    def fill(body: dict[str, Any], kept: Kept, others: Sequence[str]) -> dict[str, Any]:
         inside: list[list[tuple[str, str]]] = [[] for _ in placed]
         for place, text in kept.items():
             inside[owners[place]].append((tagged[place].tag, text))

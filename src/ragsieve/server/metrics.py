@@ -59,12 +59,11 @@ class Metrics:
         self._documents.inc(len(result.documents))
         self._tokens.labels("before").inc(result.tokens.before)
         self._tokens.labels("after").inc(result.tokens.after)
-        for step in result.trace.steps:
-            paid = [usage for usage in step.usages if not usage.cached]
-            self._calls.inc(len(paid))
-            self._read.labels("read").inc(sum(usage.tokens_in for usage in paid))
-            self._read.labels("written").inc(sum(usage.tokens_out for usage in paid))
-            self._skipped.inc(bool(step.error))
+        costs = result.trace.costs
+        self._calls.inc(costs["calls"] + costs["embedded"])
+        self._read.labels("read").inc(costs["tokens_in"])
+        self._read.labels("written").inc(costs["tokens_out"])
+        self._skipped.inc(sum(bool(step.error) for step in result.trace.steps))
 
     @property
     def text(self) -> bytes:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +51,14 @@ class Forwarded:
     unread: tuple[str, ...] = ()
     seconds: float = 0.0
     cache_broken: int = 0
+
+    @contextmanager
+    def failing_open(self) -> Iterator[None]:
+        """Note what fails in a block: whatever it is, it shall not cost the answer."""
+        try:
+            yield
+        except Exception as error:
+            self.errors.append(unfiltered_because(error))
 
     @property
     def saving(self) -> dict[str, Any]:
@@ -134,14 +143,12 @@ def sieved(
     changed = _with_documents(service, system, body, forwarded)
     messages = changed.get("messages")
     if service.settings.filter_tools and isinstance(messages, list):
-        try:
+        with forwarded.failing_open():
             forwarded.cut = _cut(service, name, budgets, body["messages"])
             outcomes = forwarded.cut.outcomes
             new = {place: outcome.texts for place, outcome in outcomes.items() if outcome.texts}
             messages = with_contents(messages, new)
             forwarded.errors += [line for one in outcomes.values() for line in one.warnings]
-        except Exception as error:  # fail open: whatever it is, it shall not cost the answer
-            forwarded.errors.append(unfiltered_because(error))
         changed = {**changed, "messages": messages}
     if forwarded.headers:
         forwarded.body = changed if changed != body else None
@@ -163,47 +170,29 @@ def _with_documents(
 ) -> dict[str, Any]:
     """The request with less of the documents of each message of a user."""
     users = users_of(body.get("messages"))
-    chats: dict[int, ChatDocuments] = {}
+    chats: list[ChatDocuments] = []
     for at in users:
-        try:
+        with forwarded.failing_open():
             if chat := documents_of(body, None if at == users[-1] else at):
-                chats[at] = chat
+                chats.append(chat)
                 forwarded.unread = chat.unread
-        except Exception as error:  # fail open, as above
-            forwarded.errors.append(unfiltered_because(error))
-    if not chats:
-        return body
-    documents = [one for chat in chats.values() for one in chat.documents]
-    fits = True
-    try:
+    documents = [one for chat in chats for one in chat.documents]
+    fits = False
+    with forwarded.failing_open():
         service.check_documents(documents)
         service.check_size(system, documents)
-    except Exception as error:
-        forwarded.errors.append(unfiltered_because(error))
-        fits = False
-    messages = [*body["messages"]]
-    changed = body
-    for at, chat in chats.items():
-        new = _filtered(service, system, chat, forwarded) if fits else chat.unfiltered
-        messages[at] = new["messages"][at]
-        changed = new if at == users[-1] else body
-    return {**changed, "messages": messages}
-
-
-def _filtered(
-    service: Service, system: System, chat: ChatDocuments, forwarded: Forwarded
-) -> dict[str, Any]:
-    """The request with less of one message's documents; with all of them where that fails."""
-    try:
-        check_time(deadline())
-        result = service.run(system, chat)
-        filtered = chat.filtered(result)
-    except Exception as error:
-        forwarded.errors.append(unfiltered_because(error))
-        return chat.unfiltered
-    forwarded.results.append(result)
-    forwarded.errors += result.trace.warnings
-    return filtered
+        fits = True
+    for chat in chats:
+        changed = chat.unfiltered(body)
+        with forwarded.failing_open():
+            if fits:
+                check_time(deadline())
+                result = service.run(system, chat)
+                changed = chat.filtered(body, result)
+                forwarded.results.append(result)
+                forwarded.errors += result.trace.warnings
+        body = changed
+    return body
 
 
 def _cut(service: Service, name: str, budgets: Mapping[str, int], messages: list[Any]) -> Cut:
