@@ -16,7 +16,6 @@ from ragsieve.errors import InputError, RagsieveError
 from ragsieve.inspector.page import page, policy
 from ragsieve.server import shapes
 from ragsieve.server.chat import chats
-from ragsieve.server.excerpts import excerpts
 from ragsieve.server.faults import Fault, answer_error, json_response
 from ragsieve.server.guard import Guard
 from ragsieve.server.rerank import reranks
@@ -66,7 +65,7 @@ def create_app(systems: Mapping[str, System], *, settings: Settings | None = Non
     )
     app.state.service = service
     paths = ["/openapi.json"]
-    for part in (api, excerpts, reranks, chats, _status):
+    for part in (api, reranks, chats, _status):
         router = part(service)
         app.include_router(router)
         paths += [getattr(route, "path", "") for route in router.routes]

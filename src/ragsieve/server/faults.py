@@ -13,14 +13,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from ragsieve.errors import (
-    ContextOverflow,
-    InputError,
-    ModelError,
-    Overdue,
-    RagsieveError,
-    SourceError,
-)
+from ragsieve import errors
 from ragsieve.inspector.views import clean
 from ragsieve.schema import broken_rules, without_secrets
 from ragsieve.text import json_text, safe
@@ -29,6 +22,14 @@ logger = logging.getLogger(__name__)
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
+_FAULTS = {  # the first kind that fits counts: status, code, seconds until another try
+    errors.InputError: (422, "invalid_input", 0),
+    errors.ContextOverflow: (413, "context_overflow", 0),
+    errors.Overdue: (503, "timeout", 5),
+    errors.ModelError: (502, "model_failed", 0),
+    errors.SourceError: (502, "model_failed", 0),
+    errors.RagsieveError: (503, "not_ready", 10),
+}
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -94,16 +95,9 @@ def fault_of(error: Exception) -> Fault:
         return error
     if isinstance(error, RecursionError):
         return Fault(400, "invalid_json", "the body is nested too deeply")
-    if isinstance(error, InputError):
-        return Fault(422, "invalid_input", str(error))
-    if isinstance(error, ContextOverflow):
-        return Fault(413, "context_overflow", str(error))
-    if isinstance(error, Overdue):
-        return Fault(503, "timeout", str(error), retry_s=5)
-    if isinstance(error, ModelError | SourceError):
-        return Fault(502, "model_failed", str(error))
-    if isinstance(error, RagsieveError):
-        return Fault(503, "not_ready", str(error), retry_s=10)
+    for kind, (status, code, retry_s) in _FAULTS.items():
+        if isinstance(error, kind):
+            return Fault(status, code, str(error), retry_s=retry_s)
     logger.error("a request failed", exc_info=error)
     return Fault(500, "internal", f"the server failed: {type(error).__name__}")
 
@@ -140,6 +134,6 @@ def valid(shape: type[Shape], value: Any, place: str) -> Shape:
         raise invalid(error.errors(), place) from error
 
 
-def invalid(errors: Sequence[Any], *place: str) -> Fault:
+def invalid(broken: Sequence[Any], *place: str) -> Fault:
     """The fault of a value that breaks rules: see `ragsieve.schema.broken_rules`."""
-    return Fault(422, "invalid_request", broken_rules(errors, *place))
+    return Fault(422, "invalid_request", broken_rules(broken, *place))

@@ -1,4 +1,4 @@
-"""Routes: `/v1/filter`, `/v1/answer`, `/v1/inspect` and the lists."""
+"""Routes: `/v1/filter`, `/v1/answer`, `/v1/excerpts`, `/v1/inspect` and the list."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 
+from ragsieve.context.excerpts import ExcerptReader, excerpts_of
 from ragsieve.inspector import view
 from ragsieve.result import Result
 from ragsieve.server import shapes
@@ -70,6 +72,14 @@ def api(service: Service) -> APIRouter:
             return _streamed(service, *named_system(service, body), body)
         return await run(body, ask=True)
 
+    @router.post("/v1/excerpts", response_model=shapes.ExcerptsOut)
+    async def excerpts(body: shapes.ExcerptsIn) -> Response:
+        """Excerpts of documents or pages, the best first, within the budgets."""
+        service.check_documents([*(body.documents or ()), *(body.pages or ())])
+        name, system = named_system(service, body)
+        system = replace(system, reader=ExcerptReader(system.reader))
+        return await service.respond(lambda: _excerpts(service.run(system, body.read), name))
+
     @router.post("/v1/inspect", responses=shapes.replies(_VIEWS))
     async def inspect(body: shapes.InspectIn) -> Response:
         """Segments kept and dropped by one or two systems, as the inspector's page shows them."""
@@ -88,6 +98,13 @@ def named_system(service: Service, body: shapes.QuestionIn) -> tuple[str, System
     """The system that a request names, with the budgets and cuts that it names."""
     name = service.named(body.system)
     return name, service.systems[name].at(**body.numbers)
+
+
+def _excerpts(result: Result, name: str) -> dict[str, Any]:
+    own = ("query", "tokens", "answerable")
+    known = {key: value for key, value in result.to_dict(documents=False).items() if key in own}
+    found = [one.to_dict() for one in excerpts_of(result)]
+    return {"system": name, "results": found, **known, "warnings": result.trace.warnings}
 
 
 def _streamed(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
+from ragsieve.read.web import page_text
 from ragsieve.result import Tokens
 from ragsieve.schema import argument_texts, hints_of, rule_of
 from ragsieve.spec import SystemSpec
@@ -33,6 +34,16 @@ _RESULT = {
     "kept": [_SPAN],
     "text": _SPAN["text"],
     "tokens": {"before": 24, "after": 10},
+}
+
+
+_EXCERPTS: dict[str, Any] = {
+    "id": "0",
+    "url": "",
+    "title": "",
+    "excerpts": ["Summer Breeze was sung by Seals and Crofts."],
+    "scores": [0.93],
+    "places": [[0, 43]],
 }
 
 
@@ -159,6 +170,62 @@ class AnswerIn(FilterIn):
         description="Server-sent events: `kept` (the filter's result), `delta` (text of the answer;"
         " all at once from models that do not stream), `done`; or `error`.",
     )
+
+
+class PageIn(BaseModel):
+    """A page as HTML."""
+
+    model_config = STRICT
+    html: Text
+    url: Text | None = None
+    title: Text | None = None
+
+
+class ExcerptsIn(QuestionIn):
+    """A question with documents, pages, or both; budgets are of the excerpts, without titles."""
+
+    model_config = strict(query=QUESTION, documents=DOCUMENTS, max_chars=1000)
+    pages: Annotated[list[PageIn], Field(fail_fast=True)] | None = Field(
+        None, description="HTML, whose text is read; the server needs the extra `html`."
+    )
+
+    @property
+    def read(self) -> ExcerptsIn:
+        """The same with the texts of its pages behind its documents; blocks."""
+        documents = [*(self.documents or ())]
+        for place, page in enumerate(self.pages or ()):
+            title, text = page_text(page.html, name=page.url or f"page {place}")
+            source = page.url or None
+            documents.append(DocumentIn(text=text, title=page.title or title, source=source))
+        return self.model_copy(update={"documents": documents}) if self.pages else self
+
+
+class ExcerptsOfDocument(BaseModel):
+    """Excerpts of a document, the best first, with their scores and places in it."""
+
+    id: str
+    url: str
+    title: str
+    excerpts: list[str]
+    scores: list[float | None]
+    places: list[list[int]]
+
+
+class ExcerptsOut(BaseModel):
+    """Documents with their excerpts, those with the best one first."""
+
+    model_config = with_example(
+        system="finefilter",
+        query=QUESTION,
+        results=[_EXCERPTS],
+        tokens={"before": 24, "after": 10},
+    )
+    system: str
+    query: str
+    results: list[ExcerptsOfDocument]
+    tokens: Tokens
+    answerable: float | None = None
+    warnings: list[str] = []
 
 
 class InspectIn(BaseModel):
