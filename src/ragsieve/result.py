@@ -81,6 +81,13 @@ class Result:
         return self.answerable is not None and self.answerable < UNANSWERED
 
     @property
+    def costs(self) -> dict[str, Any]:
+        """Calls, embedded texts, tokens and seconds of all steps, by their names in a step."""
+        steps = [step.to_dict() for step in self.trace.steps]
+        names = ("calls", "embedded", "tokens_in", "tokens_out", "seconds")
+        return {name: sum(step[name] for step in steps) for name in names}
+
+    @property
     def verdicts(self) -> list[Verdict]:
         """Verdict on every finest span, in the order of the documents."""
         dropped = (drop for step in self.trace.steps for drop in step.dropped)

@@ -247,13 +247,6 @@ class Trace:
             lines.append(f"no document seems to answer ({chance:.0%})")
         return [*dict.fromkeys(lines)]
 
-    @property
-    def costs(self) -> dict[str, Any]:
-        """Calls, embedded texts, tokens and seconds of all steps, by their names in a step."""
-        steps = [s.to_dict() for s in self.steps]
-        names = ("calls", "embedded", "tokens_in", "tokens_out", "seconds")
-        return {name: sum(s[name] for s in steps) for name in names}
-
     def to_dict(self) -> dict[str, Any]:
         """The trace as JSON values."""
         steps = [s.to_dict() for s in self.steps]

@@ -275,7 +275,7 @@ class ToolFilter:
             result = outlined(system, result)
         if self._on_result:
             self._on_result(result)
-        calls, warnings = result.trace.costs["calls"], tuple(result.trace.warnings)
+        calls, warnings = result.costs["calls"], tuple(result.trace.warnings)
         passed = replace(passed, warnings=warnings, calls=calls)
         if passes:
             return replace(passed, passed="nothing in it seems to answer")

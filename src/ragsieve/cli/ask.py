@@ -257,7 +257,7 @@ def _write_page(html: Path, views: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _cost(result: Result) -> str:
-    total = result.trace.costs
+    total = result.costs
     calls = counted(total["calls"], "model call")
     calls += f", {counted(total['embedded'], 'text')} embedded" if total["embedded"] else ""
     return (

@@ -59,7 +59,7 @@ class Metrics:
         self._documents.inc(len(result.documents))
         self._tokens.labels("before").inc(result.tokens.before)
         self._tokens.labels("after").inc(result.tokens.after)
-        costs = result.trace.costs
+        costs = result.costs
         self._calls.inc(costs["calls"] + costs["embedded"])
         self._read.labels("read").inc(costs["tokens_in"])
         self._read.labels("written").inc(costs["tokens_out"])

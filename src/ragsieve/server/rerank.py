@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -40,17 +41,15 @@ def reranks(service: Service) -> APIRouter:
         service.check_documents(body.documents)
         lenient = not service.settings.strict_models and body.model not in service.systems
         name = service.named(None if lenient else body.model)
-        return await service.respond(
-            lambda: _reply(service, name, body, api, whole=whole, bare=bare)
-        )
+        values = partial(_reply, service, name, body, api, whole=whole, bare=bare)
+        return await service.respond(values)
 
     @router.post("/v1/rerank", responses=shapes.replies(_EXAMPLE))
     async def rerank(body: RerankIn) -> Response:
         """All documents ranked, as clients of Cohere, Jina and vLLM ask.
 
-        `results` are best first, documents dropped behind those of which something was kept: each
-        with its `index`, a `relevance_score` in [0, 1], and where asked for `relevant_spans` with
-        `start`, `end` (Unicode code points), `score` and `text`, the best first. `answerable` is
+        `results` are best first, with scores in [0, 1], documents dropped behind the others, and
+        where asked for `relevant_spans` (in Unicode code points), the best first. `answerable` is
         the probability that some document answers; null where nothing tells it.
         `meta.warnings` names the fields of the request that are ignored. Also at `/v2/rerank`,
         where fields that are none of Cohere's are refused, and at `/rerank`, where documents come

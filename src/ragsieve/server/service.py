@@ -121,7 +121,7 @@ class Service:
             for name, system in self.systems.items():
                 result = system(*_WARM)
                 self.metrics.ran(result)
-                costs = result.trace.costs
+                costs = result.costs
                 line = "%s is warm: %d model calls, %d tokens read"
                 logger.info(line, name, costs["calls"], costs["tokens_in"])
         except Exception as error:  # anyone's system: it may come right, and the server says so

@@ -86,7 +86,7 @@ class Forwarded:
         if not self.results and not self.cut.outcomes:
             return named if self.errors else {}
         chance = probability(self.results[-1]) if self.results else None
-        calls = sum(one.trace.costs["calls"] for one in self.results)
+        calls = sum(one.costs["calls"] for one in self.results)
         calls += sum(outcome.calls for outcome in self.cut.outcomes.values())
         kept = sum(len({s.document.id for s in one.kept}) for one in self.results)
         cut = [outcome for outcome in self.cut.outcomes.values() if outcome.texts]
