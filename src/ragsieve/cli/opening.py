@@ -17,37 +17,32 @@ from ragsieve.systems.base import PARTS, SystemEntry
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
-def starting(names: Iterable[str], start: str) -> list[str]:
-    """Names that begin with what was typed."""
-    return sorted(name for name in names if name.startswith(start))
+def completing(names: Callable[[click.Context], Iterable[str]]) -> Completer:
+    """A completer of names that a command's context gives."""
+    return lambda ctx, _, start: sorted(name for name in names(ctx) if name.startswith(start))
 
 
-def complete_systems(_ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
-    """Systems by name."""
-    return starting(systems.SYSTEMS, start)
+complete_systems = completing(lambda _: systems.SYSTEMS)
+"""Systems by name."""
 
 
-def complete_option(ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
+def _options(ctx: click.Context) -> Iterable[str]:
     """``KEY=`` of each option of the system."""
     known = _entry(ctx)
-    names = [name for name in known.options if name not in PARTS] if known else []
-    return starting((f"{name}=" for name in names), start)
+    return (f"{name}=" for name in known.options if name not in PARTS) if known else ()
 
 
-def complete_role(ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
+def _roles(ctx: click.Context) -> Iterable[str]:
     """``ROLE=`` of each model that the system takes."""
     known = _entry(ctx)
-    own = [name for name in known.options if name in PARTS] if known else []
-    return starting((f"{name}=" for name in [*own, *(known.roles if known else ())]), start)
+    names = [*(n for n in known.options if n in PARTS), *known.roles] if known else ()
+    return (f"{name}=" for name in names)
 
 
-def complete_models(*kinds: str) -> Completer:
-    """Models of the kinds: names, and prefixes that another part follows."""
-
-    def complete(_ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
-        return starting((form for form, kind in models.forms().items() if kind in kinds), start)
-
-    return complete
+def _models(kind: str) -> dict[str, Any]:
+    """Of an option that names a model of a kind: names, and prefixes that others follow."""
+    forms = models.forms
+    return {"shell_complete": completing(lambda _: (n for n, k in forms().items() if k == kind))}
 
 
 def _entry(ctx: click.Context) -> SystemEntry | None:
@@ -70,20 +65,17 @@ class SourceOption(click.Option):
 
 CHANGES: dict[str, dict[str, Any]] = {
     "system": {"shell_complete": complete_systems},
-    "options": {"flags": ["--option"], "shell_complete": complete_option},
+    "options": {"flags": ["--option"], "shell_complete": completing(_options)},
     "models": {
         "flags": ["--model"],
         "metavar": "ROLE=MODEL",
-        "shell_complete": complete_role,
+        "shell_complete": completing(_roles),
     },
     "source": {"cls": SourceOption, "metavar": "KIND:PLACE"},
     "source_options": {"flags": ["--source-option"]},
-    "embedder": {"shell_complete": complete_models("embedder")},
-    "pruner": {"shell_complete": complete_models("sentence pruner")},
-    "llm": {
-        "show_default": "smollm2, or what a trained filter learnt from",
-        "shell_complete": complete_models("LLM"),
-    },
+    "embedder": _models("embedder"),
+    "pruner": _models("sentence pruner"),
+    "llm": {"show_default": "smollm2, or what a trained filter learnt from", **_models("LLM")},
     "llm_options": {"flags": ["--llm-option"]},
     "model_options": {"flags": ["--model-option"], "metavar": "MODEL.KEY=VALUE"},
     "keep_answer": {"show_default": "0.95"},

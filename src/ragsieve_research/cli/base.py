@@ -6,16 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
-
 from ragsieve.cli.base import EXISTING_FOLDER, table
-from ragsieve.cli.opening import starting
+from ragsieve.cli.opening import completing
 from ragsieve_research import datasets
 
-
-def complete_datasets(_ctx: click.Context, _param: click.Parameter, start: str) -> list[str]:
-    """Data sets by name."""
-    return starting(datasets.DATASETS, start)
+complete_datasets = completing(lambda _: datasets.DATASETS)
+"""Data sets by name."""
 
 
 _DATA: dict[str, Any] = {
