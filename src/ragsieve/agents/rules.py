@@ -138,14 +138,11 @@ def protected(text: str, rule: ToolRule) -> list[Span]:
     """Spans of a result that stay whatever else goes: first and last lines, and fields."""
     if rule.whole and text[:50].lstrip()[:1] in ("{", "["):
         return [(node.start, node.end) for key, node in _members(text) if key in rule.whole]
-    logged = rule.edges is None and is_log(text)
-    if rule.edges is None and not logged:
+    if rule.edges is None and not is_log(text):
         return edges_of(text)
-    edges = _LOG_EDGES if logged else rule.edges
-    if not edges:
-        return []
+    edges = _LOG_EDGES if rule.edges is None else rule.edges
     lines = [match.span() for match in re.finditer(r"[^\n]*\S[^\n]*", text)]
-    return [*lines[:edges], *lines[edges:][-edges:]]
+    return [*lines[:edges], *lines[edges:][-edges:]] if edges else []
 
 
 def field_texts(text: str, rule: ToolRule) -> list[tuple[Span, str]]:

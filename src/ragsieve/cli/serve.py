@@ -36,7 +36,7 @@ _KEPT = {**CHANGES, "on_error": {"default": "keep"}}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proxy:
+class ServerOptions:
     """Who may ask, where chats go, and what of them is filtered; the fields are options.
 
     Args:
@@ -94,7 +94,7 @@ class Proxy:
 _PARAMS = [
     *options_of(SystemSpec, ("system",), _KEPT),
     *options_of(Limits, ("workers",), prefix="limit_"),
-    *options_of(Proxy),
+    *options_of(ServerOptions),
 ]
 
 
@@ -136,8 +136,8 @@ def serve_command(
         strict_models: Refuse rerank requests for unknown models.
     """
     limits = replace(from_options(Limits, options, prefix="limit_"), workers=workers)
-    proxy: Proxy = from_options(Proxy, options)
-    settings = proxy.settings(host, limits=limits, grace_s=grace, strict_models=strict_models)
+    own: ServerOptions = from_options(ServerOptions, options)
+    settings = own.settings(host, limits=limits, grace_s=grace, strict_models=strict_models)
     names = tuple(dict.fromkeys(names))
     system = from_options(SystemSpec, options).replaced(system=names[0])
     if len(names) > 1 and (system.options or system.models):

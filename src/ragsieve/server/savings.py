@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import closing
 from datetime import date
@@ -40,7 +40,7 @@ class Savings:
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
-        self._left: Counter[tuple[str, str, str, int]] = Counter()  # by row and column
+        self._left: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
         try:
             with closing(self._open()) as file, file:
                 file.execute(_CREATE)
@@ -59,14 +59,13 @@ class Savings:
             seen = set()
             for tool, one in tokens:
                 row = (day, route, tool[:_NAME])
-                numbers = (row not in seen, one.before, one.after)
-                self._left.update({(*row, n): number for n, number in enumerate(numbers)})
+                added = (row not in seen, one.before, one.after)
+                self._left[row] = [*map(sum, zip(self._left[row], added, strict=True))]
                 seen.add(row)
             self._write()
 
     def _write(self) -> None:
-        rows = {key[:3] for key in self._left}
-        values = [(*row, *(self._left[*row, column] for column in range(3))) for row in rows]
+        values = [(*row, *sums) for row, sums in self._left.items()]
         try:
             with closing(self._open()) as file, file:
                 file.executemany(_ADD, values)

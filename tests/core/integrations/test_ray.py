@@ -263,13 +263,11 @@ def bucket() -> Iterator[tuple[str, dict[str, bytes]]]:
         yield f"?scheme=http&endpoint_override={host}&region=us-east-1", objects
 
 
-def test_questions_come_from_s3_and_results_go_there(
-    bucket: tuple[str, dict[str, bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By pyarrow's client; a second start finds all parts there."""
+def test_questions_come_from_s3_and_results_go_there(bucket: tuple[str, dict[str, bytes]]) -> None:
+    """By pyarrow's client, from a file, a folder or a pattern; a second start finds all parts."""
     options, objects = bucket
     objects["in/a.jsonl"] = b"".join(json.dumps(one).encode() + b"\n" for one in RECORDS)
-    source = f"s3://k:s@bucket/in/a.jsonl{options}"
+    source, *others = (f"s3://k:s@bucket/in{at}{options}" for at in ("/a.jsonl", "", "/*.jsonl"))
     arguments = {"label": "x", "actors": 1, "part_bytes": 1500}
     output = f"s3://k:s@bucket/out{options}"
     count, done = cluster_filter.filter_files(source, output, system(), **arguments)
@@ -280,6 +278,9 @@ def test_questions_come_from_s3_and_results_go_there(
 
     assert [row(system(), one) for one in RECORDS] == results
     assert count == len(written) == sum(one["again"] for one in again) > 1
+    for place in (source, *others):
+        files, path = cluster_filter.opened(place)
+        assert count == len([*cluster_filter.parts_of(files, path, 1500)])
     assert 40 == sum(one["questions"] for one in sums)
 
 
