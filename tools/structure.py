@@ -19,8 +19,8 @@ from pathlib import Path
 
 CORE, MORE = "ragsieve", "ragsieve_research"
 LIMITS = {  # what is counted: the most there may be; beside it the aim, where it is not met yet
-    "core code": 20_164,  # 15,000
-    "research code": 19_166,  # 16,500
+    "core code": 19_819,  # 15,000
+    "research code": 19_149,  # 16,500
     "tests raw": 54_266,  # 48,000
     "cycles": 0,
     "core imports research": 0,
@@ -30,7 +30,7 @@ LIMITS = {  # what is counted: the most there may be; beside it the aim, where i
     "functions over 40": 0,
     "options over 8": 0,
     "private in src": 3,  # of torch and transformers
-    "private in tests": 5,
+    "private in tests": 4,
     "dead references": 0,
     "modules without docstring": 0,
 }
