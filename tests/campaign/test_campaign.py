@@ -19,7 +19,6 @@ FAILED = sorted(REGRESSIONS.glob("*.json"))
 
 
 @pytest.mark.slow
-@pytest.mark.server
 @pytest.mark.parametrize("name", KINDS)
 def test_a_small_campaign_violates_nothing(name: str, tmp_path: Path) -> None:
     """Of each kind; what fails lies in the folder as a regression."""

@@ -37,7 +37,6 @@ def installed(folder: Path, needs: set[str]) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.models
-@pytest.mark.server
 @pytest.mark.parametrize(
     ("script", "needs", "line"),
     [

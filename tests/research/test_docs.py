@@ -247,7 +247,6 @@ def test_readme_has_a_first_example_of_eight_lines() -> None:
 
 
 @pytest.mark.models
-@pytest.mark.server
 def test_the_notebook_prints_what_it_shows() -> None:
     """Run anew but for its installation; what stands under a cell is what it gives, no warnings."""
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")

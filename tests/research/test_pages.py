@@ -79,7 +79,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.server
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing_in_the_site(look: Look, site: str, name: str) -> None:
     """A page of each kind; nothing is wider than a phone."""

@@ -83,7 +83,6 @@ def server(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.server
 def test_a_server_runs_until_it_is_told_to_stop(server: tuple[subprocess.Popen[str], str]) -> None:
     """It says its address, answers there who has a token, and ends with 0, saying nothing more."""
     process, url = server
@@ -102,7 +101,6 @@ def test_a_server_runs_until_it_is_told_to_stop(server: tuple[subprocess.Popen[s
 
 
 @pytest.mark.slow
-@pytest.mark.server
 @pytest.mark.parametrize(("grace", "signals"), [("60", 2), ("1", 1)])
 def test_the_end_of_a_server_can_be_hastened(grace: str, signals: int) -> None:
     """By a second signal, or by --grace: who waits for a silent upstream is told, and it ends."""

@@ -13,7 +13,6 @@ from ragsieve.inspector import page, view
 from tests.plugins.browser import QUESTION, TEXTS, Shown, system
 from tests.serving import Handler, served
 
-pytestmark = pytest.mark.server
 TOKEN = "open sesame"
 
 

@@ -31,7 +31,6 @@ def test_an_example_prints_the_sentence_that_answers(
         assert gone not in output
 
 
-@pytest.mark.server
 @pytest.mark.models
 @pytest.mark.parametrize(
     ("name", "needs", "line"),

@@ -18,7 +18,6 @@ from ragsieve.models.base import CrossEncoder
 from ragsieve.trace import Usage, step
 
 pytest.importorskip("openai")
-pytestmark = pytest.mark.server
 
 KEY = "co-very-secret"
 SOON = {"retry-after-ms": "10"}

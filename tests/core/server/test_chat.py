@@ -31,7 +31,6 @@ from tests.timing import is_linear
 from .conftest import KEY, REPLY, Asked, chunk, failing, settings
 
 openai = pytest.importorskip("openai")
-pytestmark = pytest.mark.server
 
 
 MakeClient = Callable[..., TestClient]

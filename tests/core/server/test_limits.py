@@ -233,7 +233,6 @@ def test_a_stream_that_hangs_ends(
     assert '"code": "timeout"' in reply.text
 
 
-@pytest.mark.server
 def test_who_goes_away_waits_no_longer(
     serve: Callable[[Any], str], hanging: tuple[System, threading.Event], body: Body
 ) -> None:
@@ -339,7 +338,6 @@ def answer_of(host: str, head: bytes) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.server
 def test_a_head_has_a_size(serve: Callable[[Any], str], system: System) -> None:
     """What goes on past it is refused before it is held."""
     host = serve(create_app({"nearest": system}))
@@ -350,7 +348,6 @@ def test_a_head_has_a_size(serve: Callable[[Any], str], system: System) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.server
 def test_half_a_head_is_not_waited_for(
     serve: Callable[[Any], str], system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,7 +369,6 @@ def test_half_a_head_is_not_waited_for(
 
 
 @pytest.mark.slow
-@pytest.mark.server
 def test_clients_that_come_and_go_leave_nothing(
     serve: Callable[[Any], str], system: System, body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -398,7 +394,6 @@ def test_clients_that_come_and_go_leave_nothing(
         connection.close()
 
 
-@pytest.mark.server
 def test_a_body_that_goes_on_after_the_reply_is_not_read(
     serve: Callable[[Any], str], system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:

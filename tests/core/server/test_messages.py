@@ -15,7 +15,6 @@ from .conftest import EVENTS, KEY, Asked, MakeClient, Serve, settings
 from .test_chat import CHATS, DOCUMENTS, PAGE, QUESTION, RAIN, SONG, TAGGED, cut
 
 anthropic = pytest.importorskip("anthropic")
-pytestmark = pytest.mark.server
 
 MESSAGES = "/v1/messages"
 MARK = {"cache_control": {"type": "ephemeral"}}

@@ -11,7 +11,6 @@ import pytest
 from ragsieve.server import Settings, create_app
 from ragsieve.system import System
 
-pytestmark = pytest.mark.server
 TOKEN = "a-token-of-ours"
 QUESTION = "Who sang Summer Breeze?"
 TEXTS = ["It rained in Rome. Nobody sang.", "Seals sang Summer Breeze. A hit.", "Rome is a city."]

@@ -73,7 +73,6 @@ def test_a_stream_tells_what_was_kept_first(client: MakeClient, body: Body) -> N
     assert told[1][1]["text"] == told[2][1]["answer"] != ""
 
 
-@pytest.mark.server
 def test_kept_spans_do_not_wait_for_the_answer(
     serve: Callable[[Any], str], system: System, body: Body
 ) -> None:

@@ -261,7 +261,6 @@ def test_a_wrong_name_says_what_was_meant() -> None:
         spec.check("finefilter", {}, {"prunner": "fake:pruner"})
 
 
-@pytest.mark.server
 def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
     tmp_path: Path, hub_of: Any
 ) -> None:

@@ -160,7 +160,6 @@ def test_failures_are_shown_and_counted(ragsieve: Command) -> None:
     assert "4 (4 failed)" in Path("r/report.md").read_text()
 
 
-@pytest.mark.server
 def test_a_debate_without_a_reply_in_time_is_an_error_of_its_question(ragsieve: Command) -> None:
     """No answer, right or wrong: a batch counts it and ends with 1, and a retry asks again."""
     question = {"question": "Who sang?", "answers": ["Seals"], "documents": ["Seals sang.", "No."]}

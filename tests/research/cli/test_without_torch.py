@@ -122,7 +122,6 @@ def post(url: str, body: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.server
 @pytest.mark.parametrize("more", [(), ("--upstream", "http://127.0.0.1:9/v1")])
 def test_a_server_filters(more: tuple[str, ...]) -> None:
     """An answer is refused in words: it would need the LLM."""

@@ -347,7 +347,6 @@ def test_a_search_that_fails_is_an_error(error: Exception, when: str, message: s
 
 
 @pytest.mark.slow
-@pytest.mark.server
 def test_a_process_serves_over_stdio(index: Path) -> None:
     """As an agent's configuration starts it, with an index as tool and resource."""
     parameters = StdioServerParameters(
@@ -449,7 +448,6 @@ def url() -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.server
 def test_a_process_serves_over_http(url: str) -> None:
     """The same tools at one address of this machine."""
     filtered = asked(streamable_http_client(url), filters)

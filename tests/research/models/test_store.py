@@ -82,7 +82,6 @@ def test_a_name_that_is_no_folder_name_is_refused(name: str) -> None:
         tiny(name=name)
 
 
-@pytest.mark.server
 def test_the_hub_is_asked_once_and_gives_no_pickle(
     home: Path, hub_of: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -106,7 +105,6 @@ def test_the_hub_is_asked_once_and_gives_no_pickle(
     assert SHA256[:12] == store.fingerprint(folder)
 
 
-@pytest.mark.server
 def test_a_wrong_checksum_is_named_with_both_sums(
     home: Path, hub_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

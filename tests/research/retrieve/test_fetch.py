@@ -19,8 +19,6 @@ from ragsieve.errors import InputError, SourceError
 from ragsieve_research.retrieve import fetch
 from ragsieve_research.retrieve.fetch import Http, is_public
 
-pytestmark = pytest.mark.server
-
 KEY = "very-secret-key"
 Script = Callable[[bytes, socket.socket], None]
 
