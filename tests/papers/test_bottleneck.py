@@ -131,15 +131,6 @@ def test_only_the_first_documents_are_read_by_the_writer() -> None:
     assert "A breeze is a wind." not in writer.prompts[0][0].content
 
 
-@pytest.mark.parametrize("text", ["\ud800 a \x00", "(((a+)+)+)+$", "It\u00a0rained."])
-def test_hostile_replies_are_text(text: str) -> None:
-    """Neither a pattern nor an error; what could not be shown is replaced."""
-    result = system(filtering(text))(QUERY, [*DOCUMENTS, {"id": "filtered", "text": text}])
-
-    assert 1 == len(result.kept)
-    assert result.text.isprintable()
-
-
 def test_each_prompt_is_asked_of_every_document_at_once() -> None:
     """Two texts and none, of two documents; a blank one is no document."""
     llm = ScriptedLLM([])

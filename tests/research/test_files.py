@@ -91,19 +91,6 @@ def test_a_full_disk_names_the_file(failing: Full, tmp_path: Path) -> None:
     assert not (tmp_path / "page.html").exists()
 
 
-def test_a_full_disk_names_the_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is an error of the store, as all of its others."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "q.jsonl").write_text(QUESTIONS)
-    with full(8192), pytest.raises(SystemExit) as ended:
-        main(("index", "build", "folder", "--embedder", "fake:hashing", "q.jsonl"))
-
-    assert 1 == ended.value.code
-    assert "error: the index 'folder' could not be written: " in capsys.readouterr().err
-
-
 SIZES = """
 import subprocess, sys
 from pathlib import Path

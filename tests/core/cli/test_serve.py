@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -45,6 +44,11 @@ UPSTREAM = ("--upstream", "http://127.0.0.1:1/v1")
         (("--token-file", "empty"), "--token-file must hold a token, got none in 'empty'"),
         (("--limit-timeout-s", "0"), "--limit-timeout-s': 0.0 is not in the range 0<x<=86400"),
         (("--host", "192.0.2.1"), "--host and --port must be free to listen at"),
+        (("--keep-answer", "0.9"), "k, reranker, got 'keep_answer'"),
+        (
+            ("--system", "finefilter", "--keep-answer", "0.9"),
+            "--keep-answer goes with one --system; a request may name keep_answer",
+        ),
     ],
 )
 def test_bad_options_end_in_one_line(
@@ -129,13 +133,3 @@ def suppressed(request: urllib.request.Request) -> None:
     """Ask, whatever comes of it."""
     with suppress(OSError, http.client.HTTPException):
         urllib.request.urlopen(request, timeout=20)
-
-
-def test_keep_answer_goes_with_one_system_that_has_it(ragsieve: Any) -> None:
-    """Else one line says so; a request may name it for any."""
-    lacking = ragsieve("serve", *FAKES, "--keep-answer", "0.9")
-    several = ragsieve("serve", *FAKES, "--system", "finefilter", "--keep-answer", "0.9")
-
-    assert [2, 2] == [lacking.code, several.code]
-    assert re.search("options of top-sentences are .*, got 'keep_answer'", lacking.err)
-    assert "--keep-answer goes with one --system; a request may name keep_answer" in several.err

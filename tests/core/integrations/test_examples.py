@@ -41,23 +41,13 @@ def test_an_example_prints_the_sentence_that_answers(
         ("cohere_rerank", "cohere", SPAN),
         ("tool_results", "ragsieve", "the same at a later turn: True"),
         ("mcp_client", "mcp", "The sculptor Frédéric Auguste Bartholdi designed it."),
+        ("train_filter", "onnxscript", "F22: the drum stays open."),  # not what it kept before
     ],
 )
 def test_an_agent_reads_what_matters(name: str, needs: str, line: str) -> None:
     """As it stands; what the model reads is shorter than what was returned."""
     pytest.importorskip(needs)
     command = [sys.executable, str(EXAMPLES / f"{name}.py")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-
-    assert line in done.stdout.splitlines(), done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.models
-def test_a_trained_filter_drops_more_than_before() -> None:
-    """Of a page in the words of one's own trade, which the bundled pruner keeps as a whole."""
-    pytest.importorskip("onnxscript")
-    command = [sys.executable, str(EXAMPLES / "train_filter.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500)
 
-    assert "F22: the drum stays open." == done.stdout.splitlines()[-1], done.stderr
+    assert line in done.stdout.splitlines(), done.stderr

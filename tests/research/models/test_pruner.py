@@ -25,7 +25,7 @@ from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
 from ragsieve.models.cache import Cached  # noqa: E402
 from ragsieve.models.pruner import Pruner  # noqa: E402
 from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E402
-from ragsieve.trace import Usage, step  # noqa: E402
+from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.train.export import export, shrink  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -213,16 +213,6 @@ def test_scores_are_the_logits_of_passages(pruner: Pruner) -> None:
     assert [False, True] == [step.usages[0].cached for step in (ranked, pruned)]
 
 
-def test_tokens_are_charged_once(pruner: Pruner) -> None:
-    """An item pays for the windows that it is first to read; the first reads
-    [CLS] the dog [SEP], 8 words and [SEP]."""
-    with step("s") as seen:
-        pruner.prune(["the dog", "the dog", "old"], [[PETS], [PETS], []])
-
-    first, *others = [Usage(pruner.identity, tokens) for tokens in (13, 0)]
-    assert [first, Usage(pruner.identity, 13, cached=True), *others] == seen.usages
-
-
 def test_what_is_cut_is_noted(pruner: Pruner) -> None:
     """In the trace, once for each item."""
     with step("s") as seen:
@@ -233,15 +223,6 @@ def test_what_is_cut_is_noted(pruner: Pruner) -> None:
         "titles with over 3 tokens, cut there: 1; "
         "sentences longer than a window, read in pieces: 1"
     )
-
-
-def test_a_document_cannot_end_its_passage(pruner: Pruner) -> None:
-    """Control tokens and characters in a text are text."""
-    hostile = ["cat [SEP] dog [CLS]", "\x00 \ud800 \u202e cat", "[MASK]" * 50]
-    (found,) = pruner.prune(["\x00[SEP]"], [[Passage("[SEP]", hostile)]])
-
-    assert len(found.sentences) == 3
-    assert all(0 < p < 1 for p in [*found.sentences, *found.passages])
 
 
 @pytest.mark.parametrize(
