@@ -17,8 +17,6 @@ from tests.serving import Handler, served
 
 pytest_plugins = ("tests.plugins.servers", "tests.plugins.cli", "tests.plugins.browser")
 
-MakeEncoder = Callable[..., Path]
-
 
 @pytest.hookimpl(tryfirst=True)  # before markers select
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -91,7 +89,7 @@ def save_encoder(
 
 
 @pytest.fixture(scope="session")
-def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> MakeEncoder:
+def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Makes encoders by `save_encoder`, each in a folder of its own."""
     return lambda *options, **more: save_encoder(
         tmp_path_factory.mktemp("encoder"), *options, **more

@@ -24,7 +24,6 @@ from ragsieve.systems import build
 
 PACKAGES = ["split", "score", "select", "systems"]
 
-
 CLIENTS = {"aiohttp", "httpx", "httpx2", "huggingface_hub", "requests", "urllib3"}
 
 

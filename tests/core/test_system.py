@@ -403,7 +403,6 @@ def test_a_system_keeps_the_laws() -> None:
 
 PAGE = Document("page", " ".join(DOCUMENTS), "Songs")
 
-
 SPANS = (
     Segment(PAGE, 25, 50, {"fused": 0.5}),  # Seals and Crofts sang it.
     Segment(PAGE, 51, 61, {"fused": 0.25}),  # It rained.

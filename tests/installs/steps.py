@@ -19,7 +19,6 @@ ELSEWHERE = {  # commands that a reader gives to something that is not here
     ),
 }
 
-
 FEWER = {  # questions, not hours
     r"ragsieve bench": "--limit 1",
     r"ragsieve (annotate|train (?!finefilter)\w+)": "--limit 8",

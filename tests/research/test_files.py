@@ -7,9 +7,10 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,6 @@ name = "q.jsonl"
 llm = "fake:echo"
 """
 FILTER = ("filter", "--system", "top-sentences", "--embedder", "fake:hashing")
-Full = Callable[..., str]
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def full(limit: int) -> Iterator[None]:
 @pytest.fixture
 def failing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Full:
+) -> Any:
     """The line that a command fails with where so many bytes fit into a file."""
     (tmp_path / "q.jsonl").write_text(QUESTIONS)
     (tmp_path / "d.txt").write_text("Ann built the tower. It is high.")
@@ -70,7 +70,7 @@ def failing(
     return run
 
 
-def test_a_full_disk_names_the_file(failing: Full, tmp_path: Path) -> None:
+def test_a_full_disk_names_the_file(failing: Any, tmp_path: Path) -> None:
     """Of records, of a benchmark, of the page; what was written whole stays."""
     command = (*FILTER, "--input", "q.jsonl", "--output", "o.jsonl")
     line = failing(5000, *command)

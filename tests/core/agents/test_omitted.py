@@ -25,7 +25,6 @@ TEXTS = {
     "c": "Seven is kept.",
 }
 
-
 Spans = Mapping[str, list[tuple[int, int]]]
 
 

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,8 @@ ONE_PASS = "filter -q x --llm fake:echo --pruner fake:pruner a.txt"
 RANKED = ("--system", "top-sentences", "--option", "k=1", "--embedder", "fake:hashing")
 
 
-Command = Callable[..., Any]
-
-
 @pytest.fixture(autouse=True)
-def files(ragsieve: Command) -> None:
+def files(ragsieve: Any) -> None:
     """a.txt and q.jsonl in the folder."""
     Path("a.txt").write_text(TEXT)
     batch(Path("q.jsonl"), 3)
@@ -56,7 +52,7 @@ def process(*arguments: str, given: bytes | None = None, **environment: str) -> 
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def test_filter_and_ask_print_what_matters(ragsieve: Command) -> None:
+def test_filter_and_ask_print_what_matters(ragsieve: Any) -> None:
     """The text on stdout, what it cost on stderr; the answer; or all as one object."""
     ended = ragsieve("filter", *FAKE, "-q", ASKED, "a.txt")
 
@@ -77,7 +73,7 @@ def test_filter_and_ask_print_what_matters(ragsieve: Command) -> None:
     assert (17, 60, {"before": 19, "after": 9}) == (kept["start"], kept["end"], found["tokens"])
 
 
-def test_filter_takes_what_an_api_replies(ragsieve: Command) -> None:
+def test_filter_takes_what_an_api_replies(ragsieve: Any) -> None:
     """Records of an array are documents of their own, a reply with other fields is one."""
     records = [{"name": "Bees", "make": "honey"}, {"name": "Summer Breeze", "by": "Seals"}]
     Path("records.json").write_text(json.dumps(records))
@@ -95,7 +91,7 @@ def test_filter_takes_what_an_api_replies(ragsieve: Command) -> None:
     assert "name: Summer Breeze" in json.loads(Path("kept.jsonl").read_text())["text"]
 
 
-def test_results_are_in_the_order_of_the_questions(ragsieve: Command) -> None:
+def test_results_are_in_the_order_of_the_questions(ragsieve: Any) -> None:
     """Also where a question is asked again, because it could not be read before."""
     given = Path("q.jsonl").read_text()
     many = ("filter", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl")
@@ -110,7 +106,7 @@ def test_results_are_in_the_order_of_the_questions(ragsieve: Command) -> None:
     assert [1, 2, 3] == [json.loads(row)["line"] for row in rows]
 
 
-def test_explain_shows_every_sentence(ragsieve: Command) -> None:
+def test_explain_shows_every_sentence(ragsieve: Any) -> None:
     """Kept or dropped, by which stage; where the threshold comes from once."""
     ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "a.txt", "--explain")
     lines = [re.sub(r" +[\d.]+$", "", line) for line in ended.out.splitlines()]
@@ -170,7 +166,7 @@ def test_without_a_file_there_is_an_example(given: bytes | None) -> None:
 
 @pytest.mark.parametrize("unit", ["tokens", "chars"])
 @pytest.mark.parametrize("of", ["", "-per-document"])
-def test_a_budget_holds(ragsieve: Command, unit: str, of: str) -> None:
+def test_a_budget_holds(ragsieve: Any, unit: str, of: str) -> None:
     """Ten words, or their characters, hold one sentence of two; none hold none."""
     top = ("filter", *FAKE, "--system", "top-sentences", "-q", ASKED, "a.txt")
     most = {"tokens": 10, "chars": 50}[unit]
@@ -181,7 +177,7 @@ def test_a_budget_holds(ragsieve: Command, unit: str, of: str) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "4"])
-def test_a_system_may_prune(ragsieve: Command, workers: str) -> None:
+def test_a_system_may_prune(ragsieve: Any, workers: str) -> None:
     """One question, and many at once with a cache; no embedder is needed."""
     reading = ("--llm", "fake:echo", "--pruner", "fake:pruner", "--keep-answer", "0.6")
     one = ragsieve("ask", *reading, "-q", ASKED, "a.txt")
@@ -196,7 +192,7 @@ def test_a_system_may_prune(ragsieve: Command, workers: str) -> None:
     assert "pruner=overlap-pruner" in Path("o.jsonl").read_text()
 
 
-def test_a_system_takes_options_and_models_of_its_parts(ragsieve: Command) -> None:
+def test_a_system_takes_options_and_models_of_its_parts(ragsieve: Any) -> None:
     """Each by its name; a model named as the LLM is the LLM."""
     top = ("filter", *FAKE, "--system", "top-sentences", "-q", ASKED, "a.txt", "--option")
 
@@ -220,7 +216,7 @@ def test_a_system_takes_options_and_models_of_its_parts(ragsieve: Command) -> No
     assert ended.err.endswith("it holds 10\n")
 
 
-def test_an_index_stands_in_for_documents(ragsieve: Command) -> None:
+def test_an_index_stands_in_for_documents(ragsieve: Any) -> None:
     """What it finds is filtered; a batch searches it, too, whatever documents its lines have."""
     ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
     words = ("--system", "all", "--llm", "fake:echo", "--source", "index:words")
@@ -237,7 +233,7 @@ def test_an_index_stands_in_for_documents(ragsieve: Command) -> None:
     ]
 
 
-def test_sources_stand_in_for_documents(ragsieve: Command) -> None:
+def test_sources_stand_in_for_documents(ragsieve: Any) -> None:
     """Those that the router chooses are asked; here all, one of which is the model's memory."""
     ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
     tables = (
@@ -258,7 +254,7 @@ def test_sources_stand_in_for_documents(ragsieve: Command) -> None:
 @pytest.mark.parametrize(
     "command", [[], ["filter"], ["ask"], ["models"], ["systems"], ["train", "router"]]
 )
-def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
+def test_help_has_examples(ragsieve: Any, command: list[str]) -> None:
     """Lines that can be copied."""
     ended = ragsieve(*command, "--help")
 
@@ -267,7 +263,7 @@ def test_help_has_examples(ragsieve: Command, command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("group", [[], ["train"], ["index"], ["models"]])
-def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> None:
+def test_a_bare_group_prints_its_help(ragsieve: Any, group: list[str]) -> None:
     """The same text as ``--help``, not an error; exit code 2, since nothing was done."""
     bare = ragsieve(*group)
 
@@ -297,7 +293,7 @@ def test_a_bare_group_prints_its_help(ragsieve: Command, group: list[str]) -> No
     ],
 )
 def test_bad_input_is_one_line_before_a_model_is_loaded(
-    ragsieve: Command, arguments: str, reason: str
+    ragsieve: Any, arguments: str, reason: str
 ) -> None:
     """Exit code 2, nothing on stdout; the default models are named, and not imported."""
     loaded = set(sys.modules)
@@ -308,7 +304,7 @@ def test_bad_input_is_one_line_before_a_model_is_loaded(
     assert set() == {"torch", "transformers", "openai"} & (set(sys.modules) - loaded)
 
 
-def test_a_model_that_fails_is_exit_code_1(ragsieve: Command) -> None:
+def test_a_model_that_fails_is_exit_code_1(ragsieve: Any) -> None:
     """The question does not fit a context of ten tokens; ``keep`` cannot help the reader."""
     small = ("--llm-option", "context=10", "--system", "all")
     ended = ragsieve("ask", *FAKE, *small, "-q", "Who? " * 9, "a.txt")
@@ -318,7 +314,7 @@ def test_a_model_that_fails_is_exit_code_1(ragsieve: Command) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--explain",), ("--json",)])
-def test_documents_do_not_control_the_terminal(ragsieve: Command, more: tuple[str, ...]) -> None:
+def test_documents_do_not_control_the_terminal(ragsieve: Any, more: tuple[str, ...]) -> None:
     """Escapes, returns and half characters are shown as U+FFFD or written as JSON escapes."""
     given = {"text": "Bees \x1b[2J\x07 over\rwrite\f\x7f\x9b31m \ud800.", "id": "\x1b[1m"}
     Path("b.jsonl").write_text(json.dumps(given))
@@ -361,7 +357,7 @@ def test_a_reader_may_close_its_end(arguments: tuple[str, ...]) -> None:
     assert "Traceback" not in err
 
 
-def test_a_batch_reports_bad_lines_and_goes_on(ragsieve: Command) -> None:
+def test_a_batch_reports_bad_lines_and_goes_on(ragsieve: Any) -> None:
     """Each kind once, by its number, on one line; exit code 2, and the others are done."""
     unknown = {"question": "Who?", "positive_ctxs": [{"text": "Carol."}]}
     with Path("q.jsonl").open("ab") as file:
@@ -426,7 +422,7 @@ def test_a_question_of_standard_input_that_fails_has_a_record() -> None:
     assert re.search("standard input: 2 of 3 questions; .*; accuracy 100.0% of 2\n$", ended.err)
 
 
-def test_a_key_does_not_tell_records_apart(ragsieve: Command) -> None:
+def test_a_key_does_not_tell_records_apart(ragsieve: Any) -> None:
     """Records name the options that made them but the key, which nobody else should read."""
     command = ("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl", "--llm-option")
     first = ragsieve(*command, "context=4000")
@@ -443,7 +439,7 @@ def test_a_key_does_not_tell_records_apart(ragsieve: Command) -> None:
     "other", [("--option", "min_keep=1"), ("--model", "reranker=fake:overlap")]
 )
 def test_options_and_models_of_the_system_tell_records_apart(
-    ragsieve: Command, other: tuple[str, str]
+    ragsieve: Any, other: tuple[str, str]
 ) -> None:
     """A batch goes on with the same ones only; the records name them."""
     command = ("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl", "--option", "min_keep=2")
@@ -506,7 +502,7 @@ def test_ask_with_the_default_models() -> None:
 PRUNED = ("--llm", "fake:echo", "--pruner", "fake:pruner", "-q", ASKED, "a.txt")
 
 
-def test_keep_answer_keeps_more_or_less(ragsieve: Command) -> None:
+def test_keep_answer_keeps_more_or_less(ragsieve: Any) -> None:
     """The fake's threshold is what is left of 1: three of four words are enough for 0.8."""
     Path("a.txt").write_text("Summer sang a breeze. Who sang here? Summer Breeze was it. Cheese.")
     some = ragsieve("filter", *PRUNED, "--keep-answer", "0.3")
@@ -522,7 +518,7 @@ def test_keep_answer_keeps_more_or_less(ragsieve: Command) -> None:
     assert "\n" == ragsieve("filter", *PRUNED, *options).out
 
 
-def test_a_question_that_no_document_answers_is_said(ragsieve: Command) -> None:
+def test_a_question_that_no_document_answers_is_said(ragsieve: Any) -> None:
     """Under a fifth a warning says so; else nothing does."""
     unanswered = ragsieve("filter", *PRUNED[:-2], "Why do dogs bark?", "a.txt")
     answered = ragsieve("filter", *PRUNED)

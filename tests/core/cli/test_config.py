@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from ragsieve.cli.signature import from_options
 from ragsieve.spec import SystemSpec
 from tests.plugins.cli import Ended
 
-Command = Callable[..., Ended]
 QUESTION = ("-q", "Who sang it?")
 
 
@@ -41,13 +39,13 @@ def system_of(ended: Ended) -> tuple[int, int]:
     return len(result["kept"]), result["tokens"]["after"]
 
 
-def test_nothing_is_set(ragsieve: Command) -> None:
+def test_nothing_is_set(ragsieve: Any) -> None:
     assert ragsieve("config").out.startswith("nothing is set: ")
     assert "{}\n" == ragsieve("config", "--json").out
 
 
 def test_the_nearest_setting_goes_first(
-    ragsieve: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+    ragsieve: Any, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user's file, the folder's, the environment, the command line."""
     (home / "ragsieve.toml").write_text('system = "top-sentences"\noptions = {k = 3}\nllm = "a"\n')
@@ -64,7 +62,7 @@ def test_the_nearest_setting_goes_first(
     assert {"value": 3, "from": str(home / "ragsieve.toml")} == shown["options.k"]
 
 
-def test_a_folder_gets_no_key_for_its_own_server(ragsieve: Command, home: Path) -> None:
+def test_a_folder_gets_no_key_for_its_own_server(ragsieve: Any, home: Path) -> None:
     (home / "ragsieve.toml").write_text('llm_options = {api_key = "secret"}\n')
     Path("ragsieve.toml").write_text('llm_options = {base_url = "http://127.0.0.1:1/v1"}\n')
 
@@ -88,7 +86,7 @@ def test_a_folder_gets_no_key_for_its_own_server(ragsieve: Command, home: Path) 
 )
 def test_the_nearest_of_settings_that_exclude_each_other_is_in_force(
     home: Path,
-    ragsieve: Command,
+    ragsieve: Any,
     monkeypatch: pytest.MonkeyPatch,
     user: str,
     folder: str,
@@ -110,7 +108,7 @@ def test_the_nearest_of_settings_that_exclude_each_other_is_in_force(
     assert left == {**system.own, **limits}
 
 
-def test_a_source_that_is_set_is_one_for_agents(ragsieve: Command) -> None:
+def test_a_source_that_is_set_is_one_for_agents(ragsieve: Any) -> None:
     """And for questions without a file."""
     Path("ragsieve.toml").write_text('source = "index:nowhere"\n')
 
@@ -118,7 +116,7 @@ def test_a_source_that_is_set_is_one_for_agents(ragsieve: Command) -> None:
     assert 0 == ragsieve("filter", *QUESTION, "--llm", "fake:echo", "--system", "all", "a.txt").code
 
 
-def test_options_of_one_system_are_not_for_another(ragsieve: Command) -> None:
+def test_options_of_one_system_are_not_for_another(ragsieve: Any) -> None:
     """Named on the command line, a system comes with its own defaults."""
     Path("ragsieve.toml").write_text('keep_answer = 0.9\npruner = "fake:pruner"\n')
     ended = ragsieve("filter", *QUESTION, "--system", "all", "--llm", "fake:echo", "a.txt")
@@ -126,7 +124,7 @@ def test_options_of_one_system_are_not_for_another(ragsieve: Command) -> None:
     assert 0 == ended.code, ended.err
 
 
-def test_an_option_displaces_what_is_set_beside_it(ragsieve: Command, home: Path) -> None:
+def test_an_option_displaces_what_is_set_beside_it(ragsieve: Any, home: Path) -> None:
     """A cut by score the promise; and the folder's usual value the user's own."""
     (home / "ragsieve.toml").write_text('system = "all"\n')
     Path("ragsieve.toml").write_text('system = "finefilter"\nkeep_answer = 0.9\n')
@@ -136,7 +134,7 @@ def test_an_option_displaces_what_is_set_beside_it(ragsieve: Command, home: Path
 
 
 def test_a_key_is_not_shown_and_a_base_url_comes_beside_it(
-    ragsieve: Command, monkeypatch: pytest.MonkeyPatch
+    ragsieve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("ragsieve.toml").write_text('llm_options = {api_key = "secret", timeout_s = 5}\n')
     monkeypatch.setenv("RAGSIEVE_BASE_URL", "http://127.0.0.1:1/v1")
@@ -159,7 +157,7 @@ def test_a_key_is_not_shown_and_a_base_url_comes_beside_it(
         ("options = {min_keep = -1}", r"min_keep .*, got -1 \(see `ragsieve config`\)"),
     ],
 )
-def test_a_wrong_setting_is_one_line(ragsieve: Command, text: str, message: str) -> None:
+def test_a_wrong_setting_is_one_line(ragsieve: Any, text: str, message: str) -> None:
     """That names the file or the command that shows it."""
     Path("ragsieve.toml").write_text(text)
     ended = ragsieve("filter", *QUESTION, "a.txt")
@@ -169,7 +167,7 @@ def test_a_wrong_setting_is_one_line(ragsieve: Command, text: str, message: str)
 
 
 def test_a_users_file_that_may_not_be_read_is_left_out(
-    ragsieve: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+    ragsieve: Any, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With one warning, as of a home of another user; the folder's file still counts."""
 
@@ -187,7 +185,7 @@ def test_a_users_file_that_may_not_be_read_is_left_out(
     assert f"warning: left out: {home}/ragsieve.toml cannot be read: Permission" in ended.err
 
 
-def test_quiet_prints_errors_alone(ragsieve: Command) -> None:
+def test_quiet_prints_errors_alone(ragsieve: Any) -> None:
     """No cost line and no bar; what fails is still said."""
     fake = ("--system", "all", "--llm", "fake:echo")
     assert "" == ragsieve("-q", "filter", *QUESTION, *fake, "a.txt").err
@@ -199,7 +197,7 @@ def test_quiet_prints_errors_alone(ragsieve: Command) -> None:
     assert "q.jsonl line 2" in ended.err
 
 
-def test_a_model_that_the_folder_sets_is_named(ragsieve: Command, home: Path) -> None:
+def test_a_model_that_the_folder_sets_is_named(ragsieve: Any, home: Path) -> None:
     """It may be on another server; the own file of a user needs no word."""
     (home / "ragsieve.toml").write_text('llm = "fake:echo"\n')
     run = ("filter", *QUESTION, "--system", "all", "a.txt")
@@ -234,7 +232,7 @@ def test_a_shell_completes(words: tuple[str, ...], start: str, offered: list[str
     assert offered == [item.value for item in complete.get_completions([*words], start)]
 
 
-def test_help_names_every_option_once(ragsieve: Command) -> None:
+def test_help_names_every_option_once(ragsieve: Any) -> None:
     """The ten that matter come first."""
     text = ragsieve("filter", "--help").out
     flags = [option.opts[0] for option in filter_command.params if option.opts[0][0] == "-"]
@@ -248,7 +246,7 @@ def test_help_names_every_option_once(ragsieve: Command) -> None:
     assert re.search(r"Installed kinds: index,\s+sources\.", text)
 
 
-def test_a_user_without_a_home_is_served(ragsieve: Command, monkeypatch: Any) -> None:
+def test_a_user_without_a_home_is_served(ragsieve: Any, monkeypatch: Any) -> None:
     """As in a container, under a number that no name has: there is the folder's file alone."""
     nobodys = lambda *_, **__: Path("~no-such-user").expanduser()  # noqa: E731
     monkeypatch.setattr(platformdirs, "user_config_path", nobodys)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,7 +14,6 @@ from ragsieve.cli import doctor
 from tests.plugins.cli import Ended
 from tests.serving import Handler, free_port, served
 
-Command = Callable[..., Ended]
 KEY = "sk-secret-1234"
 
 
@@ -60,7 +58,7 @@ def checked(ended: Ended) -> dict[str, tuple[str, str]]:
     return {one["name"]: (one["state"], one["text"]) for one in values["checks"]}
 
 
-def test_a_bare_machine_is_well(ragsieve: Command) -> None:
+def test_a_bare_machine_is_well(ragsieve: Any) -> None:
     """Without settings the default filters, and nothing is asked over the network."""
     page = ragsieve("doctor")
     found = checked(ragsieve("doctor", "--json"))
@@ -83,7 +81,7 @@ def test_a_bare_machine_is_well(ragsieve: Command) -> None:
     ],
 )
 def test_a_server_that_is_named_is_asked(
-    ragsieve: Command, path: str, key: str, model: str, state: str, says: str
+    ragsieve: Any, path: str, key: str, model: str, state: str, says: str
 ) -> None:
     """With its key, which goes nowhere else and is not shown."""
     with served(Models) as url:
@@ -109,7 +107,7 @@ def test_a_server_that_is_named_is_asked(
     ],
 )
 def test_what_is_named_and_does_not_work_fails(
-    ragsieve: Command, options: tuple[str, ...], name: str, says: str
+    ragsieve: Any, options: tuple[str, ...], name: str, says: str
 ) -> None:
     """Exit code 1, and the line says why; the other lines are there."""
     ended = ragsieve("doctor", "--json", *options)
@@ -118,9 +116,7 @@ def test_what_is_named_and_does_not_work_fails(
     assert (1, "fails") == (ended.code, state) and says in text
 
 
-def test_servers_that_nobody_named_are_told(
-    ragsieve: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_servers_that_nobody_named_are_told(ragsieve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of this machine that show their models to anyone; they make nothing fail."""
     with served(Models) as closed, served(Open) as url:
         ports = [int(one.rpartition(":")[2]) for one in (closed, url)]
@@ -134,7 +130,7 @@ def test_servers_that_nobody_named_are_told(
     )
 
 
-def test_a_port_that_is_named_and_taken_fails(ragsieve: Command) -> None:
+def test_a_port_that_is_named_and_taken_fails(ragsieve: Any) -> None:
     """Not where the other is a `ragsieve serve`."""
     with socket.create_server(("127.0.0.1", 0)) as taken, served(Open) as ours:
         ports = [str(taken.getsockname()[1]), ours.rpartition(":")[2]]

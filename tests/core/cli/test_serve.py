@@ -27,7 +27,6 @@ pytest.importorskip("prometheus_client")
 
 FAKES = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--system", "top-sentences")
 
-
 UPSTREAM = ("--upstream", "http://127.0.0.1:1/v1")
 
 

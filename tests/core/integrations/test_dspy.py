@@ -23,7 +23,6 @@ PASSAGES = [
 ]
 KEPT = "Maurice Koechlin drew the first design of the Eiffel Tower."
 
-
 PAGES = [{"page_content": text, "metadata": {"title": "Tower"}} for text in PASSAGES]
 
 

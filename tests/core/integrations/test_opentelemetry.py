@@ -24,7 +24,6 @@ from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 
 TEXT = "Ada wrote programs. It rained that day."
-Spans = Callable[..., Sequence[ReadableSpan]]
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def system() -> System:
 
 
 @pytest.fixture
-def spans() -> Iterator[Spans]:
+def spans() -> Iterator[Any]:
     """What a call leaves behind, inside a span of the caller's."""
     provider, exporter = TracerProvider(), InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -54,7 +53,7 @@ def spans() -> Iterator[Spans]:
         end()
 
 
-def test_each_step_is_a_span(system: System, spans: Spans) -> None:
+def test_each_step_is_a_span(system: System, spans: Any) -> None:
     """Retrieval, stages and chat, in order, as children of the caller's span."""
     *steps, caller = spans(lambda: system.ask("Who wrote programs?"))
 
@@ -70,7 +69,7 @@ def test_each_step_is_a_span(system: System, spans: Spans) -> None:
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_spans_of_many_questions_are_the_callers(
-    system: System, spans: Spans, asynchronous: bool
+    system: System, spans: Any, asynchronous: bool
 ) -> None:
     """Those of threads, too."""
     questions = ["Who wrote programs?", "Who was it?"]
@@ -85,7 +84,7 @@ def test_spans_of_many_questions_are_the_callers(
     assert {caller.context.span_id} == {step.parent and step.parent.span_id for step in steps}
 
 
-def test_spans_say_what_was_spent(system: System, spans: Spans) -> None:
+def test_spans_say_what_was_spent(system: System, spans: Any) -> None:
     """Tokens and model by the conventions; segments in and out."""
     chat = spans(lambda: system.ask("Who wrote programs?"))[4].attributes
 
@@ -95,7 +94,7 @@ def test_spans_say_what_was_spent(system: System, spans: Spans) -> None:
 
 
 @pytest.mark.parametrize("content", [False, True])
-def test_texts_are_there_where_asked_for(system: System, spans: Spans, content: bool) -> None:
+def test_texts_are_there_where_asked_for(system: System, spans: Any, content: bool) -> None:
     """No word of a document leaves the process otherwise."""
     finished = spans(lambda: system.ask("Who wrote programs?"), content=content)
     told = " ".join(span.to_json() for span in finished)
@@ -105,7 +104,7 @@ def test_texts_are_there_where_asked_for(system: System, spans: Spans, content: 
         assert ("It rained that day.",) == finished[3].attributes["ragsieve.dropped"]
 
 
-def test_a_failure_is_a_status(spans: Spans) -> None:
+def test_a_failure_is_a_status(spans: Any) -> None:
     """Of a stage that was skipped, with its one line."""
 
     def fails(query: Query, segments: Sequence[Segment], /) -> list[Segment]:

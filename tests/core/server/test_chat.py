@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 
 import ragsieve
 from ragsieve.agents.rules import ToolRule
@@ -32,8 +31,6 @@ from .conftest import KEY, REPLY, Asked, chunk, failing, settings
 
 openai = pytest.importorskip("openai")
 
-
-MakeClient = Callable[..., TestClient]
 Serve = Callable[[Any], str]
 CHATS = "/v1/chat/completions"
 DOCUMENTS = ["It rained in Rome.", "Seals sang Summer Breeze. It was a hit."]
@@ -111,7 +108,7 @@ def test_an_upstream_killed_in_the_middle_is_an_error(
 
 
 def test_an_upstream_that_is_silent_or_away_is_an_error(
-    client: MakeClient, upstream: Asked, system: System
+    client: Any, upstream: Asked, system: System
 ) -> None:
     """504 and 502 in OpenAI's shape of errors; its address is not shown."""
     slow = Settings(upstream=Upstream(base_url=upstream.url, timeout_s=0.2))
@@ -128,7 +125,7 @@ def test_an_upstream_that_is_silent_or_away_is_an_error(
     assert "127.0.0.1" not in silent.text + away.text
 
 
-def test_without_documents_the_bytes_pass(client: MakeClient, upstream: Asked) -> None:
+def test_without_documents_the_bytes_pass(client: Any, upstream: Asked) -> None:
     """The request to its last space, and the reply; headers but the connection's and cookies."""
     sent = b'{"model" :"m",  "messages":[{"role":"user","content":"Hi \\ud83d\\ude00"}], "x":1.0}'
     kind = "Application/JSON ; charset=utf-8"
@@ -142,7 +139,7 @@ def test_without_documents_the_bytes_pass(client: MakeClient, upstream: Asked) -
 
 
 def test_headers_say_what_is_ignored_and_how_probable_an_answer_is(
-    client: MakeClient, system: System, upstream: Asked
+    client: Any, system: System, upstream: Asked
 ) -> None:
     """Fields of documents that no model sees; no probability where nothing tells it."""
 
@@ -180,7 +177,7 @@ def test_headers_pass_byte_by_byte(
 
 @pytest.mark.parametrize(("said", "status", "body"), [(429, 429, REPLY), (799, 502, None)])
 def test_a_refusal_of_the_upstream_passes(
-    client: MakeClient, upstream: Asked, said: int, status: int, body: bytes | None
+    client: Any, upstream: Asked, said: int, status: int, body: bytes | None
 ) -> None:
     """With its status and its body; HTTP knows none from 600 on."""
     upstream.status = said
@@ -201,7 +198,7 @@ def test_a_refusal_of_the_upstream_passes(
     ],
 )
 def test_what_cannot_be_filtered_passes(
-    client: MakeClient, upstream: Asked, body: dict[str, Any], said: str
+    client: Any, upstream: Asked, body: dict[str, Any], said: str
 ) -> None:
     """Documents in no known form as they came, too many of them whole; a header says so."""
     asked = client(settings=settings(upstream, limits=Limits(max_documents=2)))
@@ -213,7 +210,7 @@ def test_what_cannot_be_filtered_passes(
         assert body == json.loads(upstream.bodies[0])
 
 
-def test_a_reply_can_hold_the_trace(client: MakeClient, upstream: Asked) -> None:
+def test_a_reply_can_hold_the_trace(client: Any, upstream: Asked) -> None:
     """The field ``ragsieve`` is ours alone: it is not forwarded, and names budget and trace."""
     own = {"trace": True, "max_tokens": 3, "system": "nearest"}
     asked = client(settings=settings(upstream))
@@ -234,9 +231,7 @@ def test_a_reply_can_hold_the_trace(client: MakeClient, upstream: Asked) -> None
         ({"max_tokens": True}, "ragsieve.max_tokens must be a whole number, got True"),
     ],
 )
-def test_wrong_wishes_are_refused(
-    client: MakeClient, upstream: Asked, own: Any, message: str
-) -> None:
+def test_wrong_wishes_are_refused(client: Any, upstream: Asked, own: Any, message: str) -> None:
     """422, and nothing is forwarded."""
     body = {"messages": TAGGED, "ragsieve": own}
     reply = client(settings=settings(upstream)).post(CHATS, json=body)
@@ -247,7 +242,7 @@ def test_wrong_wishes_are_refused(
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-def test_no_reply_tells_the_upstreams_key(client: MakeClient, kind: str) -> None:
+def test_no_reply_tells_the_upstreams_key(client: Any, kind: str) -> None:
     """However JSON, or JSON in a text of JSON, escapes it; what is compressed is not passed on."""
     key = "sk/the-key"
     codes = "".join(f"\\u{ord(char):04X}" for char in key)
@@ -264,7 +259,7 @@ def test_no_reply_tells_the_upstreams_key(client: MakeClient, kind: str) -> None
     assert (502, True) == (replies[1].status_code, "compressed" in replies[1].text)
 
 
-def test_limits_are_a_requests_and_not_a_messages(client: MakeClient, upstream: Asked) -> None:
+def test_limits_are_a_requests_and_not_a_messages(client: Any, upstream: Asked) -> None:
     """Three messages with two documents each are more than five: all are forwarded whole."""
     asked = client(settings=settings(upstream, limits=Limits(max_documents=5)))
     reply = asked.post(CHATS, json={"messages": TAGGED * 3})
@@ -292,7 +287,7 @@ def test_a_long_conversation_is_read_in_linear_time(system: System) -> None:
     "host", ["127.0.0.1:80/v1/files?", "127.0.0.1:80/v1/files", "127.0.0.1/v1/files#"]
 )
 def test_the_host_header_chooses_no_path(
-    client: MakeClient, upstream: Asked, monkeypatch: pytest.MonkeyPatch, host: str
+    client: Any, upstream: Asked, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     """Neither past the guard, nor in what is forwarded with the server's own key."""
     asked = client(settings=settings(upstream))
@@ -305,7 +300,7 @@ def test_the_host_header_chooses_no_path(
     assert [CHATS] == upstream.paths
 
 
-def test_only_chats_and_models_are_forwarded(client: MakeClient, upstream: Asked) -> None:
+def test_only_chats_and_models_are_forwarded(client: Any, upstream: Asked) -> None:
     """And without an upstream, nothing is."""
     asked = client(settings=settings(upstream))
 
@@ -372,9 +367,7 @@ def test_results_of_tools_are_filtered_where_the_server_says_so(
     assert wrong.json()["error"]["message"].startswith("handle must be of a resu")
 
 
-def test_a_later_turn_sends_the_same_bytes_of_earlier_ones(
-    client: MakeClient, upstream: Asked
-) -> None:
+def test_a_later_turn_sends_the_same_bytes_of_earlier_ones(client: Any, upstream: Asked) -> None:
     """Results and documents are cut for their own turn; a rule by name gives another budget."""
     rules = (ToolRule(name="browse", cut=False), "*")
     asked = client(settings=settings(upstream, filter_tools=rules))
@@ -400,9 +393,7 @@ def test_a_later_turn_sends_the_same_bytes_of_earlier_ones(
     )
 
 
-def test_model_calls_for_results_of_tools_are_counted_once(
-    client: MakeClient, upstream: Asked
-) -> None:
+def test_model_calls_for_results_of_tools_are_counted_once(client: Any, upstream: Asked) -> None:
     """Those of the request: a later turn finds what was cut before."""
     pruned = ragsieve.load("finefilter", "fake:echo", pruner="fake:pruner")
     asked = client({"pruned": pruned}, settings(upstream, filter_tools=("*",)))
@@ -416,7 +407,7 @@ def test_model_calls_for_results_of_tools_are_counted_once(
     [((), []), (("web_*",), [3]), (("calc", "web_*"), [2, 3]), (("web",), [])],
 )
 def test_only_tools_that_the_server_names_are_filtered(
-    client: MakeClient, upstream: Asked, patterns: tuple[str, ...], filtered: list[int]
+    client: Any, upstream: Asked, patterns: tuple[str, ...], filtered: list[int]
 ) -> None:
     """By default none; what they do not match passes byte by byte."""
     body = json.dumps({"messages": agent("calc", "web_search")}, indent=1).encode()
@@ -429,7 +420,7 @@ def test_only_tools_that_the_server_names_are_filtered(
     assert filtered or body == upstream.bodies[0]
 
 
-def test_parts_of_a_result_are_filtered_one_by_one(client: MakeClient, upstream: Asked) -> None:
+def test_parts_of_a_result_are_filtered_one_by_one(client: Any, upstream: Asked) -> None:
     """Other parts and blank texts pass, and so does a call that nobody can name."""
     parts = [{"type": "text", "text": PAGE}, {"type": "image_url"}, {"type": "text", "text": " "}]
     odd = [
@@ -448,7 +439,7 @@ def test_parts_of_a_result_are_filtered_one_by_one(client: MakeClient, upstream:
 
 
 def test_a_broken_filter_costs_neither_document_nor_result(
-    client: MakeClient, upstream: Asked, system: System
+    client: Any, upstream: Asked, system: System
 ) -> None:
     """All are forwarded as they came, and a header says why."""
     fails = failing(system, ModelError("it broke\nbadly é"))
@@ -496,7 +487,7 @@ def test_outputs_in_responses_are_filtered(serve: Serve, system: System, upstrea
     assert given[6] == sent["input"][6]
 
 
-def test_documents_in_responses_are_filtered(client: MakeClient, upstream: Asked) -> None:
+def test_documents_in_responses_are_filtered(client: Any, upstream: Asked) -> None:
     """Those of the field, and those in tags of an input that is one text."""
     asked = client(settings=settings(upstream))
     asked.post("/v1/responses", json={"input": TAGGED[0]["content"]})
@@ -510,7 +501,7 @@ def test_documents_in_responses_are_filtered(client: MakeClient, upstream: Asked
     assert ["Seals sang Summer Breeze."] == [d.text for d in blocks(field[0]["text"])[0].documents]
 
 
-def test_streams_of_responses_pass(client: MakeClient, upstream: Asked) -> None:
+def test_streams_of_responses_pass(client: Any, upstream: Asked) -> None:
     """Byte by byte, as does a request with nothing to filter."""
     asked = client(settings=settings(upstream, filter_tools=("*",)))
     body = b'{ "stream": true, "input": "Who?"}'
@@ -576,9 +567,7 @@ def test_a_server_that_ends_says_so_to_its_chats(system: System, upstream: Asked
         *product(["broke"], ["endless body", "endless event", "closes at half"]),
     ],
 )
-def test_an_upstream_that_does_not_end_is_given_up(
-    client: MakeClient, mode: str, code: str
-) -> None:
+def test_an_upstream_that_does_not_end_is_given_up(client: Any, mode: str, code: str) -> None:
     """In bounded time and memory, with a fault, or with an event behind what came."""
     with stalling(mode) as url:
         seconds = 1 if code == "timeout" else 20  # megabytes come first

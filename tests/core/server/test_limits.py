@@ -18,7 +18,6 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 
 from ragsieve.errors import InputError, ModelError
 from ragsieve.server import Limits, Settings, Upstream, create_app, running
@@ -28,7 +27,6 @@ from ragsieve.types import Query, Segment
 
 from .conftest import failing
 
-MakeClient = Callable[..., TestClient]
 Body = dict[str, Any]
 TOKEN = "a-token-of-ours"
 
@@ -86,7 +84,7 @@ def test_a_large_body_does_not_hold_up_others(system: System) -> None:
     ],
 )
 def test_too_much_is_refused(
-    client: MakeClient, body: Body, limits: dict[str, Any], code: str, message: str
+    client: Any, body: Body, limits: dict[str, Any], code: str, message: str
 ) -> None:
     """413 with the limit's name, the rule and the value."""
     asked = client(settings=Settings(limits=Limits(**limits)))
@@ -108,7 +106,7 @@ def test_too_much_is_refused(
         {"documents": ["a" * 70_000], "query": "more bytes than are counted"},
     ],
 )
-def test_every_field_counts(client: MakeClient, fields: Body) -> None:
+def test_every_field_counts(client: Any, fields: Body) -> None:
     """Not the documents' texts alone."""
     asked = client(settings=Settings(limits=Limits(max_tokens=100)))
     reply = asked.post("/v1/filter", json={"query": "q", "documents": ["a"], **fields})
@@ -118,7 +116,7 @@ def test_every_field_counts(client: MakeClient, fields: Body) -> None:
 
 @pytest.mark.parametrize("check", [lambda: check_time(deadline()), check_wanted])
 def test_work_that_was_given_up_ends(
-    client: MakeClient, system: System, body: Body, check: Callable[[], None]
+    client: Any, system: System, body: Body, check: Callable[[], None]
 ) -> None:
     """At its model's next window, or its own next look: its thread is free."""
 
@@ -140,7 +138,7 @@ def test_work_that_was_given_up_ends(
 
 @pytest.mark.slow
 def test_large_bodies_leave_threads_and_memory_to_small_ones(
-    client: MakeClient, hanging: tuple[System, threading.Event], system: System, body: Body
+    client: Any, hanging: tuple[System, threading.Event], system: System, body: Body
 ) -> None:
     """Over a megabyte they have threads of their own; all bodies inside have a size in all."""
     limits = Limits(workers=1, max_body_mb=1.5, max_tokens=10**7)
@@ -177,7 +175,7 @@ def test_large_bodies_leave_threads_and_memory_to_small_ones(
     ],
 )
 def test_a_large_body_is_parsed_as_a_small_one(
-    client: MakeClient, content: bytes, code: int, message: str
+    client: Any, content: bytes, code: int, message: str
 ) -> None:
     """In a thread: errors are the same."""
     filled = content.replace(b"%s", b'"a",' * 260_000 if code == 413 else b"a" * 300_000)
@@ -189,14 +187,14 @@ def test_a_large_body_is_parsed_as_a_small_one(
 
 
 @pytest.mark.parametrize("size", [1, 300_000])
-def test_a_body_may_begin_with_a_byte_order_mark(client: MakeClient, size: int) -> None:
+def test_a_body_may_begin_with_a_byte_order_mark(client: Any, size: int) -> None:
     content = b'\xef\xbb\xbf{"query": "q", "documents": ["%s"]}' % (b"a" * size)
     headers = {"content-type": "application/json"}
 
     assert 200 == client().post("/v1/filter", content=content, headers=headers).status_code
 
 
-def test_a_body_without_a_length_is_counted(client: MakeClient) -> None:
+def test_a_body_without_a_length_is_counted(client: Any) -> None:
     """Chunks are refused as soon as they are too many."""
     asked = client(settings=Settings(limits=Limits(max_body_mb=0.001)))
     chunks = (b"x" * 100 for _ in range(100))
@@ -206,7 +204,7 @@ def test_a_body_without_a_length_is_counted(client: MakeClient) -> None:
 
 
 def test_what_hangs_is_given_up(
-    client: MakeClient, hanging: tuple[System, threading.Event], body: Body
+    client: Any, hanging: tuple[System, threading.Event], body: Body
 ) -> None:
     """503 after the time, with Retry-After; the thread stays taken until the work ends."""
     system, event = hanging
@@ -223,7 +221,7 @@ def test_what_hangs_is_given_up(
 
 
 def test_a_stream_that_hangs_ends(
-    client: MakeClient, hanging: tuple[System, threading.Event], body: Body
+    client: Any, hanging: tuple[System, threading.Event], body: Body
 ) -> None:
     """Its last event is the error."""
     asked = client({"hangs": hanging[0]}, Settings(limits=Limits(timeout_s=0.1)))
@@ -256,7 +254,7 @@ def test_who_goes_away_waits_no_longer(
 
 
 def test_a_client_has_its_share(
-    client: MakeClient, hanging: tuple[System, threading.Event], body: Body
+    client: Any, hanging: tuple[System, threading.Event], body: Body
 ) -> None:
     """One token's requests over the share are refused, another's are not."""
     system, event = hanging
@@ -276,7 +274,7 @@ def test_a_client_has_its_share(
 
 
 @pytest.mark.parametrize("given", [None, "Bearer wrong", f"Basic {TOKEN}", "Bearer", "Bearer é"])
-def test_the_api_is_closed_without_a_token(client: MakeClient, body: Body, given: Any) -> None:
+def test_the_api_is_closed_without_a_token(client: Any, body: Body, given: Any) -> None:
     """401 says how; health, readiness, the page and the API's document are open."""
     asked = client(settings=Settings(tokens=("another-token", TOKEN)))
     headers = {"authorization": given.encode()} if given else {}
@@ -293,7 +291,7 @@ def test_the_api_is_closed_without_a_token(client: MakeClient, body: Body, given
         assert 200 == asked.post("/v1/filter", json=body, headers=known).status_code
 
 
-def test_names_of_other_sites_are_refused(client: MakeClient) -> None:
+def test_names_of_other_sites_are_refused(client: Any) -> None:
     """A page whose name was made to resolve to this machine cannot read it."""
     asked = client(settings=Settings(hosts=("localhost", "127.0.0.1", "::1")))
 
@@ -305,7 +303,7 @@ def test_names_of_other_sites_are_refused(client: MakeClient) -> None:
 
 
 @pytest.mark.parametrize("host", ["a:80/v1/files?", "a/b", "a:8x", "u@a", "[::1", "a:1:2", "a b"])
-def test_a_host_is_a_name_and_a_port(client: MakeClient, host: str) -> None:
+def test_a_host_is_a_name_and_a_port(client: Any, host: str) -> None:
     """Also where any name will do."""
     reply = client().get("/health", headers={"host": host})
 
@@ -313,7 +311,7 @@ def test_a_host_is_a_name_and_a_port(client: MakeClient, host: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/filter", "/v1/answer", "/v1/inspect", "/v1/rerank"])
-def test_a_body_of_numbers_is_refused_at_once(client: MakeClient, path: str) -> None:
+def test_a_body_of_numbers_is_refused_at_once(client: Any, path: str) -> None:
     """Over the limit of documents it is counted; under it, the first number is enough."""
     many = b'{"query": "q", "systems": ["nearest"], "documents": [%s1]}' % (b"1," * 100_000)
     headers = {"content-type": "application/json"}
@@ -411,7 +409,7 @@ def test_a_body_that_goes_on_after_the_reply_is_not_read(
             pytest.fail("it is read for 5 s")
 
 
-def test_requests_are_counted(client: MakeClient, system: System, body: Body) -> None:
+def test_requests_are_counted(client: Any, system: System, body: Body) -> None:
     """By path and status, with documents, tokens and model calls; unknown paths are one."""
     asked = client({"nearest": system})
     asked.post("/v1/filter", json=body)
@@ -435,7 +433,7 @@ def test_requests_are_counted(client: MakeClient, system: System, body: Body) ->
     } <= {*lines}
 
 
-def test_a_server_is_ready_when_its_models_are(client: MakeClient, system: System) -> None:
+def test_a_server_is_ready_when_its_models_are(client: Any, system: System) -> None:
     """A warm-up that fails says why."""
     fails = failing(system, ModelError("no weights"))
     warm = client({"one": system}, Settings(warm=True))

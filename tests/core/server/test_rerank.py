@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 import ragsieve
 from ragsieve.rerank import ranked, shortened
@@ -16,8 +15,6 @@ from ragsieve.server import Settings
 from ragsieve.system import System
 from ragsieve.trace import record_drop
 from ragsieve.types import Document, Query, Segment
-
-MakeClient = Callable[..., TestClient]
 
 
 def keeping(system: System, scores: Sequence[float | None], kept: set[int]) -> System:
@@ -83,7 +80,7 @@ def test_a_written_text_speaks_for_what_it_was_written_from(system: System) -> N
     assert [(1, 0.7), (0, 0.0)] == ranked(result, [0, 1])
 
 
-def test_jinas_shape_is_spoken(client: MakeClient, body: dict[str, Any]) -> None:
+def test_jinas_shape_is_spoken(client: Any, body: dict[str, Any]) -> None:
     """Index, score and, only where asked for, the document's text; all of them, or top_n
     (joonsoome/embed-rerank#11, cohere-ai/notebooks#202); none of none (griptape-ai/griptape#1152).
     """
@@ -104,7 +101,7 @@ def test_jinas_shape_is_spoken(client: MakeClient, body: dict[str, Any]) -> None
     assert (200, []) == (none.status_code, none.json()["results"])
 
 
-def test_an_unknown_model_is_the_default_system(client: MakeClient, body: dict[str, Any]) -> None:
+def test_an_unknown_model_is_the_default_system(client: Any, body: dict[str, Any]) -> None:
     """As clients of others name it; the reply names the system. A strict server refuses it."""
     unknown = {**body, "model": "rerank-v3.5"}
     reply = client().post("/v2/rerank", json=unknown)
@@ -137,7 +134,7 @@ COHERES = {"max_chunks_per_doc", "rank_fields", "priority"}
 )
 @pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank"])
 def test_a_field_that_is_ignored_is_a_warning(
-    client: MakeClient, body: dict[str, Any], path: str, fields: dict[str, Any], expected: list[str]
+    client: Any, body: dict[str, Any], path: str, fields: dict[str, Any], expected: list[str]
 ) -> None:
     """Other servers know it; the ranking is that without it (vllm PR 38827, litellm PR 39363,
     WeKnora PR 3299). At /v2 a field that is none of Cohere's is an error, as it is there
@@ -155,7 +152,7 @@ def test_a_field_that_is_ignored_is_a_warning(
     assert plain.json()["results"] == reply.json()["results"]
 
 
-def test_ignored_fields_cannot_fill_a_reply(client: MakeClient, body: dict[str, Any]) -> None:
+def test_ignored_fields_cannot_fill_a_reply(client: Any, body: dict[str, Any]) -> None:
     """Ten are named, each by its first characters, the others counted."""
     fields = {f"{n}{'x' * 10_000}": n for n in range(1000)}
     warnings = client().post("/v1/rerank", json={**body, **fields}).json()["meta"]["warnings"]
@@ -165,7 +162,7 @@ def test_ignored_fields_cannot_fill_a_reply(client: MakeClient, body: dict[str, 
     assert "990 other fields are ignored" == warnings[-1]
 
 
-def test_a_copy_ranks_as_its_document(client: MakeClient, body: dict[str, Any]) -> None:
+def test_a_copy_ranks_as_its_document(client: Any, body: dict[str, Any]) -> None:
     """It is read once, and both places have its score and text."""
     rained, song, rome = body["documents"]
     asked = {**body, "documents": [song, rome, song, rained], "return_documents": True}
@@ -195,7 +192,7 @@ def test_a_copy_ranks_as_its_document(client: MakeClient, body: dict[str, Any]) 
     ids=str,
 )
 def test_a_result_names_the_spans_that_speak_for_it(
-    system: System, client: MakeClient, asked: Any, expected: list[Any] | None
+    system: System, client: Any, asked: Any, expected: list[Any] | None
 ) -> None:
     """Kept or not, in code points, the best first; none where no span has the threshold."""
     text = "😀😀 It was ages.  It rained. Ok."
@@ -230,7 +227,7 @@ def test_a_result_names_the_spans_that_speak_for_it(
 )
 @pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank"])
 def test_a_field_that_breaks_its_rule_is_named(
-    client: MakeClient, body: dict[str, Any], path: str, fields: dict[str, Any], why: str
+    client: Any, body: dict[str, Any], path: str, fields: dict[str, Any], why: str
 ) -> None:
     """With the rule and the value."""
     reply = client().post(path, json={**body, **fields})
@@ -240,7 +237,7 @@ def test_a_field_that_breaks_its_rule_is_named(
     assert why in reply.json()["error"]["message"]
 
 
-def test_only_so_many_tokens_of_a_document_are_read(client: MakeClient) -> None:
+def test_only_so_many_tokens_of_a_document_are_read(client: Any) -> None:
     """What is behind them finds nothing; the document comes back whole."""
     late = f"{'It rained. ' * 40}Port Lorne has a harbour."
     body = {
@@ -270,7 +267,7 @@ def test_a_text_is_shortened_to_its_longest_beginning(text: str, most: int) -> N
     assert short == text or count([text[: len(short) + 1]])[0] > most
 
 
-def test_vllms_form_is_spoken(client: MakeClient, body: dict[str, Any]) -> None:
+def test_vllms_form_is_spoken(client: Any, body: dict[str, Any]) -> None:
     """Documents come back unasked, no top_n is 0, and scores may be logits."""
     asked = client()
     reply = asked.post("/rerank", json={**body, "top_n": 0}).json()
@@ -309,7 +306,7 @@ NAMED = {"title": "Lorne", "body": PORT, "n": [1]}
     ids=lambda value: str(value)[:60],
 )
 def test_documents_of_other_forms_are_read(
-    client: MakeClient, fields: dict[str, Any], expected: list[str] | str
+    client: Any, fields: dict[str, Any], expected: list[str] | str
 ) -> None:
     """A text alone, vLLM's content parts, Cohere's objects with the fields to rank by."""
     body = {"query": "Which town has a harbour?", "return_documents": True, **fields}
@@ -324,9 +321,7 @@ def test_documents_of_other_forms_are_read(
 
 
 @pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank", "/infinity/rerank"])
-def test_a_ranking_says_whether_there_is_an_answer(
-    client: MakeClient, system: System, path: str
-) -> None:
+def test_a_ranking_says_whether_there_is_an_answer(client: Any, system: System, path: str) -> None:
     """``answerable``, null where nothing tells it; of TEI, whose reply is a list, a header."""
     asked = client({"finefilter": ragsieve.load("finefilter"), "plain": system})
     body = {"query": "Which town has a harbour?", "documents": [PORT, "It rained."]}
@@ -341,7 +336,7 @@ def test_a_ranking_says_whether_there_is_an_answer(
     assert shown == reply["results"][0]["document"]
 
 
-def test_teis_form_is_told_by_its_texts(client: MakeClient, body: dict[str, Any]) -> None:
+def test_teis_form_is_told_by_its_texts(client: Any, body: dict[str, Any]) -> None:
     """A bare list, best first, with texts and logits where asked for; others' fields pass."""
     asked = client()
     texts = ["It rained in Rome.", "Seals sang Summer Breeze.", "Rome."]
@@ -369,7 +364,7 @@ def test_teis_form_is_told_by_its_texts(client: MakeClient, body: dict[str, Any]
     ids=lambda value: str(value)[:20],
 )
 def test_teis_errors_are_a_line_and_a_kind(
-    client: MakeClient, fields: dict[str, Any], expected: tuple[int, str, str]
+    client: Any, fields: dict[str, Any], expected: tuple[int, str, str]
 ) -> None:
     """As it words them."""
     reply = client().post("/rerank", json={"query": "q", "texts": ["a"], **fields})
@@ -379,7 +374,7 @@ def test_teis_errors_are_a_line_and_a_kind(
     assert values["error"].startswith(expected[2])
 
 
-def test_what_is_served_is_told_as_tei_does(client: MakeClient) -> None:
+def test_what_is_served_is_told_as_tei_does(client: Any) -> None:
     """A reranker, with limits that clients ask for before they send texts."""
     info = client().get("/info").json()
 

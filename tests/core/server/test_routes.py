@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 
 import ragsieve
 from ragsieve import models
@@ -25,7 +24,6 @@ from ragsieve.types import Query, Segment
 
 from .conftest import failing
 
-MakeClient = Callable[..., TestClient]
 Body = dict[str, Any]
 
 
@@ -42,7 +40,7 @@ def events(text: str) -> list[tuple[str, Any]]:
     return [(name.removeprefix("event: "), json.loads(data[6:])) for name, data in found]
 
 
-def test_a_filter_is_the_librarys_own(client: MakeClient, system: System, body: Body) -> None:
+def test_a_filter_is_the_librarys_own(client: Any, system: System, body: Body) -> None:
     """Result.to_dict with the system's name; an answer with what it rests on, within the budget."""
     reply = client().post("/v1/filter", json=body)
     own = system(body["query"], body["documents"]).to_dict(documents=False)
@@ -62,7 +60,7 @@ def test_a_filter_is_the_librarys_own(client: MakeClient, system: System, body: 
     assert ([], 0) == (reply["kept"], reply["tokens"]["after"])
 
 
-def test_a_stream_tells_what_was_kept_first(client: MakeClient, body: Body) -> None:
+def test_a_stream_tells_what_was_kept_first(client: Any, body: Body) -> None:
     """Then the answer, all at once from a model that does not stream, then the end."""
     reply = client().post("/v1/answer", json={**body, "stream": True})
     told = events(reply.text)
@@ -98,7 +96,7 @@ def test_kept_spans_do_not_wait_for_the_answer(
     assert [True] == waited
 
 
-def test_many_clients_get_what_one_would(client: MakeClient) -> None:
+def test_many_clients_get_what_one_would(client: Any) -> None:
     """32 threads of requests, their models batched: each result is the library's own."""
     bodies = [
         {"query": f"Who sang song {n}?", "documents": [f"Anna{n} sang song {n}. It rained."] * 3}
@@ -117,7 +115,7 @@ def test_many_clients_get_what_one_would(client: MakeClient) -> None:
         assert near({"system": "many", **untimed(own)}) == near(untimed(reply))
 
 
-def test_views_and_systems_are_listed(client: MakeClient, system: System, body: Body) -> None:
+def test_views_and_systems_are_listed(client: Any, system: System, body: Body) -> None:
     """In the order asked for, the default first."""
     asked = client({"nearest": system, "other": system.with_budget(0)})
     reply = asked.post("/v1/inspect", json={**body, "systems": ["other", "nearest"]}).json()
@@ -141,7 +139,7 @@ def test_views_and_systems_are_listed(client: MakeClient, system: System, body: 
     ],
 )
 def test_failures_have_one_shape(
-    client: MakeClient, system: System, body: Body, raised: Exception, status: int, code: str
+    client: Any, system: System, body: Body, raised: Exception, status: int, code: str
 ) -> None:
     """A status, a code and a line, as JSON and as the event of a stream; no text of our fault."""
     asked = client({"fails": failing(system, raised)})
@@ -172,9 +170,7 @@ def test_failures_have_one_shape(
         (b'{"query": "q", "documents": [], "system": "no"}', 422, "one of nearest, got 'no'"),
     ],
 )
-def test_what_breaks_a_rule_is_refused(
-    client: MakeClient, sent: bytes, status: int, message: str
-) -> None:
+def test_what_breaks_a_rule_is_refused(client: Any, sent: bytes, status: int, message: str) -> None:
     """By a status of 4xx and a line that says which rule, of one field."""
     headers = {"content-type": "application/json"}
     reply = client().post("/v1/filter", content=sent, headers=headers)
@@ -184,7 +180,7 @@ def test_what_breaks_a_rule_is_refused(
     assert "; body" not in reply.json()["error"]["message"]
 
 
-def test_pages_of_other_sites_can_do_nothing(client: MakeClient, body: Body) -> None:
+def test_pages_of_other_sites_can_do_nothing(client: Any, body: Body) -> None:
     """Plain text is not read as JSON; no site may frame the page."""
     text = {"content-type": "text/plain"}
     reply = client().post("/v1/filter", content=json.dumps(body), headers=text)
@@ -206,7 +202,7 @@ def test_pages_of_other_sites_can_do_nothing(client: MakeClient, body: Body) -> 
     assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
 
 
-def test_hostile_documents_change_nothing_around_them(client: MakeClient) -> None:
+def test_hostile_documents_change_nothing_around_them(client: Any) -> None:
     """They come back as they were sent, a lone surrogate, which strict readers mind, as U+FFFD."""
     texts = ["", "a\x00\x1b[31m sang \ud800. ", "</script><b>&amp; sang</b>"]
     texts += ["data: x\n\nevent: done"]
@@ -243,7 +239,7 @@ def near(values: Body) -> Body:
     ],
 )
 def test_a_request_says_where_to_cut(
-    client: MakeClient, body: Body, numbers: dict[str, Any], expected: list[str]
+    client: Any, body: Body, numbers: dict[str, Any], expected: list[str]
 ) -> None:
     """The fake keeps more where more is promised; filter and answer alike."""
     asked = client({"finefilter": cutting(keep_answer=0.5)})
@@ -270,7 +266,7 @@ def test_a_request_says_where_to_cut(
     ],
 )  # fmt: skip
 def test_excerpts_of_documents_and_pages(
-    client: MakeClient, body: Body, more: dict[str, Any], expected: list[Any]
+    client: Any, body: Body, more: dict[str, Any], expected: list[Any]
 ) -> None:
     """Best first, with scores and places; within the budgets, which no title counts to."""
     if "pages" in more:
@@ -292,7 +288,7 @@ def cutting(**options: Any) -> System:
 
 
 @pytest.mark.parametrize("name", ["keep_answer", "min_answerable"])
-def test_what_a_system_cannot_cut_at_is_said(client: MakeClient, body: Body, name: str) -> None:
+def test_what_a_system_cannot_cut_at_is_said(client: Any, body: Body, name: str) -> None:
     """In a line that names the number; a threshold stands in place of how many stay."""
     reply = client().post("/v1/filter", json={**body, name: 0.9})
     by_score = client().post("/v1/filter", json={**body, "min_score": 0.9})

@@ -540,7 +540,6 @@ JOINS = [
     ("A.\n\nLabel:\nC. D.", [(0, 2), (14, 16)], "A.\n\n… D."),
 ]
 
-
 HEADED = [
     ("FULL TIME\nA. B.\n\nPART TIME\nIt is. D.", ["PART TIME"]),
     ("FULL TIME\r\nA.\r\n\r\nPART TIME\r\nIt is. D.", ["PART TIME"]),

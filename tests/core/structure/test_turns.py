@@ -231,7 +231,6 @@ RECORDS = [
     f"At 10:00 we met. {LONG}\nAt 11:00 we left. {LONG}\nAt 12:00 it rained.\n",
 ]
 
-
 TITLED = [
     "Item {0}: Budget\nAnna: Due. We pay.\nBen: I object. It is much.\nDecision: No. Never.\n\n"
     "Item {1}: Website\nCarla: I propose Bolt.\nBen: Agreed. They fit.\nDecision: Bolt. HERE\n",

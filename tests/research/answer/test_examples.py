@@ -24,7 +24,6 @@ EXAMPLE = Demonstration(
     "Who played it?", "Ann", "The first document helps.", (Document("0", "Ann played it.", "Band"),)
 )
 
-
 SAID = [Message("user", "Who played it?"), Message("assistant", "Ann")]
 
 

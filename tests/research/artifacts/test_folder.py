@@ -21,7 +21,6 @@ from ragsieve.errors import InputError, StoreError
 from ragsieve_research.artifacts.folder import push_to_hub, read, save
 from ragsieve_research.artifacts.recipe import Base, Trained, TrainedPart
 
-Make = Callable[..., Path]
 PLAIN = Trained(generator=Base("smollm2"), embedder=Base("minilm"))
 ROLES = ("extractor", "reranker", "truncator")
 ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
@@ -62,7 +61,7 @@ def noisy(folder: Path) -> Path:
     return folder
 
 
-def test_what_is_saved_is_read_again(tmp_path: Path, whole: Trained, adapter: Make) -> None:
+def test_what_is_saved_is_read_again(tmp_path: Path, whole: Trained, adapter: Any) -> None:
     """The recipe as it was, and of noisy parts the adapters alone."""
     folder = save(tmp_path / "new" / "f", whole, {role: noisy(adapter(role)) for role in ROLES})
 
@@ -73,7 +72,7 @@ def test_what_is_saved_is_read_again(tmp_path: Path, whole: Trained, adapter: Ma
     assert [folder] == [*folder.parent.iterdir()]
 
 
-def test_a_path_of_this_machine_is_not_shared(tmp_path: Path, adapter: Make) -> None:
+def test_a_path_of_this_machine_is_not_shared(tmp_path: Path, adapter: Any) -> None:
     """PEFT writes where the base lay; others are told where the hub has it."""
     part = TrainedPart("llm", "smollm2", "extractor")
     folder = save(tmp_path / "f", replace(PLAIN, extractor=part), {"extractor": adapter("a")})
@@ -82,7 +81,7 @@ def test_a_path_of_this_machine_is_not_shared(tmp_path: Path, adapter: Make) -> 
     assert "HuggingFaceTB/SmolLM2-135M-Instruct" == values["base_model_name_or_path"]
 
 
-def test_an_older_filter_is_replaced_whole(tmp_path: Path, adapter: Make) -> None:
+def test_an_older_filter_is_replaced_whole(tmp_path: Path, adapter: Any) -> None:
     """Nothing of it stays, and parts may come out of it."""
     extractor, truncator = (TrainedPart("llm", "smollm2", name) for name in ("a", "truncator"))
     old = replace(PLAIN, extractor=extractor, truncator=truncator)
@@ -114,7 +113,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_nothing_is_written_if_anything_is_wrong(
-    tmp_path: Path, whole: Trained, adapter: Make
+    tmp_path: Path, whole: Trained, adapter: Any
 ) -> None:
     """The older filter stays as it was, and no piece lies beside it."""
     folder = save(tmp_path / "x" / "f", PLAIN, {})
@@ -158,7 +157,7 @@ def test_a_reranker_may_be_a_whole_model_of_known_modules(
     assert (words is None) == (tmp_path / "f").exists()
 
 
-def test_the_card_has_a_header_and_tables(tmp_path: Path, whole: Trained, adapter: Make) -> None:
+def test_the_card_has_a_header_and_tables(tmp_path: Path, whole: Trained, adapter: Any) -> None:
     """The hub reads the header; people read figures, and what it is not good at."""
     yaml = pytest.importorskip("yaml")
     limits = ["Two hops | or\nmore."]
@@ -196,7 +195,7 @@ def _linked(folder: Path) -> None:
     ],
 )
 def test_a_folder_that_is_no_filter_is_refused(
-    tmp_path: Path, adapter: Make, spoil: Callable[[Path], object], words: str
+    tmp_path: Path, adapter: Any, spoil: Callable[[Path], object], words: str
 ) -> None:
     """Neither read nor pushed; the line names the folder."""
     part = TrainedPart("llm", "smollm2", "a")
@@ -230,7 +229,7 @@ LORA = "part 'extractor' must be a plain LoRA adapter"
     ],
 )
 def test_only_plain_lora_of_numbers_in_range_is_loaded(
-    tmp_path: Path, adapter: Make, changes: Mapping[str, object], words: str
+    tmp_path: Path, adapter: Any, changes: Mapping[str, object], words: str
 ) -> None:
     """Other kinds import modules and fetch tokenizers by names they hold; a rank of a million
     millions would take all memory before its weights are looked at."""
@@ -240,7 +239,7 @@ def test_only_plain_lora_of_numbers_in_range_is_loaded(
 
 
 def test_exactly_what_belongs_to_a_filter_is_pushed(
-    tmp_path: Path, whole: Trained, adapter: Make
+    tmp_path: Path, whole: Trained, adapter: Any
 ) -> None:
     """Whatever else lies in the folder by now; private unless said otherwise."""
     folder = save(tmp_path / "f", whole, {role: adapter(role) for role in ROLES})

@@ -8,7 +8,7 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -35,7 +35,6 @@ from ragsieve_research.select.truncate import Truncate
 from tests import tiny
 from tests.tiny import save_bytes
 
-Make = Callable[..., Path]
 FAKES = Trained(generator=Base("fake:echo"), embedder=Base("fake:hashing"))
 TEXTS = ["Paris is the capital of France.", "The river runs through the old town."]
 JSON = {"filter.json", "adapter_config.json", "ragsieve.json"}  # the last is looked for in vain
@@ -156,7 +155,7 @@ def test_a_pruner_is_cut_by_what_was_fitted_to_it(tmp_path: Path) -> None:
         replace(one_pass, system="finefilter")
 
 
-def test_a_trained_reranker_takes_the_embedders_place(tmp_path: Path, adapter: Make) -> None:
+def test_a_trained_reranker_takes_the_embedders_place(tmp_path: Path, adapter: Any) -> None:
     """Also where an embedder is given: that one has not learnt to rank."""
     pytest.importorskip("sentence_transformers")
     trained = replace(FAKES, reranker=TrainedPart("embedder", "minilm", "reranker"))
@@ -167,7 +166,7 @@ def test_a_trained_reranker_takes_the_embedders_place(tmp_path: Path, adapter: M
 
 
 def test_an_extractor_as_it_was_before_is_asked_in_the_form_of_the_trained_one(
-    tmp_path: Path, adapter: Make
+    tmp_path: Path, adapter: Any
 ) -> None:
     """The ablation is of the tuning alone, not of the prompt."""
     part = TrainedPart("llm", "fake:echo", "x", "write")

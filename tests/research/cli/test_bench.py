@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +27,13 @@ generators = [{ llm = "fake:echo" }]
 """
 
 
-Command = Callable[..., Any]
-
-
 @pytest.fixture(autouse=True)
-def run_file(ragsieve: Command) -> None:
+def run_file(ragsieve: Any) -> None:
     """run.toml in the folder."""
     Path("run.toml").write_text(RUN)
 
 
-def test_a_run_ends_with_its_report_and_can_be_extended(ragsieve: Command) -> None:
+def test_a_run_ends_with_its_report_and_can_be_extended(ragsieve: Any) -> None:
     """Tables, page, Markdown and CSV; further questions come behind the records."""
     ended = ragsieve("bench", "run.toml")
 
@@ -57,7 +53,7 @@ def test_a_run_ends_with_its_report_and_can_be_extended(ragsieve: Command) -> No
     assert 4 == len(records.read_text().splitlines())
 
 
-def test_no_llm_is_shown_where_none_is(ragsieve: Command) -> None:
+def test_no_llm_is_shown_where_none_is(ragsieve: Any) -> None:
     """Neither in the plan nor in the folder of a run that only filters, nor in records."""
     Path("run.toml").write_text(RUN.replace(RUN.splitlines()[-1], "answers = false"))
     Path("q.jsonl").write_text('{"question": "Who?", "documents": ["Seals sang."]}')
@@ -70,7 +66,7 @@ def test_no_llm_is_shown_where_none_is(ragsieve: Command) -> None:
     assert [] == [path for path in files if b"smollm2" in path.read_bytes().lower()]
 
 
-def test_a_page_is_drawn_anew_where_its_figures_are_others(ragsieve: Command) -> None:
+def test_a_page_is_drawn_anew_where_its_figures_are_others(ragsieve: Any) -> None:
     """The same run again leaves page and picture as they are; more questions change both."""
     pages = [Path("runs", "run", f"report.{kind}") for kind in ("html", "svg")]
     ragsieve("bench", "run.toml", "--limit", "2")
@@ -87,7 +83,7 @@ def test_a_page_is_drawn_anew_where_its_figures_are_others(ragsieve: Command) ->
 
 @pytest.mark.parametrize("limit", [(), ("--limit", "9")])
 @pytest.mark.parametrize("own", ["", ", questions = 4"])
-def test_a_dry_run_asks_nothing(ragsieve: Command, limit: tuple[str, ...], own: str) -> None:
+def test_a_dry_run_asks_nothing(ragsieve: Any, limit: tuple[str, ...], own: str) -> None:
     """It lists the cells, with calls and tokens: 4 questions, and 1 that is timed. So many the
     run's file says, or its data set's; a limit is no more."""
     text = RUN.replace("questions = 4", "questions = 6") if own else RUN
@@ -101,7 +97,7 @@ def test_a_dry_run_asks_nothing(ragsieve: Command, limit: tuple[str, ...], own: 
     assert not Path("runs").exists()
 
 
-def test_a_report_is_written_where_it_shall(ragsieve: Command) -> None:
+def test_a_report_is_written_where_it_shall(ragsieve: Any) -> None:
     """Each form to a file or to standard output, with another baseline and other prices."""
     ragsieve("bench", "run.toml", "--output", "r")
     page = ragsieve("report", "r", "--html", "p.html", "--baseline", "top-sentences")
@@ -115,7 +111,7 @@ def test_a_report_is_written_where_it_shall(ragsieve: Command) -> None:
     assert figures.out != dear.out
 
 
-def test_models_of_a_recipe_can_be_replaced(ragsieve: Command) -> None:
+def test_models_of_a_recipe_can_be_replaced(ragsieve: Any) -> None:
     """Generators, judge, embedder, reranker, and LLMs of parts; the error names what is none."""
     critic = '{ name = "chunkrag", models = { critic = "openai:c", reranker = "rerank:r" } }'
     Path("run.toml").write_text(RUN.replace('{ name = "all" }', '{ name = "all" }, ' + critic))
@@ -129,7 +125,7 @@ def test_models_of_a_recipe_can_be_replaced(ragsieve: Command) -> None:
     assert "openai:qwen is no embedder, it is of kind LLM" in wrong.err
 
 
-def test_trained_folders_stay_and_equal_systems_run_once(ragsieve: Command) -> None:
+def test_trained_folders_stay_and_equal_systems_run_once(ragsieve: Any) -> None:
     """Where another LLM takes the places of all others; a folder that is not there is said."""
     exits = [("one", "openai:a"), ("two", "openai:b"), ("trained", "transformers:./trained/exit")]
     more = "".join(
@@ -145,7 +141,7 @@ def test_trained_folders_stay_and_equal_systems_run_once(ragsieve: Command) -> N
     assert "./trained/exit must be a folder, there is none" in ended.err
 
 
-def test_failures_are_shown_and_counted(ragsieve: Command) -> None:
+def test_failures_are_shown_and_counted(ragsieve: Any) -> None:
     """The first three of a cell with their line, then their number; the code says so, too."""
     tokenizers = pytest.importorskip("tokenizers")
     tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0}, "?")).save("tokenizer.json")
@@ -160,7 +156,7 @@ def test_failures_are_shown_and_counted(ragsieve: Command) -> None:
     assert "4 (4 failed)" in Path("r/report.md").read_text()
 
 
-def test_a_debate_without_a_reply_in_time_is_an_error_of_its_question(ragsieve: Command) -> None:
+def test_a_debate_without_a_reply_in_time_is_an_error_of_its_question(ragsieve: Any) -> None:
     """No answer, right or wrong: a batch counts it and ends with 1, and a retry asks again."""
     question = {"question": "Who sang?", "answers": ["Seals"], "documents": ["Seals sang.", "No."]}
     Path("q.jsonl").write_text(f"{json.dumps(question)}\n" * 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,9 @@ FAKE = ("--embedder", "fake:hashing")
 TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts. Cheese is made of milk."
 ASKED = "Who sang Summer Breeze?"
 
-Command = Callable[..., Any]
-
 
 @pytest.fixture(autouse=True)
-def files(ragsieve: Command) -> None:
+def files(ragsieve: Any) -> None:
     """A folder of notes, and two questions with documents."""
     Path("notes").mkdir()
     Path("notes/a.txt").write_text(TEXT)
@@ -34,7 +31,7 @@ def files(ragsieve: Command) -> None:
     Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_search_prints_a_table_or_json(ragsieve: Command) -> None:
+def test_search_prints_a_table_or_json(ragsieve: Any) -> None:
     """A line a chunk, with every score; a terminal is safe from what is found."""
     built = ragsieve("index", "build", "i", "notes", *FAKE)
     found = ragsieve("index", "search", "i", "-q", ASKED, "-k", "1")
@@ -60,7 +57,7 @@ def test_search_prints_a_table_or_json(ragsieve: Command) -> None:
     assert found.endswith("  \ufffd[2J a  0:27  bees\ufffd]0;title\ufffd make\ufffd honey\n")
 
 
-def test_a_build_goes_on_from_what_is_there(ragsieve: Command) -> None:
+def test_a_build_goes_on_from_what_is_there(ragsieve: Any) -> None:
     """What changed is embedded; other options are refused with what to do; removed ids go."""
     ragsieve("index", "build", "i", "notes", *FAKE)
     same = ragsieve("index", "build", "i", "notes", *FAKE)
@@ -88,7 +85,7 @@ def test_a_build_goes_on_from_what_is_there(ragsieve: Command) -> None:
     assert (0, "", "nothing found\n") == found
 
 
-def test_words_need_no_model(ragsieve: Command) -> None:
+def test_words_need_no_model(ragsieve: Any) -> None:
     """An index is changed and measured by BM25 though its embedder cannot be loaded."""
     ragsieve("index", "build", "i", "notes", "q.jsonl", *FAKE)
     with closing(sqlite3.connect("i/index.sqlite")) as db, db:
@@ -100,7 +97,7 @@ def test_words_need_no_model(ragsieve: Command) -> None:
     assert (0, 0) == (measured.code, removed.code), measured.err + removed.err
 
 
-def test_an_index_may_do_without_an_embedder(ragsieve: Command) -> None:
+def test_an_index_may_do_without_an_embedder(ragsieve: Any) -> None:
     """Windows and BM25 are the defaults then; asking for dense is bad input."""
     ragsieve("index", "build", "i", "notes", "--embedder", "none", "--max-tokens", "4")
     found = ragsieve("index", "search", "i", "-q", "Summer Breeze", "-k", "1", "--json")
@@ -111,7 +108,7 @@ def test_an_index_may_do_without_an_embedder(ragsieve: Command) -> None:
     assert (2, True) == (dense.code, "by must be 'bm25' where there is no embedder" in dense.err)
 
 
-def test_recall_is_a_table_or_json(ragsieve: Command) -> None:
+def test_recall_is_a_table_or_json(ragsieve: Any) -> None:
     """A row a way of searching; an interval of one question is null."""
     ragsieve("index", "build", "i", "q.jsonl", *FAKE)
     ended = ragsieve("index", "recall", "i", "q.jsonl", "--at", "1", "--at", "3")
@@ -147,7 +144,7 @@ def test_recall_is_a_table_or_json(ragsieve: Command) -> None:
         (("search", "i", "-q", "x"), "i holds no index"),
     ],
 )
-def test_bad_input_is_one_line(ragsieve: Command, arguments: tuple[str, ...], message: str) -> None:
+def test_bad_input_is_one_line(ragsieve: Any, arguments: tuple[str, ...], message: str) -> None:
     """Exit code 2, nothing on standard output, no index begun."""
     Path("empty").mkdir()
     ended = ragsieve("index", *arguments)
@@ -158,7 +155,7 @@ def test_bad_input_is_one_line(ragsieve: Command, arguments: tuple[str, ...], me
     assert not Path("i").exists()
 
 
-def test_the_index_may_lie_in_the_folder_that_is_read(ragsieve: Command) -> None:
+def test_the_index_may_lie_in_the_folder_that_is_read(ragsieve: Any) -> None:
     """It does not read itself."""
     first = ragsieve("index", "build", "i", ".", *FAKE)
     again = ragsieve("index", "build", "i", ".", *FAKE)
@@ -168,7 +165,7 @@ def test_the_index_may_lie_in_the_folder_that_is_read(ragsieve: Command) -> None
     assert "left out" not in again.err
 
 
-def test_an_interrupted_build_goes_on(ragsieve: Command) -> None:
+def test_an_interrupted_build_goes_on(ragsieve: Any) -> None:
     """Until it is done the index is empty; the same command embeds the rest only."""
     rows = [json.dumps({"id": str(i), "text": f"Number {i} is a bee."}) + "\n" for i in range(400)]
     command = ("index", "build", "i", "many.jsonl", *FAKE, "--chunks", "whole")

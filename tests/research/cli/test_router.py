@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,10 @@ from tests.campaign.commands import SOURCES
 
 FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing")
 COMMAND = ("train", "router", "made", "q.jsonl", "--sources", "sources.toml", *FAKE)
-Command = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def _files(ragsieve: Command) -> None:
+def _files(ragsieve: Any) -> None:
     """Sources and questions: even ones on prices, odd ones on songs."""
     Path("sources.toml").write_text(SOURCES)
     Path("shop.html").write_text("<p>The price of an item is nine euros.</p>")
@@ -33,7 +31,7 @@ def _files(ragsieve: Command) -> None:
     Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_a_router_is_trained_from_what_the_generator_answers(ragsieve: Command) -> None:
+def test_a_router_is_trained_from_what_the_generator_answers(ragsieve: Any) -> None:
     """The two pages alone lead to the two kinds of answers; the memory of an echo to none."""
     ended = ragsieve(*COMMAND)
     made = json.loads(Path("made/router.json").read_text())
@@ -46,7 +44,7 @@ def test_a_router_is_trained_from_what_the_generator_answers(ragsieve: Command) 
     assert "written: " in ended.err
 
 
-def test_labels_of_an_earlier_start_are_kept(ragsieve: Command) -> None:
+def test_labels_of_an_earlier_start_are_kept(ragsieve: Any) -> None:
     """Of a killed one the last line may be cut; more questions extend them."""
     assert 0 == ragsieve(*COMMAND, "--limit", "10").code
     path = Path("made.work/train.labels.jsonl")
@@ -70,7 +68,7 @@ def test_labels_of_an_earlier_start_are_kept(ragsieve: Command) -> None:
     assert 3 == made["figures"]["questions"]  # a fifth
 
 
-def test_another_plan_or_a_missing_source_is_named(ragsieve: Command) -> None:
+def test_another_plan_or_a_missing_source_is_named(ragsieve: Any) -> None:
     """By the folder, or by the file of sources and the source's name."""
     assert 0 == ragsieve(*COMMAND, "--limit", "10").code
     Path("sources.toml").write_text(SOURCES.replace("Who sang", "Who plays"))
@@ -97,7 +95,7 @@ def test_another_plan_or_a_missing_source_is_named(ragsieve: Command) -> None:
     ],
 )
 def test_options_are_checked_before_anything_is_asked(
-    ragsieve: Command, more: tuple[str, ...], message: str
+    ragsieve: Any, more: tuple[str, ...], message: str
 ) -> None:
     """One line, exit code 2."""
     ended = ragsieve(*COMMAND, *more)

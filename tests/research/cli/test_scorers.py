@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from ragsieve_research.datasets.parts import part_of
 from ragsieve_research.score.named import SCORERS
 
 FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--pruner", "fake:pruner")
-Command = Callable[..., Any]
 
 
 def row(question: str, **good: Any) -> dict[str, Any]:
@@ -25,7 +23,7 @@ def row(question: str, **good: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def files(ragsieve: Command) -> None:
+def files(ragsieve: Any) -> None:
     """Graded documents, and questions with answers of the parts validation and test."""
     Path("g.jsonl").write_text(json.dumps(row("What do bees make?", relevance=2)) + "\n")
     asked = [f"Which honey do bees make in hive {n}?" for n in range(60)]
@@ -34,7 +32,7 @@ def files(ragsieve: Command) -> None:
     Path("a.jsonl").write_text("\n".join(lines))
 
 
-def test_scorers_are_compared_with_chance(ragsieve: Command) -> None:
+def test_scorers_are_compared_with_chance(ragsieve: Any) -> None:
     """A table a data set; what helps, and by which labels."""
     ended = ragsieve("scorers", "g.jsonl", "a.jsonl", *FAKE, "--limit", "2")
     lines = [line.split() for line in ended.out.splitlines()]
@@ -48,7 +46,7 @@ def test_scorers_are_compared_with_chance(ragsieve: Command) -> None:
 
 
 @pytest.mark.parametrize("calibrated", [False, True])
-def test_questions_without_such_labels_are_left_out(ragsieve: Command, calibrated: bool) -> None:
+def test_questions_without_such_labels_are_left_out(ragsieve: Any, calibrated: bool) -> None:
     """Nothing says that their sentences do not help, unless no document is positive."""
     asked = [f"Which honey do bees make in hive {n}?" for n in range(60)]
     gold = [row(question, supporting_sentences=["Bees make honey"]) for question in asked]
@@ -68,7 +66,7 @@ def test_questions_without_such_labels_are_left_out(ragsieve: Command, calibrate
     assert f"m.jsonl: {sets[0]['unlabelled']} questions without gold sentences" in ended.err
 
 
-def test_every_scorer_runs_and_says_so_in_json(ragsieve: Command) -> None:
+def test_every_scorer_runs_and_says_so_in_json(ragsieve: Any) -> None:
     """All at once; ratings of a model that understands nothing are at chance."""
     names = [part for name in SCORERS for part in ("--scorer", name)]
     ended = ragsieve("scorers", "g.jsonl", *FAKE, *names, "--model", "pair=fake:overlap", "--json")
@@ -86,7 +84,7 @@ def test_every_scorer_runs_and_says_so_in_json(ragsieve: Command) -> None:
     assert by_name["mean"]["tokens_per_segment"] > by_name["relevance"]["tokens_per_segment"] > 0
 
 
-def test_a_calibration_is_written_for_the_system(ragsieve: Command) -> None:
+def test_a_calibration_is_written_for_the_system(ragsieve: Any) -> None:
     """With what made it; the text says what it is worth on other questions."""
     pytest.importorskip("sklearn")
     options = ("--scorer", "mean", "--calibrate", "c.json")
@@ -102,7 +100,7 @@ def test_a_calibration_is_written_for_the_system(ragsieve: Command) -> None:
     assert 0.5 == made["test"]["base"]["auc"] == made["test"]["after"]["auc"]
 
 
-def test_a_curve_makes_a_good_score_a_probability(ragsieve: Command) -> None:
+def test_a_curve_makes_a_good_score_a_probability(ragsieve: Any) -> None:
     """Printed as it is written."""
     pytest.importorskip("sklearn")
     options = ("--scorer", "bm25", "--calibrate", "c.json")
@@ -127,7 +125,7 @@ def test_a_curve_makes_a_good_score_a_probability(ragsieve: Command) -> None:
         (("n.jsonl",), "n.jsonl: questions must have labels"),
     ],
 )
-def test_bad_input_is_one_line(ragsieve: Command, arguments: tuple[str, ...], message: str) -> None:
+def test_bad_input_is_one_line(ragsieve: Any, arguments: tuple[str, ...], message: str) -> None:
     """Before anything is scored, where it can be known."""
     Path("n.jsonl").write_text(json.dumps(row("Who?")))
     ended = ragsieve("scorers", *arguments)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,8 @@ from ragsieve.systems.base import SYSTEMS
 from ragsieve_research.datasets import DATASETS
 from ragsieve_research.models.store import NAMED
 
-Command = Callable[..., Any]
 
-
-def test_systems_and_data_sets_are_listed(ragsieve: Command) -> None:
+def test_systems_and_data_sets_are_listed(ragsieve: Any) -> None:
     """Each with its paper, or its licence; a folder that is no filter is one line."""
     lines = ragsieve("systems").out.splitlines()
 
@@ -37,7 +34,7 @@ def test_systems_and_data_sets_are_listed(ragsieve: Command) -> None:
 @pytest.mark.parametrize(
     ("command", "names"), [("systems", SYSTEMS), ("datasets", DATASETS), ("models list", NAMED)]
 )
-def test_a_list_is_an_array_in_json(ragsieve: Command, command: str, names: Any) -> None:
+def test_a_list_is_an_array_in_json(ragsieve: Any, command: str, names: Any) -> None:
     """An object a line of the table, with names as keys that need no quoting in jq."""
     ended = ragsieve(*command.split(), "--json")
     rows = json.loads(ended.out)
@@ -47,7 +44,7 @@ def test_a_list_is_an_array_in_json(ragsieve: Command, command: str, names: Any)
     assert all(key.isidentifier() for row in rows for key in row)
 
 
-def test_a_system_shows_its_options(ragsieve: Command) -> None:
+def test_a_system_shows_its_options(ragsieve: Any) -> None:
     """Summary, paper, models, and each option with its default and the line of its docstring."""
     out = ragsieve("systems", "winnowrag").out
 
@@ -57,7 +54,7 @@ def test_a_system_shows_its_options(ragsieve: Command) -> None:
 
 
 @pytest.mark.parametrize("name", [*SYSTEMS])
-def test_every_option_of_a_system_is_in_json(ragsieve: Command, name: str) -> None:
+def test_every_option_of_a_system_is_in_json(ragsieve: Any, name: str) -> None:
     """Options and models together are what its function takes; every option has a text."""
     about = json.loads(ragsieve("systems", name, "--json").out)
     options = {row["option"]: row["default"] for row in about["options"]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,15 @@ SUNG = "Bees make honey. Summer Breeze was sung by Seals."
 ROW = asking("Who sang Summer Breeze?", SUNG, "Seals are animals.", answers=["Seals"])
 
 
-Command = Callable[..., Any]
-
-
 @pytest.fixture(autouse=True)
-def questions(ragsieve: Command) -> Path:
+def questions(ragsieve: Any) -> Path:
     """q.jsonl with three questions."""
     path = Path("q.jsonl")
     path.write_text("".join(json.dumps({**ROW, "id": str(n)}) + "\n" for n in range(3)))
     return path
 
 
-def test_labels_are_written_and_shown(ragsieve: Command) -> None:
+def test_labels_are_written_and_shown(ragsieve: Any) -> None:
     """The model that echoes the first sentence answers from a clue alone, and from the first."""
     ended = ragsieve("annotate", "q.jsonl", "o.jsonl", *FAKE, "--show", "1")
     records = [json.loads(line) for line in Path("o.jsonl").read_text().splitlines()]
@@ -39,7 +35,7 @@ def test_labels_are_written_and_shown(ragsieve: Command) -> None:
     assert 1 == ended.out.count("Who sang Summer Breeze?")
 
 
-def test_a_second_start_adds_what_is_missing(ragsieve: Command, questions: Path) -> None:
+def test_a_second_start_adds_what_is_missing(ragsieve: Any, questions: Path) -> None:
     """What is labelled stays; a question without a gold answer is an error that stops nothing."""
     with questions.open("a") as file:
         file.write(json.dumps({**ROW, "answers": []}) + "\n")
@@ -52,7 +48,7 @@ def test_a_second_start_adds_what_is_missing(ragsieve: Command, questions: Path)
 
 
 @pytest.fixture
-def trained(ragsieve: Command) -> list[str]:
+def trained(ragsieve: Any) -> list[str]:
     """mine.jsonl with 120 questions, and what fits a filter to them into ``made``."""
     pytest.importorskip("torch")
     pytest.importorskip("accelerate")
@@ -69,7 +65,7 @@ def trained(ragsieve: Command) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_filter_is_trained_and_used(ragsieve: Command, trained: list[str]) -> None:
+def test_a_filter_is_trained_and_used(ragsieve: Any, trained: list[str]) -> None:
     """By two commands; the first says how good it is."""
     ended = ragsieve(*trained)
     Path("a.txt").write_text("The seals ran. It rained.")

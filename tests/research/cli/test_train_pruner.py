@@ -20,7 +20,6 @@ pytest.importorskip("sklearn")
 pytest.importorskip("onnxscript")
 
 
-Command = Callable[..., Any]
 WORDS = ["seals", "paris", "rome", "ran", "who", "the", "it", "in", "old"]
 
 
@@ -50,7 +49,7 @@ def marked() -> str:
     return "marked.jsonl"
 
 
-def test_a_checkpoint_to_go_on_from_must_be_there(ragsieve: Command, questions: str) -> None:
+def test_a_checkpoint_to_go_on_from_must_be_there(ragsieve: Any, questions: str) -> None:
     """One line names it before data are read, of which there are too few."""
     ended = ragsieve("train", "pruner", "made", questions, "--from", "./none")
 
@@ -59,7 +58,7 @@ def test_a_checkpoint_to_go_on_from_must_be_there(ragsieve: Command, questions: 
 
 
 def test_too_few_are_said_before_a_library_of_training_is_imported(
-    ragsieve: Command, questions: str
+    ragsieve: Any, questions: str
 ) -> None:
     """By every training: three questions are of one part, or their documents hold no answer."""
     few = Path(questions).read_text().splitlines()[:3]
@@ -98,7 +97,7 @@ assert "torch" not in sys.modules
 
 @pytest.mark.slow
 def test_a_sentence_pruner_is_trained_and_gone_on_from(
-    ragsieve: Command, marked: str, make_encoder: Callable[[list[str], int], Path]
+    ragsieve: Any, marked: str, make_encoder: Callable[[list[str], int], Path]
 ) -> None:
     """From an encoder, then from what that gave: figures of before and after, and it filters."""
     accelerate.state.AcceleratorState._reset_state(True)  # of other trainings in this process
@@ -126,7 +125,7 @@ def test_a_sentence_pruner_is_trained_and_gone_on_from(
     assert "It goes on from `pruner:first`" in Path("second/README.md").read_text()
 
 
-def test_the_bundled_pruner_is_calibrated_anew(ragsieve: Command, marked: str) -> None:
+def test_the_bundled_pruner_is_calibrated_anew(ragsieve: Any, marked: str) -> None:
     """A copy with another table; too few questions are said before weights are read."""
     made = ragsieve("calibrate", "finefilter", marked, "--output", "mine", "--keep-answer", "0.9")
     Path("notes.txt").write_text("The bees ran in rome. The seals sang it.")
@@ -160,7 +159,7 @@ def test_the_bundled_pruner_is_calibrated_anew(ragsieve: Command, marked: str) -
     ],
 )
 def test_options_of_calibrate_have_rules(
-    ragsieve: Command, marked: str, arguments: tuple[str, ...], message: str
+    ragsieve: Any, marked: str, arguments: tuple[str, ...], message: str
 ) -> None:
     """One line names them."""
     name, *rest = arguments

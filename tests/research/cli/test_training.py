@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,12 @@ import pytest
 pytest.importorskip("peft")
 pytest.importorskip("sklearn")
 
-Command = Callable[..., Any]
 FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing")
 NAMES = ("generator", "recomp", "writer", "exit")
 ROW = {"answers": ["Seals"], "documents": [{"text": "Seals sang. It rained."}]}
 
 
-def refused(ragsieve: Command, *arguments: str, questions: int = 40) -> str:
+def refused(ragsieve: Any, *arguments: str, questions: int = 40) -> str:
     """The one line that a training of some questions ends with."""
     rows = [json.dumps({"question": f"Who sang song {n}?", **ROW}) for n in range(questions)]
     Path("q.jsonl").write_text("\n".join(rows) + "\n")
@@ -39,7 +37,7 @@ def refused(ragsieve: Command, *arguments: str, questions: int = 40) -> str:
     ],
 )
 def test_bad_input_is_one_line(
-    ragsieve: Command, name: str, arguments: tuple[str, ...], message: str
+    ragsieve: Any, name: str, arguments: tuple[str, ...], message: str
 ) -> None:
     """Before any model is asked."""
     assert message in refused(ragsieve, name, *arguments)
@@ -66,7 +64,7 @@ def test_bad_input_is_one_line(
         (("exit", "--seed", "-1"), "-1 is not in the range"),
     ],
 )
-def test_options_must_be_fit(ragsieve: Command, arguments: tuple[str, ...], message: str) -> None:
+def test_options_must_be_fit(ragsieve: Any, arguments: tuple[str, ...], message: str) -> None:
     """The error names option, rule and value."""
     assert message in refused(ragsieve, *arguments)
     assert not Path("made").exists()
@@ -74,7 +72,7 @@ def test_options_must_be_fit(ragsieve: Command, arguments: tuple[str, ...], mess
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_lies_in_a_folder_is_not_overwritten(ragsieve: Command, name: str) -> None:
+def test_what_lies_in_a_folder_is_not_overwritten(ragsieve: Any, name: str) -> None:
     """Only a folder of an earlier training is."""
     Path("made").mkdir()
     Path("made/mine.txt").write_text("x")

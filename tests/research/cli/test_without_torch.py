@@ -49,7 +49,6 @@ systems = [{ name = "finefilter" }, { name = "top-documents" }]
 SERVER = ", or name a model of a server: openai:NAME with base_url=URL"
 NEEDED = f"error: torch is not installed: pip install 'ragsieve[local]'{SERVER}\n"
 
-
 WORKS = (
     "filter --input q.jsonl --output kept.jsonl",
     "filter -q drew --system top-documents --max-tokens 9 notes.txt",

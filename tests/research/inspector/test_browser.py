@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,6 @@ from ragsieve_research.systems.recomp import recomp_abstractive
 from ragsieve_research.systems.winnowrag import winnowrag
 from tests.plugins.browser import QUESTION, TEXTS, Show, system
 
-Seen = Callable[..., dict[str, Any]]
 ODDS = Odds(((0.1, 0.0), (0.6, 0.1), (0.4, 0.3)), (-1.4, -0.5, -0.4))
 EVIL = "</script><img src=x onerror=alert(1)> \"'`${alert(2)} \u202egnol\u202c \x1b[31m\0\ud800."
 
@@ -99,7 +97,7 @@ def test_a_stage_that_does_more_than_cut_has_no_slider(show: Show) -> None:
     assert 0 == shown.page.locator(".control").count()
 
 
-def test_what_a_preview_leaves_out_is_said(show: Show, seen: Seen) -> None:
+def test_what_a_preview_leaves_out_is_said(show: Show, seen: Any) -> None:
     """A stage that cannot be run again is named; the way back restores the run."""
     values = seen(select.TopK(3), Distinct(), select.Order("document"))
     shown = show([values])
@@ -113,7 +111,7 @@ def test_what_a_preview_leaves_out_is_said(show: Show, seen: Seen) -> None:
     assert shown.page.locator(".banner").is_hidden()
 
 
-def test_a_slider_moves_by_keyboard(show: Show, seen: Seen) -> None:
+def test_a_slider_moves_by_keyboard(show: Show, seen: Any) -> None:
     """Up is more of its number; to the right is less to read, whatever the number means."""
     shown = show([seen(select.TopK(2))])
     slider, says = shown.page.locator("input[type=range]"), shown.page.locator(".control output")
@@ -126,7 +124,7 @@ def test_a_slider_moves_by_keyboard(show: Show, seen: Seen) -> None:
     assert ["keep more", "read less"] == shown.page.locator(".ends span").all_inner_texts()
 
 
-def test_the_cut_that_drops_most_comes_first(show: Show, seen: Seen) -> None:
+def test_the_cut_that_drops_most_comes_first(show: Show, seen: Any) -> None:
     """The others are folded under it."""
     page = show([seen(select.TopK(7), select.Threshold(0.5))]).page
 
@@ -134,7 +132,7 @@ def test_the_cut_that_drops_most_comes_first(show: Show, seen: Seen) -> None:
     assert page.locator(".others .control").is_hidden()
 
 
-def test_why_spans_went_is_read_without_pointing(show: Show, seen: Seen) -> None:
+def test_why_spans_went_is_read_without_pointing(show: Show, seen: Any) -> None:
     """Once for spans that follow each other; scores are there on demand; previews say their cut."""
     shown = show([seen(select.TopK(1))])
     whys = shown.page.locator(".doc .why:visible")
@@ -149,7 +147,7 @@ def test_why_spans_went_is_read_without_pointing(show: Show, seen: Seen) -> None
     assert {"TopK: k = 0"} == {*whys.all_inner_texts()}
 
 
-def test_a_link_keeps_the_cuts(show: Show, seen: Seen) -> None:
+def test_a_link_keeps_the_cuts(show: Show, seen: Any) -> None:
     """Its fragment says them; one that says nonsense changes nothing."""
     values = seen(select.TopK(2))
     shown = show([values])
@@ -166,7 +164,7 @@ def test_a_link_keeps_the_cuts(show: Show, seen: Seen) -> None:
     assert [] == shown.errors
 
 
-def test_the_reason_is_there_on_focus_and_on_hover(show: Show, seen: Seen) -> None:
+def test_the_reason_is_there_on_focus_and_on_hover(show: Show, seen: Any) -> None:
     """Arrow keys go from span to span; Escape takes the tip away."""
     shown = show([seen(select.TopK(1))])
     spans = shown.page.locator(".doc .s")
@@ -187,7 +185,7 @@ def test_the_reason_is_there_on_focus_and_on_hover(show: Show, seen: Seen) -> No
     assert "Dropped by TopK" in shown.page.inner_text("#tip")
 
 
-def test_on_a_phone_the_kept_text_comes_first(show: Show, seen: Seen) -> None:
+def test_on_a_phone_the_kept_text_comes_first(show: Show, seen: Any) -> None:
     """Behind four figures in one row, on the first screen."""
     page = show([seen(select.TopK(2))], width=390).page
     tops = [page.locator(one).first.bounding_box()["y"] for one in (".context", ".cuts", ".docs")]
@@ -198,7 +196,7 @@ def test_on_a_phone_the_kept_text_comes_first(show: Show, seen: Seen) -> None:
     assert 1 == len(rows)
 
 
-def test_a_price_gives_the_cost(show: Show, seen: Seen) -> None:
+def test_a_price_gives_the_cost(show: Show, seen: Any) -> None:
     """Of 1,000 questions like this one, before and after; without a price there is none."""
     values = seen(select.TopK(1))
     shown = show([values])
@@ -279,7 +277,7 @@ def test_a_table_is_shown_as_the_generator_reads_it(show: Show) -> None:
     assert result.text == shown
 
 
-def test_the_keyboard_keeps_its_place(show: Show, seen: Seen) -> None:
+def test_the_keyboard_keeps_its_place(show: Show, seen: Any) -> None:
     """Enter on a span of the context goes to its document; the way back ends at the slider."""
     page = show([seen(select.TopK(3), select.Order("document"))]).page
     page.locator(".context .s").nth(1).focus()
@@ -310,7 +308,7 @@ def test_written_texts_and_debates_are_shown(show: Show) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
-def test_axe_finds_nothing(show: Show, seen: Seen, scheme: str, width: int) -> None:
+def test_axe_finds_nothing(show: Show, seen: Any, scheme: str, width: int) -> None:
     """Two systems, one of them cut again, a tip open; nothing is wider than a phone."""
     stages = (select.Threshold(0.2, min_keep=1), select.Order("document"))
     views = [seen(*stages, ask=True), seen(select.TopK(2), name="cosine")]
@@ -380,7 +378,7 @@ def test_a_promise_between_those_of_the_table_is_the_runs_own(show: Show) -> Non
     assert [] == shown.errors
 
 
-def test_whether_a_document_answers_stands_first(show: Show, seen: Seen) -> None:
+def test_whether_a_document_answers_stands_first(show: Show, seen: Any) -> None:
     """In words where none seems to; a system that does not say it has no such figure."""
     made = finefilter_one_pass(echo(), OverlapPruner())
     views = [

@@ -30,32 +30,30 @@ SENTENCE = "the a cat dog river town runs sleeps through old paris is capital"
 WORDS = SENTENCE.split()
 TEXTS = [" ".join((WORDS * 4)[n : n + 1 + 7 * n % 40]) for n in range(24)]
 
-Make = Callable[..., Path]
 
-
-def embedder(make: Make, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
+def embedder(make: Any, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
     model = SentenceTransformer(str(make(WORDS, 64)), batch_tokens=bound)
     return model, model.net[0].auto_model, lambda: model.embed(TEXTS)
 
 
-def spans(make: Make, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
+def spans(make: Any, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
     model, net, _ = embedder(make, _, bound)
     return model, net, lambda: model.embed_spans(TEXTS, [[(0, len(t))] for t in TEXTS])
 
 
-def cross_encoder(make: Make, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
+def cross_encoder(make: Any, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
     folder = make(WORDS, 64, "BertForSequenceClassification", num_labels=1)
     model = LocalCrossEncoder(str(folder), batch_tokens=bound)
     return model, model.net.model, lambda: model.score([("the cat", t) for t in TEXTS])
 
 
-def classifier(make: Make, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
+def classifier(make: Any, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
     folder = make(WORDS, 64, "BertForTokenClassification", num_labels=2)
     model = LocalTokenClassifier(str(folder), batch_tokens=bound)
     return model, model.net, lambda: [t.keep for some in model.classify(TEXTS) for t in some]
 
 
-def pruner(make: Make, folder: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
+def pruner(make: Any, folder: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
     model = Provence(str(bert(folder, make)), batch_tokens=bound)
     passages = [Passage("", [text]) for text in TEXTS]
     return model, model.net.encoder, lambda: model.prune(["the cat"], [passages])[0].sentences
@@ -77,7 +75,7 @@ def batches_of(net: Any) -> Iterator[list[tuple[int, int]]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("of", ENCODERS)
 def test_a_batch_has_no_more_tokens_than_its_bound(
-    of: Callable[..., Any], make_encoder: Make, tmp_path: Path
+    of: Callable[..., Any], make_encoder: Any, tmp_path: Path
 ) -> None:
     """Padding counts; a longer text goes alone; numbers agree to 1e-5 whatever the bound is."""
     results, counts = [], []
@@ -138,7 +136,7 @@ def test_vectors_are_of_float32_on_any_processor() -> None:
     assert f"{names[0]}:bfloat16" == half.identity
 
 
-def test_numbers_in_bfloat16_are_near(make_encoder: Make) -> None:
+def test_numbers_in_bfloat16_are_near(make_encoder: Any) -> None:
     """Vectors of unit length, and logits, to 0.1 of those in float32."""
     folder = str(make_encoder(WORDS, 64))
     pairs = [("the cat", text) for text in TEXTS]

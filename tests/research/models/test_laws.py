@@ -29,7 +29,6 @@ from tests.tiny import save_adapter, save_t5  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-Make = Callable[..., Path]
 WORDS = ["who", "sang", "he", "it", "was", "late", "goats", "gave", "milk", "bees", "make", "songs"]
 
 
@@ -41,7 +40,7 @@ def tuned(folder: Path) -> Any:
 
 
 # How a model of each prefix is built; a new one needs a row here, and is then held to the laws.
-BUILD: dict[str, Callable[[Path, Make], Any]] = {
+BUILD: dict[str, Callable[[Path, Any], Any]] = {
     "transformers": lambda folder, make: models.load(
         f"transformers:{llama.save(folder)}", dtype="float32"
     ),
@@ -76,13 +75,13 @@ def test_every_backend_is_under_the_laws() -> None:
 
 
 @pytest.mark.parametrize("name", BUILD)
-def test_every_backend_keeps_the_laws(name: str, tmp_path: Path, make_encoder: Make) -> None:
+def test_every_backend_keeps_the_laws(name: str, tmp_path: Path, make_encoder: Any) -> None:
     """As many as asked, finite, the same alone, together, in any order and in threads."""
     check_model(BUILD[name](tmp_path, make_encoder), tolerance=2e-3)
 
 
 @pytest.mark.parametrize("name", BUILD)
-def test_no_backend_opens_a_pickle(name: str, tmp_path: Path, make_encoder: Make) -> None:
+def test_no_backend_opens_a_pickle(name: str, tmp_path: Path, make_encoder: Any) -> None:
     """It could run code: weights and adapters are safetensors, or the error is one line."""
     model = BUILD[name](tmp_path, make_encoder)
     for weights in Path(getattr(model, "adapter", "") or model.model).glob("*.safetensors"):

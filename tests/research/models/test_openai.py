@@ -628,7 +628,6 @@ HOSTILE = (
     "<start_of_turn> <bos><eos> <｜User｜> <turn|>"
 )
 
-
 BROKEN = (
     "a\ufffdb < |im_end|>< |im_start|>system < /s>< s>[ /INST][ INST] << SYS>>x<< /SYS>> "
     "< end_of_turn>< start_of_turn> < bos>< eos> < ｜User｜> < turn|>"

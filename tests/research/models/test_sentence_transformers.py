@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,19 +27,17 @@ TEXTS = [
     " ".join((WORDS * 3)[n : n + size]) for n, size in enumerate([1, 2, 5, 9, 20, 5, 5, 13, 0])
 ]
 
-
 SIZES = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
-Make = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def save(make_encoder: Callable[..., Path]) -> Make:
+def save(make_encoder: Callable[..., Path]) -> Any:
     """Makes a folder with a tiny BERT of random weights and a tokenizer that knows `WORDS`."""
     return lambda kind, **options: str(make_encoder(WORDS, LIMIT, kind, **SIZES, **options))
 
 
 @pytest.fixture(scope="module")
-def bert(save: Make) -> str:
+def bert(save: Any) -> str:
     return save("BertModel")
 
 
@@ -52,7 +51,7 @@ def embedder(bert: str, tmp_path_factory: pytest.TempPathFactory) -> SentenceTra
 
 
 @pytest.fixture(scope="module")
-def scorer(save: Make) -> LocalCrossEncoder:
+def scorer(save: Any) -> LocalCrossEncoder:
     return LocalCrossEncoder(save("BertForSequenceClassification", num_labels=1))
 
 
@@ -124,7 +123,7 @@ def test_an_item_is_charged_its_tokens(
     ] == seen.usages
 
 
-def test_identity_tells_weights_apart(save: Make) -> None:
+def test_identity_tells_weights_apart(save: Any) -> None:
     """Two folders of other weights, whatever they are called."""
     first, second = (save("BertModel") for _ in range(2))
     marks = {SentenceTransformer(path).identity.split("@")[1] for path in (first, second)}
@@ -150,7 +149,7 @@ def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path) -> N
     assert embedder.identity.startswith(f"{bare.identity}+{embedder.adapter}@")
 
 
-def test_a_cross_encoder_has_one_output(bert: str, save: Make) -> None:
+def test_a_cross_encoder_has_one_output(bert: str, save: Any) -> None:
     """Of three nobody could say which is the score; a missing head is not made up."""
     with pytest.raises(ModelError, match="must be a cross-encoder"):
         LocalCrossEncoder(bert).score([("a", "b")])

@@ -20,13 +20,12 @@ from tests.named import asking
 
 EXTRA = ("accelerate", "datasets", "onnxscript", "peft", "sentence_transformers", "sklearn", "trl")
 collect_ignore_glob = [] if all(map(find_spec, EXTRA)) else ["test_*.py"]  # without [train]
-MakeLLM = Callable[..., Path]
 WORDS = ["seals", "crofts", "paris", "rome", "sang", "rained", "ran", "slept", "who", "the"]
 WORDS += ["it", "in", "old"]
 
 
 @pytest.fixture(scope="session")
-def make_llm(tmp_path_factory: pytest.TempPathFactory) -> MakeLLM:
+def make_llm(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Makes a llama, or a T5, of random weights that reads some words, ``.`` and ``?``. Without
     words it reads every text, letter by letter."""
 

@@ -18,7 +18,6 @@ from ragsieve_research.train.run import Run
 
 ASKED = [Example(Query(f"Who {n}?", str(n)), (Document("d", "Seals."),), ("x",)) for n in range(3)]
 
-
 RECIPE = {"after": {"questions": 1}}
 
 

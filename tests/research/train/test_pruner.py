@@ -39,7 +39,6 @@ CHEESE = {"id": "cheese", "text": "Cheese is made of milk."}
 OTHER = "It rained. Bees hum. Cheese is old. The milk is old."
 OTHERS = [{"title": f"Songs {n}", "text": OTHER} for n in range(6)]
 
-
 MARKED = asking("Who sang it?", {"id": "song", **SONGS}, CHEESE, answers=["Seals"])
 TEXTS = [{"text": text} for text in (SONG, "Yes, it rained.", " ")]
 FOUND = asking("Who sang it?", *TEXTS, answers=["Seals", "yes"])
