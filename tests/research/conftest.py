@@ -1,8 +1,19 @@
-"""Drawn examples have no deadline: a machine that others share is late now and then."""
+"""Drawn examples have no deadline, and torch has one thread: a machine that others share is late
+now and then."""
 
 from __future__ import annotations
 
+import sys
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread_of_torch(request: pytest.FixtureRequest) -> None:
+    """See `one_thread`; torch is not imported for it."""
+    if "torch" in sys.modules:
+        request.getfixturevalue("one_thread")

@@ -23,8 +23,6 @@ from ragsieve_research.models.transformers import Transformers  # noqa: E402
 from tests.research.models.test_decoding import CONTINUATIONS, END, tiny  # noqa: E402
 from tests.research.models.test_provence import bert  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 BOUNDS = (16, 256, 10**6)
 SENTENCE = "the a cat dog river town runs sleeps through old paris is capital"
 WORDS = SENTENCE.split()

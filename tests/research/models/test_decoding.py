@@ -14,8 +14,6 @@ from ragsieve_research.models.decoding import MARGIN, Decoder, RowsDecoder, _Wri
 from ragsieve_research.models.transformers import PLAIN  # noqa: E402
 from tests.tiny import llama  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 WORDS = 300
 END = 7
 RANDOM = random.Random(0)

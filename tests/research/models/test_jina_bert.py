@@ -20,8 +20,6 @@ from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.models.jina_bert import JinaBert, slopes  # noqa: E402
 from ragsieve_research.models.pe_rank import named_encoder  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 DIM, HEADS, INNER, LAYERS = 12, 3, 20, 2
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ann", "sang", "it", "rained"]
 KIND = {"position_embedding_type": "alibi", "feed_forward_type": "geglu", "auto_map": {"x": "y"}}

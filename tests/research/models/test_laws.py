@@ -27,8 +27,6 @@ from tests.research.models import test_token_classifier as classifier  # noqa: E
 from tests.research.models import test_transformers as llama  # noqa: E402
 from tests.tiny import save_adapter, save_t5  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 WORDS = ["who", "sang", "he", "it", "was", "late", "goats", "gave", "milk", "bees", "make", "songs"]
 
 

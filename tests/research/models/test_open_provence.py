@@ -23,8 +23,6 @@ from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.models.provence import Provence  # noqa: E402
 from tests.tiny import save_unigram  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TEXT = "The the a cat dog river town runs sleeps through old Paris is capital of France"
 WORDS = TEXT.split()
 QUESTION = "Is Paris the capital?"

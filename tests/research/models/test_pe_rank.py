@@ -27,8 +27,6 @@ from ragsieve_research.models.sentence_transformers import SentenceTransformer  
 from ragsieve_research.score.listwise import Listwise  # noqa: E402
 from tests.tiny import save_bytes  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 SIZE, HIDDEN = 8, 32
 TEXTS = ["Ann sang it.", "It rained.", "Cats sing.", "Bob wrote it in 1972.", ""]
 FORMAT = "<s>[INST] {{ messages[0]['content'] }} [/INST]"

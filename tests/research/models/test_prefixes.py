@@ -15,8 +15,6 @@ from ragsieve_research.models.decoding import PREFIX_TOKENS, RowsDecoder  # noqa
 from ragsieve_research.models.prefixes import Prefixes  # noqa: E402
 from tests.tiny import llama  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 WORDS = 300
 END = 7
 RANDOM = random.Random(0)

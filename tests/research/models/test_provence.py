@@ -22,8 +22,6 @@ from ragsieve_research.models.provence import Provence  # noqa: E402
 from ragsieve_research.models.provence_net import TwoHeads, WordTokenizer, load_net  # noqa: E402
 from tests.tiny import save_unigram  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TEXT = "the a cat dog river town runs sleeps through old paris is capital of france"
 WORDS = TEXT.split()
 POSITIONS = 40

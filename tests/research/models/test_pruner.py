@@ -28,8 +28,6 @@ from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E40
 from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.train.export import export, shrink  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TEXT = "the a cat dog river town runs sleeps through old paris is capital of france who"
 WORDS = TEXT.split()
 LAYOUT = Layout(size=40, question=6, title=3, context=6)

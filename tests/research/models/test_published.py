@@ -37,8 +37,6 @@ from ragsieve_research.systems.crag import PAPER, crag  # noqa: E402
 from ragsieve_research.systems.reflection import ByTokens  # noqa: E402
 from tests.tiny import save_t5  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TEXT = "the a cat dog river town runs sleeps through old paris is capital of france who sang it"
 WORDS = TEXT.split()
 QUESTION = "who sang it"

@@ -18,8 +18,6 @@ from ragsieve.trace import Usage, step  # noqa: E402
 from ragsieve_research.models.sentence_transformers import LocalCrossEncoder, SentenceTransformer  # noqa: E402
 from tests.tiny import save_adapter  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 LIMIT = 32  # tokens that the tiny models read
 SENTENCE = "the a cat dog river town runs sleeps through old paris is capital of france ask tell"
 WORDS = SENTENCE.split()

@@ -15,8 +15,6 @@ from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.models.seq2seq import Seq2Seq  # noqa: E402
 from tests.tiny import ask, save_t5  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 PIECES = ["▁", "▁the", "▁1", "▁10", "▁Who", "▁sang", *"[],?", *"0123456789", *"aehlnsrtw"]
 
 

@@ -16,8 +16,6 @@ from tokenizers import models as kinds  # noqa: E402
 from ragsieve.trace import step  # noqa: E402
 from ragsieve_research.models.token_classifier import LocalTokenClassifier  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 WORDS = ["the", "tower", "in", "paris", "by", "koech", "drew", "it"]
 POSITIONS = 16  # of a chunk: 14 tokens between two
 TEXT = "the tower in paris. koechlin drew it"

@@ -24,8 +24,6 @@ from ragsieve_research.models.surprisal import windowed  # noqa: E402
 from ragsieve_research.models.transformers import Transformers  # noqa: E402
 from tests.tiny import CHAT, ask, llama, save_adapter, save_bytes  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 SENTENCES = ["Paris is the capital of France.", "The river runs through the old town.", "1 2 3 10"]
 USER_ONLY = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
 FIELDS = {"sure": {"type": "boolean"}, "kind": {"enum": ["clue", "noise"]}}

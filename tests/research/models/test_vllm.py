@@ -25,8 +25,6 @@ from ragsieve_research.score.likelihood import Likelihood  # noqa: E402
 from ragsieve_research.systems import llmlingua, longllmlingua, selective_context  # noqa: E402
 from tests.tiny import llama, save_bytes  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 DOCUMENTS = [
     Document("0", "Paris is the capital of France. It lies on a river, and is old.", "Paris"),
     Document("1", "The library of Rome opens at ten. It was built by a king."),

@@ -75,7 +75,6 @@ def tiny(make_llm: Callable[[Sequence[str], int], Path]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
 def test_a_tuned_model_tells_clues(tiny: str, tmp_path: Path) -> None:
     """The one clue gets more than the other sentences, and the recipe says by how much."""
     adapter, _ = learn_exit(ExitPlan(llm=tiny), run_of(tmp_path, SONG, SONG), tunable(tiny), FAST)
@@ -90,7 +89,6 @@ def test_a_tuned_model_tells_clues(tiny: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
 def test_a_made_extractor_is_a_whole_model(tiny: str, tmp_path: Path) -> None:
     """A second start learns nothing again, and writes the same; the adapter lies beside."""
     rows = [

@@ -17,7 +17,6 @@ from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.extractor import figures, samples, samples_of
 from ragsieve_research.train.sft import Tuning, tunable, tune
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 DOCUMENTS = (
     Document("a", "It rained. Whales sang too."),
     Document("b", "Who sang? Nobody knows who."),

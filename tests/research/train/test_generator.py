@@ -131,7 +131,7 @@ def test_figures_are_means_over_questions() -> None:
 
 
 @pytest.fixture(scope="module")
-def llama(make_llm: Callable[..., Path], one_thread: None) -> str:
+def llama(make_llm: Callable[..., Path]) -> str:
     """A tiny generator of random weights that reads whole words."""
     return f"transformers:{make_llm(WORDS, 2, width=48)}"
 

@@ -23,7 +23,7 @@ from ragsieve_research.train import preference, resuming, sft  # noqa: E402
 from ragsieve_research.train.preference import PreferencePair, prefer  # noqa: E402
 from ragsieve_research.train.sft import PromptSample, Tuning, tunable, tune  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.slow
 WORDS = "abcdefgh0123456789"
 PROMPTS = [(Message("user", f"{a} {b}"),) for a, b in zip("abcd", "efgh", strict=True)]
 SAMPLES = [PromptSample(prompt, "0 1") for prompt in PROMPTS]

@@ -29,8 +29,6 @@ from ragsieve_research.train.pruner_samples import (  # noqa: E402
     reworded,
 )
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 WORDS = ["who", "sang", "it", "seals", "and", "crofts", "rained", "the", "old", "bees", "hum"]
 WORDS += ["cheese", "is", "made", "of", "milk", "songs"]
 SONG = "Seals and Crofts sang it. It rained. The old Seals hum."

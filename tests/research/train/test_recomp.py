@@ -101,7 +101,6 @@ def source(asked: Callable[..., Any]) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
 def test_a_compressor_is_trained_and_a_second_start_labels_nothing(
     tmp_path: Path, plan: RecompPlan, source: Any, counted: Any
 ) -> None:

@@ -23,7 +23,6 @@ from ragsieve_research.train.examples import TrainingExample  # noqa: E402
 from ragsieve_research.train.plans import Reranking  # noqa: E402
 from ragsieve_research.train.reranker import TextPair, measure, pairs, train_reranker  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 SENTENCE = "who won in seals sang and cried . rain fell on rome 1990 1991 1992 1993 1994"
 WORDS = SENTENCE.split()
 TEXTS = ["seals sang in 1990 .", "seals cried in 1990 .", "rain fell .", "rome fell ."]

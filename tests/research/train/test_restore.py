@@ -21,8 +21,6 @@ from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E40
 from ragsieve_research.train.export import export  # noqa: E402
 from ragsieve_research.train.restore import restore  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 WORDS = [f"w{n}" for n in range(60)]
 LAYOUT = Layout(size=40, question=6, title=3, context=6)
 

@@ -32,7 +32,6 @@ def test_a_sample_is_what_the_router_asks() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
 def test_a_tuned_model_chooses(
     tmp_path: Path, make_llm: Callable[[Sequence[str], int], Path]
 ) -> None:

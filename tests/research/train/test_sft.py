@@ -24,7 +24,6 @@ from ragsieve_research.models.transformers import Transformers  # noqa: E402
 from ragsieve_research.train import resuming, sft  # noqa: E402
 from ragsieve_research.train.sft import PromptSample, Tuning, tunable, tune  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 LETTERS = "abcdefgh0123456789"
 SAMPLES = [
     PromptSample((Message("user", f"{a} {b}"),), f"{n}")

@@ -18,7 +18,6 @@ from ragsieve_research.train.sft import Tuning, tunable, tune
 from ragsieve_research.train.targets import Annotator
 from ragsieve_research.train.truncator import figures, samples
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 TEXT = "Seals sang. It rained. Whales swam. Nobody knew."
 
 

@@ -27,7 +27,6 @@ def llama(make_llm: Callable[..., Path]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("by", ["strinc", "ib"])
 def test_a_filter_model_is_trained_and_a_second_start_asks_nothing(
     tmp_path: Path, llama: str, asked: Callable[..., Any], counted: Any, by: By
