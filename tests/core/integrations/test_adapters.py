@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -44,23 +44,9 @@ class Seen(NamedTuple):
     metadata: dict[str, Any]
 
 
-class Framework(Protocol):
-    """What the tests need of a framework."""
-
-    def make(self, name: str, text: str) -> Any:
-        """A document of the framework, with title and page in its metadata."""
-
-    def adapter(self, **options: Any) -> Any:
-        """The adapter."""
-
-    def run(self, adapter: Any, question: str, documents: Sequence[Any]) -> list[Any]:
-        """Documents through the adapter."""
-
-    def see(self, document: Any) -> Seen:
-        """What a document says."""
-
-
 class LangChain:
+    """What the tests need of a framework: documents of it, its adapter, and what comes out."""
+
     def __init__(self) -> None:
         pytest.importorskip("langchain_core")
 
@@ -161,23 +147,22 @@ class DSPy:
 
 
 @pytest.fixture(params=[LangChain, LlamaIndex, Haystack, DSPy], ids=lambda kind: kind.__name__)
-def framework(request: pytest.FixtureRequest) -> Framework:
+def framework(request: pytest.FixtureRequest) -> Any:
     """Each framework that is installed."""
-    made: Framework = request.param()
-    return made
+    return request.param()
 
 
-def documents(framework: Framework) -> list[Any]:
+def documents(framework: Any) -> list[Any]:
     return [framework.make(name, text) for name, text in TEXTS.items()]
 
 
-def through(framework: Framework, question: str = QUESTION, **options: Any) -> list[Seen]:
+def through(framework: Any, question: str = QUESTION, **options: Any) -> list[Seen]:
     """The usual documents through an adapter."""
     found = framework.run(framework.adapter(**options), question, documents(framework))
     return [framework.see(document) for document in found]
 
 
-def unchanged(framework: Framework) -> list[Seen]:
+def unchanged(framework: Any) -> list[Seen]:
     return [framework.see(document) for document in documents(framework)]
 
 
@@ -220,7 +205,7 @@ def test_documents_of_a_framework_are_taken_as_they_are(kind: type[Any]) -> None
         assert 7 == document.metadata["page"]
 
 
-def test_what_is_kept_is_what_the_library_keeps(framework: Framework) -> None:
+def test_what_is_kept_is_what_the_library_keeps(framework: Any) -> None:
     """The same spans, in the same order, and the text is made of them."""
     title = "" if isinstance(framework, DSPy) else "{}"
     known = [{"id": n, "text": t, "title": title.format(n)} for n, t in TEXTS.items()]
@@ -238,7 +223,7 @@ def test_what_is_kept_is_what_the_library_keeps(framework: Framework) -> None:
     ]
 
 
-def test_every_adapter_keeps_the_laws(framework: Framework) -> None:
+def test_every_adapter_keeps_the_laws(framework: Any) -> None:
     """Those of `ragsieve.testing`, for any adapter."""
     adapter = framework.adapter(**FAKE)
 
@@ -250,14 +235,14 @@ def test_every_adapter_keeps_the_laws(framework: Framework) -> None:
     check_adapter(adapted)
 
 
-def test_the_order_is_the_reading_order(framework: Framework) -> None:
+def test_the_order_is_the_reading_order(framework: Any) -> None:
     """Not the order in which documents were retrieved."""
     seen = through(framework, system=system(lambda _, segments: list(segments)[::-1]))
 
     assert [*TEXTS][::-1] == [one.id for one in seen]
 
 
-def test_what_a_model_wrote_is_marked(framework: Framework) -> None:
+def test_what_a_model_wrote_is_marked(framework: Any) -> None:
     """It names the model and the spans it was written from; the retrieved stays as it is."""
     seen = through(framework, system=system(written))
     marks = seen[0].metadata["ragsieve"]
@@ -279,7 +264,7 @@ def test_what_a_model_wrote_is_marked(framework: Framework) -> None:
     ids=["reader", "missing weights", "no model of its own"],
 )
 def test_a_broken_filter_passes_the_documents(
-    framework: Framework, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+    framework: Any, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     """As they were, with one warning of one line; with on_error="raise" nothing is hidden."""
     with caplog.at_level(logging.WARNING, "ragsieve"):
@@ -293,7 +278,7 @@ def test_a_broken_filter_passes_the_documents(
         through(framework, **options, on_error="raise")
 
 
-def test_a_broken_stage_is_skipped(framework: Framework, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_stage_is_skipped(framework: Any, caplog: pytest.LogCaptureFixture) -> None:
     """What the other stages do stands, and one warning names the stage."""
     two = System(Pipeline(broken, lambda _, segments: segments[:1]), Reader(ScriptedLLM([])))
     with caplog.at_level(logging.WARNING, "ragsieve"):
@@ -304,7 +289,7 @@ def test_a_broken_stage_is_skipped(framework: Framework, caplog: pytest.LogCaptu
     assert "OSError: the disk is gone" in caplog.messages[0]
 
 
-def test_equal_ids_lose_nothing(framework: Framework) -> None:
+def test_equal_ids_lose_nothing(framework: Any) -> None:
     """Two documents of one id come out as two of that id, each with its own text."""
     given = [framework.make("same", text) for text in TEXTS.values()]
     found = framework.run(framework.adapter(**FAKE | {"options": {"k": 9}}), QUESTION, given)
@@ -327,7 +312,7 @@ def test_copies_come_out_once(kind: type[Any]) -> None:
 
 
 @pytest.mark.parametrize("system", ["finefilter", "top-sentences"])
-def test_each_document_says_how_probable_an_answer_is(framework: Framework, system: str) -> None:
+def test_each_document_says_how_probable_an_answer_is(framework: Any, system: str) -> None:
     """As the library says it of all of them; None where nothing tells it."""
     options = {"system": system, "llm": "fake:echo", "embedder": "fake:hashing"}
     title = "" if isinstance(framework, DSPy) else "{}"
@@ -358,14 +343,14 @@ def test_each_document_says_how_probable_an_answer_is(framework: Framework, syst
     ],
 )
 def test_an_option_that_breaks_its_rule_raises_at_once(
-    framework: Framework, options: dict[str, Any], message: str
+    framework: Any, options: dict[str, Any], message: str
 ) -> None:
     """A mistake of who writes the pipeline is not kept for the first question."""
     with pytest.raises(InputError, match=message):
         framework.adapter(**options)
 
 
-def test_an_argument_that_only_loading_finds_wrong_raises(framework: Framework) -> None:
+def test_an_argument_that_only_loading_finds_wrong_raises(framework: Any) -> None:
     """With on_error="keep", too: a filter that can never run is a mistake."""
 
     def picky(_: Any) -> System:
@@ -401,7 +386,7 @@ def test_a_field_that_is_assigned_counts(kind: type[Any]) -> None:
 @pytest.mark.parametrize(
     "made", [copy.deepcopy, lambda adapter: pickle.loads(pickle.dumps(adapter))]
 )
-def test_a_copy_gives_the_same(framework: Framework, made: Any) -> None:
+def test_a_copy_gives_the_same(framework: Any, made: Any) -> None:
     """Frameworks copy and pickle what they run."""
     given = documents(framework)
     adapter = framework.adapter(**FAKE)
@@ -450,7 +435,7 @@ def test_threads_share_one_system() -> None:
     ],
 )
 def test_where_it_is_cut_is_an_argument(
-    framework: Framework, name: str, values: tuple[float, float]
+    framework: Any, name: str, values: tuple[float, float]
 ) -> None:
     """Of the default filter: the first value keeps less than the second."""
     documents = [framework.make(name, text) for name, text in TEXTS.items()]
