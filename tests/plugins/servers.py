@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
+
+from tests import serving
 
 Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
 Script = Callable[[str, dict[str, Any], int], Answer]
@@ -37,11 +39,11 @@ class Server(ThreadingHTTPServer):
         """Quiet: a client that timed out has hung up."""
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(serving.Handler):
     server: Server
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        body = self.asked()
         with self.server.lock:
             self.server.requests.append(body)
             self.server.paths.append(self.path)
@@ -68,18 +70,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:  # what a redirect of a POST may become
         with self.server.lock:
             self.server.paths.append(f"GET {self.path}")
-        if self.path not in self.server.told:
-            self.send_error(404)
-            return
-        data = json.dumps(self.server.told[self.path]).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
+        known = self.path in self.server.told
+        self.reply(200 if known else 404, self.server.told.get(self.path))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ from ragsieve.server import Settings, Upstream, create_app
 from ragsieve.server.running import config
 from ragsieve.system import System
 from ragsieve.types import Query, Segment
+from tests import serving
 
 KEY = "the-upstreams-key"
 REPLY = (
@@ -176,7 +177,7 @@ def chats() -> Iterator[Asked]:
     """A server of chats that keeps what it is sent."""
     asked = Asked()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(serving.Handler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
@@ -209,14 +210,7 @@ def chats() -> Iterator[Asked]:
                 self.close_connection = bool(asked.breaks)
 
         def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", "30")
-            self.end_headers()
-            self.wfile.write(b'{"object": "list", "data": []}')
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Quiet."""
+            self.reply(200, b'{"object": "list", "data": []}')
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
