@@ -238,14 +238,6 @@ def read_toml(path: Path) -> None:
         raise AssertionError(f"nobody reads {path.name}")
 
 
-def test_readme_has_a_first_example_of_eight_lines() -> None:
-    """The first example is eight lines long, the blank one counted, and shows its output."""
-    first = next(block for block in BLOCKS["README.md"] if block.language == "python")
-
-    assert 8 == len(first.text.splitlines())
-    assert first.output
-
-
 @pytest.mark.models
 def test_the_notebook_prints_what_it_shows() -> None:
     """Run anew but for its installation; what stands under a cell is what it gives, no warnings."""

@@ -143,7 +143,7 @@ def test_methods_that_search_answer_without_it(name: str) -> None:
     assert result.answer and "Koechlin" == result.answer.text
     assert any("broken failed: ConnectionError" in one for one in result.trace.warnings)
     if name != "pruningrag":  # which routes among sources: one that fails is left out in any case
-        with pytest.raises(SourceError, match="broken failed"):
+        with pytest.raises(SourceError, match=r"^broken failed: ConnectionError: store is away$"):
             system.ask(QUESTION, documents)
 
 
@@ -174,16 +174,6 @@ def test_a_router_asks_retrievers_beside_sources() -> None:
     assert [
         "away was left out: SourceError: broken failed: ConnectionError: store is away"
     ] == result.trace.warnings
-
-
-def test_a_broken_retriever_costs_no_answer() -> None:
-    """A lenient system answers from nothing; else one line names the retriever."""
-    result = nearest(broken).lenient().ask(QUESTION)
-
-    assert result.answer and "I know nothing without documents." == result.answer.text
-    assert ["Retriever(broken, k=20)"] == [s.stage for s in result.trace.steps if s.error]
-    with pytest.raises(SourceError, match=r"^broken failed: ConnectionError: store is away$"):
-        nearest(broken).ask(QUESTION)
 
 
 @pytest.mark.parametrize("found", ["one text", {"text": "one"}, [7], None, [{"id": "a"}]])

@@ -163,17 +163,6 @@ def test_damage_is_one_line_or_harmless(path: Path, kind: str, seed: int) -> Non
         assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize("damage", [b"", b"x", b"SQLite format 3\0" + bytes(84)])
-def test_a_lost_database_is_not_begun_anew(path: Path, damage: bytes) -> None:
-    """Neither by a search nor by an add, which leaves the file as it is."""
-    (path / "index.sqlite").write_bytes(damage)
-
-    for use in (lambda: opened(path), lambda: Corpus(path).add([Document("a", "x")])):
-        with pytest.raises(StoreError, match="could not be read"):
-            use()
-    assert damage == (path / "index.sqlite").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -187,16 +176,23 @@ def test_a_lost_database_is_not_begun_anew(path: Path, damage: bytes) -> None:
             "CREATE TRIGGER t AFTER INSERT ON chunks BEGIN SELECT 1; END",
             "it has views or triggers.*: build it again",
         ),
+        *((lost, "") for lost in (b"", b"x", b"SQLite format 3\0" + bytes(84))),
     ],
 )
-def test_an_index_of_another_kind_is_named(path: Path, change: str, says: str) -> None:
-    """One of an older format, or of a stranger; with what to do."""
-    with closing(sqlite3.connect(path / "index.sqlite")) as db, db:
-        db.execute(change)
+def test_an_index_of_another_kind_is_named(path: Path, change: str | bytes, says: str) -> None:
+    """One of an older format, of a stranger, or none, which is not begun anew; with what to do."""
+    file = path / "index.sqlite"
+    if isinstance(change, bytes):
+        file.write_bytes(change)
+    else:
+        with closing(sqlite3.connect(file)) as db, db:
+            db.execute(change)
+    before = file.read_bytes()
 
     for use in (lambda: opened(path), lambda: Corpus(path).add([Document("a", "x")])):
         with pytest.raises(StoreError, match=f"could not be read: {says}"):
             use()
+    assert before == file.read_bytes()
 
 
 @pytest.mark.parametrize(
