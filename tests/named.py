@@ -55,7 +55,6 @@ def loses(query: Query, /) -> list[Segment]:
 
 def answer(result: Result) -> str:
     """The answer's text."""
-    assert result.answer is not None
     return result.answer.text
 
 

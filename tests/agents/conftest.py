@@ -82,7 +82,6 @@ def ran(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]
                 text=True,
             )
             processes.append(serving)
-            assert serving.stdout
             url = serving.stdout.readline().split()[-1]
             with served(_passing(url, given)) as proxy:
                 arguments, own = command(proxy, home)

@@ -216,7 +216,6 @@ def test_the_answer_stands_on_what_was_kept(figure: Run) -> None:
     result, llm, critic = figure
     paid = [u for step in result.trace.steps for u in step.usages if not u.cached]
 
-    assert result.answer is not None
     assert (ANSWER, result.kept) == (result.answer.text, result.answer.segments)
     assert (11, 4) == (len(llm.prompts), len(critic.prompts))
     assert 9 == sum(usage.model == "plane" for usage in paid)

@@ -40,8 +40,7 @@ class Shown:
     def kept(self, run: int = 0) -> list[int]:
         """Segments of the context that is shown, by number, in order."""
         spans = f"[...document.querySelectorAll('#v{run} .context .s')]"
-        found: list[int] = self.page.evaluate(f"{spans}.map(s => Number(s.dataset.segment))")
-        return found
+        return self.page.evaluate(f"{spans}.map(s => Number(s.dataset.segment))")
 
     def cut(self, control: int | str, value: float) -> None:
         """Type a number into the field of a control, by its place or its stage's name."""

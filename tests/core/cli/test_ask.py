@@ -345,7 +345,6 @@ def test_a_reader_may_close_its_end(arguments: tuple[str, ...]) -> None:
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
-        assert running.stdin and running.stdout and running.stderr
         running.stdin.write(question * 200 if streams else TEXT * 5000)
         running.stdin.flush()
         if streams:
@@ -393,7 +392,6 @@ def test_questions_of_standard_input_are_answered_as_they_come(tmp_path: Path) -
     command = [sys.executable, "-m", "ragsieve", "filter", *FAKE, "--input", "-"]
     lines = [{"id": f"q{n}", "question": f"{ASKED} {n}", "documents": [TEXT]} for n in range(3)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
-        assert running.stdin and running.stdout
         records = []
         for line in lines:
             running.stdin.write(json.dumps(line).encode() + b"\n")

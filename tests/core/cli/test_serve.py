@@ -79,7 +79,6 @@ def server(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     command += ["--token-file", str(tmp_path / "tokens"), "--max-tokens", "50"]
     env, pipe = {**os.environ, "PYTHONUNBUFFERED": "1"}, subprocess.PIPE
     process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=env)
-    assert process.stdout
     yield process, process.stdout.readline().rpartition(" ")[2].strip()
     process.kill()
     process.wait()
@@ -111,7 +110,6 @@ def test_the_end_of_a_server_can_be_hastened(grace: str, signals: int) -> None:
         command = [sys.executable, "-m", "ragsieve", "serve", *FAKES, "--port", "0"]
         command += ["--upstream", f"{upstream}/v1", "--grace", grace]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout
         url = process.stdout.readline().rpartition(" ")[2].strip()
         body, headers = b'{"messages": []}', {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{url}/v1/chat/completions", body, headers)

@@ -101,7 +101,6 @@ def test_a_trace_has_the_levels_of_other_promises() -> None:
         stage = replace(Threshold.promised(OverlapPruner(), promise), relative=0.5)
         _, record = traced(stage, scored(0.9, 0.3))
         (cutoff,) = record.cutoffs
-        assert cutoff.promises
         known = dict(cutoff.promises.numbers)
 
         assert promise == cutoff.promises.keep_answer
@@ -121,7 +120,6 @@ def test_a_table_of_few_promises_names_these() -> None:
 
     promises = Threshold.promised(Few(), 0.8).promises
 
-    assert promises
     known = [promise for promise, _ in promises.numbers]
     assert (0.5, 0.82, 33) == (known[0], known[-1], len(known))
     with pytest.raises(InputError, match="keep_answer must be from"):

@@ -168,8 +168,7 @@ class Asked:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.bodies[-1])["messages"]
-        return found
+        return json.loads(self.bodies[-1])["messages"]
 
 
 @pytest.fixture(scope="module")

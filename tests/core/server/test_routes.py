@@ -222,8 +222,7 @@ def test_hostile_documents_change_nothing_around_them(client: Any) -> None:
 
 def near(values: Body) -> Body:
     """The same with numbers of four digits."""
-    found: Body = json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 4))
-    return found
+    return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 4))
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,11 @@ def asked(
 
 
 def same(*replies: str) -> list[list[int]]:
-    found: list[list[int]] = asked("same", replies)[0]
-    return found
+    return asked("same", replies)[0]
 
 
 def judged(*replies: str) -> Judgement:
-    found: Judgement = asked("judge", replies)[0]
-    return found
+    return asked("judge", replies)[0]
 
 
 def verdict(incorrect: str = "[]", consistent: str = "no") -> str:

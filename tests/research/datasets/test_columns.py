@@ -111,7 +111,6 @@ def test_sets_without_passages_have_no_documents() -> None:
 def test_every_layout_of_the_table_is_ours_in_the_end(name: str) -> None:
     """Each row becomes an example, with documents where promised."""
     hub = DATASETS[name].hub
-    assert hub
     example = parse_record(json.dumps(hub.convert(ROWS[hub.convert])).encode())
 
     assert hub.passages == bool(example.documents)

@@ -78,7 +78,6 @@ def found(answer: str, text: str) -> bool:
 def test_the_file_is_plain_text() -> None:
     """ASCII, and one line a question, so that it looks the same everywhere."""
     path = DATASETS["sample"].file
-    assert path
     data = path.read_bytes()
 
     assert data.isascii()

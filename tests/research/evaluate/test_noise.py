@@ -24,7 +24,6 @@ POOL = [
 
 def old(example: Example | None) -> list[str]:
     """The ids that the documents had before."""
-    assert example is not None
     return [d.metadata["from"] for d in example.documents]
 
 
@@ -79,7 +78,6 @@ def test_no_noise_holds_the_answer(kind: Any) -> None:
         noisy = Noise(kind, 1, documents=31, seed=seed)(EXAMPLE, POOL)
 
         assert "leak" not in old(noisy)
-        assert noisy is not None
         assert not any("is_positive" in d.metadata for d in noisy.documents)
 
 
@@ -88,7 +86,6 @@ def test_counterfactual_noise_is_what_the_data_has() -> None:
     changed = Noise("counterfactual", 0.75)(EXAMPLE, POOL)
     without = replace(EXAMPLE, metadata={})
 
-    assert changed is not None
     assert ["Summer Breeze was sung by the Bees.", "Sung by Ants."] * 2 == [
         d.text for d in (*changed.documents[1:], changed.documents[2])
     ]
@@ -118,7 +115,6 @@ def test_ids_do_not_tell_what_is_noise() -> None:
     """They are the places, and so are the ranks."""
     changed = Noise("random", 0.8, "last")(EXAMPLE, POOL)
 
-    assert changed is not None
     assert [("0", 0), ("1", 1), ("2", 2), ("3", 3), ("4", 4)] == [
         (d.id, d.rank) for d in changed.documents
     ]

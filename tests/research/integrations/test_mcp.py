@@ -415,7 +415,6 @@ def test_a_process_serves_and_ends_with_its_client(document: str) -> None:
     with subprocess.Popen(
         COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdin and process.stdout
         process.stdin.write(f"{TOOL.client('2025-06-18')}{json.dumps(row)}\n")
         process.stdin.flush()
         opened = [json.loads(process.stdout.readline())["id"] for _ in range(2)]

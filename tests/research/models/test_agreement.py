@@ -82,8 +82,7 @@ def on(processor: str) -> dict[str, Found]:
     command = [sys.executable, __file__, *PROCESSORS[processor]]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Found] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("processor", PROCESSORS)

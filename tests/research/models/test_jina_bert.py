@@ -86,8 +86,7 @@ def by_hand(ids: list[int]) -> list[float]:
         made = functional.gelu(both[:, :INNER]) * both[:, INNER:]
         x = norm(f"{head}.mlp.layernorm", x + linear(f"{head}.mlp.wo", made))
     mean = x.mean(0)
-    found: list[float] = (mean / mean.norm()).tolist()
-    return found
+    return (mean / mean.norm()).tolist()
 
 
 @pytest.mark.parametrize("prefix", ["", "bert."])

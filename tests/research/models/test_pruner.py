@@ -88,8 +88,7 @@ def pruner(exported: Path) -> Pruner:
 
 def prune_all(pruner: Any) -> list[Pruned]:
     """What it says of all questions at once."""
-    found: list[Pruned] = pruner.prune([*ASKED], [*ASKED.values()])
-    return found
+    return pruner.prune([*ASKED], [*ASKED.values()])
 
 
 def plain(checkpoint: Path, question: str, passage: Passage) -> tuple[list[float], float]:

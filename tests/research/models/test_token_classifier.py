@@ -63,8 +63,7 @@ def alone(classifier: LocalTokenClassifier, pieces: list[str]) -> list[float]:
     kind = transformers.AutoModelForTokenClassification
     with torch.inference_mode():
         logits = kind.from_pretrained(classifier.model)(input_ids=torch.tensor([ids])).logits
-    keep: list[float] = logits[0].softmax(-1)[1:-1, 1].tolist()
-    return keep
+    return logits[0].softmax(-1)[1:-1, 1].tolist()
 
 
 def pieces_of(folder: Path, text: str) -> list[str]:

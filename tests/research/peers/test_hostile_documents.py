@@ -22,8 +22,6 @@ def script() -> Iterator[ModuleType]:
     """The script, imported."""
     spec = importlib.util.spec_from_file_location("hostile_documents", SCRIPT)
 
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # where dataclasses look names up
     spec.loader.exec_module(module)

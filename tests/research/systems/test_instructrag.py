@@ -50,7 +50,6 @@ def test_instructrag_shows_rationales_and_takes_the_answer_off() -> None:
     _, asked, said, *_, own = llm.prompts[0]
     first = read_demonstrations(1)[0]
 
-    assert answer
     assert ("Seals and Crofts", reply) == (answer.text, answer.reply)
     assert all(document.text in asked.content for document in first.documents)
     assert f"{first.rationale}\nAnswer: {first.answer}" == said.content

@@ -46,8 +46,7 @@ MANY = asking("Who sang it?", *OTHERS, SONGS, answers=["Seals"])
 @pytest.fixture(scope="module")
 def encoder(make_encoder: Any) -> Path:
     """A BERT of random weights that knows the words above."""
-    made: Path = make_encoder(WORDS, 256)
-    return made
+    return make_encoder(WORDS, 256)
 
 
 @pytest.fixture(scope="module")

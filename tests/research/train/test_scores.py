@@ -74,7 +74,6 @@ def test_probabilities_are_judged_as_scikit_learn_does() -> None:
     before = calibrate(test, test, "s").before
     helps, scores = [0, 1, 1, 0, 0], [0.1, 0.9, 0.4, 0.7, 0.2]
 
-    assert before is not None
     assert pytest.approx(metrics.brier_score_loss(helps, scores)) == before.brier
     assert pytest.approx(metrics.log_loss(helps, scores)) == before.log_loss
     assert 1.0 == before.auc  # of the first question, the only one of both kinds
@@ -85,7 +84,6 @@ def test_the_calibration_error_is_over_bins_of_a_tenth() -> None:
     test = [question([0.41, 0.49, 1.0], [0, 1, 1])]
     before = calibrate(test, test, "s").before
 
-    assert before is not None
     assert pytest.approx(0.1 / 3) == before.calibration_error
 
 
@@ -94,7 +92,6 @@ def test_a_curve_makes_a_score_a_probability_and_keeps_the_order() -> None:
     known = [question([0.8] * 4 + [0.9] * 4, [1, 0, 0, 0, 0, 1, 1, 1])] * 50
     made = calibrate(known, known, "s")
 
-    assert made.before is not None
     assert pytest.approx(0.35, abs=1e-6) == made.before.calibration_error  # .85 for .5
     assert made.after.calibration_error < 0.01
     assert pytest.approx(0.25) == made.base.brier
