@@ -61,6 +61,6 @@ def test_one_line_names_field_rule_and_value(values: Any, line: str) -> None:
 def test_a_format_is_a_whole_number() -> None:
     """And no field of the schema."""
     assert Tree(name="x") == read_format(Tree, {"name": "x", "format": 1}, 1)
-    for wrong in (True, 1.0, 2, None):
+    for wrong in (None, [], "x", 1, {}, *({"name": "x", "format": n} for n in (True, 1.0, 2))):
         with pytest.raises(InputError, match="format must be 1"):
-            read_format(Tree, {"name": "x", "format": wrong}, 1)
+            read_format(Tree, wrong, 1)

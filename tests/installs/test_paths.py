@@ -35,7 +35,6 @@ def installed(folder: Path, needs: set[str]) -> Path:
     return environment
 
 
-@pytest.mark.slow
 @pytest.mark.models
 @pytest.mark.parametrize(
     ("script", "needs", "line"),
@@ -58,7 +57,6 @@ def test_a_new_user_gets_a_result(script: str, needs: set[str], line: str, tmp_p
     assert any(said.startswith(line) for said in done.stdout.splitlines()), done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.models
 def test_a_folder_of_mixed_files_is_filtered_and_answered(tmp_path: Path) -> None:
     """Each text under its file's name, and the answer from the one server that was named."""

@@ -404,7 +404,6 @@ def measured(name: str) -> Any:
 
 
 @pytest.mark.models
-@pytest.mark.slow
 def test_a_call_says_more_of_what_a_result_is_read_for_than_the_user() -> None:
     """Evidence that is kept, of 70 spans, and the share of words."""
     rows = measured("tool_questions")
@@ -414,7 +413,6 @@ def test_a_call_says_more_of_what_a_result_is_read_for_than_the_user() -> None:
 
 
 @pytest.mark.models
-@pytest.mark.slow
 def test_ten_turns_cost_less_where_results_are_cut_once() -> None:
     """Less than raw, and than what is cut anew, which is not in the provider's cache."""
     pytest.importorskip("uvicorn")

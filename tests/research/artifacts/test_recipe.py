@@ -31,11 +31,7 @@ def test_what_is_written_is_read_again(whole: Trained) -> None:
     ("changes", "words"),
     [
         ({"format": 2}, "format must be 1"),
-        ({"format": True}, "format must be 1"),
         ({"system": "chunkrag"}, "system must be one of finefilter, finefilter-one-pass, got"),
-        ({"code": "import os"}, "code is not known; known are generator, "),
-        ({"generator": None}, "generator must be an object, got None"),
-        ({"generator": {}}, "generator.model is missing"),
         ({"generator": {"model": "minilm"}}, "minilm is no LLM"),
         ({"generator": {"model": "smollm2", "sha256": "A" * 64}}, "generator.sha256 must be 64"),
         ({"extractor": {**LLM, "kind": "pickle"}}, "extractor.kind must be one of "),
@@ -45,13 +41,7 @@ def test_what_is_written_is_read_again(whole: Trained) -> None:
         ({"reranker": {**LLM}}, "reranker.kind must be one of embedder, pair, got llm"),
         ({"truncator": LLM, "cut": ODDS}, "cut must be none where there is a trained truncator"),
         ({"options": {"llm": "x"}}, "options must be of extractor, min_keep, "),
-        ({"options": {"min_keep": True}}, "options.min_keep has a wrong type or value: True"),
         ({"options": {"reranker": "/etc/x"}}, "options.reranker has a wrong type or value"),
-        ({"data": [{"name": "nq", "licence": "x", "questions": 1.5}]}, "data[0].questions must be"),
-        (
-            {"data": [{"name": "nq", "licence": "x", "questions": -1}]},
-            "must be a whole number >= 0",
-        ),
     ],
 )
 def test_what_breaks_a_rule_is_named(changes: dict[str, Any], words: str) -> None:
@@ -62,13 +52,6 @@ def test_what_breaks_a_rule_is_named(changes: dict[str, Any], words: str) -> Non
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
-
-
-@pytest.mark.parametrize("values", [None, [], "filter", 1, {}])
-def test_what_is_no_object_is_no_filter(values: object) -> None:
-    """Nor is one without a format."""
-    with pytest.raises(InputError, match="format must be 1"):
-        Trained.parse(values)
 
 
 @pytest.mark.parametrize(
