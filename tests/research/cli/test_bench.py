@@ -10,7 +10,6 @@ import pytest
 
 from tests.stalling import stalling
 
-pytest.importorskip("msgspec")
 pytest.importorskip("scipy")
 pytest.importorskip("matplotlib")
 

@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 import pytest
 
-pytest.importorskip("msgspec")
 pytest.importorskip("rouge_score")
 
 from msgspec.structs import replace

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("msgspec")
-
 from ragsieve.types import Document, Example
 from ragsieve_research.evaluate.config import BenchSystem, Config, Data
 from ragsieve_research.evaluate.noise import Noise

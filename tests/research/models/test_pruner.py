@@ -210,18 +210,6 @@ def test_scores_are_the_logits_of_passages(pruner: Pruner) -> None:
     assert [False, True] == [step.usages[0].cached for step in (ranked, pruned)]
 
 
-def test_what_is_cut_is_noted(pruner: Pruner) -> None:
-    """In the trace, once for each item."""
-    with step("s") as seen:
-        pruner.prune(["old cat " * 4], [[LONG, Passage("the " * 4, ["a"])]])
-
-    assert seen.usages[0].note == (
-        "the question has over 6 tokens: 8 of its 8 are read, in 2 parts; "
-        "titles with over 3 tokens, cut there: 1; "
-        "sentences longer than a window, read in pieces: 1"
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [

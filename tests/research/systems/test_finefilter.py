@@ -11,7 +11,6 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve_research.systems.finefilter import finefilter
-from tests.named import answer
 
 QUESTION = "Who sang Summer Breeze?"
 SUNG = "Summer Breeze was sung by Seals and Crofts."
@@ -30,19 +29,6 @@ def script(named: str, k: int) -> ScriptedLLM:
     return ScriptedLLM(
         reply, choices=lambda prompt, options: [float(n == k) + 0.01 for n in range(len(options))]
     )
-
-
-def test_documents_in_clues_and_an_answer_out() -> None:
-    """Sentences 4, 2, 1 are named; "Summer Breeze" ranks 2 first; one is enough."""
-    result = finefilter(script("[4, 2, 1]", 1), HashingEmbedder()).ask(QUESTION, DOCUMENTS)
-
-    assert "Songs: Summer Breeze was sung by Seals and Crofts." == result.text
-    assert "Seals and Crofts" == answer(result)
-    assert result.kept == result.answer.segments
-    cut = [("It rained.", "Truncate"), (SUNG, ""), ("A breeze is a wind.", "Extract")]
-    assert [*cut, ("Summer is warm.", "Truncate")] == [
-        (v.segment.text, v.stage.split("(")[0]) for v in result.verdicts
-    ]
 
 
 @pytest.mark.parametrize(
