@@ -7,8 +7,6 @@ installs other packages adds them to its section. ``<!-- not run: REASON -->`` s
 that no test can run.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

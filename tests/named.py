@@ -1,7 +1,5 @@
 """Systems by name on fakes, and what tests ask of their results."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

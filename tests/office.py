@@ -1,7 +1,5 @@
 """Files of an office, as bytes."""
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What an error says of an option is its rule: taken at the edges that it names, refused beyond."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Segments with scores, and what a selector does with them, for the tests beside."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragsieve.system import Stage

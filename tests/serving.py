@@ -1,7 +1,5 @@
 """A server of this machine for the time of a block."""
 
-from __future__ import annotations
-
 import json
 import random
 import socket

@@ -1,7 +1,5 @@
 """A server of this machine that keeps its callers waiting, one way or another."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

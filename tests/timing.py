@@ -1,7 +1,5 @@
 """How time grows with a text, whatever the machine."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Models that tests of several files share: tiny ones of random weights, and scripted ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Real coding agents before a real `ragsieve serve`: `make test-agents`, never with the others."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Qwen Code on chat completions, Claude Code on messages, Codex on Responses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An upstream that plays two calls of a tool, a cut answer and an answer, on three APIs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Run the campaign: ``python -m tests.campaign --help``."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -4,8 +4,6 @@ The input of number ``n`` of a kind depends on the seed, the kind and ``n`` alon
 can be gone on with or repeated from its seed.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math

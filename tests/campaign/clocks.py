@@ -1,7 +1,5 @@
 """A wall clock that goes back or leaps, and files from the future."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

@@ -1,7 +1,5 @@
 """The command line in this process or another, and the files that it is tried on."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Files that were damaged: an index, a run, records, a trained filter, sources, a cache."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Trained folders that someone else made: paths, links, pickles, numbers, bits, calibrations."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Commands that are killed at random moments and started again."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The campaign's kinds by name; see CONTRIBUTING.md."""
 
-from __future__ import annotations
-
 from .clocks import CLOCK_KIND
 from .damage import DAMAGED
 from .folders import FOLDERS

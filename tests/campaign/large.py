@@ -1,7 +1,5 @@
 """Bodies with large fields against `ragsieve serve`, and files that are bombs."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

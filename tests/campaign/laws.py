@@ -1,7 +1,5 @@
 """What holds for every result, whatever went in."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Questions with a document among ten that lies, or repeats the question: `docs/hostile.md`."""
 
-from __future__ import annotations
-
 import random
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Replies of a model: right, changed, cut, huge, empty, hostile, or none at all."""
 
-from __future__ import annotations
-
 import random
 import zlib
 from collections.abc import Sequence

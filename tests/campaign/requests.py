@@ -1,7 +1,5 @@
 """Bad bodies and raw bytes against `ragsieve serve` on a free port of this machine."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import random

@@ -1,7 +1,5 @@
 """Web pages and APIs whose server lies, hangs up, or sends what is no answer."""
 
-from __future__ import annotations
-
 import json
 import random
 from importlib.util import find_spec

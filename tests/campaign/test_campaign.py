@@ -1,7 +1,5 @@
 """The campaign's small form, every input that once failed, and the campaign itself."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

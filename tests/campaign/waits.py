@@ -1,7 +1,5 @@
 """Servers that stall, trickle, lie or never end, against everything that waits for one."""
 
-from __future__ import annotations
-
 import random
 from importlib.util import find_spec
 from pathlib import Path

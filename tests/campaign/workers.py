@@ -1,7 +1,5 @@
 """A campaign in several processes: each takes every so many-th input."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Evidence and a question in, an answer out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Documents as people have them: strings, mappings, and those of other frameworks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The default filter on everyday questions over the kinds of documents that people have."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

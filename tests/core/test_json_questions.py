@@ -1,7 +1,5 @@
 """The default filter on questions about fields of JSON: tickets, orders, pods, prices."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

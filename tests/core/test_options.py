@@ -1,7 +1,5 @@
 """Options keep the rules that their errors name, wherever they are given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial

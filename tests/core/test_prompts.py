@@ -1,7 +1,5 @@
 """Templates, and how evidence is laid out in them."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 

@@ -1,7 +1,5 @@
 """The names people import, and what importing them costs."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import json

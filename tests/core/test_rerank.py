@@ -1,7 +1,5 @@
 """`ragsieve.rank`: documents in order, in one line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

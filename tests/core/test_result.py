@@ -1,7 +1,5 @@
 """A result as people look at it: a line, a page in a notebook, rows of a data frame."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Sequence

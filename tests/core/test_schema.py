@@ -1,7 +1,5 @@
 """Declared schemas, and the line that says what breaks one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

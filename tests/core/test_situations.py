@@ -1,7 +1,5 @@
 """What the default filter keeps in situations that users told of, two of each kind: one table."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kinds of sources by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

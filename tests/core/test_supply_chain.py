@@ -1,7 +1,5 @@
 """What the core brings, and how that is told."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

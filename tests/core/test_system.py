@@ -1,7 +1,5 @@
 """The one contract: stages in a pipeline, a pipeline and a reader in a system."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator, Sequence

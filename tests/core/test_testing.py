@@ -1,7 +1,5 @@
 """The public checks: each law is broken by something, and then its check says so."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence

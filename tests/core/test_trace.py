@@ -1,7 +1,5 @@
 """The trace of a question."""
 
-from __future__ import annotations
-
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor

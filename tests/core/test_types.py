@@ -1,7 +1,5 @@
 """What flows: frozen, checked, verbatim."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

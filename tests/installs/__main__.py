@@ -4,8 +4,6 @@ The wheel is built; each line that README and docs/ name gets a fresh environmen
 each page, in which the commands and blocks of the line's sections run (`tests/blocks.py`).
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """A fresh virtual environment for a line of installation, with the wheel in place of the index."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -7,8 +7,6 @@ small LLM in the place of SmolLM2. Only the standard library is imported: the en
 its line of installation brings, and nothing else.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

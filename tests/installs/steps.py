@@ -1,7 +1,5 @@
 """What a reader does who has given one line of installation: the steps of each page, in order."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What a new user does, from `pip install` in an empty environment to a result."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Sections of pages, and what a reader of each does."""
 
-from __future__ import annotations
-
 from tests.blocks import CORE, EXTRAS, PAGES, blocks
 from tests.installs.steps import plan, plans
 

@@ -1,7 +1,5 @@
 """The folder in which a page is followed, and the weights there."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

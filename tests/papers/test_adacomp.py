@@ -3,8 +3,6 @@
 question, 4 documents ─ p(0) 0.1, p(1) 0.2, p(2) 0.4, p(3) 0.2, p(4) 0.1 ─ the first 2 stay
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

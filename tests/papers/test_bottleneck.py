@@ -13,8 +13,6 @@ So a is the best text and b the worst: the filter learns to write a, and to pref
 brevity counts four times as much, nothing at all is the best.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.models.base import Prompt

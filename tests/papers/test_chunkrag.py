@@ -36,8 +36,6 @@ Calls: 1 rewrite + 4 relevance + 4 reflection + 1 threshold + 1 answer = 11 of t
 critic; 6 sentences, 1 chunk of two of them, 2 questions = 9 texts of the embedder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -10,8 +10,6 @@ Twelve documents are three rounds: 1 to 5, 6 to 10, and 11 with 12. The writer's
 So the reader reads "They wrote and sang it in 1972. Both known.", written from documents 1 to 10.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

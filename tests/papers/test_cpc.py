@@ -12,8 +12,6 @@ Tokens are words and marks: 7 + 6 + 3 = 16. A rate of 0.5 keeps 8 of them: the s
 6, but not the first, which comes next with 7. All but the last are 13, of a rate of 0.9 (14).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

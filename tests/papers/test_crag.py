@@ -21,8 +21,6 @@ Calls: correct: 3 documents + 5 strips = 8 of the evaluator, 1 answer.
 Self-CRAG (section 5.2): Self-RAG writes from what the verdict leaves: of rain alone, from the web.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

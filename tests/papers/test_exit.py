@@ -10,8 +10,6 @@ Reassembly: a, b, d, as they stood; d is as probable as a and comes last all the
 Calls: 4 of the judge, in one batch, 1 of the generator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -15,8 +15,6 @@ With the question's own words, who, sang, summer, breeze, as there is no answer 
 So StrInc keeps b, the words of the answer and CXMI keep c, the words of the question b.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -13,8 +13,6 @@ Question: who sang Summer Breeze. Six sentences in two documents, S1 to S6:
      The generator sees the first two clues, S2 and S5, best first.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

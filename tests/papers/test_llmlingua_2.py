@@ -12,8 +12,6 @@ A word has the mean of its tokens, (0.9 + 0.5) / 2 = 0.7 for "Koechlin", so the 
 and of N = 6 tokens of the generator, which counts each word as one, a rate of 0.5 keeps 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

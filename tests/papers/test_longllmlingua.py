@@ -21,8 +21,6 @@ The least worth that stays is 0 in both, so that runs are worth the mean of thei
 The 7 tokens kept pass the budget of 6: "It" goes, too.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.answer import Reader

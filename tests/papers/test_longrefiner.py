@@ -24,8 +24,6 @@ A budget of 312 tokens holds School (104), P3 (in it), P5 (208) and Early (with 
 Songs are more than twice the budget, so no further node is looked at. Kept: P2, P3, P5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

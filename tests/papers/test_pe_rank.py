@@ -11,8 +11,6 @@ that it has read. Words 0 and 2 are at (0, 1) and (1, 0); word 1 is the place to
 Without the constraint the second choice would be b again: (1, 7) · (0, 2) = 14.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

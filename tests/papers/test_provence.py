@@ -14,8 +14,6 @@ Kept from a mean of 0.4: a and c; as votes of tokens that reach 1/2: a 3/5, c 1/
 of the tokens only a stays. The ranking by another model puts the second document first.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -12,8 +12,6 @@ best, d6, is not carried all the way. Scores, 1 - place / 8: d8 1, d3 0.875, d1 
 d6 0.5, d4 0.375, d5 0.25, d7 0.125.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

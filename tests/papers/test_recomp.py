@@ -19,8 +19,6 @@ tuned bi-encoder has b at (1, 0) instead: b is kept.
 Abstractive: the summary is what the generator reads; where it is empty, it reads nothing.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.models.base import Prompt

@@ -12,8 +12,6 @@ The ranker is shown a, b, c in this order of discovery and replies [3] > [2] > [
 first two stay.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM

@@ -12,8 +12,6 @@ Tokens, in ln 2: 1 3 2 1 | 1 5 1 | 1 1 1 1: the 75th of 100 of the eleven lies b
 and the 9th (2) of 1 1 1 1 1 1 1 1 2 3 5, at 1 + 0.5 (2 - 1) = 1.5: "cat sat" and "purred" stay.
 """
 
-from __future__ import annotations
-
 from math import log
 from typing import Any
 

@@ -27,8 +27,6 @@ Calls: 3 answers + 1 summary + 2 arguments + 1 verdict + 1 argument + 1 verdict 
 K + 1 + M (K' + 1) = 3 + 1 + 3 (2 + 1) = 13.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A browser without a network, and systems that need no weights."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A scripted HTTP server, which the tests of model servers share."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

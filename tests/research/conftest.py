@@ -1,8 +1,6 @@
 """Drawn examples have no deadline, and torch has one thread: a machine that others share is late
 now and then."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

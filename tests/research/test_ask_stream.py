@@ -1,7 +1,5 @@
 """Answers piece by piece: joined what `ask` answers, and then the same result."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any

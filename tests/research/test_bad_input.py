@@ -1,7 +1,5 @@
 """Whatever a caller, a retriever or a model brings: a clear error or a sensible result, in time."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

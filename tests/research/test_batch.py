@@ -1,7 +1,5 @@
 """A system over many questions: written as they are done, and none made twice."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

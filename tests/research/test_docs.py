@@ -12,8 +12,6 @@
   are JSON. There are no blocks of other languages, but ``text``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import io

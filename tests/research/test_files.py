@@ -1,7 +1,5 @@
 """Writes that fail name the file; weights get ordinary permissions."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import stat

@@ -1,7 +1,5 @@
 """Weighted reciprocal rank fusion."""
 
-from __future__ import annotations
-
 from ragsieve_research.fusion import fuse
 
 

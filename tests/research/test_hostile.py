@@ -1,7 +1,5 @@
 """Documents that want to be more than documents."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

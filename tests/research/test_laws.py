@@ -1,7 +1,5 @@
 """Every exported stage against the stage laws."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor

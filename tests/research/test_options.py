@@ -1,7 +1,5 @@
 """Rules of options of what is no stage, system or plan, and those of two options or of words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Pages in headless Chromium, on a phone and a wide screen, light and dark: axe finds nothing."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

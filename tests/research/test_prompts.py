@@ -1,7 +1,5 @@
 """Passages as prompts quote them."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """What holds for all questions: the real ones of the data folder, and generated ones."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 from itertools import pairwise

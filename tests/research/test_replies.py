@@ -1,7 +1,5 @@
 """Replies of every shape to every user of ``choose``, from servers with and without logprobs."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator

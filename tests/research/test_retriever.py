@@ -1,7 +1,5 @@
 """Retrievers of LangChain and LlamaIndex, and functions, where a source is taken."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Every schema that a system holds replies to: each engine that constrains output writes JSON."""
 
-from __future__ import annotations
-
 import json
 import random
 import zlib

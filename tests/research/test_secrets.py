@@ -1,7 +1,5 @@
 """A key in options, variables, headers or URLs is in nothing that commands and server write."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator

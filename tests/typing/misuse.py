@@ -1,7 +1,5 @@
 """For type checkers, which report the lines that end in ``# wrong`` and no other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

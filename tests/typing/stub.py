@@ -3,8 +3,6 @@
 python -m tests.typing.stub
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path

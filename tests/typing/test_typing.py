@@ -1,7 +1,5 @@
 """What type checkers and editors know of the library: pyright as pyproject.toml sets it, mypy."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What a tool says about its result stays, whatever tool it is, and is no part of what is read."""
 
-from __future__ import annotations
-
 import inspect
 import json
 

@@ -1,7 +1,5 @@
 """Results of tools: which are cut, by which rule, for which question, and the same each time."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """What was left out, page by page, in tokens that are characters."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """`--html` and `--compare`: a run, or two, as a page."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

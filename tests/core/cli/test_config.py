@@ -1,7 +1,5 @@
 """Settings of ragsieve.toml and of the environment; completion; what -v and -q print."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """`ragsieve doctor`: one page of what works, and exit code 1 where what is named does not."""
 
-from __future__ import annotations
-
 import json
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ragsieve serve`: what it is told, and a server that really runs."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """Options read off a signature and its docstring."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated

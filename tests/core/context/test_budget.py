@@ -1,7 +1,5 @@
 """What a budget keeps where the best segment does not fit: parts of it, or a warning."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which segments a budget takes first."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.context.choose import ranked_segments

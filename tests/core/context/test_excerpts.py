@@ -1,7 +1,5 @@
 """Excerpts: what is kept of documents, the best first, within budgets of characters and tokens."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

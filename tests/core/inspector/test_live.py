@@ -1,7 +1,5 @@
 """The live page: a form that asks the server it came from."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any, ClassVar

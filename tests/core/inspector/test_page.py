@@ -1,7 +1,5 @@
 """The document that holds views, as text."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What frameworks would do on import is switched off: calls home, and files in the home folder."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What every adapter promises, whichever framework it opens to."""
 
-from __future__ import annotations
-
 import copy
 import logging
 import pickle

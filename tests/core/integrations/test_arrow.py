@@ -1,7 +1,5 @@
 """A filter of Arrow columns, alone and in the engines that can be imported here."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import sys

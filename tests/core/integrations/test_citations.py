@@ -1,7 +1,5 @@
 """A kept span is the same after it was cited: blocks and annotations, and back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """DSPy: a retriever in a program, with the real small models."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The scripts of examples/."""
 
-from __future__ import annotations
-
 import runpy
 import subprocess
 import sys

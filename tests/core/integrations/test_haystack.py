@@ -1,7 +1,5 @@
 """Haystack: a component between retriever and prompt, with the real small models."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

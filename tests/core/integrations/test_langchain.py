@@ -1,7 +1,5 @@
 """LangChain: a compressor in its retriever, with the real small models."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

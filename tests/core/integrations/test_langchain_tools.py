@@ -1,7 +1,5 @@
 """What tools returned, filtered before a model of LangChain reads it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import date

@@ -1,7 +1,5 @@
 """LlamaIndex: a postprocessor in its query engine, with the real small models."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """What tools returned, filtered before a model of OpenAI's Agents SDK reads it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Spans of OpenTelemetry, as a collector in memory receives them."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

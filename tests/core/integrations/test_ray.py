@@ -1,7 +1,5 @@
 """Filtering on a Ray cluster."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Models of one's own: functions and other libraries' objects, in one line each."""
 
-from __future__ import annotations
-
 import pickle
 from functools import partial
 from pathlib import Path

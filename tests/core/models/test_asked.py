@@ -1,7 +1,5 @@
 """Which parts of a long question are read: one table of questions."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

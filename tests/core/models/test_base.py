@@ -1,7 +1,5 @@
 """What every reply goes through before it is read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Calls from several threads as one batch."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """Same input, same output, no second call; and nothing that befalls the file loses an answer."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -1,7 +1,5 @@
 """What was embedded lately is not embedded again."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Tokens are not counted too few: the most of four real tokenizers, for many scripts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The models that documentation and tests run on."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

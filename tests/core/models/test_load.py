@@ -1,7 +1,5 @@
 """Names of models: what they load, and what is said of names that are none."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

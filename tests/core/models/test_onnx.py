@@ -1,7 +1,5 @@
 """Passes of an encoder: as many at once as there are threads, whoever calls."""
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import platform

@@ -1,7 +1,5 @@
 """The folder of a sentence pruner, by the one that comes with the package."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

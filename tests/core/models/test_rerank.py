@@ -1,7 +1,5 @@
 """Rerank servers: scripted ones on 127.0.0.1."""
 
-from __future__ import annotations
-
 import logging
 import random
 import threading

@@ -1,7 +1,5 @@
 """Models for several threads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

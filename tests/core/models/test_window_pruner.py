@@ -1,7 +1,5 @@
 """Windows that were read lately."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

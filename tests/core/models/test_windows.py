@@ -1,7 +1,5 @@
 """Windows of one passage: a worked example, and what holds of any."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

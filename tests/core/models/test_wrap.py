@@ -1,7 +1,5 @@
 """What wrappers share: they offer what the model inside offers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

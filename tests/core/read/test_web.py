@@ -1,7 +1,5 @@
 """HTML pages to text."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Many questions: the same as alone, in their order, however many at once."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import weakref

@@ -1,7 +1,5 @@
 """Tables in, tables out."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve import score, select, split

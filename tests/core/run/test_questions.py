@@ -1,7 +1,5 @@
 """Your own JSONL: one question a line."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

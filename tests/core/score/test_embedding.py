@@ -1,7 +1,5 @@
 """Cosine to the question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is read of inputs that are too long to be read whole."""
 
-from __future__ import annotations
-
 import pytest
 
 import ragsieve

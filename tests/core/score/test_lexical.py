@@ -1,7 +1,5 @@
 """BM25 over the segments at hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

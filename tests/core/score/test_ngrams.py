@@ -1,7 +1,5 @@
 """Character n-grams in the question's own language, and what cannot be compared."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.score.ngrams import Ngrams

@@ -1,7 +1,5 @@
 """Cross-encoders."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

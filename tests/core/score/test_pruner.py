@@ -1,7 +1,5 @@
 """The score of a sentence pruner."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragsieve.models.base import Passage, Pruned

@@ -1,7 +1,5 @@
 """Little stays where no passage seems to answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.models.base import PASSAGE

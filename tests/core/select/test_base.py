@@ -1,7 +1,5 @@
 """Selectors of your own: what goes has a reason in the trace."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which segments are copies: one table."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.select import Copies

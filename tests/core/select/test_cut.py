@@ -1,7 +1,5 @@
 """A cut point from the scores at hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Order in the prompt."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.select.order import Order

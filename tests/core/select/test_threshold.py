@@ -1,7 +1,5 @@
 """A fixed cutoff."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

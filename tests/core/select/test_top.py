@@ -1,7 +1,5 @@
 """The first k, and what fits."""
 
-from __future__ import annotations
-
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select.top import TopK

@@ -1,7 +1,5 @@
 """Applications on fakes, and servers on 127.0.0.1 that end with the test."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -1,7 +1,5 @@
 """The proxy for chats, asked by OpenAI's own client, before an upstream on 127.0.0.1."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """Documents in chat requests: found, and put back filtered."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

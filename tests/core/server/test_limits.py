@@ -1,7 +1,5 @@
 """What is over a limit is refused at once, and what hangs is given up."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import json

@@ -1,7 +1,5 @@
 """Anthropic's messages through the proxy, asked by its own client."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ranking whole documents, asked as Cohere, Jina, vLLM and TEI are."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

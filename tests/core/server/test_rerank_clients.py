@@ -1,7 +1,5 @@
 """The server behind the clients that stacks have: they are given its address, and nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

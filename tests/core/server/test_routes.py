@@ -1,7 +1,5 @@
 """Filter, answer and inspect over HTTP: the library's own results."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Savings by day, route and tool, in a file that is kept where the server is told to."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from datetime import date

@@ -1,7 +1,5 @@
 """The OpenAPI document: complete, and no request made from it breaks the server."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Lists, tables, code and answers whole; prose by sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import isqrt
 

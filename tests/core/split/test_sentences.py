@@ -1,7 +1,5 @@
 """Sentences as a stage; what a sentence is stands in tests/core/text/test_text.py."""
 
-from __future__ import annotations
-
 from ragsieve.split.sentences import Sentences
 from ragsieve.types import Document, Query, Segment
 

@@ -1,7 +1,5 @@
 """What programs print of their objects, in eight languages."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.structure import joined

@@ -1,7 +1,5 @@
 """Calendars and cards: what is kept stands inside its begin and end."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.structure import joined

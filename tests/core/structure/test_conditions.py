@@ -1,7 +1,5 @@
 """Conditions of a question on rows, and the tables of words that they are read by."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

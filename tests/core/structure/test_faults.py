@@ -1,7 +1,5 @@
 """What of a structured text cannot be read is told in the trace."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A function of which much is kept is kept whole."""
 
-from __future__ import annotations
-
 import inspect
 
 from ragsieve import split, text

@@ -1,7 +1,5 @@
 """A row is read with its columns' names, and counts by what of the question it has for itself."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What every line of a file begins with, as tools show it, comes off before the file is read."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

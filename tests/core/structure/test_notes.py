@@ -1,7 +1,5 @@
 """Notes go with what they are on, and what they are on with them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.split.blocks import Blocks

@@ -1,7 +1,5 @@
 """What is unlike its neighbours stays, where the question picks none of these."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """What programs print is cut between lines; each part stands below those that it is under."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.split import Blocks

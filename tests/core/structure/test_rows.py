@@ -1,7 +1,5 @@
 """A table is read row by row, whatever program wrote it; the dialects are as those write them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

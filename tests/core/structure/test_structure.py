@@ -1,7 +1,5 @@
 """What is kept of a structured text reads as what the text says."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import datetime

@@ -1,7 +1,5 @@
 """HTML and XML are cut by their elements, which stay below what heads them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

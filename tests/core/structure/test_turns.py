@@ -1,7 +1,5 @@
 """What somebody said stands below who said it, and a mail below its header."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Systems by name: what is imported, who may add one, what is said of a name that nobody has."""
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess

@@ -1,7 +1,5 @@
 """What every filter is measured against."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, ScriptedLLM

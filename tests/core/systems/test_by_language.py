@@ -1,7 +1,5 @@
 """One way for English, another for the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

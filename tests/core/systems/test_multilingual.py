@@ -1,7 +1,5 @@
 """Other languages with the second distribution installed."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

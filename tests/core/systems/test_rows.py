@@ -1,7 +1,5 @@
 """Rows that conditions pick: what is kept, said and warned of."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ DuckDB is the judge. `SEEN` are the wordings that the reader of conditions was w
 `HELD` were written down before it and are only measured.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import random

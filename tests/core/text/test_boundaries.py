@@ -1,7 +1,5 @@
 """Sentence ends that sentencex does not find or finds too many of: a table, a bar at each end."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.text import sentence_spans

@@ -1,7 +1,5 @@
 """Headings in metadata, as splitters put them there, name passages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

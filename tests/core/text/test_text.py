@@ -1,7 +1,5 @@
 """Sentences as spans, answers as they are compared, characters that are not safe to show."""
 
-from __future__ import annotations
-
 import time
 from contextlib import nullcontext
 from unittest.mock import Mock

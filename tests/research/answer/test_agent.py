@@ -1,7 +1,5 @@
 """An agent reads its documents, each on its line, and argues in three parts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A critic tells which answers are the same, which are wrong, and which stands."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

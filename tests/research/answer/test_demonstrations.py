@@ -1,7 +1,5 @@
 """Worked examples: the bundled ones, and a file of one's own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Worked examples before the question, the answer on a line of the reply."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.models.base import Message

@@ -1,7 +1,5 @@
 """Answers: which are none, and which are the same."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve_research.answer.parts import is_answer, same_answers

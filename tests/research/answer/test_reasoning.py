@@ -1,7 +1,5 @@
 """The reader that reasons after worked examples of other domains."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The time to read a reply grows with its length alone, whatever a model writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Parts of trained filters without weights; where weights count, a test makes tiny ones."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Trained filters as folders: what is written, what is replaced, what is shared."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Trained filters beside the systems that have a name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

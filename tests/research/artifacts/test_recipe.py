@@ -1,7 +1,5 @@
 """What ``filter.json`` may say, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A trained router's folder: written whole, read strictly."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

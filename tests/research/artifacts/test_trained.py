@@ -1,7 +1,5 @@
 """From a folder to a system: with fakes, with tiny models of random weights, from a hub."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

@@ -1,7 +1,5 @@
 """`ragsieve index`, as a user meets it."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """`pip install 'ragsieve[research]'` alone: what it does, and what its names say that they need."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`ragsieve systems`, `datasets` and `models list`, as a user meets them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`ragsieve train pruner` and `calibrate finefilter`, as a user meets them."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

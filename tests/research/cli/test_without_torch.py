@@ -1,7 +1,5 @@
 """Commands that ask no local model, as in an environment without torch."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

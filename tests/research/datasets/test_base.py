@@ -1,7 +1,5 @@
 """A data set: numbered lines, read afresh at each pass."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The hub's columns to our schema, on rows of the hub's layouts with facts of our own."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

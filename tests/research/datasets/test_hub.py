@@ -1,7 +1,5 @@
 """Data sets through the hub's library, where it is installed; nothing is fetched."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

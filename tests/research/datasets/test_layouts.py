@@ -1,7 +1,5 @@
 """Records of other tools' layouts, with facts of our own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

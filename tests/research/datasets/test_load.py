@@ -1,7 +1,5 @@
 """A data set by name, from a folder, or one's own file."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Which questions are for learning."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

@@ -1,7 +1,5 @@
 """The bundled examples: their labels hold."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.text import normalise

@@ -1,7 +1,5 @@
 """Answers against gold answers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

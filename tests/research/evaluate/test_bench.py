@@ -1,7 +1,5 @@
 """Systems × data sets × generators in a folder."""
 
-from __future__ import annotations
-
 import json
 import math
 import multiprocessing

@@ -1,7 +1,5 @@
 """What a benchmark runs, read from TOML."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

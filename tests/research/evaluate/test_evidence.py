@@ -1,7 +1,5 @@
 """Kept spans against gold evidence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The numbers that a result is measured by."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Noise injected into retrieved documents."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

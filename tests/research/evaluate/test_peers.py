@@ -1,7 +1,5 @@
 """Counts of other frameworks' filters in a report."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

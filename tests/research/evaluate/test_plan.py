@@ -1,7 +1,5 @@
 """What a run will cost, from a part of its questions."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The questions of a run, as they are written down."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The report of runs: what a folder says, as numbers, tables and a page."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

@@ -1,7 +1,5 @@
 """How well scorers tell the segments that help from the others."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, get_args
 

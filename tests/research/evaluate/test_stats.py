@@ -1,7 +1,5 @@
 """Intervals that cover, comparisons that agree with SciPy's."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

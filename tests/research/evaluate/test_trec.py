@@ -1,7 +1,5 @@
 """Runs and judgements as TREC files."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

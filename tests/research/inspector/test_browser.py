@@ -1,7 +1,5 @@
 """The page in headless Chromium: cut again, read, reached by keyboard, looked at by axe."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Which steps of a trace can be cut again, and in which order they lead to what was kept."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

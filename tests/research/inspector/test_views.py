@@ -1,7 +1,5 @@
 """A run as JSON values."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

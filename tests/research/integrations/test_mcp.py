@@ -1,7 +1,5 @@
 """The MCP server, asked by the SDK's own client: in process, over stdio, over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import runpy

@@ -1,7 +1,5 @@
 """Models by name within a run, a command or a system: each at its own address, or nowhere."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

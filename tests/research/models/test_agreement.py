@@ -1,7 +1,5 @@
 """The same question gives the same spans and text in any company and on any processor."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Batches of local models: bounded by tokens, without a say in results, in which precision."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pickled weights rewritten as safetensors, by a command alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Replies that are given up at a moment."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Decoding and scoring of token rows, on tiny models with random weights."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Models that are imported with their first call."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Embedders behind a server's ``/v1/embeddings``."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """JinaBERT: tiny ones with random weights, against BERT where both are the same."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every backend of this machine is held to its protocol, on tiny models of random weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

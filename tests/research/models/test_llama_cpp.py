@@ -1,7 +1,5 @@
 """llama.cpp's own server, where ``make test-all`` could install it and a small model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Local models by name: what a name loads, and the rules of their options."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """OpenProvence, Zilliz's highlighting: tiny rerankers of random weights, laid out as published."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """OpenAI-protocol models against scripted servers on 127.0.0.1, and one against a real one."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import threading

@@ -1,7 +1,5 @@
 """PE-Rank: tiny models with random weights, as its authors' folders are laid out."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Sequence

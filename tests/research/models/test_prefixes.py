@@ -1,7 +1,5 @@
 """What prompts begin with is read once, and no reply shows it; on tiny models."""
 
-from __future__ import annotations
-
 import random
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """Provence models: tiny encoders of random weights with two heads, laid out as published."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

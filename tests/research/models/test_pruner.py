@@ -1,7 +1,5 @@
 """The sentence pruner: a tiny checkpoint of random weights, exported, against plain torch."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -4,8 +4,6 @@ Each is written as the authors' training writes it, converted by the documented 
 compared with their formula.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

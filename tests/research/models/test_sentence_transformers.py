@@ -1,7 +1,5 @@
 """Local bi- and cross-encoders: tiny ones with random weights, and the default bi-encoder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Local encoder-decoders: tiny ones with random weights."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

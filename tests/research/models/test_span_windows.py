@@ -1,7 +1,5 @@
 """Windows over a text whose spans are embedded."""
 
-from __future__ import annotations
-
 from ragsieve_research.models.span_windows import SpanWindow, windows_of
 
 OFFSETS = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9), (10, 11)]  # a b c d e f, a token each

@@ -1,7 +1,5 @@
 """Named weights: fetched once, checked, whole or not at all; by the hub, or by tools/weights.py."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import runpy

@@ -1,7 +1,5 @@
 """Replies while they are written: pieces that are the reply, from servers and local models."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

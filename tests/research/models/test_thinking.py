@@ -1,7 +1,5 @@
 """Models behind servers that think before they answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Token classifiers: tiny encoders of random weights, laid out as LLMLingua-2's are published."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

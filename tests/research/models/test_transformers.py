@@ -1,7 +1,5 @@
 """Local models by transformers: tiny ones with random weights, and the default one."""
 
-from __future__ import annotations
-
 import json
 import math
 import threading

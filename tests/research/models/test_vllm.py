@@ -1,7 +1,5 @@
 """vLLM's server, scripted: its shapes, filled by a tiny model, agree with the model here."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

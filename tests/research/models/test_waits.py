@@ -1,7 +1,5 @@
 """Everything that waits for a server ends, whatever the server does."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

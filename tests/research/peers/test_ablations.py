@@ -1,7 +1,5 @@
 """The papers' ablations: which part is random, and that all else stays as it is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

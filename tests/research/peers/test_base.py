@@ -1,7 +1,5 @@
 """What another framework's filter returns, as kept segments."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

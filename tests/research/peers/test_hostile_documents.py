@@ -1,7 +1,5 @@
 """The experiment on documents that lie and command measures what it says."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Iterator

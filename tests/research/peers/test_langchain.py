@@ -1,7 +1,5 @@
 """LangChain's filters as systems."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """LlamaIndex's filters as systems."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Oracles, and how the package that has them is found."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of throughput."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files to documents."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

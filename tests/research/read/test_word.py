@@ -1,7 +1,5 @@
 """Word files: the text that Word shows with all markup off."""
 
-from __future__ import annotations
-
 from io import BytesIO
 
 import docx

@@ -1,7 +1,5 @@
 """An index of documents on disk: what is found, with what scores, and what a change does to it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

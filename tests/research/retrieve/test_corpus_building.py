@@ -1,7 +1,5 @@
 """An index while it is built: killed, twice at once, on a full disk, under its readers."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

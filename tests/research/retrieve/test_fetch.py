@@ -1,7 +1,5 @@
 """A safe HTTP client: against real servers on 127.0.0.1."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """The promises of an index on disk: the cost of a change; damage, kills and removals."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import signal

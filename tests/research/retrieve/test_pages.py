@@ -1,7 +1,5 @@
 """A source over HTML pages in hand."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What was found before, question by question."""
 
-from __future__ import annotations
-
 from ragsieve.types import Document, Example, Query
 from ragsieve_research.retrieve.passages import Passages
 

@@ -1,7 +1,5 @@
 """An API as a source: what it is asked, and what becomes of its answers."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """The question in words that find more."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Sources that are chosen, and asked at once."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Sources by a TOML file."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A score as a probability."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The score of an LLM that is asked of each sentence, within its document, whether it helps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a segment has of the gold answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.errors import Unsupported

@@ -1,7 +1,5 @@
 """An LLM asked for a number."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

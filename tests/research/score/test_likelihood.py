@@ -1,7 +1,5 @@
 """How probable a segment makes the question."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

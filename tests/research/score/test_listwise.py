@@ -1,7 +1,5 @@
 """An order of a list, window by window."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Scorers by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """How little a language model expects a segment, and how well behind it the question."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

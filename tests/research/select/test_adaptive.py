@@ -1,7 +1,5 @@
 """A threshold that fits the scores at hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Of near-duplicates the better one."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.types import Segment

@@ -1,7 +1,5 @@
 """An LLM names the clue sentences, by number or by writing them out."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A learned cut point."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

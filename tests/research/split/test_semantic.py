@@ -1,7 +1,5 @@
 """Chunks of neighbouring sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """ChunkRAG as one system."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

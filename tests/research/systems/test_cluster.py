@@ -1,7 +1,5 @@
 """Sets of rows: k-means, the two mergings, and their picture."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Corrective RAG: verdicts, strips, another source."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

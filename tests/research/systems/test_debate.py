@@ -3,8 +3,6 @@
 Agents answer by the first document that they read; critics reply in turn; documents lie in a plane.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

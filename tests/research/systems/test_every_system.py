@@ -1,7 +1,5 @@
 """What holds for every system: options are checked, and threads change nothing."""
 
-from __future__ import annotations
-
 import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

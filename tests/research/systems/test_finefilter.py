@@ -1,7 +1,5 @@
 """FineFilter as one system."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

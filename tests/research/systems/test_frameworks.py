@@ -1,7 +1,5 @@
 """HyDE, Rewrite-Retrieve-Read, Iter-RETGEN: what is asked of the model, and what is searched."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.models.base import Prompt

@@ -1,7 +1,5 @@
 """Comparisons that show the model how, by worked examples."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The loop that searches as a strategy asks."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any

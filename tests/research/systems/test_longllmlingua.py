@@ -1,7 +1,5 @@
 """LLMLingua and LongLLMLingua: documents, sentences and tokens cut to a budget."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve import models

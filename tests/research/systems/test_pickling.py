@@ -1,7 +1,5 @@
 """Systems go to other processes: a pickle holds options, and the copy gives the same."""
 
-from __future__ import annotations
-
 import copy
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """Provence as a system."""
 
-from __future__ import annotations
-
 from ragsieve import models
 from ragsieve.models.base import SentencePruner
 from ragsieve.models.cache import Cached

@@ -1,7 +1,5 @@
 """Sources that help, pruned inside each, then reasoning."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Reflection tokens and prompted judgements."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.errors import Unsupported

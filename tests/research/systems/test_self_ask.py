@@ -1,7 +1,5 @@
 """Self-Ask: follow-up questions, parsed strictly."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Self-RAG: scores and beams by hand, on a scripted model that has the tokens."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Self-RAG on a model whose tokenizer has the reflection tokens: a tiny random Llama."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

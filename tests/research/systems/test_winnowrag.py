@@ -1,7 +1,5 @@
 """WinnowRAG as one system: what it costs, what it tells, and that it tells the same every time."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Documents that want to be headers, arguments or verdicts of a debate."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

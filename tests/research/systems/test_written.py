@@ -1,7 +1,5 @@
 """Text that a model writes."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.models.base import Prompt

@@ -1,7 +1,5 @@
 """What tests of training share: tiny models and examples that these can learn."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What trainings from questions to a folder share."""
 
-from __future__ import annotations
-
 import json
 from contextlib import AbstractContextManager
 from pathlib import Path

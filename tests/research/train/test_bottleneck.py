@@ -1,7 +1,5 @@
 """BottleNeck's filter: which text it learns to write."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

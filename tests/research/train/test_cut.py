@@ -1,7 +1,5 @@
 """Fit a cut point to what the generator could answer from."""
 
-from __future__ import annotations
-
 import pytest
 
 from ragsieve.errors import InputError

@@ -1,7 +1,5 @@
 """Questions to learn from, divided and labelled."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

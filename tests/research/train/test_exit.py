@@ -1,7 +1,5 @@
 """Fine-tuning an LLM to say whether a sentence helps: a tiny model learns a word by heart."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What an extractor learns from, and that it learns it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

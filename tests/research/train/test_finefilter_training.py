@@ -1,7 +1,5 @@
 """FineFilter from questions to a folder."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

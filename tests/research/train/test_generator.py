@@ -1,7 +1,5 @@
 """What a generator learns from, and to reply; and training from questions to a folder."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable

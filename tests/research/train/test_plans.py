@@ -1,7 +1,5 @@
 """Options of trainings are checked before anything is read."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Direct preference optimisation: tiny models with random weights learn which reply is better."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

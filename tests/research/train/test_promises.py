@@ -1,7 +1,5 @@
 """Thresholds of a sentence pruner, on scores that the test names."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training of the sentence pruner: labels, augmentations, the loss, and a run that was killed."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """RECOMP's compressor learns from the generator's likelihoods; from questions to a folder."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

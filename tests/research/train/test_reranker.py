@@ -1,7 +1,5 @@
 """The reranker learns from the generator: tiny bi-encoders of random weights."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

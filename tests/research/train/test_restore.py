@@ -1,7 +1,5 @@
 """A pruner's folder turned back into a checkpoint, on a tiny encoder."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial

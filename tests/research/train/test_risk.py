@@ -1,7 +1,5 @@
 """A cut with a promise: worked examples, and what holds for any scores."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

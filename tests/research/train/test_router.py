@@ -1,7 +1,5 @@
 """What a router learns from, and the regressions that learn it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

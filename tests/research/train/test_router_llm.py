@@ -1,7 +1,5 @@
 """Fine-tuning an LLM to choose sources: a tiny model learns by heart which it shall ask."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

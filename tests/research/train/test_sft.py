@@ -1,7 +1,5 @@
 """Fine-tuning by LoRA: tiny models with random weights learn replies by heart."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager

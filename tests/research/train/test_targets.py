@@ -1,7 +1,5 @@
 """Labels for FineFilter's parts, by the generator's word."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a truncator learns from, and that it learns it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

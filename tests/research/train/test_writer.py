@@ -1,7 +1,5 @@
 """Filter models are trained from questions to a folder: tiny models of random weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

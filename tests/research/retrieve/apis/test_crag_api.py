@@ -1,7 +1,5 @@
 """The bundled tables of CRAG's mock API, against answers that are replayed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a question names."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import pytest

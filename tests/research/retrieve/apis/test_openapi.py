@@ -1,7 +1,5 @@
 """An OpenAPI document as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

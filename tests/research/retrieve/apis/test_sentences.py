@@ -1,7 +1,5 @@
 """JSON to sentences."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any
