@@ -2,13 +2,14 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ragsieve.errors import MissingExtra
 from ragsieve.run.questions import lines, parse_record
 from ragsieve.types import Example
 from tests.serving import Handler, served
@@ -24,6 +25,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Skip a file that imports a package which is not installed, of an extra."""
+    report = yield
+    raised = report.call.excinfo and report.call.excinfo.value.__cause__  # type: ignore[attr-defined]
+    own = ("ragsieve", "ragsieve_research", "tests")
+    missing = isinstance(raised, ModuleNotFoundError) and str(raised.name).split(".")[0] not in own
+    if missing or isinstance(raised, MissingExtra):
+        report.outcome, report.longrepr = "skipped", (report.nodeid, 1, f"Skipped: {raised}")
+    return report
 
 
 @pytest.fixture(scope="module")

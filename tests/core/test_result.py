@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import ragsieve
@@ -20,7 +21,6 @@ from ragsieve.serialization import schema
 from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 
-jsonschema = pytest.importorskip("jsonschema")
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "result.schema.json"
 
 DOCUMENTS = ["Ada wrote programs. It rained <b>a lot</b> that day.", "Nobody \x1b[31mknows."]

@@ -14,12 +14,10 @@ Without the constraint the second choice would be b again: (1, 7) · (0, 2) = 14
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from ragsieve_research.models.pe_rank import PERankNet  # noqa: E402
+from ragsieve_research.models.pe_rank import PERankNet
 
 
 class Sum:

@@ -19,18 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import transformers
+from safetensors.torch import save_file
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from safetensors.torch import save_file  # noqa: E402
-
-from ragsieve.models.base import Passage  # noqa: E402
-from ragsieve.models.fake import ScriptedLLM  # noqa: E402
-from ragsieve_research.models.provence import Provence  # noqa: E402
-from ragsieve_research.models.provence_net import TwoHeads  # noqa: E402
-from ragsieve_research.systems.provence import provence  # noqa: E402
-from tests.tiny import Scores  # noqa: E402
+from ragsieve.models.base import Passage
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve_research.models.provence import Provence
+from ragsieve_research.models.provence_net import TwoHeads
+from ragsieve_research.systems.provence import provence
+from tests.tiny import Scores
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import llguidance
 import pytest
 
 from ragsieve.errors import RagsieveError
@@ -19,7 +20,6 @@ from ragsieve.spec import SystemSpec
 from ragsieve.systems.base import SYSTEMS
 from ragsieve_research.evaluate.expected import stand_in
 
-llguidance = pytest.importorskip("llguidance")
 pytestmark = pytest.mark.slow
 SAMPLES = 100
 OPTIONS = {"pruningrag": {"cot": True}}

@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("pyarrow")
-
 import pyarrow as pa
+import pytest
 
 from ragsieve.integrations.arrow import SPANS, Filter
 

@@ -3,17 +3,15 @@
 import asyncio
 from typing import Any
 
+import dspy
 import pytest
+from dspy.retrievers import EmbeddingsWithScores
 
-dspy = pytest.importorskip("dspy")
+from ragsieve import load, models
+from ragsieve.errors import InputError
+from ragsieve.integrations.dspy import RagsieveRetriever
 
-from dspy.retrievers import EmbeddingsWithScores  # noqa: E402
-
-from ragsieve import load, models  # noqa: E402
-from ragsieve.errors import InputError  # noqa: E402
-from ragsieve.integrations.dspy import RagsieveRetriever  # noqa: E402
-
-from .conftest import FAKE, QUESTION  # noqa: E402
+from .conftest import FAKE, QUESTION
 
 PASSAGES = [
     "Bananas are yellow.",

@@ -4,17 +4,13 @@ import asyncio
 import json
 
 import pytest
-
-from ragsieve import load
-from ragsieve.errors import Unsupported
-
-pytest.importorskip("haystack")
-
 from haystack import Document, Pipeline
 from haystack.components.preprocessors import DocumentSplitter
 from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ByteStream
 
+from ragsieve import load
+from ragsieve.errors import Unsupported
 from ragsieve.integrations.haystack import RagsieveFilter
 
 from .conftest import FAKE, KEPT, QUESTION

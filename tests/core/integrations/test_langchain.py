@@ -6,14 +6,10 @@ import threading
 from typing import Any
 
 import pytest
-
-from ragsieve.result import Result
-
-pytest.importorskip("langchain_core")
-
 from langchain_core.documents import Document
 
 from ragsieve.integrations.langchain import RagsieveCompressor
+from ragsieve.result import Result
 
 from .conftest import FAKE, FRUIT, KEPT, PAGE, QUESTION
 

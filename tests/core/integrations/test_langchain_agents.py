@@ -7,9 +7,6 @@ import json
 from typing import Any
 
 import pytest
-
-pytest.importorskip("langchain.agents")
-
 from langchain.agents import create_agent
 from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage

@@ -6,9 +6,6 @@ from datetime import date
 from typing import Any
 
 import pytest
-
-pytest.importorskip("langchain_core")
-
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,

@@ -5,15 +5,6 @@ import re
 from typing import Any
 
 import pytest
-
-from ragsieve.answer import Reader
-from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.split import Sentences
-from ragsieve.system import Pipeline, System
-
-pytest.importorskip("llama_index.core")
-
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import (
     Document,
@@ -26,7 +17,12 @@ from llama_index.core.schema import (
     TextNode,
 )
 
+from ragsieve.answer import Reader
 from ragsieve.integrations.llama_index import RagsievePostprocessor
+from ragsieve.models.fake import ScriptedLLM
+from ragsieve.result import Result
+from ragsieve.split import Sentences
+from ragsieve.system import Pipeline, System
 
 from .conftest import FAKE, KEPT, PAGE, QUESTION
 

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import httpx
+import openai
 import pytest
 
 import ragsieve
@@ -26,8 +27,6 @@ from tests.stalling import sending, stalling
 from tests.timing import is_linear
 
 from .conftest import KEY, REPLY, Asked, chunk, failing, settings
-
-openai = pytest.importorskip("openai")
 
 Serve = Callable[[Any], str]
 CHATS = "/v1/chat/completions"

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import anthropic
 import pytest
 
 from ragsieve.server import Settings, Upstream, create_app
@@ -11,8 +12,6 @@ from ragsieve.system import System
 
 from .conftest import EVENTS, KEY, Asked, MakeClient, Serve, settings
 from .test_chat import CHATS, DOCUMENTS, PAGE, QUESTION, RAIN, SONG, TAGGED, cut
-
-anthropic = pytest.importorskip("anthropic")
 
 MESSAGES = "/v1/messages"
 MARK = {"cache_control": {"type": "ephemeral"}}

@@ -9,11 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
-
-pytest.importorskip("huggingface_hub")
 from huggingface_hub import HfApi
 from huggingface_hub.utils import filter_repo_objects
+from msgspec.structs import replace
 
 from ragsieve.errors import InputError, StoreError
 from ragsieve_research.artifacts.folder import push_to_hub, read, save

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import accelerate
 import pytest
 
 from tests.named import asking
 
-accelerate = pytest.importorskip("accelerate")
 pytest.importorskip("peft")
 pytest.importorskip("sklearn")
 pytest.importorskip("onnxscript")

@@ -16,9 +16,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-pytest.importorskip("mcp")
-
 from click.testing import CliRunner
 from mcp import StdioServerParameters
 from mcp.client import Client

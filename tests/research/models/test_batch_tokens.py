@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 pytest.importorskip("sentence_transformers")
 
-from ragsieve.models.base import Passage  # noqa: E402
-from ragsieve_research.models.decoding import RowsDecoder  # noqa: E402
-from ragsieve_research.models.provence import Provence  # noqa: E402
-from ragsieve_research.models.sentence_transformers import LocalCrossEncoder, SentenceTransformer  # noqa: E402
-from ragsieve_research.models.token_classifier import LocalTokenClassifier  # noqa: E402
-from ragsieve_research.models.transformers import Transformers  # noqa: E402
-from tests.research.models.test_decoding import CONTINUATIONS, END, tiny  # noqa: E402
-from tests.research.models.test_provence import bert  # noqa: E402
+from ragsieve.models.base import Passage
+from ragsieve_research.models.decoding import RowsDecoder
+from ragsieve_research.models.provence import Provence
+from ragsieve_research.models.sentence_transformers import LocalCrossEncoder, SentenceTransformer
+from ragsieve_research.models.token_classifier import LocalTokenClassifier
+from ragsieve_research.models.transformers import Transformers
+from tests.research.models.test_decoding import CONTINUATIONS, END, tiny
+from tests.research.models.test_provence import bert
 
 BOUNDS = (16, 256, 10**6)
 SENTENCE = "the a cat dog river town runs sleeps through old paris is capital"

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
-torch = pytest.importorskip("torch")
-
-from safetensors.torch import load_file  # noqa: E402
-
-from ragsieve.errors import ModelError  # noqa: E402
-from ragsieve_research.models.convert import to_safetensors  # noqa: E402
+from ragsieve.errors import ModelError
+from ragsieve_research.models.convert import to_safetensors
 
 
 class Evil:

@@ -3,14 +3,13 @@
 import random
 
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from ragsieve_research.models.attention import ATTENTION  # noqa: E402
-from ragsieve_research.models.decoding import MARGIN, Decoder, RowsDecoder, _WrittenReply  # noqa: E402
-from ragsieve_research.models.transformers import PLAIN  # noqa: E402
-from tests.tiny import llama  # noqa: E402
+from ragsieve_research.models.attention import ATTENTION
+from ragsieve_research.models.decoding import MARGIN, Decoder, RowsDecoder, _WrittenReply
+from ragsieve_research.models.transformers import PLAIN
+from tests.tiny import llama
 
 WORDS = 300
 END = 7

@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
+from safetensors.torch import save_file
+from torch.nn import functional
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from safetensors.torch import save_file  # noqa: E402
-from torch.nn import functional  # noqa: E402
-
-from ragsieve.trace import step  # noqa: E402
-from ragsieve_research.models.jina_bert import JinaBert, slopes  # noqa: E402
-from ragsieve_research.models.pe_rank import named_encoder  # noqa: E402
+from ragsieve.trace import step
+from ragsieve_research.models.jina_bert import JinaBert, slopes
+from ragsieve_research.models.pe_rank import named_encoder
 
 DIM, HEADS, INNER, LAYERS = 12, 3, 20, 2
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ann", "sang", "it", "rained"]

@@ -5,25 +5,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 pytest.importorskip("sentence_transformers")
 
-from safetensors.torch import load_file  # noqa: E402
+from safetensors.torch import load_file
 
-from ragsieve import models  # noqa: E402
-from ragsieve.errors import ModelError  # noqa: E402
-from ragsieve.models import BACKENDS  # noqa: E402
-from ragsieve.models.fake import HashingEmbedder  # noqa: E402
-from ragsieve.testing import check_model  # noqa: E402
-from ragsieve_research.models.pe_rank import PERank  # noqa: E402
-from tests.research.models import test_jina_bert as jina  # noqa: E402
-from tests.research.models import test_pe_rank as pe_rank  # noqa: E402
-from tests.research.models import test_provence as provence  # noqa: E402
-from tests.research.models import test_token_classifier as classifier  # noqa: E402
-from tests.research.models import test_transformers as llama  # noqa: E402
-from tests.tiny import save_adapter, save_t5  # noqa: E402
+from ragsieve import models
+from ragsieve.errors import ModelError
+from ragsieve.models import BACKENDS
+from ragsieve.models.fake import HashingEmbedder
+from ragsieve.testing import check_model
+from ragsieve_research.models.pe_rank import PERank
+from tests.research.models import test_jina_bert as jina
+from tests.research.models import test_pe_rank as pe_rank
+from tests.research.models import test_provence as provence
+from tests.research.models import test_token_classifier as classifier
+from tests.research.models import test_transformers as llama
+from tests.tiny import save_adapter, save_t5
 
 WORDS = ["who", "sang", "he", "it", "was", "late", "goats", "gave", "milk", "bees", "make", "songs"]
 

@@ -7,19 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
+from tokenizers import models as kinds
+from tokenizers.processors import TemplateProcessing
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from safetensors.torch import load_file, save_file  # noqa: E402
-from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers  # noqa: E402
-from tokenizers import models as kinds  # noqa: E402
-from tokenizers.processors import TemplateProcessing  # noqa: E402
-
-from ragsieve.models.base import Passage  # noqa: E402
-from ragsieve.trace import step  # noqa: E402
-from ragsieve_research.models.provence import Provence  # noqa: E402
-from tests.tiny import save_unigram  # noqa: E402
+from ragsieve.models.base import Passage
+from ragsieve.trace import step
+from ragsieve_research.models.provence import Provence
+from tests.tiny import save_unigram
 
 TEXT = "The the a cat dog river town runs sleeps through old Paris is capital of France"
 WORDS = TEXT.split()

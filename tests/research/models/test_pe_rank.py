@@ -8,22 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
 from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from safetensors.torch import load_file, save_file  # noqa: E402
-
-from ragsieve.errors import ModelError  # noqa: E402
-from ragsieve.models.base import Embedder  # noqa: E402
-from ragsieve.models.fake import HashingEmbedder  # noqa: E402
-from ragsieve.trace import step  # noqa: E402
-from ragsieve.types import Document, Query, Segment  # noqa: E402
-from ragsieve_research.models.pe_rank import PLACE, PERank  # noqa: E402
-from ragsieve_research.models.sentence_transformers import SentenceTransformer  # noqa: E402
-from ragsieve_research.score.listwise import Listwise  # noqa: E402
-from tests.tiny import save_bytes  # noqa: E402
+from ragsieve.errors import ModelError
+from ragsieve.models.base import Embedder
+from ragsieve.models.fake import HashingEmbedder
+from ragsieve.trace import step
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.models.pe_rank import PLACE, PERank
+from ragsieve_research.models.sentence_transformers import SentenceTransformer
+from ragsieve_research.score.listwise import Listwise
+from tests.tiny import save_bytes
 
 SIZE, HIDDEN = 8, 32
 TEXTS = ["Ann sang it.", "It rained.", "Cats sing.", "Bob wrote it in 1972.", ""]

@@ -4,14 +4,14 @@ import random
 from itertools import chain
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from ragsieve_research.models.attention import ATTENTION  # noqa: E402
-from ragsieve_research.models.decoding import PREFIX_TOKENS, RowsDecoder  # noqa: E402
-from ragsieve_research.models.prefixes import Prefixes  # noqa: E402
-from tests.tiny import llama  # noqa: E402
+from ragsieve_research.models.attention import ATTENTION
+from ragsieve_research.models.decoding import PREFIX_TOKENS, RowsDecoder
+from ragsieve_research.models.prefixes import Prefixes
+from tests.tiny import llama
 
 WORDS = 300
 END = 7

@@ -7,18 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from safetensors.torch import load_file, save_file  # noqa: E402
-
-from ragsieve.models.base import Passage, Pruned, SentencePruner  # noqa: E402
-from ragsieve.models.windows import NOTHING  # noqa: E402
-from ragsieve.trace import Usage, step  # noqa: E402
-from ragsieve_research.models.provence import Provence  # noqa: E402
-from ragsieve_research.models.provence_net import TwoHeads, WordTokenizer, load_net  # noqa: E402
-from tests.tiny import save_unigram  # noqa: E402
+from ragsieve.models.base import Passage, Pruned, SentencePruner
+from ragsieve.models.windows import NOTHING
+from ragsieve.trace import Usage, step
+from ragsieve_research.models.provence import Provence
+from ragsieve_research.models.provence_net import TwoHeads, WordTokenizer, load_net
+from tests.tiny import save_unigram
 
 TEXT = "the a cat dog river town runs sleeps through old paris is capital of france"
 WORDS = TEXT.split()

@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxscript")
 
-from ragsieve.errors import InputError, ModelError  # noqa: E402
-from ragsieve.models.base import LEADS, Passage, Pruned  # noqa: E402
-from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
-from ragsieve.models.cache import Cached  # noqa: E402
-from ragsieve.models.pruner import Pruner  # noqa: E402
-from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E402
-from ragsieve.trace import step  # noqa: E402
-from ragsieve_research.train.export import export, shrink  # noqa: E402
+from ragsieve.errors import InputError, ModelError
+from ragsieve.models.base import LEADS, Passage, Pruned
+from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.models.cache import Cached
+from ragsieve.models.pruner import Pruner
+from ragsieve.models.windows import Layout, Window, WindowTokenizer
+from ragsieve.trace import step
+from ragsieve_research.train.export import export, shrink
 
 TEXT = "the a cat dog river town runs sleeps through old paris is capital of france who"
 WORDS = TEXT.split()

@@ -11,29 +11,27 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
+from tokenizers import Tokenizer, pre_tokenizers
+from tokenizers.models import Unigram
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
-from tokenizers.models import Unigram  # noqa: E402
-
-from ragsieve import models  # noqa: E402
-from ragsieve.errors import ModelError  # noqa: E402
-from ragsieve.models.base import Message  # noqa: E402
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM  # noqa: E402
-from ragsieve.prompts import render  # noqa: E402
-from ragsieve.systems import build  # noqa: E402
-from ragsieve.trace import step  # noqa: E402
-from ragsieve.types import Document, Query, Segment  # noqa: E402
-from ragsieve_research.models.convert import to_safetensors  # noqa: E402
-from ragsieve_research.models.reflection import NEEDED  # noqa: E402
-from ragsieve_research.models.sentence_transformers import CRAGEvaluator, DotProduct  # noqa: E402
-from ragsieve_research.models.transformers import Transformers  # noqa: E402
-from ragsieve_research.score.helpful import Helpful  # noqa: E402
-from ragsieve_research.systems.crag import PAPER, crag  # noqa: E402
-from ragsieve_research.systems.reflection import ByTokens  # noqa: E402
-from tests.tiny import save_t5  # noqa: E402
+from ragsieve import models
+from ragsieve.errors import ModelError
+from ragsieve.models.base import Message
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.prompts import render
+from ragsieve.systems import build
+from ragsieve.trace import step
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.models.convert import to_safetensors
+from ragsieve_research.models.reflection import NEEDED
+from ragsieve_research.models.sentence_transformers import CRAGEvaluator, DotProduct
+from ragsieve_research.models.transformers import Transformers
+from ragsieve_research.score.helpful import Helpful
+from ragsieve_research.systems.crag import PAPER, crag
+from ragsieve_research.systems.reflection import ByTokens
+from tests.tiny import save_t5
 
 TEXT = "the a cat dog river town runs sleeps through old paris is capital of france who sang it"
 WORDS = TEXT.split()

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sentence_transformers
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-sentence_transformers = pytest.importorskip("sentence_transformers")
-
-from ragsieve.errors import ModelError  # noqa: E402
-from ragsieve.trace import Usage, step  # noqa: E402
-from ragsieve_research.models.sentence_transformers import LocalCrossEncoder, SentenceTransformer  # noqa: E402
-from tests.tiny import save_adapter  # noqa: E402
+from ragsieve.errors import ModelError
+from ragsieve.trace import Usage, step
+from ragsieve_research.models.sentence_transformers import LocalCrossEncoder, SentenceTransformer
+from tests.tiny import save_adapter
 
 LIMIT = 32  # tokens that the tiny models read
 SENTENCE = "the a cat dog river town runs sleeps through old paris is capital of france ask tell"

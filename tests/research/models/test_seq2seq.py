@@ -3,15 +3,14 @@
 import math
 
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from ragsieve import models  # noqa: E402
-from ragsieve.errors import InputError, Unsupported  # noqa: E402
-from ragsieve.trace import step  # noqa: E402
-from ragsieve_research.models.seq2seq import Seq2Seq  # noqa: E402
-from tests.tiny import ask, save_t5  # noqa: E402
+from ragsieve import models
+from ragsieve.errors import InputError, Unsupported
+from ragsieve.trace import step
+from ragsieve_research.models.seq2seq import Seq2Seq
+from tests.tiny import ask, save_t5
 
 PIECES = ["▁", "▁the", "▁1", "▁10", "▁Who", "▁sang", *"[],?", *"0123456789", *"aehlnsrtw"]
 

@@ -4,15 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+import transformers
+from tokenizers import Tokenizer, pre_tokenizers
+from tokenizers import models as kinds
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from tokenizers import Tokenizer, pre_tokenizers  # noqa: E402
-from tokenizers import models as kinds  # noqa: E402
-
-from ragsieve.trace import step  # noqa: E402
-from ragsieve_research.models.token_classifier import LocalTokenClassifier  # noqa: E402
+from ragsieve.trace import step
+from ragsieve_research.models.token_classifier import LocalTokenClassifier
 
 WORDS = ["the", "tower", "in", "paris", "by", "koech", "drew", "it"]
 POSITIONS = 16  # of a chunk: 14 tokens between two

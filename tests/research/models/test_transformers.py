@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from ragsieve.errors import ContextOverflow, InputError, ModelError  # noqa: E402
-from ragsieve.models.base import Message  # noqa: E402
-from ragsieve.models.batcher import DynamicBatcher  # noqa: E402
-from ragsieve.trace import Usage, step  # noqa: E402
-from ragsieve_research.models.surprisal import windowed  # noqa: E402
-from ragsieve_research.models.transformers import Transformers  # noqa: E402
-from tests.tiny import CHAT, ask, llama, save_adapter, save_bytes  # noqa: E402
+from ragsieve.errors import ContextOverflow, InputError, ModelError
+from ragsieve.models.base import Message
+from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.trace import Usage, step
+from ragsieve_research.models.surprisal import windowed
+from ragsieve_research.models.transformers import Transformers
+from tests.tiny import CHAT, ask, llama, save_adapter, save_bytes
 
 SENTENCES = ["Paris is the capital of France.", "The river runs through the old town.", "1 2 3 10"]
 USER_ONLY = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"

@@ -6,22 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from ragsieve import models  # noqa: E402
-from ragsieve.errors import ContextOverflow, ModelError  # noqa: E402
-from ragsieve.models.base import Message, Prompt  # noqa: E402
-from ragsieve.split.sentences import Sentences  # noqa: E402
-from ragsieve.trace import step  # noqa: E402
-from ragsieve.types import Document, Query, Segment  # noqa: E402
-from ragsieve_research.models.transformers import Transformers  # noqa: E402
-from ragsieve_research.models.vllm import VLLM  # noqa: E402
-from ragsieve_research.score.inclusion import CXMI  # noqa: E402
-from ragsieve_research.score.likelihood import Likelihood  # noqa: E402
-from ragsieve_research.systems import llmlingua, longllmlingua, selective_context  # noqa: E402
-from tests.tiny import llama, save_bytes  # noqa: E402
+from ragsieve import models
+from ragsieve.errors import ContextOverflow, ModelError
+from ragsieve.models.base import Message, Prompt
+from ragsieve.split.sentences import Sentences
+from ragsieve.trace import step
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.models.transformers import Transformers
+from ragsieve_research.models.vllm import VLLM
+from ragsieve_research.score.inclusion import CXMI
+from ragsieve_research.score.likelihood import Likelihood
+from ragsieve_research.systems import llmlingua, longllmlingua, selective_context
+from tests.tiny import llama, save_bytes
 
 DOCUMENTS = [
     Document("0", "Paris is the capital of France. It lies on a river, and is old.", "Paris"),

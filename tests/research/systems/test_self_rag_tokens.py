@@ -3,20 +3,18 @@
 from pathlib import Path
 
 import pytest
+import torch
+import transformers
+from tokenizers import processors
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from tokenizers import processors  # noqa: E402
-
-from ragsieve.models.base import Message  # noqa: E402
-from ragsieve.models.cache import Cached  # noqa: E402
-from ragsieve.models.fake import HashingEmbedder  # noqa: E402
-from ragsieve_research.models.reflection import decoded  # noqa: E402
-from ragsieve_research.models.transformers import Transformers  # noqa: E402
-from ragsieve_research.systems.reflection import NEEDED, TOKENS, ByTokens, Draft  # noqa: E402
-from ragsieve_research.systems.self_rag import self_rag  # noqa: E402
-from tests.tiny import llama, save_bytes  # noqa: E402
+from ragsieve.models.base import Message
+from ragsieve.models.cache import Cached
+from ragsieve.models.fake import HashingEmbedder
+from ragsieve_research.models.reflection import decoded
+from ragsieve_research.models.transformers import Transformers
+from ragsieve_research.systems.reflection import NEEDED, TOKENS, ByTokens, Draft
+from ragsieve_research.systems.self_rag import self_rag
+from tests.tiny import llama, save_bytes
 
 DRAFT = Draft("Who sang it?", passage="Ann </s> sang [Irrelevant] it.", relevant="[Relevant]")
 

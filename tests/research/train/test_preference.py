@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import trl
+from datasets import Dataset
 
-torch = pytest.importorskip("torch")
-trl = pytest.importorskip("trl")
-
-from datasets import Dataset  # noqa: E402
-
-from ragsieve import models  # noqa: E402
-from ragsieve.models.base import Message  # noqa: E402
-from ragsieve_research.models.transformers import Transformers  # noqa: E402
-from ragsieve_research.train import preference, resuming, sft  # noqa: E402
-from ragsieve_research.train.preference import PreferencePair, prefer  # noqa: E402
-from ragsieve_research.train.sft import PromptSample, Tuning, tunable, tune  # noqa: E402
+from ragsieve import models
+from ragsieve.models.base import Message
+from ragsieve_research.models.transformers import Transformers
+from ragsieve_research.train import preference, resuming, sft
+from ragsieve_research.train.preference import PreferencePair, prefer
+from ragsieve_research.train.sft import PromptSample, Tuning, tunable, tune
 
 pytestmark = pytest.mark.slow
 WORDS = "abcdefgh0123456789"

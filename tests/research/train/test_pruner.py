@@ -9,23 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from tests.named import asking
-
-torch = pytest.importorskip("torch")
-
-from ragsieve.errors import ModelError  # noqa: E402
-from ragsieve.models.base import Passage  # noqa: E402
-from ragsieve.models.pruner import Pruner  # noqa: E402
-from ragsieve.models.windows import WindowTokenizer  # noqa: E402
-from ragsieve_research.train.pruner import bfloat16_is_fast, loss, rate, train_pruner  # noqa: E402
-from ragsieve_research.train.pruner_samples import (  # noqa: E402
+from ragsieve.errors import ModelError
+from ragsieve.models.base import Passage
+from ragsieve.models.pruner import Pruner
+from ragsieve.models.windows import WindowTokenizer
+from ragsieve_research.train.pruner import bfloat16_is_fast, loss, rate, train_pruner
+from ragsieve_research.train.pruner_samples import (
     WINDOWS,
     PrunerSample,
     Samples,
     labelled,
     reworded,
 )
+from tests.named import asking
 
 WORDS = ["who", "sang", "it", "seals", "and", "crofts", "rained", "the", "old", "bees", "hum"]
 WORDS += ["cheese", "is", "made", "of", "milk", "songs"]

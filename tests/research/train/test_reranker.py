@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sentence_transformers
+import torch
 
-torch = pytest.importorskip("torch")
-sentence_transformers = pytest.importorskip("sentence_transformers")
-
-from ragsieve import models  # noqa: E402
-from ragsieve.types import Document, Query, Segment  # noqa: E402
-from ragsieve_research.models.sentence_transformers import SentenceTransformer  # noqa: E402
-from ragsieve_research.train import reranker  # noqa: E402
-from ragsieve_research.train.examples import TrainingExample  # noqa: E402
-from ragsieve_research.train.plans import Reranking  # noqa: E402
-from ragsieve_research.train.reranker import TextPair, measure, pairs, train_reranker  # noqa: E402
+from ragsieve import models
+from ragsieve.types import Document, Query, Segment
+from ragsieve_research.models.sentence_transformers import SentenceTransformer
+from ragsieve_research.train import reranker
+from ragsieve_research.train.examples import TrainingExample
+from ragsieve_research.train.plans import Reranking
+from ragsieve_research.train.reranker import TextPair, measure, pairs, train_reranker
 
 SENTENCE = "who won in seals sang and cried . rain fell on rome 1990 1991 1992 1993 1994"
 WORDS = SENTENCE.split()

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from ragsieve.models.base import Passage  # noqa: E402
-from ragsieve.models.onnx import Encoder  # noqa: E402
-from ragsieve.models.windows import Layout, Window, WindowTokenizer  # noqa: E402
-from ragsieve_research.train.export import export  # noqa: E402
-from ragsieve_research.train.restore import restore  # noqa: E402
+from ragsieve.models.base import Passage
+from ragsieve.models.onnx import Encoder
+from ragsieve.models.windows import Layout, Window, WindowTokenizer
+from ragsieve_research.train.export import export
+from ragsieve_research.train.restore import restore
 
 WORDS = [f"w{n}" for n in range(60)]
 LAYOUT = Layout(size=40, question=6, title=3, context=6)

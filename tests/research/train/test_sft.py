@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import transformers
+from safetensors.torch import load_file
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-
-from safetensors.torch import load_file  # noqa: E402
-
-from ragsieve import models  # noqa: E402
-from ragsieve.errors import InputError  # noqa: E402
-from ragsieve.models.base import Message  # noqa: E402
-from ragsieve_research.models.loading import adapted  # noqa: E402
-from ragsieve_research.models.transformers import Transformers  # noqa: E402
-from ragsieve_research.train import resuming, sft  # noqa: E402
-from ragsieve_research.train.sft import PromptSample, Tuning, tunable, tune  # noqa: E402
+from ragsieve import models
+from ragsieve.errors import InputError
+from ragsieve.models.base import Message
+from ragsieve_research.models.loading import adapted
+from ragsieve_research.models.transformers import Transformers
+from ragsieve_research.train import resuming, sft
+from ragsieve_research.train.sft import PromptSample, Tuning, tunable, tune
 
 LETTERS = "abcdefgh0123456789"
 SAMPLES = [
