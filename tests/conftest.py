@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -47,6 +48,27 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Lays packages out as pip would have installed them: the name, entry points of one group, and
+    the texts of modules by their names, which are forgotten after the test."""
+
+    def lay(name: str, group: str, *points: str, **modules: str) -> None:
+        about = tmp_path / f"{name}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text("\n".join([f"[ragsieve.{group}]", *points, ""]))
+        for module, text in modules.items():
+            (tmp_path / f"{module}.py").write_text(text, encoding="utf-8")
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = {*sys.modules}
+    yield lay
+    for name, module in [*sys.modules.items()]:
+        if name not in before and str(getattr(module, "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 @pytest.fixture(scope="session")

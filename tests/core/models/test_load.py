@@ -1,8 +1,7 @@
 """Names of models: what they load, and what is said of names that are none."""
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,27 +86,17 @@ def unregistered(model: str) -> ScriptedLLM:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder of installed packages; backends that a test adds are gone after it."""
-    monkeypatch.syspath_prepend(str(tmp_path))
+def forgotten() -> Iterator[None]:
+    """Backends that a test adds are gone after it."""
     with models.BACKENDS.isolated():
-        yield tmp_path
-    sys.modules.pop("other_models", None)
+        yield
 
 
-def install(folder: Path, point: str) -> None:
-    """A package with an entry point as pip would have installed it in ``folder``."""
-    (folder / "other_models.py").write_text(OTHERS, encoding="utf-8")
-    about = folder / "other_models-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-models\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(f"[ragsieve.models]\n{point}\n")
-
-
+@pytest.mark.usefixtures("forgotten")
 @pytest.mark.parametrize("point", ["others = other_models", "parrot = other_models:parrot"])
-def test_another_package_adds_models(site: Path, point: str) -> None:
+def test_another_package_adds_models(install: Any, point: str) -> None:
     """Its entry point names a module or a function; its models go wherever a name goes."""
-    install(site, point)
+    install("other_models", "models", point, other_models=OTHERS)
     parrot = models.load("parrot:Hello", context=256)
 
     models.check("parrot:Hello", "LLM")

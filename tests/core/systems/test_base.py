@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,23 +41,6 @@ def forgotten() -> Iterator[None]:
     """Entries that a test adds are gone after it."""
     with SYSTEMS.isolated():
         yield
-
-
-def install(folder: Path, *points: str) -> None:
-    """A package with entry points as pip would have installed it in ``folder``."""
-    (folder / "other_systems.py").write_text(OTHERS, encoding="utf-8")
-    about = folder / "other_systems-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-systems\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("\n".join(["[ragsieve.systems]", *points, ""]))
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder of installed packages."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield tmp_path
-    sys.modules.pop("other_systems", None)
 
 
 IMPORTED = """
@@ -95,9 +79,9 @@ def test_the_default_comes_first_and_plain_systems_last() -> None:
     assert [] == [name for name in names if not (SYSTEMS[name].summary and SYSTEMS[name].needs)]
 
 
-def test_another_package_adds_systems_by_a_module(site: Path) -> None:
+def test_another_package_adds_systems_by_a_module(install: Any) -> None:
     """What an entry point's module registers is listed, built and answered like any other."""
-    install(site, "others = other_systems")
+    install("other", "systems", "others = other_systems", other_systems=OTHERS)
 
     assert "first-documents" in SYSTEMS
     assert "first-two-documents" in [*SYSTEMS]
@@ -107,9 +91,10 @@ def test_another_package_adds_systems_by_a_module(site: Path) -> None:
     assert 2 == len(loaded("Who?", ["a", "b", "c"]).kept)
 
 
-def test_another_package_adds_a_system_by_its_function(site: Path) -> None:
+def test_another_package_adds_a_system_by_its_function(install: Any) -> None:
     """An entry point may name the function itself."""
-    install(site, "first-documents = other_systems:first_documents")
+    point = "first-documents = other_systems:first_documents"
+    install("other", "systems", point, other_systems=OTHERS)
 
     assert "the first documents" == SYSTEMS["first-documents"].summary
 
@@ -125,10 +110,10 @@ def test_another_package_adds_a_system_by_its_function(site: Path) -> None:
     ],
 )
 def test_a_package_that_cannot_be_imported_is_left_out_aloud(
-    site: Path, caplog: pytest.LogCaptureFixture, point: str, reason: str
+    install: Any, caplog: pytest.LogCaptureFixture, point: str, reason: str
 ) -> None:
     """It takes no other system with it, and a warning says which it was."""
-    install(site, point)
+    install("other", "systems", point, other_systems=OTHERS)
     with caplog.at_level(logging.WARNING):
         names = [*SYSTEMS]
 
@@ -150,11 +135,10 @@ def test_a_module_here_that_cannot_be_imported_is_named(
         Registry("system", "ragsieve.none", SystemEntry, package="making")["gone"]
 
 
-def test_threads_that_ask_at_once_all_find_another_package(site: Path) -> None:
+def test_threads_that_ask_at_once_all_find_another_package(install: Any) -> None:
     """While one reads the entry points, the others wait for what they bring."""
-    install(site, "others = other_systems")
     slow = f"import time\ntime.sleep(0.3)\n{OTHERS}"
-    (site / "other_systems.py").write_text(slow, encoding="utf-8")
+    install("other", "systems", "others = other_systems", other_systems=slow)
     with ThreadPoolExecutor(4) as pool:
         found = [*pool.map(lambda _: "first-documents" in SYSTEMS, range(4))]
 

@@ -1,6 +1,7 @@
 """`pip install 'ragsieve[research]'` alone: what it does, and what its names say that they need."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -45,7 +46,7 @@ def test_what_needs_no_extra_runs_without_one(line: str) -> None:
 
 
 def test_a_module_of_another_package_says_what_it_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, install: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where it is asked for by its name; a list goes on without it, aloud."""
     package = tmp_path / "needing"
@@ -53,11 +54,7 @@ def test_a_module_of_another_package_says_what_it_lacks(
     (package / "__init__.py").touch()
     lacking = 'from ragsieve.errors import MissingExtra\nraise MissingExtra("cpp", extra="local")\n'
     (package / "needy.py").write_text(lacking, encoding="utf-8")
-    about = tmp_path / "needing-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: needing\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[ragsieve.needing]\nall = needing\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    install("needing", "needing", "all = needing")
     systems = Registry("system", "ragsieve.needing", SystemEntry, package="ragsieve.systems")
     with pytest.raises(MissingExtra, match=r"cpp is not installed: pip install 'ragsieve\[local\]"):
         systems.find("needy-one")
@@ -67,16 +64,12 @@ def test_a_module_of_another_package_says_what_it_lacks(
 
 
 def test_a_broken_command_of_another_package_leaves_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    install: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The list of commands shows what can run, and says what cannot."""
-    about = tmp_path / "broken-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[ragsieve.commands]\nbreak = broken:command\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    install("broken", "commands", "break = broken:command")
     shown = CliRunner().invoke(cli, ["--help"])
 
     assert 0 == shown.exit_code
     assert "  filter  " in shown.output
-    assert "command break of broken:command is left out: No module named 'broken'" in caplog.text
+    assert "command break is left out: No module named 'broken'" in caplog.text

@@ -140,20 +140,14 @@ BROKEN = 3
 
 
 def test_another_package_adds_data_sets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, install: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """By entry points; what is no entry is left out with a warning, and no name is taken over."""
-    (tmp_path / "other_data.py").write_text(PACKAGE)
     (tmp_path / "bees.jsonl").write_bytes(LINE)
-    about = tmp_path / "other_data-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-data\nVersion: 1.0\n")
     points = ["bees = other_data:BEES", "nq = other_data:BEES", "bad = other_data:BROKEN"]
-    (about / "entry_points.txt").write_text("\n".join(["[ragsieve.datasets]", *points, ""]))
-    monkeypatch.syspath_prepend(str(tmp_path))
+    install("other_data", "datasets", *points, other_data=PACKAGE)
     with DATASETS.isolated():
         names, bees = [*DATASETS], load("bees")
-    sys.modules.pop("other_data")
 
     assert ["a"] == [e.query.id for e in bees]
     assert ("bees", "MIT") == (names[-1], bees.entry and bees.entry.licence)
