@@ -17,6 +17,14 @@ def scored(*values: float) -> list[Segment]:
     ]
 
 
+def long_texts(*values: float) -> list[Segment]:
+    """The same of 22 tokens each, "text 0 word word …"."""
+    return [
+        Segment.whole(Document(str(n), f"text {n} " + "word " * 20)).scored("s", value)
+        for n, value in enumerate(values)
+    ]
+
+
 def wholes(*texts: str, title: str = "") -> list[Segment]:
     """A segment of a document of its own, "0" and so on, for each text."""
     documents = [Document(str(n), text, title, rank=n) for n, text in enumerate(texts)]

@@ -12,6 +12,7 @@ from ragsieve.result import Result
 from ragsieve.system import Pipeline, System
 from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
+from tests.segments import long_texts
 
 QUERY = Query("Who sang it?")
 
@@ -26,13 +27,6 @@ class Pieces(ScriptedLLM):
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
         (reply,) = self.complete([prompt], max_tokens=max_tokens)
         return (reply[n : n + self.size] for n in range(0, len(reply), self.size))
-
-
-def scored(*values: float) -> list[Segment]:
-    return [
-        Segment.whole(Document(str(n), f"text {n} " + "word " * 20)).scored("s", value)
-        for n, value in enumerate(values)
-    ]
 
 
 def test_without_evidence_the_model_answers_by_itself() -> None:
@@ -97,7 +91,7 @@ def test_thoughts_that_a_template_opens_are_no_answer(size: int) -> None:
 
 def test_what_was_read_is_told_in_its_order() -> None:
     """An answer rests on its segments, in the order in which they stood in the prompt."""
-    given = scored(1, 3, 2)
+    given = long_texts(1, 3, 2)
 
     assert tuple(given) == Reader(ScriptedLLM(["x"]))(QUERY, given).segments
 
@@ -114,7 +108,7 @@ def test_evidence_is_cut_to_the_best_that_fits(room: int, read: list[str]) -> No
     fixed = sum(fake.count([message.content for message in frame])) + 64 + 64
     llm = ScriptedLLM(["x"], context=fixed + room)
     with Trace().recording(), step("Reader") as record:
-        answer = Reader(llm)(QUERY, scored(1, 3, 2))
+        answer = Reader(llm)(QUERY, long_texts(1, 3, 2))
 
     assert read == [s.document.id for s in answer.segments]
     said = (
@@ -139,7 +133,7 @@ def test_the_reader_asks_by_its_options() -> None:
 
     llm = ScriptedLLM(["x", "y"])
     Reader(llm, closed_prompt="reader_closed")(QUERY, [])
-    Reader(llm, prompt="extract_write")(QUERY, scored(1))
+    Reader(llm, prompt="extract_write")(QUERY, long_texts(1))
 
     assert ["system", "user"] == [m.role for m in llm.prompts[0]]
     assert ["user"] == [m.role for m in llm.prompts[1]]
@@ -163,7 +157,7 @@ def test_the_prompt_is_the_papers_chat_form() -> None:
 
 def test_groups_are_one_call() -> None:
     """Each group is answered from itself alone, an empty one by the closed book, as one by one."""
-    groups = [scored(1), [], scored(3, 2)]
+    groups = [long_texts(1), [], long_texts(3, 2)]
     batches: list[int] = []
 
     class Counting(ScriptedLLM):

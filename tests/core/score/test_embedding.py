@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ragsieve.score.embedding import Cosine
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Query
+from tests.segments import wholes
 
 
 class Angles:
@@ -23,19 +24,15 @@ class Angles:
         return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
 
 
-def spans(*texts: str, title: str = "") -> list[Segment]:
-    return [Segment.whole(Document(str(n), text, title)) for n, text in enumerate(texts)]
-
-
 def test_the_score_is_the_cosine() -> None:
     """cos 0° = 1, cos 60° = 1/2, cos 90° = 0, cos 180° = -1; the question embedded as one."""
-    scored = Cosine(Angles())(Query("0"), spans("0", "60", "90", "180"))
+    scored = Cosine(Angles())(Query("0"), wholes("0", "60", "90", "180"))
 
     assert [1, 0.5, 0, -1] == pytest.approx([s.score for s in scored], abs=1e-6)
     assert {"cosine"} == {*scored[0].scores}
 
     embedder = Angles()
-    Cosine(embedder)(Query("0"), spans("60", "90"))
+    Cosine(embedder)(Query("0"), wholes("60", "90"))
 
     assert [(["0"], True), (["60", "90"], False)] == embedder.asked
 
@@ -44,6 +41,6 @@ def test_the_score_is_the_cosine() -> None:
 def test_titles_are_embedded_where_asked(titles: bool, expected: str) -> None:
     """A title before a sentence says of what it speaks."""
     embedder = Angles()
-    Cosine(embedder, titles=titles)(Query("0"), spans("60", title="Degrees"))
+    Cosine(embedder, titles=titles)(Query("0"), wholes("60", title="Degrees"))
 
     assert [expected] == embedder.asked[1][0]

@@ -5,15 +5,12 @@ import math
 import pytest
 
 from ragsieve.score.lexical import BM25
-from ragsieve.types import Document, Query, Segment
-
-
-def spans(*texts: str, title: str = "") -> list[Segment]:
-    return [Segment.whole(Document(str(n), text, title)) for n, text in enumerate(texts)]
+from ragsieve.types import Query
+from tests.segments import wholes
 
 
 def scores(question: str, *texts: str, title: str = "", **options: float) -> list[float]:
-    return [s.score for s in BM25(**options)(Query(question), spans(*texts, title=title))]  # type: ignore[arg-type]
+    return [s.score for s in BM25(**options)(Query(question), wholes(*texts, title=title))]  # type: ignore[arg-type]
 
 
 def test_the_score_is_bm25s() -> None:

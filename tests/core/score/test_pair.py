@@ -8,7 +8,8 @@ import pytest
 from ragsieve.errors import ModelError
 from ragsieve.models.fake import OverlapCrossEncoder
 from ragsieve.score.pair import Pair
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Query
+from tests.segments import wholes
 
 QUERY = Query("who sang summer breeze")
 
@@ -27,19 +28,15 @@ class Recorder:
         return np.array(self.values, dtype=np.float32)
 
 
-def spans(*texts: str, title: str = "") -> list[Segment]:
-    return [Segment.whole(Document(str(n), text, title)) for n, text in enumerate(texts)]
-
-
 def test_the_model_reads_title_question_and_segment() -> None:
     """Its score is the score: two of the question's four words, then none."""
-    scored = Pair(OverlapCrossEncoder())(QUERY, spans("A summer breeze.", "It rained."))
+    scored = Pair(OverlapCrossEncoder())(QUERY, wholes("A summer breeze.", "It rained."))
 
     assert [2 / 4, 0] == [s.score for s in scored]
     assert {"pair"} == {*scored[0].scores}
 
     model = Recorder(1.0)
-    Pair(model)(QUERY, spans("It sold.", title="Song"))
+    Pair(model)(QUERY, wholes("It sold.", title="Song"))
 
     assert [(QUERY.text, "Song: It sold.")] == model.pairs
 
@@ -48,4 +45,4 @@ def test_the_model_reads_title_question_and_segment() -> None:
 def test_a_model_that_gives_no_score_is_an_error(values: tuple[float, ...]) -> None:
     """Too few, too many, or no numbers never become a ranking."""
     with pytest.raises(ModelError, match="must give 1 finite scores"):
-        Pair(Recorder(*values))(QUERY, spans("text"))
+        Pair(Recorder(*values))(QUERY, wholes("text"))

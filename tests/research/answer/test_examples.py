@@ -7,15 +7,9 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.prompts import render
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.examples import Demonstration, ExampleReader
+from tests.segments import long_texts
 
 QUERY = Query("Who sang it?")
-
-
-def scored(*values: float) -> list[Segment]:
-    return [
-        Segment.whole(Document(str(n), f"text {n} " + "word " * 20)).scored("s", value)
-        for n, value in enumerate(values)
-    ]
 
 
 EXAMPLE = Demonstration(
@@ -28,8 +22,10 @@ SAID = [Message("user", "Who played it?"), Message("assistant", "Ann")]
 def test_examples_stand_before_the_question_as_turns() -> None:
     """The template's own turns for each, without the system's, then the answer as the reply."""
     llm = ScriptedLLM(["x"])
-    ExampleReader(llm, examples=(EXAMPLE, Demonstration("Who heard it?", "Bob")))(QUERY, scored(1))
-    system = render("reader", question=QUERY.text, documents=scored(1)[0].text)[0]
+    ExampleReader(llm, examples=(EXAMPLE, Demonstration("Who heard it?", "Bob")))(
+        QUERY, long_texts(1)
+    )
+    system = render("reader", question=QUERY.text, documents=long_texts(1)[0].text)[0]
     second = [Message("user", "Who heard it?"), Message("assistant", "Bob")]
 
     assert (system, *SAID, *second, Message("user", QUERY.text)) == llm.prompts[0]
@@ -67,7 +63,7 @@ def test_examples_take_room_from_the_evidence(room: int, read: list[str]) -> Non
 
     assert read == [
         s.document.id
-        for s in ExampleReader(llm, examples=(EXAMPLE,))(QUERY, scored(1, 3, 2)).segments
+        for s in ExampleReader(llm, examples=(EXAMPLE,))(QUERY, long_texts(1, 3, 2)).segments
     ]
 
 
