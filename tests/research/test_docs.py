@@ -288,15 +288,6 @@ def hooks() -> ModuleType:
     return script("hooks")
 
 
-def test_the_notebook_opens_in_colab_where_the_repository_is_on_github() -> None:
-    """Elsewhere, and where it is not known, there is no link."""
-    colab = hooks().colab
-    address = "https://colab.research.google.com/github/me/it/blob/main/docs/notebook.ipynb"
-
-    assert f"[Open it in Colab]({address})." == colab("https://github.com/me/it/")
-    assert ["", ""] == [colab(""), colab("https://example.org/me/it")]
-
-
 def test_every_system_has_a_page_in_a_group() -> None:
     """Which says when to use it, when not and what it costs."""
     found = {path.stem: path for path in (ROOT / "docs" / "systems").glob("*.md")}
