@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 import uvicorn

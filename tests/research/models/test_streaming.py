@@ -11,11 +11,8 @@ from ragsieve import load
 from ragsieve.errors import ContextOverflow, EndedEarly, InputError, ModelError
 from ragsieve.models.base import Message, Prompt, Streamer, streamed
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Usage, step
-
-pytest.importorskip("openai")
-
 from ragsieve.models.openai import OpenAI
+from ragsieve.trace import Usage, step
 from ragsieve_research.models.streaming import as_text, stream_tokens
 
 KEY = "sk-very-secret"

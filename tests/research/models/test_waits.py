@@ -12,7 +12,6 @@ from ragsieve.errors import ModelError
 from ragsieve.timeouts import PROGRESS
 from tests.stalling import MODES, PROMPT, stalling, waits
 
-pytest.importorskip("openai")
 pytest.importorskip("httpx")
 
 from ragsieve.models.openai import OpenAI

@@ -19,7 +19,6 @@ TEXTS = ("Bo built it in 1900.", "Ann built it.", "It was built by Ann.", "It is
 def script() -> Iterator[ModuleType]:
     """The script, imported."""
     spec = importlib.util.spec_from_file_location("hostile_documents", SCRIPT)
-
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # where dataclasses look names up
     spec.loader.exec_module(module)
