@@ -194,7 +194,9 @@ def _marks(mark: str, line: str) -> int:
 def _is_prose(mark: str, lines: Sequence[RowLine]) -> bool:
     """Whether lines with as many marks are sentences, or too few to tell."""
     if not mark:
-        return len(lines) < _FEW or sum(line.text.rstrip().endswith(".") for line in lines) > 1
+        ends = [line.text for line in lines if line.text.rstrip().endswith(".")]
+        said = [cells(line, by_gaps(line)[-1:])[0].split() for line in ends]
+        return len(lines) < _FEW or sum(len(words) > 2 for words in said) > 1
     if mark in "|\t":
         return len(lines) < _FEW - (mark == "\t")
     plain = [_QUOTED.sub("", line.text) for line in lines]
@@ -257,7 +259,7 @@ def _worded(lines: Sequence[RowLine]) -> Iterator[tuple[int, int]]:
 
 
 def _named(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
-    """Whether the first row has no numbers, and whether it has words above numbers.
+    """Whether the first row has no digits, and whether it has words above numbers.
 
     Neither of one that has a cell of the form that all others of its column have, as paths.
     """
@@ -271,7 +273,7 @@ def _named(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
         (first != "0" and {*rest} == {"0"}) or (first == "a" and {*rest} == {"x"})
         for first, *rest in kinds
     )
-    return not any(first == "0" for first, *_ in kinds), above
+    return not any(map(str.isdigit, "".join(rows[0]))), above
 
 
 def _follows(rows: Sequence[RowLine], place: int) -> bool:
