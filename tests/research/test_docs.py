@@ -238,14 +238,6 @@ def read_toml(path: Path) -> None:
         raise AssertionError(f"nobody reads {path.name}")
 
 
-def test_readme_has_a_first_example_of_eight_lines() -> None:
-    """The first example is eight lines long, the blank one counted, and shows its output."""
-    first = next(block for block in BLOCKS["README.md"] if block.language == "python")
-
-    assert 8 == len(first.text.splitlines())
-    assert first.output
-
-
 @pytest.mark.models
 @pytest.mark.server
 def test_the_notebook_prints_what_it_shows() -> None:
@@ -299,15 +291,6 @@ def hooks() -> ModuleType:
     return script("hooks")
 
 
-def test_the_notebook_opens_in_colab_where_the_repository_is_on_github() -> None:
-    """Elsewhere, and where it is not known, there is no link."""
-    colab = hooks().colab
-    address = "https://colab.research.google.com/github/me/it/blob/main/docs/notebook.ipynb"
-
-    assert f"[Open it in Colab]({address})." == colab("https://github.com/me/it/")
-    assert ["", ""] == [colab(""), colab("https://example.org/me/it")]
-
-
 def test_every_system_has_a_page_in_a_group() -> None:
     """Which says when to use it, when not and what it costs."""
     found = {path.stem: path for path in (ROOT / "docs" / "systems").glob("*.md")}
@@ -339,14 +322,6 @@ def test_generated_parts_tell_every_option_and_stage(workplace: Path) -> None:
         for line in re.findall(r"^ragsieve .*", text, re.M):
             known = re.sub(r"(\w+)=MODEL", lambda m: f"{m[1]}={A_MODEL[m[1]]}", line)
             check_ragsieve(shlex.split(known)[1:])
-
-
-def test_annotations_show_as_they_are_written() -> None:
-    """Where a module postpones their evaluation, and where it does not."""
-    hint = hooks().hint
-
-    assert ["int", "int | None", "Path | None"] == [*map(hint, (int, int | None, Path | None))]
-    assert "select.Cut | None" == hint("select.Cut | None")
 
 
 def test_an_option_without_a_description_is_named() -> None:
