@@ -54,16 +54,14 @@ def body(value: dict[str, Any]) -> tuple[bytes, int]:
 def check(value: dict[str, Any], folder: Path) -> int:
     """An answer is the whole reply, or it is an error that has the text so far."""
     sent, told = body(value)
-    sent_whole = value["cut"] == 1
-    sent = sent[: int(value["cut"] * len(sent))]
+    sent, sent_whole = sent[: int(value["cut"] * len(sent))], value["cut"] == 1
     head = HEAD + b"Transfer-Encoding: chunked\r\n" * value["chunked"] + b"\r\n"
     chunks = b"%x\r\n%s\r\n" % (len(sent), sent) + b"0\r\n\r\n" * sent_whole if sent else b""
     whole = "".join(value["pieces"]).strip()
     with sending(head + (chunks if value["chunked"] else sent), b"", -1) as url:
-        system = load("all", model(url))
         given: list[Any] = []
         try:
-            given += system.ask_stream("Is it?", ["It is not said."])
+            given += load("all", model(url)).ask_stream("Is it?", ["It is not said."])
         except EndedEarly as error:
             holds("an error has the text so far", whole.startswith(error.text.strip()), error.text)
             holds("a whole reply is an answer", not (sent_whole and told >= 0), error)
