@@ -59,7 +59,7 @@ def check(value: dict[str, Any], folder: Path) -> int:
     chunks = b"%x\r\n%s\r\n" % (len(sent), sent) + b"0\r\n\r\n" * sent_whole if sent else b""
     whole = "".join(value["pieces"]).strip()
     with sending(head + (chunks if value["chunked"] else sent), b"", -1) as url:
-        given: list[Any] = []
+        given = list[Any]()
         try:
             given += load("all", model(url)).ask_stream("Is it?", ["It is not said."])
         except EndedEarly as error:

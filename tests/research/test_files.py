@@ -6,7 +6,7 @@ import json
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,7 +26,6 @@ QUESTIONS = "".join(
     for n in range(40)
 )
 FILTER = ("filter", "--system", "top-sentences", "--embedder", "fake:hashing")
-Full = Callable[..., str]
 
 
 @contextmanager
@@ -40,27 +39,21 @@ def full(limit: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)
 
 
-@pytest.fixture
-def failing(
+def test_a_full_disk_names_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Full:
-    """The line that a command fails with where so many bytes fit into a file."""
+) -> None:
+    """Of records and of the page; what was written whole stays."""
     (tmp_path / "q.jsonl").write_text(QUESTIONS)
     (tmp_path / "d.txt").write_text("Ann built the tower. It is high.")
     monkeypatch.chdir(tmp_path)
 
-    def run(limit: int, *arguments: str) -> str:
+    def failing(limit: int, *arguments: str) -> str:
         with full(limit), pytest.raises(SystemExit) as ended:
             main(arguments)
 
         assert 2 == ended.value.code
         return capsys.readouterr().err.strip().splitlines()[-1]
 
-    return run
-
-
-def test_a_full_disk_names_the_file(failing: Full, tmp_path: Path) -> None:
-    """Of records and of the page; what was written whole stays."""
     command = (*FILTER, "--input", "q.jsonl", "--output", "o.jsonl")
     line = failing(5000, *command)
     with pytest.raises(SystemExit) as ended:
