@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,12 @@ class Kind:
     draw: Callable[[random.Random], Any]
     check: Callable[[Any, Path], int]
     missing: Callable[[], str] = str
+
+
+def lacking(*names: str) -> str:
+    """Why a kind cannot be tried that needs these modules; empty where it can."""
+    missing = [name for name in names if not find_spec(name)]
+    return f"not installed: {', '.join(missing)}" if missing else ""
 
 
 @dataclass

@@ -63,7 +63,7 @@ def check_error(ended: Ended) -> None:
     holds("no traceback", "Traceback" not in ended.err, ended.err[-300:])
     errors = [line for line in ended.err.splitlines() if line.startswith(("error:", "Error:"))]
     holds("a failure is named", bool(errors) == (ended.code in (1, 2)), ended)
-    single = [line for line in errors if not re.search(r" line \d+: ", line)]
+    single = [line for line in errors if not re.search(r" line \d+: |, \d+ more: ", line)]
     holds("a failure is one line", len(single) <= 1 and len(errors) == len({*errors}), ended)
     holds("no control characters", not re.search("[\x00-\x08\x0e-\x1f]", ended.err), ended.err)
 

@@ -6,8 +6,7 @@ import pickle
 import random
 import shutil
 import tempfile
-from functools import cache
-from importlib.util import find_spec
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from ragsieve_research.artifacts.recipe import Base, Known, Trained, TrainedRout
 from ragsieve_research.artifacts.router import load_router, save_router
 from ragsieve_research.retrieve.route import LightRouter, Named, nothing
 
-from .campaign import Kind
+from .campaign import Kind, lacking
 from .laws import check_result, draw_text, holds
 
 NUMBERS = [0, -1, 1, 2, 1e308, -1e308, 1e-320, 2**63, 10**400, 0.5, -0.5, 1e999, True, 2**31]
@@ -50,15 +49,16 @@ class Bomb:
 @cache
 def pristine(kind: str) -> Path:
     """A sound folder of a kind, without digests, as a stranger may leave it."""
-    folder = sound(kind)
+    folder = Path(shutil.copytree(sealed(kind), Path(tempfile.mkdtemp()) / "f"))
     values = json.loads((folder / DOCUMENTS[kind]).read_text())
     del values["files"]
     (folder / DOCUMENTS[kind]).write_text(json.dumps(values))
     return folder
 
 
-def sound(kind: str) -> Path:
-    """A folder of a kind as it is written."""
+@cache
+def sealed(kind: str) -> Path:
+    """A folder of a kind as it is written, with digests."""
     folder = Path(tempfile.mkdtemp()) / "f"
     fakes = {"generator": Base("fake:echo"), "embedder": Base("fake:hashing")}
     if kind == "filter":
@@ -191,9 +191,30 @@ def use(value: dict[str, Any], folder: Path) -> None:
     check_result(result, system, None)
 
 
-def missing() -> str:
-    """Whether weights can be read."""
-    return "" if find_spec("safetensors") else "not installed: safetensors"
+def draw_bit(rng: random.Random) -> dict[str, Any]:
+    """A kind of folder, and one bit of one of its files."""
+    at = [rng.random(), rng.random(), rng.randrange(8)]
+    return {"folder": rng.choice([*DOCUMENTS]), "at": at, "keep_answer": 0.95}
 
 
-FOLDERS = Kind("folders", 2_500, 80, draw, check, missing)
+def check_bit(value: dict[str, Any], folder: Path) -> int:
+    """A sealed folder is refused, unless its settings say the same as before."""
+    made, (which, place, bit) = folder / "f", value["at"]
+    shutil.copytree(sealed(value["folder"]), made)
+    files = sorted({*made.iterdir()} - {made / "README.md"})  # the card is for people
+    file = files[int(which * len(files))]
+    before = file.read_bytes()
+    data = bytearray(before)
+    data[int(place * len(data))] ^= 1 << bit
+    file.write_bytes(data)
+    try:
+        use(value, made)
+    except RagsieveError:
+        return 1
+    own = file.name == DOCUMENTS[value["folder"]]
+    holds("a changed bit is told", own and json.loads(before) == json.loads(data), file.name)
+    return 1
+
+
+FOLDERS = Kind("folders", 2_500, 80, draw, check, partial(lacking, "safetensors"))
+BITS = Kind("bits", 500, 20, draw_bit, check_bit, partial(lacking, "safetensors"))

@@ -4,14 +4,14 @@ import json
 import random
 import time
 import urllib.request
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .campaign import Kind
+from .campaign import Kind, lacking
 from .hostile import HOSTILE
 from .laws import holds
-from .requests import PATHS, answered, missing, raw, server
+from .requests import PATHS, REQUESTS, answered, raw, server
 
 UNITS = ["a", "a ", "\n", " \n", "\t", "é", "😀", "\ud800", "\x00", "a. ", "| a |\n", "[", "- a\n"]
 UNITS += ["```\n", "# a\n", "a:", "١", "\u0301", "<|im_end|>", "http://a.b/", *HOSTILE.values()]
@@ -90,11 +90,5 @@ def check_file(value: dict[str, Any], folder: Path) -> int:
     return 1
 
 
-def missing_readers() -> str:
-    """Whether what reads files is installed."""
-    names = [name for name in ("pypdf", "docx") if not find_spec(name)]
-    return f"not installed: {', '.join(names)}" if names else ""
-
-
-LARGE = Kind("large", 2_000, 30, draw, check, missing)
-BOMB_FILES = Kind("bombs", 2_000, 60, draw_file, check_file, missing_readers)
+LARGE = Kind("large", 2_000, 30, draw, check, REQUESTS.missing)
+BOMB_FILES = Kind("bombs", 2_000, 60, draw_file, check_file, partial(lacking, "pypdf", "docx"))

@@ -44,13 +44,16 @@ def draw_text(rng: random.Random) -> str:
     return rng.choice([" ", "\n", "\n\n", ""]).join(draw_text(rng) for _ in range(3))
 
 
+ID = "id 5739: reply 9"
+
+
 def draw_documents(rng: random.Random, most: int = 6) -> list[dict[str, str]]:
     """None to ``most`` documents, some with a title, some with ids that repeat."""
     return [
         {
             "text": draw_text(rng),
             **({"title": draw_text(rng)} if rng.random() < 0.3 else {}),
-            **({"id": rng.choice(["a", "b", "\ud800"])} if rng.random() < 0.2 else {}),
+            **({"id": rng.choice(["a", ID, "\ud800"])} if rng.random() < 0.2 else {}),
         }
         for _ in range(rng.randrange(most + 1))
     ]

@@ -17,7 +17,7 @@ from tests.research.test_laws import debater
 
 from .campaign import Kind
 from .hostile import HOSTILE
-from .laws import check_result, draw_documents, draw_question, draw_text, holds, places
+from .laws import ID, check_result, draw_documents, draw_question, draw_text, holds, places
 
 RIGHT = [  # what templates ask for
     "[1]", "[2, 1]", "[]", "[1] > [2]", "0.7", "1", "3", "yes", "no", "Yes.", "unknown", "A", "B",
@@ -151,6 +151,8 @@ def check(value: dict[str, Any], folder: Path) -> int:
         holds("an error is the model's or ours", kind, error)
         holds("a lenient system fails with its reader only", _fair(value, llm, small), error)
         return max(llm.said, 1)
+    told = any(ID in turn.content for prompt in llm.prompts for turn in prompt)
+    holds("no model reads an id", not told)
     check_result(result, system, value["max_tokens"])
     holds("there is an answer", result.answer is not None)
     return max(llm.said, 1)

@@ -10,12 +10,11 @@ import tempfile
 import time
 import urllib.request
 from contextlib import suppress
-from functools import cache
-from importlib.util import find_spec
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .campaign import Kind
+from .campaign import Kind, lacking
 from .commands import FAKES, environment
 from .hostile import HOSTILE
 from .laws import draw_documents, draw_question, draw_text, holds
@@ -131,10 +130,6 @@ def check(value: dict[str, Any], folder: Path) -> int:
     return 1
 
 
-def missing() -> str:
-    """Whether what a server needs is installed."""
-    names = [name for name in ("fastapi", "uvicorn", "prometheus_client") if not find_spec(name)]
-    return f"not installed: {', '.join(names)}" if names else ""
-
-
-REQUESTS = Kind("requests", 3_000, 60, draw, check, missing)
+REQUESTS = Kind(
+    "requests", 3_000, 60, draw, check, partial(lacking, "fastapi", "uvicorn", "prometheus_client")
+)

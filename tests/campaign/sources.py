@@ -2,7 +2,7 @@
 
 import json
 import random
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ragsieve.systems import build
 from ragsieve.types import Query
 from ragsieve_research.retrieve.route import AskAll, Named, Routed
 
-from .campaign import Kind
+from .campaign import Kind, lacking
 from .laws import check_result, draw_question, draw_text, holds
 
 RIGHT: list[Any] = [
@@ -114,10 +114,6 @@ def _bytes(status: str, head: str, body: str, cut: float) -> bytes:
     return data[: int(cut * len(data))]
 
 
-def missing() -> str:
-    """Whether what sources need is installed."""
-    names = [n for n in ("httpx", "html_to_markdown", "rapidfuzz") if not find_spec(n)]
-    return f"not installed: {', '.join(names)}" if names else ""
-
-
-SOURCES = Kind("sources", 1_000, 30, draw, check, missing)
+SOURCES = Kind(
+    "sources", 1_000, 30, draw, check, partial(lacking, "httpx", "html_to_markdown", "rapidfuzz")
+)

@@ -1,13 +1,13 @@
 """Servers that stall, trickle, lie or never end, against everything that waits for one."""
 
 import random
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.stalling import MODES, sending, waits
 
-from .campaign import Kind
+from .campaign import Kind, lacking
 from .laws import holds
 
 STATUS = ["200 OK"] * 4 + ["429 x", "503 x", "307 x", "500 x", "100 Continue", "999", "", "204 x"]
@@ -44,10 +44,4 @@ def check(value: dict[str, Any], folder: Path) -> int:
     return len(found)
 
 
-def missing() -> str:
-    """Whether what the callers need is installed."""
-    names = [name for name in ("openai", "httpx") if not find_spec(name)]
-    return f"not installed: {', '.join(names)}" if names else ""
-
-
-WAITS = Kind("waits", 20_000, 110, draw, check, missing)
+WAITS = Kind("waits", 20_000, 110, draw, check, partial(lacking, "openai", "httpx"))

@@ -33,7 +33,6 @@ from ragsieve.agents.rules import ToolRules
 from ragsieve.cli import commands
 from ragsieve.cli.base import pairs, values
 from ragsieve.cli.config import read as read_settings
-from ragsieve.system import System
 from ragsieve.systems import base as registry
 from ragsieve.systems.base import PARTS
 from ragsieve_research import artifacts
@@ -319,27 +318,6 @@ def test_generated_parts_tell_every_option_and_stage(workplace: Path) -> None:
         for line in re.findall(r"^ragsieve .*", text, re.M):
             known = re.sub(r"(\w+)=MODEL", lambda m: f"{m[1]}={A_MODEL[m[1]]}", line)
             check_ragsieve(shlex.split(known)[1:])
-
-
-def test_annotations_show_as_they_are_written() -> None:
-    """Where a module postpones their evaluation, and where it does not."""
-    hint = hooks().hint
-
-    assert ["int", "int | None", "Path | None"] == [*map(hint, (int, int | None, Path | None))]
-    assert "select.Cut | None" == hint("select.Cut | None")
-
-
-def test_an_option_without_a_description_is_named() -> None:
-    """With the function whose docstring lacks it."""
-
-    def undescribed(llm: models.base.LLM, *, k: int = 1) -> System:
-        """Keep some."""
-        return spec.load("top-documents", llm)
-
-    with registry.SYSTEMS.isolated():
-        registry.system("undescribed")(undescribed)
-        with pytest.raises(ValueError, match=r"\.undescribed: option k must have a line under A"):
-            hooks().options_table("undescribed")
 
 
 def test_figures_show_the_stages_of_the_composition() -> None:

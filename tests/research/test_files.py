@@ -1,14 +1,12 @@
 """Writes that fail name the file; weights get ordinary permissions."""
 
 import json
-import shutil
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,15 +23,6 @@ QUESTIONS = "".join(
     + "\n"
     for n in range(40)
 )
-BENCH = """
-embedder = "fake:hashing"
-[[systems]]
-name = "top-sentences"
-[[data]]
-name = "q.jsonl"
-[[generators]]
-llm = "fake:echo"
-"""
 FILTER = ("filter", "--system", "top-sentences", "--embedder", "fake:hashing")
 
 
@@ -48,28 +37,21 @@ def full(limit: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)
 
 
-@pytest.fixture
-def failing(
+def test_a_full_disk_names_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Any:
-    """The line that a command fails with where so many bytes fit into a file."""
+) -> None:
+    """Of records and of the page; what was written whole stays."""
     (tmp_path / "q.jsonl").write_text(QUESTIONS)
     (tmp_path / "d.txt").write_text("Ann built the tower. It is high.")
-    (tmp_path / "bench.toml").write_text(BENCH)
     monkeypatch.chdir(tmp_path)
 
-    def run(limit: int, *arguments: str) -> str:
+    def failing(limit: int, *arguments: str) -> str:
         with full(limit), pytest.raises(SystemExit) as ended:
             main(arguments)
 
         assert 2 == ended.value.code
         return capsys.readouterr().err.strip().splitlines()[-1]
 
-    return run
-
-
-def test_a_full_disk_names_the_file(failing: Any, tmp_path: Path) -> None:
-    """Of records, of a benchmark, of the page; what was written whole stays."""
     command = (*FILTER, "--input", "q.jsonl", "--output", "o.jsonl")
     line = failing(5000, *command)
     with pytest.raises(SystemExit) as ended:
@@ -79,55 +61,10 @@ def test_a_full_disk_names_the_file(failing: Any, tmp_path: Path) -> None:
     assert 0 == ended.value.code
     assert 40 == len((tmp_path / "o.jsonl").read_text().splitlines())
 
-    line = failing(2000, "bench", "bench.toml", "--output", "run")
-
-    assert "error: run/questions/q.jsonl cannot be written: File too large" == line
-
     line = failing(2000, *FILTER, "-q", "Who built it?", "--html", "page.html", "d.txt")
 
     assert "error: --html page.html cannot be written: File too large" == line
     assert not (tmp_path / "page.html").exists()
-
-
-SIZES = """
-import subprocess, sys
-from pathlib import Path
-from ragsieve.errors import StoreError
-from ragsieve.models.fake import HashingEmbedder
-from ragsieve.types import Document, Query
-from ragsieve_research.retrieve.indexes import IndexOptions, create_index
-
-disk, failed = Path(sys.argv[1]), 0
-texts = [Document(str(n), f"Ann built tower {n}. " * 9) for n in range(40)]
-for size in range(4, 784, 16):
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", disk], check=True)
-    options = IndexOptions(embedder="fake:hashing")
-    try:
-        create_index(disk / "index", options, embedder=HashingEmbedder()).add(texts)
-    except StoreError:
-        failed += 1
-    subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
-    index = create_index(disk / "index", options, embedder=HashingEmbedder())
-    index.add(texts)
-    (found,) = index.search(Query("Who built tower 7?"), k=1)
-    assert "7" == found.document.id, size
-    subprocess.run(["umount", "--lazy", disk], check=True)
-print(failed)
-"""
-
-
-@pytest.mark.slow
-def test_an_index_is_made_whole_once_a_full_disk_has_room(tmp_path: Path) -> None:
-    """On disks of 49 sizes: what a build left is gone on with, and never damaged."""
-    apart = ["unshare", "--map-root-user", "--mount"]
-    if shutil.which("unshare") is None or subprocess.run([*apart, "true"]).returncode:
-        pytest.skip("needs a name space of mounts")
-    (tmp_path / "disk").mkdir()
-    command = [*apart, sys.executable, "-c", SIZES, str(tmp_path / "disk")]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
-
-    assert 0 == ended.returncode, ended.stderr
-    assert 20 < int(ended.stdout) < 49
 
 
 def test_a_full_disk_behind_standard_output_is_named(tmp_path: Path) -> None:

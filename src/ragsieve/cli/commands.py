@@ -132,7 +132,8 @@ class Commands(click.Group):
         try:
             loaded = point.load() if point else None
         except Exception as error:  # whatever another package raises when it is imported
-            _log.warning("command %s is left out: %s", cmd_name, error)
+            name = f"{cmd_name} of {point.value}" if point else cmd_name
+            _log.warning("command %s is left out: %s", name, error)
             return None
         return loaded if isinstance(loaded, click.Command) else None
 

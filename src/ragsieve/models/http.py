@@ -44,6 +44,13 @@ def said_done(response: Any) -> bool:
     return bool(getattr(response.stream, "tail", b"").rstrip().endswith(b"[DONE]"))
 
 
+class Events(openai.Stream[object]):
+    """Events of a streamed reply; one without data says nothing, by WHATWG's server-sent events."""
+
+    def _iter_events(self) -> Iterator[Any]:
+        return (event for event in super()._iter_events() if event.data)
+
+
 class Client(openai.DefaultHttpxClient):
     """A client of one server: what sends a request with a body tries a refused connection twice."""
 

@@ -270,9 +270,8 @@ class Server(Reopened):
 
     def _events(self, path: str, body: Mapping[str, Any]) -> Iterator[object]:
         """The JSON values of the events that the server replies with; a refusal is raised now."""
-        kind = openai.Stream[object]
         ends = min(deadline(), time.monotonic() + self.total_s)
-        ask = partial(self._client.post, path, cast_to=object, stream=True, stream_cls=kind)
+        ask = partial(self._client.post, path, cast_to=object, stream=True, stream_cls=http.Events)
         return self._of_stream(self._waited(partial(ask, body=body), body), ends)
 
     def _of_stream(self, events: openai.Stream[object], ends: float) -> Iterator[object]:

@@ -19,7 +19,7 @@ _RULE = re.compile(r"[\s|+:=_\u2500-\u257f-]{2,}$|\{\||\|\}|\|-+ *\w+=|\[[\w.]*=
 _GAPPED = re.compile(r"\s*(?:[-=~─═]{2,}\s+)+[-=~─═]{2,}\s*$")
 _NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,:/ %)-]*[€%]?$")
 _LETTERS, _DIGITS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)*"), re.compile(r"\d+")
-_GAPS = re.compile(r"[ ]{2,}|\t+")
+_GAPS = re.compile(r"[ ]*\t[ \t]*|[ ]{2,}")
 _OUTER = re.compile(rf"^\|\|(?=\s)|^[!{BARS}]|(?<=\s)\|\|$|[{BARS}]$")
 _BETWEEN = re.compile(rf"\n\s*[|!]|!!|(?<!\S)\|\|(?!\S)|[{BARS}]")
 _ATTRIBUTES = re.compile(r"(?:\s*[\w-]+=\"[^\"]*\")+\s*$")
@@ -91,9 +91,10 @@ def division(lines: Sequence[str]) -> Divide:
         return by_bars
     if "\n" in first:
         return lambda row: [(a, b) for a, b in _between(_LINE, row) if a < b]
-    if mark := next((one for one in "\t,;|" if one in first), ":" * is_named(lines)):
-        return partial(by_mark, mark)
+    mark = next((one for one in "\t,;|" if one in first), ":" * is_named(lines))
     gaps = {len(by_gaps(line)) for line in lines}
+    if mark and (len(gaps) > 1 or len({len(by_mark(mark, line)) for line in lines}) == 1):
+        return partial(by_mark, mark)
     starts = begins(lines[:_SEEN])
     finer = len(starts) > min(gaps) and "" not in cells(lines[0], by_place(starts, lines[0]))
     if len(gaps) == 1 != min(gaps) and not finer and not any(map(is_gapped, lines)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from ragsieve.structure.tree import DEEPEST, Node, leaf, line_spans, over, stripped
@@ -21,6 +21,7 @@ _SHOWN = 300  # characters of a line that are looked at
 _PROSE = 0.4  # share of the characters in lines of prose, at most
 _HANGING = 0.6  # share of the characters below heads, at least, where more is prose
 _HEADS = 3
+_FULL = 50  # characters of a line that may go on below, at least
 _HEAD = 300  # characters of a line that heads others
 _RECORD = 2000  # characters of lines between blank ones that the first one heads
 _WORDS = 5  # of a line of prose
@@ -163,5 +164,24 @@ _OPTIONS: dict[str, Any] = {"mark": "…", "each": True, "whole": _WHOLE}
 def _node(text: str, line: _Line, inside: Sequence[_Line], depth: int) -> Node:
     if not inside or depth > DEEPEST or line.size > _HEAD:
         return leaf(line.start, (inside or [line])[-1].end)
-    children = _nested(text, inside, depth + 1)
-    return Node(line.start, line.end, inside[-1].end, inside[-1].end, children=children, **_OPTIONS)
+    end, head, own = inside[-1].end, line.end, list[Node]()
+    if goes_on := _goes_on(line, inside):
+        paragraph, inside = _paragraph(text, line.start, inside[goes_on - 1].end), inside[goes_on:]
+        if not inside:
+            return paragraph
+        first, *own = paragraph.children or [paragraph]
+        head = first.end
+    children = [*own, *_nested(text, inside, depth + 1)]
+    return Node(line.start, head, end, end, children=children, **_OPTIONS)
+
+
+def _goes_on(line: _Line, inside: Sequence[_Line]) -> int:
+    """How many of the lines below go on with a line that is full and ends no sentence."""
+    width = max(one.indent + one.size for one in (line, *inside))
+    prose = takewhile(
+        lambda one: one.is_prose and not (one.apart or _MARKED.match(one.text)), inside
+    )
+    below = [*prose]
+    full = line.size >= _FULL and not line.text.endswith((".", ":", "!", "?"))
+    word = below[0].text.split()[0] if below else ""
+    return len(below) if full and line.indent + line.size + len(word) >= width else 0

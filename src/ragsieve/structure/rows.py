@@ -1,8 +1,8 @@
 """Tables of any dialect: lines that divide into cells alike, below a header.
 
-Cells stand between bars, tabs or commas, at the same columns, at the same places among words, or
-each in a line of its own. A line without cells is a rule of its table; the first row is a header
-where a rule says so or its cells are of other kinds than those below.
+Cells stand between bars, tabs or commas, at the same columns, or each in a line of its own. A line
+without cells is a rule of its table; the first row is a header where a rule says so or its cells
+are of other kinds than those below.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise, zip_longest
-from statistics import median
+from itertools import groupby, pairwise
 
 from ragsieve.structure.cell_lines import ITEM, tables
 from ragsieve.structure.columns import (
@@ -38,7 +37,6 @@ _LEAST = 3  # rows, with the header
 _MANY = 20  # rows of a text with so many cells each that can be no prose
 _FEW = 4  # rows that nothing but their columns, or a line a cell, makes a table
 _MARK = "… {}"
-_WIDEST = 12  # columns that are told apart by the kinds of their cells
 _CAPTION = re.compile(r"\W{0,4}(?:Table|Figure|Listing|Example|Tab\.|Tabelle)\b", re.IGNORECASE)
 _QUOTED = re.compile(r'"[^"]*+"')
 _MISSING = frozenset(["", "-", "?", "n/a", "N/A", "NA", "null", "NULL", "None", "nan", "NaN"])
@@ -194,7 +192,9 @@ def _marks(mark: str, line: str) -> int:
 def _is_prose(mark: str, lines: Sequence[RowLine]) -> bool:
     """Whether lines with as many marks are sentences, or too few to tell."""
     if not mark:
-        return len(lines) < _FEW or sum(line.text.rstrip().endswith(".") for line in lines) > 1
+        ends = [line.text for line in lines if line.text.rstrip().endswith(".")]
+        said = [cells(line, by_gaps(line)[-1:])[0].split() for line in ends]
+        return len(lines) < _FEW or sum(len(words) > 2 for words in said) > 1
     if mark in "|\t":
         return len(lines) < _FEW - (mark == "\t")
     plain = [_QUOTED.sub("", line.text) for line in lines]
@@ -203,7 +203,7 @@ def _is_prose(mark: str, lines: Sequence[RowLine]) -> bool:
 
 
 def _spaced(lines: Sequence[RowLine]) -> list[tuple[int, int]]:
-    """Bounds of lines in columns: below a rule, by what is blank in all, by gaps, by words."""
+    """Bounds of lines in columns: below a rule, by what is blank in all, by gaps."""
     rules = [n for n, line in enumerate(lines) if is_rule(line.text)]
     gapped = next((n for n in rules if is_gapped(lines[n].text)), -1)
     if gapped >= 0:
@@ -216,7 +216,7 @@ def _spaced(lines: Sequence[RowLine]) -> list[tuple[int, int]]:
     ends = [n for n, (a, b) in enumerate(pairwise(divided), 1) if b - a > 2]
     beside = [divided[a:b] for a, b in pairwise([0, *ends, len(divided)])]  # a paragraph
     apart = [bound for one in beside if one for bound in _aligned(lines, one[0], one[-1] + 1)]
-    return max(runs, _aligned(lines, 0, len(lines)), apart, [*_worded(lines)], key=_covered)
+    return max(runs, _aligned(lines, 0, len(lines)), apart, key=_covered)
 
 
 def _aligned(lines: Sequence[RowLine], start: int, end: int) -> list[tuple[int, int]]:
@@ -237,27 +237,8 @@ def _columns(lines: Sequence[RowLine]) -> int:
     return len(starts) if typed and first.count("") < 2 else 0  # a title has blank cells
 
 
-def _worded(lines: Sequence[RowLine]) -> Iterator[tuple[int, int]]:
-    """Bounds of lines with words of the same kinds, numbers or signs, at two places or more."""
-    words = (line.text.split()[:_WIDEST] for line in lines)
-    rows = [[kind(word.rstrip(",.:;")) for word in some] for some in words]
-    places = enumerate(zip_longest(*rows, fillvalue=""))
-    typed = {place: own for place, column in places if (own := usual(column))}
-    if len(typed) < max(2, median(map(len, rows)) / 2) or _is_prose("", lines):
-        return
-    shared = [sum(row[n : n + 1] == [own] for n, own in typed.items()) for row in rows]
-    first = 0
-    for alike, run in groupby(shared, lambda number: 3 * number >= 2 * len(typed)):
-        after = first + len([*run])
-        if alike and after - first >= _LEAST:
-            above = rows[first - 1] if first else []
-            heads = len(above) > max(typed) and all(above[n] != own for n, own in typed.items())
-            yield first - heads, after
-        first = after
-
-
 def _named(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
-    """Whether the first row has no numbers, and whether it has words above numbers.
+    """Whether the first row has no digits, and whether it has words above numbers.
 
     Neither of one that has a cell of the form that all others of its column have, as paths.
     """
@@ -271,7 +252,7 @@ def _named(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
         (first != "0" and {*rest} == {"0"}) or (first == "a" and {*rest} == {"x"})
         for first, *rest in kinds
     )
-    return not any(first == "0" for first, *_ in kinds), above
+    return not any(map(str.isdigit, "".join(rows[0]))), above
 
 
 def _follows(rows: Sequence[RowLine], place: int) -> bool:

@@ -89,9 +89,9 @@ class Critic(Options):
     more. Where that fails, too, no two answers are taken for the same, and none for incorrect. A
     verdict cannot be read where what it calls consistent is the answer of an agent that it calls
     incorrect, or no answer, as "unknown", or not that of an agent that it does not call incorrect
-    (short and long forms of one agree, and no answer contradicts none). Asked again, it sees those
-    answers side by side; then they are judged two by two, in both orders, and one stands that is
-    the more probable in all its pairs. Without "yes" an agent's own words are an answer.
+    (short and long forms of one agree). Asked again, it sees those answers side by side; then they
+    are judged two by two, in both orders, and one stands that is the more probable in all its
+    pairs. Where those have no answer, none stands. Without "yes" an agent's own words are one.
 
     Args:
         llm: Judges.
@@ -290,8 +290,8 @@ def _judgement(reply: str, answers: Sequence[str]) -> Judgement:
     if answer and _contradicts(answer, wrong, answers):
         rule = f"as {_JUDGED[2]} no answer of a response that is among the {_JUDGED[0]}"
         raise BadReply(rule, reply)
-    if answer and len(wrong) == len(answers):
-        note(f"all are called incorrect, so no answer can stand, and {quoted(answer)} does not")
+    if answer and not any(is_answer(answers[place]) for place in right):
+        note(f"no response that stands has an answer, so {quoted(answer)} does not")
         answer = None
     return Judgement(tuple(wrong), explanation, answer)
 

@@ -52,7 +52,7 @@ class Winnow(Options):
     fixed word for that, leaves with its documents unless all have none. Evidence that stands in
     none of an agent's documents is marked for the critic. Where a round would bring nothing new,
     the debate ends. A consistent answer rests on the agents that gave it. It does not stand where
-    all are called incorrect, or one that is not gave another: see `Critic`. More than two
+    those not called incorrect have none, or one of them gave another: see `Critic`. More than two
     duplicates merge in one ellipse. A merged agent votes as often as agents gave its answer; one
     that was called incorrect brings documents, but no vote. An answer has no more votes than sites
     (`ragsieve.documents.site`) speak for it where rivals are of different numbers of sites; where a

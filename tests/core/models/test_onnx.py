@@ -17,6 +17,7 @@ import pytest
 
 from ragsieve.models.onnx import Encoder
 from ragsieve.models.windows import Window
+from ragsieve.timeouts import PROGRESS
 
 
 class Counting(Encoder):
@@ -67,6 +68,21 @@ def test_a_call_of_few_windows_does_not_wait_for_one_of_many() -> None:
     began, ended = map(net.ids.index, (1000, 1008))
 
     assert 1 <= sum(one < 1000 for one in net.ids[began:ended]) <= 20
+
+
+@pytest.mark.slow
+def test_a_long_call_says_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    """From two seconds on."""
+
+    class Slow(Counting):
+        def _logits(self, window: Window) -> Any:
+            time.sleep(0.7)
+            return super()._logits(window)
+
+    caplog.set_level(PROGRESS, "ragsieve")
+    read(Slow(), 7, 1)
+
+    assert ["read 3 of 5 windows of the documents, 2 s so far"] == caplog.messages
 
 
 def in_child(results: Any) -> None:

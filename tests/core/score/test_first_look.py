@@ -6,6 +6,7 @@ import ragsieve
 from ragsieve.errors import InputError
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.score import Pruner
+from ragsieve.trace import collect_step
 from ragsieve.types import Document, Query, Segment
 
 QUERY = Query("Which cable feeds the pump?")
@@ -47,3 +48,12 @@ def test_an_input_that_is_no_longer_is_read_whole() -> None:
     assert 2 == sum(s.score > 0 for s in one)
     with pytest.raises(InputError, match="first_look must be"):
         Pruner(OverlapPruner(), 0)
+
+
+def test_a_long_input_is_a_warning() -> None:
+    """That names its size and the option, where it is not set."""
+    given = [Segment.whole(Document("d", "It rained. " * 50_000))]
+    with collect_step() as step:
+        Pruner(OverlapPruner())(QUERY, given)
+
+    assert "550,000 characters are read, which takes long; first_look bounds them" in step.warnings

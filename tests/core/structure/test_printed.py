@@ -7,6 +7,17 @@ from ragsieve.structure import joined
 from ragsieve.structure.printed import regions
 from ragsieve.types import Document, Query, Segment
 
+NEWS = "".join(
+    f"""pack (2.{n}) unstable; urgency=medium
+
+  * The archiver writes names of files in Unicode from 2.{n} on and warns you if
+    another name was given. It reads old archives as before.
+
+    Old names are converted once. Nothing is renamed on the disk by 2.{n}.
+
+"""
+    for n in range(4)
+)
 HELP = """Usage: pack [OPTION...] [FILE]...
 
  Main operation mode:
@@ -74,6 +85,8 @@ CHECKED = """==15344== Invalid read of size 4
 @pytest.mark.parametrize(
     ("text", "part", "shown"),
     [
+        (NEWS, "by 2.3", "* The archiver writes names of files in Unicode from 2.3 on and warns"),
+        (NEWS, "by 2.3", "if\n    another name was given."),
         (HELP, "--overwrite ", "…\n Overwrite control:\n\n  -k, --keep-old-files"),
         (
             HELP,

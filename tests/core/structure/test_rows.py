@@ -167,8 +167,21 @@ m.py:17: error: "Account" has no attribute "close"  [attr-defined]
 """
 
 
-def test_a_report_of_a_checker_heads_no_others() -> None:
-    """Its lines have a comma here and there, which divides none of them into cells."""
-    (root,) = outline(CHECKED, small=True)
+DATES = """Wed 2 Dec   Council, 19:30, library
+Fri 4 Dec   Market in the yard, 15-18 h. Cakes by 14:30
+Thu 10 Dec  Photographer (years 1 and 2)
+Mon 4 Jan   School starts again at 8:00
+"""
+ZONE = """a.example.\t\t\t  3600 IN NS\tns1.example.
+a.example.\t\t\t  3600 IN A\t\t203.0.113.10
+a.example.\t\t\t  3600 IN MX\t10 mx.example.
+mx.a.example.\t\t  300 IN A\t203.0.113.25
+"""
 
-    assert (6, root.start) == (len(root.children), root.head)
+
+@pytest.mark.parametrize(("text", "rows"), [(CHECKED, 6), (DATES, 4), (ZONE, 4)])
+def test_a_first_row_with_digits_heads_no_others(text: str, rows: int) -> None:
+    """A comma here and there divides none of the lines, nor do tabs that only align them."""
+    (root,) = outline(text, small=True)
+
+    assert (rows, root.start) == (len(root.children), root.head)

@@ -41,6 +41,7 @@ CASES = [
     ("zh", "他说他会来……可是没有来。|请带上雨伞；外面在下雨。|明天上午八点集合！"),
     ("en", "It voted at 5 p.m. Monday.|Cf. App. B there.|Fort Ray is near Ft. Vancouver."),
     ("en", "1. Open the door.|2. Go in.|Add 2 tbsp. of oil.|Wham! was a band.|It ended."),
+    ("en", "(use \"git add <file>...\" to include it) Nothing is lost.|It stays."),
     ("en", "it rained.|we left.|nobody saw it."),
     ("en", "It costs 5.[^1]|Rent is 9.[^a-b][^2]|Go![12, 13]|Is it so?[a]|It [1] ends."),
     ("en", "**Boys.** eat two.|**No. Never.** Go.|It is 2**3.|** a **.|Go."),

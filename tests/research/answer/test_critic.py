@@ -194,7 +194,7 @@ def test_an_unreadable_verdict_is_asked_for_once_more(reply: str) -> None:
 
 
 def test_a_verdict_is_on_what_stands() -> None:
-    """Not on what a model thinks first; of all wrong none stands, and the trace says so."""
+    """Not on what a model thinks first; where all are wrong or have no answer, none stands."""
     thought = f"<think>\n{verdict('[1, 2, 3, 4]', 'yes: Rome')}\nHm, no.\n</think>\n\n"
 
     assert Judgement((1, 3), "why", "Paris") == judged(thought + verdict("[2, 4]", "yes: Paris"))
@@ -202,7 +202,11 @@ def test_a_verdict_is_on_what_stands() -> None:
     found, record, _ = asked("judge", [verdict("[1, 2, 3, 4]", "yes: Rome")])
 
     assert Judgement((0, 1, 2, 3), "why") == found
-    assert ['all are called incorrect, so no answer can stand, and "Rome" does not'] == record.notes
+    assert ['no response that stands has an answer, so "Rome" does not'] == record.notes
+
+    silent = asked("judge", [verdict("[]", "yes: no")], [Argument(""), Argument("", "It sang.")])[0]
+
+    assert Judgement((), "why") == silent
 
 
 def preferring(*answers: str) -> ScriptedLLM:

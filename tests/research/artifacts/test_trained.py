@@ -245,19 +245,6 @@ def test_a_folder_does_not_pose_as_a_model_of_the_hub(
         load(folder)
 
 
-def test_a_wrong_name_says_what_was_meant() -> None:
-    """A system's behind the list; a part's behind the parts that have models."""
-    with pytest.raises(InputError, match=r"got 'top-sentense'; did you mean 'top-sentences'\?"):
-        load("top-sentense")
-    with pytest.raises(InputError, match="a trained filter must be a folder, got 'none'"):
-        load(Path("none"))
-    with pytest.raises(InputError, match="system must be a name or a trained filter's folder"):
-        load(None)  # type: ignore[arg-type]
-
-    with pytest.raises(InputError, match=r"got 'prunner'; did you mean 'pruner'\?$"):
-        spec.check("finefilter", {}, {"prunner": "fake:pruner"})
-
-
 def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
     tmp_path: Path, hub_of: Any
 ) -> None:

@@ -323,7 +323,7 @@ def test_a_number_in_a_pdf_stays_in_its_column(tmp_path: Path) -> None:
 )
 def test_a_word_that_a_line_divides_is_one(text: str, read: str) -> None:
     """In one word where it is one, and with its hyphen where its parts are."""
-    assert [read] == [*unbroken([text])]
+    assert [read] == unbroken([text])
 
 
 def test_a_folder_below_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:

@@ -125,25 +125,6 @@ def test_one_builds_at_a_time(old: Path) -> None:
     assert Change(removed=1) == corpus.remove(["old"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [10_000, 100_000, 300_000])
-def test_a_full_disk_is_told_and_changes_nothing(old: Path, limit: int) -> None:
-    """Files may not grow over a limit: whichever part meets it first, the error is one line."""
-    done = child(
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
-        "try: Corpus(path, Mortal()).add(documents)\n"
-        "except Exception as error: print(type(error).__name__, error)",
-        old,
-    )
-    corpus = Corpus(old, HashingEmbedder())
-
-    assert done.stdout.startswith("StoreError "), done.stdout + done.stderr
-    assert 1 == len(done.stdout.splitlines())
-    assert ["old"] == [s.document.id for s in corpus.search(Query("fox"))]
-    assert 200 == corpus.add(foxes()).added
-    assert 201 == len(corpus.ids())
-
-
 def test_searching_writes_nothing(old: Path) -> None:
     """Not one byte may be written, as on a full disk."""
     done = child(

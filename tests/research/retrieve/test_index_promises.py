@@ -1,12 +1,8 @@
-"""The promises of an index on disk: the cost of a change; damage, kills and removals."""
+"""The promises of an index on disk: the cost of a change, damage, removals."""
 
 import random
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -117,50 +113,6 @@ def test_the_file_shrinks(path: Path) -> None:
     assert ["index.sqlite", "lock"] == sorted(p.name for p in path.iterdir())
 
 
-def damages() -> list[tuple[str, int]]:
-    return [(kind, seed) for kind in ("byte", "page", "cut", "zeros", "swap") for seed in range(8)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "seed"), damages())
-def test_damage_is_one_line_or_harmless(path: Path, kind: str, seed: int) -> None:
-    """A search finds what it found before, or says in a line what is wrong; so does an add."""
-    expected = {by: results(path, by) for by in WAYS}
-    file = path / "index.sqlite"
-    data = bytearray(file.read_bytes())
-    rng = random.Random(f"{kind}{seed}")
-    at = rng.randrange(len(data) // 8192) * 8192
-    if kind == "byte":
-        for place in rng.sample(range(len(data)), 40):
-            data[place] ^= 1 << rng.randrange(8)
-    elif kind == "page":
-        data[at : at + 8192] = rng.randbytes(8192)
-    elif kind == "cut":
-        del data[rng.randrange(len(data)) :]
-    elif kind == "zeros":
-        data[at : at + 8192] = bytes(8192)
-    else:
-        other = rng.randrange(len(data) // 8192) * 8192
-        data[at : at + 8192], data[other : other + 8192] = (
-            data[other : other + 8192],
-            data[at : at + 8192],
-        )
-    file.write_bytes(data)
-
-    for by in WAYS:
-        try:
-            found = results(path, by)
-        except StoreError as error:
-            assert "\n" not in str(error) and str(path) in str(error)
-        else:
-            assert expected[by] == found or kind == "byte"  # a key may be hit: a word is lost
-            assert {id_ for id_, _ in found} <= {d.id for d in documents(1500)}
-    try:
-        opened(path).add([Document("new", "word1")])
-    except StoreError as error:
-        assert "\n" not in str(error)
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -213,44 +165,6 @@ def test_a_flipped_bit_is_named(path: Path, table: str, column: str, ways: set[s
                 results(path, by)
         else:
             assert results(path, by)
-
-
-CHILD = """
-import sys
-from ragsieve.models.fake import HashingEmbedder
-from ragsieve_research.retrieve import Corpus
-from ragsieve.types import Document
-corpus = Corpus(sys.argv[1], HashingEmbedder(32))
-print("ready", flush=True)
-for n in range(10_000):
-    corpus.add([Document(f"{sys.argv[2]}-{n}-{i}", f"word1 word{n} fox{n}") for i in range(3)])
-    corpus.remove([f"{sys.argv[2]}-{n}-0"])
-    print(n, flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_kills_at_any_moment_leave_a_whole_state(path: Path) -> None:
-    """Four of them while documents are added and removed: none is half there, none done is lost."""
-    for run in range(4):
-        child = subprocess.Popen(
-            [sys.executable, "-c", CHILD, str(path), f"k{run}"], stdout=subprocess.PIPE, text=True
-        )
-        assert child.stdout and child.stdout.readline() == "ready\n"
-        child.stdout.readline()
-        time.sleep(random.Random(run).random() * 0.15)
-        child.send_signal(signal.SIGKILL)
-        done = child.stdout.read().split()
-        child.wait()
-        added = [id_ for id_ in opened(path).ids() if id_.startswith(f"k{run}-")]
-        last = int(done[-1]) if done else 0
-        sizes = {n: sum(id_.startswith(f"k{run}-{n}-") for id_ in added) for n in range(last + 1)}
-
-        assert {2} == set(sizes.values())
-        assert len(added) - 2 * len(sizes) in (0, 2, 3)
-        found = opened(path).search(Query("word1"), by="bm25", k=5000)
-        assert opened(path).about().chunks == len(opened(path).search(QUERY, by="dense", k=5000))
-        assert {*added} <= {segment.document.id for segment in found}
 
 
 def test_what_a_killed_build_staged_goes_with_the_next(path: Path) -> None:
