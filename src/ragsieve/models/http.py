@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragsieve.errors import needs_extra
+from ragsieve.models.protocol import OVERFLOW
 from ragsieve.timeouts import deadline, seconds_left
 
 with needs_extra("openai"):
@@ -104,14 +105,16 @@ def _limit_time(request: Any) -> None:
 def _limit_body(response: Any) -> None:
     if response.status_code >= 400 and (statuses := refused.get()) is not None:
         statuses.append(response.status_code)
-    if response.status_code == 500 and FORMAT in response.request.content:
-        response.headers["x-should-retry"] = "false"  # the form may be what it fails at
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         response.close()
         raise Ended("the reply is compressed, though it was asked for as it is")
     raw = response.extensions["network_stream"].get_extra_info("socket")
     body = type("Body", (_Limited, *type(response.stream).__bases__), {})  # httpx's, or httpx2's
     response.stream = body(response.stream, raw, deadline())
+    if response.status_code == 500 and (
+        FORMAT in response.request.content or OVERFLOW.search(str(response.read()))
+    ):
+        response.headers["x-should-retry"] = "false"  # the form or length may be what it fails at
 
 
 @dataclass

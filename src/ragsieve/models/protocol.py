@@ -23,10 +23,11 @@ _CONTROL = re.compile(
     r"|(?<=\[)(?=/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])"
 )
 OVERFLOW = re.compile(
-    r"context[ _](?:length|window|size)|maximum context|prompt is too long|too many tokens", re.I
+    r"(?i)(?:context|batch)[ _](?:length|window|size)|maximum context|prompt is too long"
+    r"|too many tokens"
 )
-_LIMIT = re.compile(r"(?:context (?:length|window|size)|limit)(?: is| of)?\D{0,9}(\d{1,12})")
-_NEEDED = re.compile(r"(?:requested|resulted in|request|has) \(?(\d{1,12})")
+_LIMIT = re.compile(r"(?:context (?:length|window|size)|batch size|limit)\D{0,12}(\d{1,12})")
+_NEEDED = re.compile(r"(?:requested|resulted in|request|has|input) \(?(\d{1,12})")
 
 
 SETTINGS = {  # what a server may refuse: the words it does so with, and what follows

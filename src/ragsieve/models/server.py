@@ -337,7 +337,8 @@ class Server(Reopened):
         if error.status_code < 400:
             return self._failed(f"HTTP {error.status_code}: a redirect, which is not followed")
         text, status = protocol.error_text(error.body), f"HTTP {error.status_code}"
-        if error.status_code in REFUSED and protocol.OVERFLOW.search(f"{error.code} {text}"):
+        long = protocol.OVERFLOW.search(f"{error.code} {text}")
+        if long and error.status_code in (*REFUSED, 500):
             status += ", the prompt does not fit the context"
             if told := protocol.overflow(text, body, self.model):
                 return told

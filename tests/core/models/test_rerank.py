@@ -106,20 +106,29 @@ def test_a_server_may_call_documents_texts(serve: Serve) -> None:
     assert [False, True, True] == ["texts" in sent for sent in server.requests]
 
 
-def test_documents_that_are_too_long_are_cut(serve: Serve) -> None:
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        (400, "request ({} tokens) exceeds the available context size (512 tokens), try"),
+        (400, "input ({} tokens) is larger than the max context size (512 tokens). skipping"),
+        (500, "input ({} tokens) is too large to process (current batch size: 512)"),
+    ],
+)
+def test_documents_that_are_too_long_are_cut(serve: Serve, status: int, line: str) -> None:
     """To what llama.cpp says that it holds; the others stay, and the trace has a note."""
 
     def script(path: str, body: dict[str, Any], number: int) -> Answer:
         if (most := max(len(body["query"]) + len(d) for d in body["documents"])) <= 512:
             return by_length(path, body, number)
-        text = f"request ({most} tokens) exceeds the available context size (512 tokens), try"
-        return 400, {"error": {"message": text, "type": "exceed_context_size_error"}}
+        return status, {"error": {"message": line.format(most), "type": "server_error"}}
 
+    server, pairs = serve(script), [("q", "a" * 400), ("q", "b" * 2000), ("q", "c" * 900)]
     with step("score") as seen:
-        scores = model(serve(script)).score([("q", "a" * 400), ("q", "b" * 2000), ("q", "c" * 900)])
+        scores = model(server, max_retries=4).score(pairs)
 
     assert [399, 459, 459] == scores.tolist()
     assert ["documents are read to character 460: the server holds 512 tokens"] == seen.notes
+    assert 2 == len(server.requests)
     with pytest.raises(ModelError, match="need 601 tokens, the context of m holds 512"):
         model(serve(script)).score([("q" * 600, "a")])
 
