@@ -23,8 +23,7 @@ _CONTROL = re.compile(
     r"|(?<=\[)(?=/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])"
 )
 OVERFLOW = re.compile(
-    r"(?i)(?:context|batch)[ _](?:length|window|size)|maximum context|prompt is too long"
-    r"|too many tokens"
+    r"(?i)(?:context|batch)[ _](?:len|win|size)|maximum context|prompt is too long|too many tokens"
 )
 _LIMIT = re.compile(r"(?:context (?:length|window|size)|batch size|limit)\D{0,12}(\d{1,12})")
 _NEEDED = re.compile(r"(?:requested|resulted in|request|has|input) \(?(\d{1,12})")

@@ -151,9 +151,8 @@ class Rerank(Server):
         except ModelError as error:
             if wanted or not _WANTS_TEXTS.search(str(error)):
                 raise
-            data = self._post("rerank", {**body, **texts})
             self._wants.add("texts")
-            return data
+            return self._sent(query, documents)
 
     def _scores(self, data: Any, count: int) -> list[float]:
         """One score a document, in the order of the request."""

@@ -243,10 +243,8 @@ REPLIES: dict[str, tuple[Any, str]] = {
     "no index": ({"results": [{"relevance_score": 1}]}, "missing required field `index`"),
     "no score": ({"results": [{"index": 0}, {"index": 1}]}, NUMBER + "None"),
     "nan": (results(0, float("nan")), NUMBER + "nan"),
-    "infinite": (results(float("-inf"), 0), NUMBER + "-inf"),
     "too large": (results(1e39, 0), NUMBER + "1e+39"),
     "huge": (results(10**400, 0), "cannot be read"),
-    "score null": (results(None, 0), NUMBER + "None"),
 }
 
 
