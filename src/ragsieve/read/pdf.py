@@ -63,9 +63,9 @@ def unbroken(texts: Sequence[str]) -> list[str]:
         end = found.string.find("\n", found.end(3))
         if _GAP.search(found.string[line : end if end > 0 else None]):
             return found[0]  # cells
-        parts = {*first.lower().split("-"), rest.lower()}
-        compound = f"{first}-{rest}".lower() in known or parts <= known
-        glued = rest[0].islower() and (f"{first}{rest}".lower() in known or not compound)
+        one, two = first.lower(), rest.lower()
+        compound = f"{one}-{two}" in known or {*one.split("-"), two} <= known
+        glued = rest[0].islower() and (f"{one}{two}" in known or not compound)
         return f"{first}{'-' * (sign != _SOFT and not glued)}{rest}{more}\n"
 
     return [_BROKEN.sub(whole, text) for text in texts]

@@ -44,6 +44,7 @@ class _Line:
         gap = _GAP.search(shown)
         self.column = gap.end() if gap else 0  # where what it says of its first words begins
         self.size = self.end - self.start
+        self.is_marked = bool(_MARKED.match(self.text))  # an item or a title of a page
 
     @cached_property
     def is_prose(self) -> bool:
@@ -52,7 +53,7 @@ class _Line:
         plain = sum(_is_plain(word.strip(_ROUND)) for word in words)
         uncased = sum(one.isalpha() and one.lower() == one.upper() for one in self.text)
         runs = plain > 0.8 * len(words) and (len(words) >= _WORDS or self.text[-1] in ".!?")
-        return runs or uncased > self.size / 2 or bool(_MARKED.match(self.text))
+        return runs or uncased > self.size / 2 or self.is_marked
 
 
 def _is_plain(word: str) -> bool:
@@ -81,9 +82,8 @@ def _hanging(lines: Sequence[_Line]) -> int:
     """Characters of the lines below at least three that stand further to the left, no items."""
     base = min(line.indent for line in lines) + 1
     heads = [a for a, b in pairwise(lines) if a.indent <= base < b.indent]
-    marked = any(_MARKED.match(head.text) for head in heads)
     below = sum(line.size for line in lines if line.indent > base)
-    return 0 if marked or len(heads) < _HEADS else below
+    return 0 if len(heads) < _HEADS or any(head.is_marked for head in heads) else below
 
 
 def hangs(text: str, node: Node) -> bool:
@@ -178,10 +178,7 @@ def _node(text: str, line: _Line, inside: Sequence[_Line], depth: int) -> Node:
 def _goes_on(line: _Line, inside: Sequence[_Line]) -> int:
     """How many of the lines below go on with a line that is full and ends no sentence."""
     width = max(one.indent + one.size for one in (line, *inside))
-    prose = takewhile(
-        lambda one: one.is_prose and not (one.apart or _MARKED.match(one.text)), inside
-    )
-    below = [*prose]
+    below = [*takewhile(lambda one: one.is_prose and not (one.apart or one.is_marked), inside)]
     full = line.size >= _FULL and not line.text.endswith((".", ":", "!", "?"))
     word = below[0].text.split()[0] if below else ""
     return len(below) if full and line.indent + line.size + len(word) >= width else 0

@@ -72,4 +72,4 @@ def test_a_broken_command_of_another_package_leaves_the_others(
 
     assert 0 == shown.exit_code
     assert "  filter  " in shown.output
-    assert "command break is left out: No module named 'broken'" in caplog.text
+    assert "command break of broken:command is left out: No module named 'broken'" in caplog.text
