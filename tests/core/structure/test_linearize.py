@@ -4,10 +4,12 @@ import json
 
 import pytest
 
+import ragsieve
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.score.pruner import LEAST, Pruner
 from ragsieve.split.blocks import Blocks
 from ragsieve.structure.linearize import linearized, shares
+from ragsieve.text import words
 from ragsieve.types import Document, Query, Segment
 
 NUMBERS = range(12)
@@ -90,3 +92,14 @@ def test_the_pruner_counts_other_rows_less() -> None:
 
     assert [1.0] == values[7:8]
     assert pytest.approx([0.75 * LEAST] * 11) == [*values[:7], *values[8:]]
+
+
+def test_sentences_of_one_string_are_no_records() -> None:
+    """What answers begins with "It", and has no word of the question; escapes part no name."""
+    depot = "The Uferweg depot lies by the river. It was opened in May. It costs 4 euros a day."
+    others = [f"Trains leave from hall {n} every hour. There is a shop with maps." for n in "ABC"]
+    text = json.dumps([*others, depot])
+    kept = ragsieve.load("finefilter")("What does the Uferweg depot cost for a bicycle?", [text])
+
+    assert "It costs 4 euros a day." in kept.text and "Trains" not in kept.text
+    assert words(r"max\_tokens") == words("max_tokens")
