@@ -100,6 +100,16 @@ WORD: dict[str, Source] = {  # elements of a body that python-docx writes as the
         f"<w:p><w:r><w:rPr><w:strike/></w:rPr><w:t>80 EUR</w:t></w:r>{RUN(' 60 EUR')}</w:p>",
         lambda text: bool(re.search(r"(~~|<s>|<del>)\s*80 EUR", text)) and "60 EUR" in text, (),
     ),
+    "hyphen that does not break": (
+        f"<w:p>{RUN('In 2019')}<w:r><w:noBreakHyphen/></w:r>{RUN('2020.')}</w:p>",
+        lambda text: bool(re.search("2019[-\u2010\u2011]2020", text)), (),
+    ),
+    "cell over two columns": (
+        f"<w:tbl><w:tblPr/><w:tblGrid/><w:tr>{CELL(RUN('hall'), '')}{CELL(RUN('am'), '')}"
+        f"{CELL(RUN('pm'), '')}</w:tr><w:tr>{CELL(RUN('A'), '')}<w:tc><w:tcPr>"
+        f"<w:gridSpan w:val='2'/></w:tcPr><w:p>{RUN('closed')}</w:p></w:tc></w:tr></w:tbl>",
+        lambda text: bool(re.search(r"A\W+closed\W+closed", text)), (),
+    ),
 }  # fmt: skip
 PANDOC: dict[str, Source] = {  # Markdown that pandoc writes as a Word file
     "numbers of a list, pandoc": ("3. open\n4. close\n", numbered("34"), ()),
@@ -272,6 +282,14 @@ def pdf_files(folder: Path) -> Iterator[Shape]:
         yield Shape(f"table with blank cells, {name}", f"{name}.pdf", in_columns)
     yield Shape("words that lines divide, typst", "typst-lines.pdf", words_whole)
     yield Shape("two columns of prose, typst", "typst-columns.pdf", in_order)
+    canvas = import_module("reportlab.pdfgen.canvas").Canvas(str(folder / "turned.pdf"))
+    for n, names in enumerate(ROWS):
+        for m, cell in enumerate(names):
+            canvas.drawString(60 + 90 * m, 700 - 20 * n, cell)
+    canvas.rotate(90)
+    canvas.drawString(300, -30, "Prices without tax")
+    canvas.save()
+    yield Shape("turned text beside a table, reportlab", "turned.pdf", ("Prices without tax",))
     yield Shape("form, weasyprint", "form.pdf", tuple(one for pair in pairs for one in pair))
     if shutil.which("soffice"):
         yield from _of_office(folder)
