@@ -20,7 +20,7 @@ from ragsieve.read.numbers import numeral, raised
 _GONE = {*map(qn, ("w:del", "w:moveFrom", "w:pPr", "w:rPr", "w:sdtPr"))} | {
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 }
-_ENDS = "w:del", "w:moveFrom"  # of a paragraph that goes on in the next one
+_GOES_ON = "self::*[w:pPr/w:rPr[w:del or w:moveFrom]][following-sibling::*[1][self::w:p]]"
 _SIGNS = {"tab": "\t", "cr": "\n", "br": "\n", "noBreakHyphen": "-"}
 _WITHIN = {*map(qn, ("w:p", "w:tbl", "w:tr", "w:tc"))}
 _FORMS = {
@@ -54,12 +54,12 @@ class Level(NamedTuple):
 def blocks(document: Any) -> Iterator[str]:
     """Paragraphs, lists and tables of a document of python-docx in order, notes at the end."""
     numbering, items, known, last = _Numbering(document), list[str](), "", ""
-    before = ""  # paragraphs whose ends are deleted
+    before = ""  # paragraphs whose ends are deleted, so that they go on in the next one
     for element in _children(document.element.body):
         of_list = ""
         if element.tag == qn("w:tbl"):
             shown = table(element)
-        elif any(element.find(f"w:pPr/w:rPr/{end}", nsmap) is not None for end in _ENDS):
+        elif element.xpath(_GOES_ON):
             before += text_of(element)
             continue
         else:

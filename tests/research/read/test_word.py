@@ -77,12 +77,12 @@ def test_what_stands_in_controls_and_inner_tables_is_in_the_text() -> None:
 
 
 def test_a_paragraph_whose_end_is_deleted_goes_on_in_the_next() -> None:
-    """As Word shows it with all markup off."""
+    """As Word shows it with all markup off; the last one stays."""
     end = "<w:pPr><w:rPr><w:del w:id='1' w:author='A'/></w:rPr></w:pPr>"
     first, next_ = RUN.format("The rent is "), RUN.format("712 euros.")
 
     assert "The rent is 712 euros.\n\nx" == read(
-        f"<w:p>{end}{first}</w:p>", f"<w:p>{next_}</w:p>", f"<w:p>{RUN.format('x')}</w:p>"
+        f"<w:p>{end}{first}</w:p>", f"<w:p>{next_}</w:p>", f"<w:p>{end}{RUN.format('x')}</w:p>"
     )
 
 
