@@ -88,7 +88,8 @@ def _hanging(lines: Sequence[_Line]) -> int:
 
 def hangs(text: str, node: Node) -> bool:
     """Whether a line inside begins further to the left than the parts: it heads some of them."""
-    margin = node.children[0].start - text.rfind("\n", 0, node.children[0].start) - 1
+    first = node.children[0].start if node.children else node.start
+    margin = first - text.rfind("\n", 0, first) - 1
     return any(line.indent < margin for line in _lines(text, node.start, node.end))
 
 

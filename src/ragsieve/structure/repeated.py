@@ -8,7 +8,7 @@ below the first one or, where text stands behind them, below all the short ones.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -95,12 +95,10 @@ def _cue(text: str, above: Sequence[Beginning], one: Beginning) -> Beginning:
 
 def _heads(text: str, one: Beginning) -> bool:
     """Whether it may head what follows: a name alone does below a blank line, above a full one."""
-    if "S" in one.form:
-        return True
     named = "N" in one.form and text[one.start - 1 : one.start] in ("", "\n")
     alone = one.form == "N$"
     apart = alone and _below_blank(text, one.start) and _ABOVE_TEXT.match(text, one.end)
-    return named and (not alone or bool(apart))
+    return "S" in one.form or (named and (not alone or bool(apart)))
 
 
 def _below_blank(text: str, start: int) -> bool:
@@ -252,7 +250,9 @@ def _records(
         most = max((len(record) for record in run[:-1]), default=len(run[-1]))
         while not apart and len(run[-1]) > most and not text[run[-1][-1].start].isspace():
             run[-1].pop()  # prose behind the last one
-        records = [_record(text, one, roots, 0 if apart else _HEADER) for one in run]
+        starts = [one[0].start for one in run]
+        own = [r for r in roots if bisect_right(starts, r.start) == bisect_left(starts, r.end)]
+        records = [_record(text, one, own, 0 if apart else _HEADER) for one in run]
         yield from records if apart else [over(records, kind="table", mark="…", whole=0, each=True)]
 
 
@@ -371,7 +371,6 @@ def _record(text: str, paragraphs: Sequence[_Paragraph], roots: Sequence[Node], 
     keys = one.keys[one.keys[0].start == start :]
     short = len(paragraphs) > 1 and stop - start <= _STICKY
     head = stripped(text, start, keys[0].start if keys and not short else stop)[1]
-    ends = [*(key.start for key in keys[1:]), stop]
     if len(paragraphs) > 1 and len(one.names) >= _FEWEST:
         begins = [start, *(key.start for key in keys), stop]
         fields = [stripped(text, *span) for span in pairwise(begins)]
@@ -381,7 +380,8 @@ def _record(text: str, paragraphs: Sequence[_Paragraph], roots: Sequence[Node], 
         return over([header, *filled(text, stop, end, roots)], mark="…", each=True, whole=whole)
     if head - start > _HEADER:
         keys, head = one.keys, start
-    said_by = [] if short else [*zip(keys, ends, strict=False)]
+    ends = [*(key.start for key in keys[1:]), stop]
+    said_by = [] if short else zip(keys, ends, strict=False)
     children = [said(text, key.start, key.end, last, roots) for key, last in said_by]
     children += filled(text, stop, end, roots)
     return Node(start, head, end, end, mark="… {}", whole=whole, children=children)

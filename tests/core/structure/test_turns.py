@@ -1,10 +1,15 @@
 """What somebody said stands below who said it, and a mail below its header."""
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ragsieve.structure import joined, outline
+from ragsieve.structure.tree import Node
 from tests.core.structure.test_structure import spans
 
 LONG = (
@@ -296,3 +301,32 @@ def test_subtitles_of_one_sentence_go_together() -> None:
     (root,), (other,) = outline(text), outline(text.replace(".\n", "\n"))
 
     assert [3, 5] == [len(root.children), len(other.children)]
+
+
+TOLD = "We think that it is likely to go on, and that nobody can say for how long. " * 6
+LINES = [
+    "", "Harbour:", "Pier Master:", "Pier Master: Mm-hmm.", f"Pier Master: {TOLD}", "Rank: 7",
+    "Berth: 9, north", "Date: 15 June", "Loaded", "| 3 | tar |", "- two masts", "[08:10] Ada: so",
+]  # fmt: skip
+ACROSS = "".join(f"race {n}\nRecord: {n}.83\nOgre\nDate: 1{n} June 2019\n" for n in range(4))
+MADE = [
+    f"{ACROSS}last race",
+    "\n".join([*LINES[5:6], *LINES[10:11] * 2, LINES[1], LINES[4]] * 2 + LINES[10:11] * 2),
+]
+
+
+def regions(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
+    yield nodes
+    for node in nodes:
+        yield from regions(node.children)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(LINES), max_size=30).map("\n".join))
+def test_parts_stand_side_by_side_whatever_they_are_made_of(text: str) -> None:
+    """Those of a node in order, within it: records, turns, and what lies across them."""
+    for made in (text, *MADE):
+        for parts in regions(outline(made, small=True)):
+            assert all(a.end <= b.start for a, b in pairwise(parts))
+            inside = [(child.start, child.end) for one in parts for child in one.children]
+            assert all(any(p.start <= a <= b <= p.end for p in parts) for a, b in inside)
