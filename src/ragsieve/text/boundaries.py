@@ -35,6 +35,7 @@ FIRM = [  # what stands before an end that is none even before a capital, and be
 JOINS = [  # what stands before an end that is none, and behind it
     (r"", r"\s*[&,;%)\]}/=+]"),  # Prod. & Dev.; (see Fig. [3]) well
     (r"", r"\s*[.!?…]+(?:\s|$)"),  # et al. [12].
+    (r"[.!?…]", r"[*_]{1,3}(?:\s|$)"),  # *Is it far?* No.
     (r"[.!?…]", r"[\"”’»]\s+[a-zß-ÿ]"),  # "add FILE..." to include
     (rf"(?i:\b(?:{_ABBREVIATIONS})\.)", r"\s*[\da-zß-ÿ(\[§]"),  # approx. 4200; cf. the
     (r"\b[A-Z][a-z]{1,4}\.", r"\s*[a-zß-ÿ]"),  # Dev. is

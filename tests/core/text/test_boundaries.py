@@ -45,6 +45,7 @@ CASES = [
     ("en", "it rained.|we left.|nobody saw it."),
     ("en", "It costs 5.[^1]|Rent is 9.[^a-b][^2]|Go![12, 13]|Is it so?[a]|It [1] ends."),
     ("en", "**Boys.** eat two.|**No. Never.** Go.|It is 2**3.|** a **.|Go."),
+    ("en", "*Is it far?* Two miles.|Take the bus.|It runs."),
     ("de", "Das 19. Jahrhundert endete.|Er wurde 3.|Der 1. FC siegte.|Vgl. Abs. 2.|Es gilt."),
     ("fr", "M. Dupont est là.|Il est né av. J.-C. ou apr. J.-C.|L'art. 5 du C. civ. le dit."),
     ("es", "La Sra. Pérez vive.|Véase pág. 4.|Abre a las 5 p. m. en punto."),
