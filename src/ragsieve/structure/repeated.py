@@ -236,11 +236,11 @@ def _records(
     record: list[_Paragraph] = []
     names: set[str] = set()  # of its fields
     for one, following in pairwise([*paragraphs, paragraphs[-1]]):
-        titles = len(record) < 2 and following.name in firsts
+        titled = text[one.start] == "#" or (len(record) < 2 and following.name in firsts)
         if one.name and (one.names & firsts or names & one.names):
             record, names = [one], one.names
             runs[-1].append(record)
-        elif not apart and _is_title(text, one, titles):
+        elif not apart and titled and _TITLE.match(text, one.start, one.end):
             record, names = [], set()
             runs.append([])
         elif record:
@@ -268,10 +268,6 @@ def _first_name(text: str, paragraphs: Sequence[_Paragraph], begun: Sequence[_Pa
     again = any(key.name == first for one in paragraphs for key in one.keys[1:])
     spoken = _NO_SPEAKERS.match(first) or _spoken(text, first, paragraphs)
     return "" if spoken or (again and not headers) else first
-
-
-def _is_title(text: str, one: _Paragraph, titles: bool) -> bool:
-    return bool(_TITLE.match(text, one.start, one.end)) and (titles or text[one.start] == "#")
 
 
 def _has_texts(paragraphs: Sequence[_Paragraph], firsts: Container[str]) -> bool:
