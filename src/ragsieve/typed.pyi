@@ -49,12 +49,10 @@ class AdacompOptions(SystemOptions, total=False):
     predictor: LLM | None
     documents: int
     min_keep: int
-    max_words: int
 
 class BottleneckOptions(SystemOptions, total=False):
     writer: LLM | None
     documents: int
-    written_tokens: int
 
 class ChunkragOptions(SystemOptions, total=False):
     critic: LLM | None
@@ -68,7 +66,6 @@ class CompactOptions(SystemOptions, total=False):
     writer: LLM | None
     documents: int
     together: int
-    written_tokens: int
 
 class CpcOptions(SystemOptions, total=False):
     rate: float
@@ -168,7 +165,6 @@ class RankgptOptions(SystemOptions, total=False):
     k: int
     window: int
     step: int
-    max_words: int
 
 class TopSentencesOptions(SystemOptions, total=False):
     documents: int | None
@@ -178,7 +174,6 @@ class TopSentencesOptions(SystemOptions, total=False):
 class RecompAbstractiveOptions(SystemOptions, total=False):
     writer: LLM | None
     documents: int
-    summary_tokens: int
 
 class RewriteRetrieveReadOptions(SystemOptions, total=False):
     prune: str | Stage | None

@@ -12,25 +12,16 @@ from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
-from ragsieve_research.peers.filters.base import REPLY_TOKENS
 
 
 @system("langchain-embeddings-filter", needs="embedder")
-def langchain_embeddings_filter(
-    llm: LLM,
-    embedder: Embedder,
-    *,
-    k: int | None = 20,
-    similarity_threshold: float | None = None,
-) -> System:
+def langchain_embeddings_filter(llm: LLM, embedder: Embedder, *, k: int | None = 20) -> System:
     """Keep the 20 documents nearest to the question, as LangChain's EmbeddingsFilter does it.
 
     Args:
         llm: The generator.
         embedder: Its embeddings.
         k: So many stay at most; all where None.
-        similarity_threshold: Those whose cosine is not above it go, too; their guide has 0.76, for
-            OpenAI's embeddings.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -40,43 +31,30 @@ def langchain_embeddings_filter(
     """
     from ragsieve_research.peers.filters import langchain
 
-    stage = langchain.EmbeddingsFilter(embedder, k, similarity_threshold)
+    stage = langchain.EmbeddingsFilter(embedder, k)
     return System(Pipeline(stage), Reader(llm))
 
 
 @system("langchain-redundant-filter", needs="embedder")
-def langchain_redundant_filter(
-    llm: LLM,
-    embedder: Embedder,
-    *,
-    similarity_threshold: float = 0.95,
-) -> System:
+def langchain_redundant_filter(llm: LLM, embedder: Embedder) -> System:
     """Keep documents but near-duplicates, as LangChain's EmbeddingsRedundantFilter does it.
 
     Args:
         llm: The generator.
         embedder: Its embeddings.
-        similarity_threshold: Above this cosine one of two documents goes.
 
     Raises:
-        InputError: If an option breaks its rule.
         MissingExtra: If LangChain is not installed.
 
-    Source: ``EmbeddingsRedundantFilter`` of langchain-community 0.4.2, with its default.
+    Source: ``EmbeddingsRedundantFilter`` of langchain-community 0.4.2, with its default, 0.95.
     """
     from ragsieve_research.peers.filters import langchain
 
-    stage = langchain.EmbeddingsRedundantFilter(embedder, similarity_threshold)
-    return System(Pipeline(stage), Reader(llm))
+    return System(Pipeline(langchain.EmbeddingsRedundantFilter(embedder)), Reader(llm))
 
 
 @system("langchain-llm-filter", needs="LLM")
-def langchain_llm_filter(
-    llm: LLM,
-    *,
-    judge: LLM | None = None,
-    reply_tokens: int = REPLY_TOKENS,
-) -> System:
+def langchain_llm_filter(llm: LLM, *, judge: LLM | None = None) -> System:
     """Keep the documents an LLM says YES to, as LangChain's LLMChainFilter does it.
 
     It raises where one reply of any document has neither YES nor NO as a word, or both.
@@ -84,44 +62,33 @@ def langchain_llm_filter(
     Args:
         llm: The generator.
         judge: Says YES or NO; ``llm`` where None.
-        reply_tokens: Of a reply at most; at least 1.
 
     Raises:
-        InputError: If an option breaks its rule.
         MissingExtra: If LangChain is not installed.
 
     Source: ``LLMChainFilter`` of langchain-classic 1.0.8, with its prompt.
     """
     from ragsieve_research.peers.filters import langchain
 
-    stage = langchain.LLMChainFilter(judge or llm, reply_tokens=reply_tokens)
-    return System(Pipeline(stage), Reader(llm))
+    return System(Pipeline(langchain.LLMChainFilter(judge or llm)), Reader(llm))
 
 
 @system("langchain-llm-extractor", needs="LLM")
-def langchain_llm_extractor(
-    llm: LLM,
-    *,
-    extractor: LLM | None = None,
-    reply_tokens: int = REPLY_TOKENS,
-) -> System:
+def langchain_llm_extractor(llm: LLM, *, extractor: LLM | None = None) -> System:
     """Keep what an LLM writes as the relevant parts, as LangChain's LLMChainExtractor does it.
 
     Args:
         llm: The generator.
         extractor: Writes; ``llm`` where None.
-        reply_tokens: Of a reply at most; at least 1.
 
     Raises:
-        InputError: If an option breaks its rule.
         MissingExtra: If LangChain is not installed.
 
     Source: ``LLMChainExtractor`` of langchain-classic 1.0.8, with its prompt.
     """
     from ragsieve_research.peers.filters import langchain
 
-    stage = langchain.LLMChainExtractor(extractor or llm, reply_tokens=reply_tokens)
-    return System(Pipeline(stage), Reader(llm))
+    return System(Pipeline(langchain.LLMChainExtractor(extractor or llm)), Reader(llm))
 
 
 @system("llama-index-sentence-optimizer", needs="embedder")
@@ -129,22 +96,17 @@ def llama_index_sentence_optimizer(
     llm: LLM,
     embedder: Embedder,
     *,
-    percentile_cutoff: float | None = 0.5,
-    threshold_cutoff: float | None = None,
+    percentile_cutoff: float = 0.5,
     context: int | None = None,
 ) -> System:
     """Keep the nearest half of each document's sentences with neighbours, as LlamaIndex does it.
 
-    Each comes with its neighbours, and a neighbour of two comes twice: a text may grow. It raises
-    where no sentence of a document is above ``threshold_cutoff``.
+    Each comes with its neighbours, and a neighbour of two comes twice: a text may grow.
 
     Args:
         llm: The generator.
         embedder: Its embeddings.
-        percentile_cutoff: Share of a document's sentences that are taken; all where None. Their
-            guide has 0.5.
-        threshold_cutoff: Those whose cosine is not above it are not taken; their guide has 0.7, for
-            OpenAI's embeddings.
+        percentile_cutoff: Share of a document's sentences that are taken; their guide has 0.5.
         context: Neighbours on each side; its default, 1, where None.
 
     Raises:
@@ -156,29 +118,18 @@ def llama_index_sentence_optimizer(
     """
     from ragsieve_research.peers.filters import llama_index
 
-    stage = llama_index.SentenceEmbeddingOptimizer(
-        embedder, percentile_cutoff, threshold_cutoff, context
-    )
+    stage = llama_index.SentenceEmbeddingOptimizer(embedder, percentile_cutoff, context)
     return System(Pipeline(stage), Reader(llm))
 
 
 @system("llama-index-llm-rerank", needs="LLM")
-def llama_index_llm_rerank(
-    llm: LLM,
-    *,
-    judge: LLM | None = None,
-    top_n: int = 10,
-    choice_batch_size: int = 10,
-    reply_tokens: int = REPLY_TOKENS,
-) -> System:
+def llama_index_llm_rerank(llm: LLM, *, judge: LLM | None = None, top_n: int = 10) -> System:
     """Keep the documents an LLM names, by relevance, as LlamaIndex's LLMRerank does it.
 
     Args:
         llm: The generator.
         judge: Names them; ``llm`` where None.
         top_n: So many stay at most; at least 1.
-        choice_batch_size: Documents shown at once; at least 1.
-        reply_tokens: Of a reply at most; at least 1.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -188,5 +139,4 @@ def llama_index_llm_rerank(
     """
     from ragsieve_research.peers.filters import llama_index
 
-    stage = llama_index.LLMRerank(judge or llm, top_n, choice_batch_size, reply_tokens=reply_tokens)
-    return System(Pipeline(stage), Reader(llm))
+    return System(Pipeline(llama_index.LLMRerank(judge or llm, top_n)), Reader(llm))

@@ -25,6 +25,9 @@ from ragsieve_research.prompts import first_words, fitting, numbered
 
 Mode = Literal["write", "first"]
 
+MAX_WORDS = 300
+"""Words of a passage that an LLM reads to rank it, fewer where they do not fit its context."""
+
 _ORDER = Field("identifiers in order, as in [2] > [1]", numbers(10**9), ("order", "ranking"))
 _PLACE = re.compile(r"\[(\d{1,9})\]")
 
@@ -97,8 +100,6 @@ class Permuting(Options):
         mode: ``"write"``: the order is written out, as in the paper. ``"first"``: one pass gives
             the probability of each identifier as the reply, and these are the order; the model
             must be able to `choose`.
-        max_words: So many words of each passage are read, fewer where they do not fit the model's
-            context; at least 1.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -115,7 +116,6 @@ class Permuting(Options):
 
     llm: LLM
     mode: Mode = "write"
-    max_words: Count = 300
 
     @property
     def identity(self) -> str:
@@ -147,16 +147,14 @@ class Permuting(Options):
     def _fitting(self, question: str, texts: Sequence[str]) -> Prompt:
         """The prompt with as many words of each text as fit."""
         make = partial(_prompt, question, texts)
-        return fitting(self.llm, make, self.max_words, _order_tokens(len(texts)))
+        return fitting(self.llm, make, MAX_WORDS, _order_tokens(len(texts)))
 
 
-def as_reranker(
-    ranker: LLM | ListwiseReranker, mode: Mode = "write", max_words: int = 300
-) -> ListwiseReranker:
-    """A model trained to order lists as it is; an LLM by `Permuting`, with the other options."""
+def as_reranker(ranker: LLM | ListwiseReranker, mode: Mode = "write") -> ListwiseReranker:
+    """A model trained to order lists as it is; an LLM by `Permuting`."""
     if hasattr(unwrap(ranker), "rank"):  # of a wrapper one cannot see it
         return cast(ListwiseReranker, ranker)
-    return Permuting(cast(LLM, ranker), mode, max_words)
+    return Permuting(cast(LLM, ranker), mode)
 
 
 def _order_tokens(size: int) -> int:

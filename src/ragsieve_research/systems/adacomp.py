@@ -14,6 +14,7 @@ from ragsieve.systems.base import system
 from ragsieve.types import Query, Segment
 from ragsieve_research import select
 from ragsieve_research.prompts import first_words, fitting, numbered
+from ragsieve_research.score.listwise import MAX_WORDS
 
 
 @system("adacomp", needs="LLM", paper="arXiv 2409.01579")
@@ -23,7 +24,6 @@ def adacomp(
     predictor: LLM | None = None,
     documents: int = 5,
     min_keep: int = 0,
-    max_words: int = 300,
 ) -> System:
     """Keep as many of the first 5 documents as an LLM says that the question needs.
 
@@ -35,8 +35,6 @@ def adacomp(
             where None.
         documents: So many of the first are shown to it; at least 1.
         min_keep: At least so many stay; not negative. With 0 the generator may answer by itself.
-        max_words: So many words of each document the predictor reads, fewer where they do not fit
-            its context; at least 1.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -48,7 +46,7 @@ def adacomp(
         where the model gives probabilities.
     """
     check_number("documents", documents, Count)
-    predict = TruncateDocuments(predictor or llm, documents, min_keep, max_words)
+    predict = TruncateDocuments(predictor or llm, documents, min_keep)
     return System(Pipeline(predict), Reader(llm))
 
 
@@ -61,14 +59,11 @@ class TruncateDocuments(select.Truncate):
         llm: Chooses k; plain, or tuned for it.
         max_clues: So many of the first are shown to it, the rest is dropped; at least 1.
         min_keep: k is at least this; not negative.
-        max_words: Of each document that are shown, behind its title; at least 1.
 
     Raises:
         InputError: If an option breaks its rule.
         ModelError: If the model fails, or not even the titles fit its context.
     """
-
-    max_words: Count = 300
 
     def prompt(self, query: Query, shown: Sequence[Segment], /) -> Prompt:
         """The prompt to choose among ``shown``, best first."""
@@ -81,4 +76,4 @@ class TruncateDocuments(select.Truncate):
                 documents=numbered([first_words(titled(s), words) for s in shown]),
             )
 
-        return fitting(self.llm, make, self.max_words, reply=8)
+        return fitting(self.llm, make, MAX_WORDS, reply=8)

@@ -10,7 +10,6 @@ from ragsieve import select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
 from ragsieve.prompts import title_of
-from ragsieve.schema import Count, check_number
 from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve.trace import note
@@ -27,7 +26,6 @@ def bottleneck(
     *,
     writer: LLM | None = None,
     documents: int = 5,
-    written_tokens: int = 256,
 ) -> System:
     """Have a model copy out or write what the answer needs; keep nothing where it writes nothing.
 
@@ -39,8 +37,6 @@ def bottleneck(
         writer: The filter model: an LLM with what `ragsieve train writer --by ib` makes;
             ``llm``, prompted, where None.
         documents: So many of the first documents are read; not negative.
-        written_tokens: Of the filtered text at most, in the writer's tokens, never more than it
-            reads; at least 1.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -52,11 +48,10 @@ def bottleneck(
         reads the same sentences in the same order, but those of a document behind its title.
         Prompts are ours. The generator is not tuned here; see `ragsieve_research.train.generator`.
     """
-    check_number("written_tokens", written_tokens, Count)
     stages = Pipeline(
         select.TopK(documents),
         split.Sentences(),
-        Write(writer or llm, PROMPT, written_tokens, "filtered"),
+        Write(writer or llm, PROMPT, name="filtered"),
         split.Sentences(),
         Located(),
     )

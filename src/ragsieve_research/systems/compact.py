@@ -23,6 +23,7 @@ from ragsieve.types import Query, Segment
 from ragsieve_research.answer.parts import schema
 from ragsieve_research.systems.written import written
 
+_REPLY = 512  # tokens of a round's reply at most
 _PARTS = ("Summary", "Evaluation")
 _LACKING = "Lacking"  # what the evaluation says beside its verdict, where a reply is held to a form
 _VERDICT = re.compile(r"\[(IN)?COMPLETE\]")
@@ -42,7 +43,6 @@ def compact(
     writer: LLM | None = None,
     documents: int = 30,
     together: int = 5,
-    written_tokens: int = 512,
 ) -> System:
     """Have a model sum up five documents after another, until its summary can answer.
 
@@ -58,7 +58,6 @@ def compact(
             Where None, ``llm`` does, by a prompt of ours that names the form of the reply.
         documents: So many of the first documents may be read; not negative.
         together: Documents of a round; at least 1.
-        written_tokens: Of a round's reply at most, in the writer's tokens; at least 1.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -70,7 +69,7 @@ def compact(
     stages = Pipeline(
         select.TopK(documents),
         split.Sentences(),
-        Compact(writer or llm, writer is not None, together, written_tokens),
+        Compact(writer or llm, writer is not None, together),
         split.Sentences(),
     )
     return System(stages, Reader(llm))
@@ -99,7 +98,6 @@ class Compact(Options):
         llm: Writes.
         trained: Whether it is asked in the words of the authors' training.
         together: Documents of a round; at least 1.
-        written_tokens: Of a reply, in the model's own tokens; at least 1.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -113,7 +111,6 @@ class Compact(Options):
     llm: LLM
     trained: bool = False
     together: Count = 5
-    written_tokens: Count = 512
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         groups = [[*group] for _, group in groupby(segments, key=lambda s: s.document.id)]
@@ -143,16 +140,15 @@ class Compact(Options):
         """The summary of the last one and the segments; the last one where none can be read."""
         if not segments:
             return last
-        form, most = None if self.trained else _SCHEMA, self.written_tokens
-        prompt = self._prompt(query, segments, last)
-        (reply,) = complete_parsed(self.llm, [prompt], _summary, max_tokens=most, schema=form)
+        form, prompt = None if self.trained else _SCHEMA, self._prompt(query, segments, last)
+        (reply,) = complete_parsed(self.llm, [prompt], _summary, max_tokens=_REPLY, schema=form)
         summary = readable(reply, last, "the summary before stands")
         return summary if summary.text or not last.text else last
 
     def _fitting(self, query: Query, segments: Sequence[Segment], last: Summary) -> list[Segment]:
         """The best segments that fit the model's context."""
         frame = self._prompt(query, [], last)
-        used = sum(self.llm.count([turn.content for turn in frame])) + self.written_tokens + FRAME
+        used = sum(self.llm.count([turn.content for turn in frame])) + _REPLY + FRAME
         fitting = fit(segments, max(0, self.llm.context - used), Reader(self.llm))
         if left := len(segments) - len(fitting):
             note(f"{left} segments do not fit the context of {self.llm.context} tokens")

@@ -21,7 +21,6 @@ def rankgpt(
     k: int = 5,
     window: int = 20,
     step: int = 10,
-    max_words: int = 300,
 ) -> System:
     """Keep the first 5 documents in the order that the LLM gives them, 20 at a time.
 
@@ -35,7 +34,6 @@ def rankgpt(
         k: So many of the ordered documents stay.
         window: Documents ordered at once.
         step: By which the window moves to the head of the list.
-        max_words: So many words of each document are read by the ranker.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -43,8 +41,7 @@ def rankgpt(
     Source: RankGPT (arXiv 2304.09542), sections 3.1 and 3.2: windows of 20, steps of 10.
     Differs: See `ragsieve_research.score.listwise.Permuting`.
     """
-    orders = as_reranker(ranker or llm, mode, max_words)
-    return _ordered(llm, orders, k, window, step)
+    return _ordered(llm, as_reranker(ranker or llm, mode), k, window, step)
 
 
 @system("pe-rank", needs="listwise reranker", paper="arXiv 2406.14848")

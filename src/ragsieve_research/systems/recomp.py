@@ -9,6 +9,8 @@ from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve_research.systems.written import Write
 
+SUMMARY = 128  # tokens at most, in the writer's
+
 
 @system("recomp-abstractive", needs="LLM", paper="arXiv 2310.04408")
 def recomp_abstractive(
@@ -16,7 +18,6 @@ def recomp_abstractive(
     *,
     writer: LLM | None = None,
     documents: int = 5,
-    summary_tokens: int = 128,
 ) -> System:
     """Have a model sum up the documents for the question; keep nothing where it writes nothing.
 
@@ -29,8 +30,6 @@ def recomp_abstractive(
             for it, as ``"seq2seq:fangyuan/nq_abstractive_compressor"``. Where None, ``llm`` does,
             with instructions.
         documents: So many of the first documents are read; not negative.
-        summary_tokens: Of the summary at most, in the writer's tokens, never more than it reads;
-            at least 1.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -45,7 +44,7 @@ def recomp_abstractive(
     stages = Pipeline(
         select.TopK(documents),
         split.Sentences(),
-        Write(writer or llm, prompt, summary_tokens, "summary"),
+        Write(writer or llm, prompt, SUMMARY, "summary"),
         split.Sentences(),
     )
     return System(stages, Reader(llm))

@@ -51,10 +51,9 @@ def test_sentences_stay_by_nearness() -> None:
 
 
 def test_named_documents_stay_by_relevance() -> None:
-    """The first top_n of all batches; the model reads titles."""
+    """The first top_n; the model reads titles."""
     assert ["1", "0"] == reranked("Doc: 1, Relevance: 3\nDoc: 2, Relevance: 8")
     assert ["1"] == reranked("Doc: 1, Relevance: 3\nDoc: 2, Relevance: 8", top_n=1)
-    assert ["0", "1", "2"] == reranked("Doc: 1, Relevance: 3", choice_batch_size=1)
 
     llm = ScriptedLLM(lambda _: "")
     llama_index_llm_rerank(llm)(QUESTION, DOCUMENTS)

@@ -151,9 +151,9 @@ def test_a_passage_is_one_line_by_its_first_words() -> None:
     assert ["[1] He (2) sang. (2) > (1)", "[2] She sang (17)."] == passages(llm.prompts[0])
 
     llm = ScriptedLLM(["[1] > [2]"])
-    Permuting(llm, max_words=3).rank(["Who?"], [["one two three four", "x" * 10**6]])
+    Permuting(llm).rank(["Who?"], [["one " * 301, "x" * 10**6]])
 
-    assert ["[1] one two three", f"[2] {'x' * 24}"] == passages(llm.prompts[0])
+    assert [f"[1]{' one' * 300}", f"[2] {'x' * 2400}"] == passages(llm.prompts[0])
 
     given = [Segment.whole(Document(str(n), "He sang.", "Seals")) for n in range(2)]
     llm = ScriptedLLM(["[2] > [1]"])

@@ -7,14 +7,13 @@ import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import ClassVar, NamedTuple
 
 from ragsieve.errors import PeerError, RagsieveError, typed_line
 from ragsieve.models.base import LLM, Prompt, complete_with_room
 from ragsieve.models.replies import strip_thinking
-from ragsieve.schema import Count, Options
 from ragsieve.text import safe, sentence_spans
 from ragsieve.trace import log_event, record_drop
 from ragsieve.types import Query, Segment
@@ -100,23 +99,18 @@ class Peer(ABC):
 
 
 @dataclass(frozen=True)
-class Asking(Options, Peer):
+class Asking(Peer):
     """A filter that asks an LLM.
 
     Args:
         llm: What it asks; thoughts in a reply are left out.
-        reply_tokens: Of a reply at most; at least 1.
-
-    Raises:
-        InputError: If ``reply_tokens`` is below 1.
     """
 
     llm: LLM
-    reply_tokens: Count = field(default=REPLY_TOKENS, kw_only=True)
 
     def replies(self, prompts: Sequence[Prompt]) -> list[str]:
         """What the LLM says to each prompt."""
-        said = complete_with_room(self.llm, prompts, max_tokens=self.reply_tokens)
+        said = complete_with_room(self.llm, prompts, max_tokens=REPLY_TOKENS)
         return [strip_thinking(reply) for reply in said]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ragsieve.errors import InputError, MissingExtra
+from ragsieve.errors import MissingExtra
 from ragsieve.models.base import Embedder, Message, Prompt
 from ragsieve_research.peers.filters.base import EXTRA, Asking, Peer, PeerInput, PeerOutput
 
@@ -65,27 +65,16 @@ class Model(BaseLLM):
 
 @dataclass(frozen=True)
 class EmbeddingsFilter(Peer):
-    """The ``k`` documents nearest to the question, those above a cosine; LangChain's."""
+    """The ``k`` documents nearest to the question; LangChain's."""
 
     embedder: Embedder
     k: int | None = 20
-    similarity_threshold: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.k is None and self.similarity_threshold is None:
-            raise InputError("k or similarity_threshold must be given, got None and None")
 
     def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         """The documents, nearest first, with their cosines."""
-        kept = _compressed(
-            compressors.EmbeddingsFilter(
-                embeddings=Vectors(self.embedder),
-                k=self.k or len(given),  # LangChain takes None for its own 20
-                similarity_threshold=self.similarity_threshold,
-            ),
-            question,
-            given,
-        )
+        k = self.k or len(given)  # LangChain takes None for its own 20
+        peer = compressors.EmbeddingsFilter(embeddings=Vectors(self.embedder), k=k)
+        kept = _compressed(peer, question, given)
         scores = [float(vars(d)["state"]["query_similarity_score"]) for d in kept]
         return [_returned(d, score) for d, score in zip(kept, scores, strict=True)]
 
@@ -95,13 +84,10 @@ class EmbeddingsRedundantFilter(Peer):
     """Documents but those alike to another; LangChain's."""
 
     embedder: Embedder
-    similarity_threshold: float = 0.95
 
     def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         """The documents, as given."""
-        peer = redundant.EmbeddingsRedundantFilter(
-            embeddings=Vectors(self.embedder), similarity_threshold=self.similarity_threshold
-        )
+        peer = redundant.EmbeddingsRedundantFilter(embeddings=Vectors(self.embedder))
         with tracing_context(enabled=False):
             return [_returned(d) for d in peer.transform_documents(_documents(given))]
 

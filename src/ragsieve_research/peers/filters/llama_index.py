@@ -81,16 +81,14 @@ class SentenceEmbeddingOptimizer(Options, Peer):
 
     least: ClassVar[int] = 1
     embedder: Embedder
-    percentile_cutoff: Share | None = 0.5
-    threshold_cutoff: float | None = None
+    percentile_cutoff: Share = 0.5
     context: Amount | None = None
 
     def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
-        """The documents, as given; raises where no sentence of one is near enough."""
+        """The documents' nearest sentences, with neighbours."""
         peer = postprocessor.SentenceEmbeddingOptimizer(
             embed_model=Vectors(embedder=self.embedder),
             percentile_cutoff=self.percentile_cutoff,
-            threshold_cutoff=self.threshold_cutoff,
             context_before=self.context,
             context_after=self.context,
         )
@@ -100,21 +98,19 @@ class SentenceEmbeddingOptimizer(Options, Peer):
 
 
 @dataclass(frozen=True)
-class LLMRerank(Asking):
+class LLMRerank(Options, Asking):
     """Documents that an LLM names with a relevance from 1 to 10, the best first; LlamaIndex's.
 
     A reply that names none, though it says something, counts as unreadable.
     """
 
     top_n: Count = 10
-    choice_batch_size: Count = 10
 
     def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
         """The documents that are named, once for each time, with their relevance."""
         peer = postprocessor.LLMRerank(
             llm=Model(replies=self.replies),
             top_n=self.top_n,
-            choice_batch_size=self.choice_batch_size,
             parse_choice_select_answer_fn=_named,
         )
         nodes = _nodes(given, hidden=["place"])
