@@ -152,7 +152,7 @@ class Agent(Options):
 _FIELDS = (
     Field("text", text, ("Evidence",)),
     Field("text", text, ("Explanation",)),
-    Field("text, not blank", lambda value: _stated(value), ("Answer",)),
+    Field("text, not blank", lambda value: "" if value is None else paragraph(value), ("Answer",)),
 )
 _ANSWERED = Field("yes or no", word(("yes", "no")), ("Answered",), bare=False)
 
@@ -164,10 +164,6 @@ def _argument(reply: str) -> Argument:
             answer = ""
     nothing = plain(answer) == "none" and plain(evidence) in ("", "none")
     return Argument("" if nothing else answer, evidence, explanation)
-
-
-def _stated(value: Any) -> str:
-    return "" if value is None else paragraph(value)
 
 
 def _quotes(evidence: str, group: Sequence[Segment]) -> bool:

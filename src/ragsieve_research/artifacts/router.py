@@ -171,7 +171,10 @@ def save_router(
     check_router_folder(folder)
     with atomic_dir(folder) as fresh:
         if light:
-            _write_weights(fresh / WEIGHTS, light)
+            from safetensors.numpy import save_file
+
+            arrays = {"weights": np.array(light.weights), "bias": np.array(light.bias)}
+            save_file(arrays, fresh / WEIGHTS)
         if adapter:
             copy_part(adapter, fresh / ADAPTER)
         write_sealed(fresh / ROUTER, trained)
@@ -183,13 +186,6 @@ def save_router(
 def check_router_folder(folder: Path) -> None:
     """Raise `InputError` where ``folder`` holds anything but a trained router."""
     check_replaceable(folder, "router", ROUTER, lambda: (WEIGHTS, ADAPTER, CARD))
-
-
-def _write_weights(path: Path, light: LightRouter) -> None:
-    from safetensors.numpy import save_file
-
-    arrays = {"weights": np.array(light.weights), "bias": np.array(light.bias)}
-    save_file(arrays, path)
 
 
 def _read_weights(path: Path) -> tuple[tuple[tuple[float, ...], ...], tuple[float, ...]]:

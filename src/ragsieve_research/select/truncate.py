@@ -50,7 +50,9 @@ class Truncate(Options, Selector):
         if not segments:
             return []
         shown = best_first(segments)[: self.max_clues]
-        k = max(self._choose(query, shown), min(self.min_keep, len(segments)))
+        most = len(shown)
+        k = chosen(self.llm, self.prompt(query, shown), range(most + 1))
+        k = max(readable(k, most, f"all {most} segments stay"), min(self.min_keep, len(segments)))
         record_cutoff(Cutoff("k", k, "best", tuple(segments)))
         return past(segments, k, f"the cut point {k}")
 
@@ -62,12 +64,6 @@ class Truncate(Options, Selector):
             most=str(len(shown)),
             sentences=numbered([s.text for s in shown]),
         )
-
-    def _choose(self, query: Query, shown: Sequence[Segment]) -> int:
-        most = len(shown)
-        prompt = self.prompt(query, shown)
-        k = chosen(self.llm, prompt, range(most + 1))
-        return readable(k, most, f"all {most} segments stay")
 
 
 def chosen(llm: LLM, prompt: Prompt, numbers: range) -> int | None:

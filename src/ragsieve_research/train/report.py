@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ragsieve.errors import needs_extra
 from ragsieve_research.artifacts.recipe import Trained
@@ -33,7 +32,7 @@ def to_html(trained: Trained, logs: Mapping[str, Log]) -> str:
         columns=list(dict.fromkeys(name for row in sets.values() for name in row)),
         curves=[(part, name, svg) for part, log in logs.items() for name, svg in _curves(log)],
         data=trained.data,
-        rounded=_rounded,
+        rounded=lambda value: f"{value:.3f}" if isinstance(value, float) else str(value),
     )
 
 
@@ -48,8 +47,3 @@ def _curves(log: Log) -> list[tuple[str, Markup]]:
         (name, Markup(chart([Line(0, "", tuple(p))], "step", name.replace("_", " "), shares=False)))
         for name, p in followed.items()
     ]
-
-
-def _rounded(value: Any) -> str:
-    """A figure as a table shows it."""
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
