@@ -8,15 +8,8 @@ from typing import Any
 
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply, InputError
+from ragsieve.models import replies
 from ragsieve.models.base import Message, Prompt
-from ragsieve.models.replies import (
-    Field,
-    paragraph,
-    plain_text,
-    read_fields,
-    strip_thinking,
-    unquoted,
-)
 from ragsieve.prompts import render
 from ragsieve.trace import note, record_unreadable
 from ragsieve.types import Answer, Document, Query, Segment
@@ -114,9 +107,9 @@ class ExampleReader(Reader):
         """What stands on the last marked line of a reply; its last line without one."""
         if not self.answer_after:
             return reply.strip()
-        field = Field("text", answer_line, (self.answer_after.rstrip(": "),), bare=False)
+        field = replies.Field("text", answer_line, (self.answer_after.rstrip(": "),), bare=False)
         try:
-            return str(read_fields(reply, field)[0])
+            return str(replies.read_fields(reply, field)[0])
         except BadReply:
             record_unreadable()
             note(f"no line begins with {self.answer_after!r}: the last one is the answer")
@@ -126,9 +119,9 @@ class ExampleReader(Reader):
 def answer_line(value: Any) -> str:
     """What stands behind a label: on its line, else in the paragraph below; not blank."""
     line, _, below = value.partition("\n") if isinstance(value, str) else (value, "", "")
-    return paragraph(below if line == "" or line == " " else line)
+    return replies.paragraph(below if line == "" or line == " " else line)
 
 
 def last_line(reply: str) -> str:
     """The last line of a reply, as an answer where no line has a label."""
-    return unquoted(plain_text(strip_thinking(reply)).rpartition("\n")[2])
+    return replies.unquoted(replies.plain_text(replies.strip_thinking(reply)).rpartition("\n")[2])

@@ -16,14 +16,8 @@ from ragsieve_research.artifacts.router import (
     router_content,
     router_models,
 )
+from ragsieve_research.retrieve import indexes
 from ragsieve_research.retrieve.corpus import By
-from ragsieve_research.retrieve.indexes import (
-    content,
-    index_embedder,
-    index_source,
-    open_words,
-    ready,
-)
 from ragsieve_research.retrieve.route import Routed
 from ragsieve_research.retrieve.sources import read_sources, source_models, sources_content
 
@@ -43,25 +37,25 @@ class Index(Schema, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """Raise `InputError` where there is no index that was built to its end."""
-        ready(Path(self.place))
+        indexes.ready(Path(self.place))
 
     def identity(self) -> Mapping[str, Any]:
         """What the index holds, and how it is searched."""
-        return {"index": content(self.place), "k": self.k, "by": self.by}
+        return {"index": indexes.content(self.place), "k": self.k, "by": self.by}
 
     def models(self) -> list[str]:
         """Its embedder by name, where it is searched by one."""
-        return index_embedder(self.place, self.by)
+        return indexes.index_embedder(self.place, self.by)
 
     def about(self) -> Mapping[str, Any]:
         """How many documents and passages it holds."""
-        with open_words(self.place) as corpus:
+        with indexes.open_words(self.place) as corpus:
             about = corpus.about()
         return {"documents": about.documents, "passages": about.chunks}
 
     def open(self, llm: Any, load: Load, share: Share) -> Source:
         """See `ragsieve.sources.SourceKind.open`."""
-        return index_source(self.place, load, k=self.k, by=self.by)
+        return indexes.index_source(self.place, load, k=self.k, by=self.by)
 
 
 class Sources(Schema, frozen=True, kw_only=True):

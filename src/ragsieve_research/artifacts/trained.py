@@ -18,16 +18,8 @@ from ragsieve.system import System
 from ragsieve.systems.base import SYSTEMS as KNOWN
 from ragsieve.systems.base import SystemEntry, divided, made
 from ragsieve.systems.finefilter import finefilter_one_pass
+from ragsieve_research.artifacts import recipe
 from ragsieve_research.artifacts.folder import CARD, FILTER, SHIPPED, check_files, read
-from ragsieve_research.artifacts.recipe import (
-    ONE_PASS,
-    ROLES,
-    SYSTEMS,
-    Base,
-    Trained,
-    check_option,
-    cutting,
-)
 from ragsieve_research.artifacts.weights import opening, verify
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", re.ASCII)
@@ -44,7 +36,7 @@ def entry(name: str) -> SystemEntry:
     here = bool(name) and Path(name).expanduser().is_dir()
     if not here and not _HUB_ID.fullmatch(name):
         raise InputError(KNOWN.unknown(name, _TRAINED))
-    make = SYSTEMS[read(_folder_of(name)).system if here else "finefilter"]
+    make = recipe.SYSTEMS[read(_folder_of(name)).system if here else "finefilter"]
     summary = "Keep the fewest sentences that the generator answers from, by trained models"
     return SystemEntry(make, summary, "its own models", KNOWN["finefilter"].paper)
 
@@ -79,7 +71,7 @@ def load(
 
 def assembled(
     folder: Path,
-    trained: Trained,
+    trained: recipe.Trained,
     llm: LLM | None = None,
     embedder: Embedder | None = None,
     options: Mapping[str, Any] | None = None,
@@ -92,13 +84,13 @@ def assembled(
     def loaded(model: str, adapter: str | None = None, kind: str = "llm") -> Any:
         name, own = opening(model, folder / adapter, kind) if adapter else (model, {})
         if name == model:
-            verify(Base(model, trained.sha256(model)))
+            verify(recipe.Base(model, trained.sha256(model)))
         return share(models.defer(name, **own))
 
     for option, value in divided(options)[0].items():
-        if option not in ROLES or isinstance(value, str):  # a part may be a model
-            check_option(trained.system, option, value)
-    if trained.system == ONE_PASS:
+        if option not in recipe.ROLES or isinstance(value, str):  # a part may be a model
+            recipe.check_option(trained.system, option, value)
+    if trained.system == recipe.ONE_PASS:
         return _one_pass(trained, llm or loaded(trained.generator.model), options, share)
     parts = {
         role: loaded(part.model, part.adapter, part.kind)
@@ -113,16 +105,16 @@ def assembled(
             raise InputError(
                 f"another extractor needs another truncator: the cut of {folder} is its"
             )
-        chosen["truncator"] = cutting(trained.cut, chosen.get("min_keep", 0))
+        chosen["truncator"] = recipe.cutting(trained.cut, chosen.get("min_keep", 0))
     if trained.reranker and trained.reranker.kind == "embedder" and "reranker" in parts:
         embedder, chosen["reranker"] = parts["reranker"], "cosine"
     elif embedder is None and (options or trained.embeds):  # importing its library takes seconds
         embedder = loaded(trained.embedder.model)
     llm = llm or loaded(trained.generator.model)
-    return made(SYSTEMS[trained.system], llm, embedder, **chosen)
+    return made(recipe.SYSTEMS[trained.system], llm, embedder, **chosen)
 
 
-def _one_pass(trained: Trained, llm: LLM, own: Mapping[str, Any], share: Share) -> System:
+def _one_pass(trained: recipe.Trained, llm: LLM, own: Mapping[str, Any], share: Share) -> System:
     """A sentence pruner with what was fitted to the generator."""
     part, options = trained.parts["extractor"], {**trained.options, **own}
     pruner = models.load(part.model)
@@ -131,7 +123,7 @@ def _one_pass(trained: Trained, llm: LLM, own: Mapping[str, Any], share: Share) 
             f"the cut was fitted to {part.identity}, the one here is {pruner.identity}: train anew"
         )
     if trained.cut:
-        options.setdefault("cut", cutting(trained.cut, options.get("min_keep", 1)))
+        options.setdefault("cut", recipe.cutting(trained.cut, options.get("min_keep", 1)))
     return made(finefilter_one_pass, llm, share(pruner), **options)
 
 

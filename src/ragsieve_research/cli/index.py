@@ -20,16 +20,8 @@ from ragsieve.trace import segment_to_dict
 from ragsieve.types import Query
 from ragsieve_research import datasets
 from ragsieve_research.cli.base import Data, Questions, means
+from ragsieve_research.retrieve import indexes
 from ragsieve_research.retrieve.corpus import By, Change, Corpus
-from ragsieve_research.retrieve.indexes import (
-    NO_EMBEDDER,
-    IndexOptions,
-    create_index,
-    index_options,
-    open_index,
-    open_words,
-    ready,
-)
 from ragsieve_research.retrieve.pooled import Sources
 
 _Index = Annotated[Path, FOLDER]
@@ -61,7 +53,7 @@ def index_group() -> None:
     "build",
     of=index_group,
     short_help="Build an index.",
-    params=options_of(IndexOptions, changes=_CHANGES),
+    params=options_of(indexes.IndexOptions, changes=_CHANGES),
 )
 def build_command(folder: _Index, sources: _Sources, *, data: Data = None, **options: Any) -> None:
     """Build an index in FOLDER of the documents of SOURCE….
@@ -77,10 +69,10 @@ def build_command(folder: _Index, sources: _Sources, *, data: Data = None, **opt
       ragsieve index build pool nq popqa --data ~/questions
       ragsieve index build words notes/ --embedder none
     """
-    alone = options["embedder"] == NO_EMBEDDER
+    alone = options["embedder"] == indexes.NO_EMBEDDER
     options["chunks"] = options["chunks"] or ("windows" if alone else "semantic")
-    index = from_options(IndexOptions, options)
-    _add(Sources(sources, data, folder, warn), folder, lambda: create_index(folder, index))
+    index = from_options(indexes.IndexOptions, options)
+    _add(Sources(sources, data, folder, warn), folder, lambda: indexes.create_index(folder, index))
 
 
 @command("add", of=index_group, short_help="Add documents, or replace them.")
@@ -93,8 +85,8 @@ def add_command(folder: _Index, sources: _Sources, *, data: Data = None) -> None
     \b
       ragsieve index add my-index notes/new.md
     """
-    ready(folder)  # says early that there is none
-    _add(Sources(sources, data, folder, warn), folder, lambda: open_index(folder))
+    indexes.ready(folder)  # says early that there is none
+    _add(Sources(sources, data, folder, warn), folder, lambda: indexes.open_index(folder))
 
 
 def _add(sources: Sources, folder: Path, opened: Callable[[], Corpus]) -> None:
@@ -129,7 +121,7 @@ def remove_command(folder: _Index, ids: Annotated[tuple[str, ...], {"metavar": "
     \b
       ragsieve index remove my-index notes/old.md articles.jsonl:12
     """
-    with open_words(folder) as corpus:
+    with indexes.open_words(folder) as corpus:
         known = set(corpus.ids())
         if unknown := [name for name in ids if name not in known]:
             raise InputError(f"every ID must be in index {folder}, got {unknown[0]!r}")
@@ -185,19 +177,19 @@ def search_command(
 
 
 def _embeds(folder: Path) -> bool:
-    return index_options(folder).embedder != NO_EMBEDDER
+    return indexes.index_options(folder).embedder != indexes.NO_EMBEDDER
 
 
 def _opened(folder: Path, methods: Sequence[By]) -> Corpus:
     """The index, without its embedder where no way of searching needs one."""
-    return open_words(folder) if {*methods} == {"bm25"} else open_index(folder)
+    return indexes.open_words(folder) if {*methods} == {"bm25"} else indexes.open_index(folder)
 
 
 @command("info", of=index_group, short_help="Show what an index holds.")
 def info_command(folder: _Index, *, as_json: Json = False) -> None:
     """Show what the index in FOLDER holds, and how it was built."""
-    options = index_options(folder).to_dict()
-    with open_words(folder) as corpus:
+    options = indexes.index_options(folder).to_dict()
+    with indexes.open_words(folder) as corpus:
         held = asdict(corpus.about())
     about = {name: held[name] for name in ("documents", "chunks", "bytes")}
     built = {"built with": options, "identity": held["embedder"], "splitter": held["splitter"]}

@@ -14,19 +14,12 @@ from itertools import groupby
 from typing import Any
 
 from ragsieve.errors import InputError, nearest
+from ragsieve_research.evaluate import stats
 from ragsieve_research.evaluate.cost import derived_costs, paired
 from ragsieve_research.evaluate.metrics import LOWER, METRICS
 from ragsieve_research.evaluate.notes import count, documents_notes, report_notes, unable_notes
 from ragsieve_research.evaluate.prices import Prices
 from ragsieve_research.evaluate.records import NoiseLevel, RecordedRun, RecordTable
-from ragsieve_research.evaluate.stats import (
-    Difference,
-    MeanInterval,
-    compare,
-    group_mean,
-    holm,
-    interval,
-)
 
 OVERALL = "overall"
 HEADLINE = ("accuracy", "f1", "exact_match", "answer_present", "tokens_kept")
@@ -55,9 +48,9 @@ class Row:
     noise: NoiseLevel | None
     questions: int
     failed: int
-    metrics: Mapping[str, MeanInterval]
-    figures: Mapping[str, Mapping[str, MeanInterval]]
-    differences: Mapping[str, Difference] = field(default_factory=dict)
+    metrics: Mapping[str, stats.MeanInterval]
+    figures: Mapping[str, Mapping[str, stats.MeanInterval]]
+    differences: Mapping[str, stats.Difference] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -280,11 +273,11 @@ def _row(
         if not all(map(len, values)):
             continue
         exact = name not in METRICS or METRICS[name].group != "cost"
-        metrics[name] = interval(values, draws=draws, seed=seed, exact=exact)
+        metrics[name] = stats.interval(values, draws=draws, seed=seed, exact=exact)
         others = [] if base is cells or not base else zip(cells, base, strict=True)
         pairs = [paired(own, other, "metrics", name) for own, other in others]
         if pairs and all(len(own) for own, _ in pairs):
-            differences[name] = compare(
+            differences[name] = stats.compare(
                 [own for own, _ in pairs],
                 [other for _, other in pairs],
                 draws=draws,
@@ -294,7 +287,7 @@ def _row(
             )
     figures = _figures(cells)
     for name, value in derived_costs(cells, base, prices).items():
-        figures.setdefault("cost", {})[name] = MeanInterval(value, math.nan, math.nan, 0)
+        figures.setdefault("cost", {})[name] = stats.MeanInterval(value, math.nan, math.nan, 0)
     return Row(
         dataset=dataset,
         system=cells[0].system,
@@ -308,23 +301,25 @@ def _row(
     )
 
 
-def _figures(cells: Sequence[RecordTable]) -> dict[str, dict[str, MeanInterval]]:
+def _figures(cells: Sequence[RecordTable]) -> dict[str, dict[str, stats.MeanInterval]]:
     """Means of the columns that every cell has, but metrics."""
-    figures: dict[str, dict[str, MeanInterval]] = {}
+    figures: dict[str, dict[str, stats.MeanInterval]] = {}
     for part, name in cells[0].columns:
         if part != "metrics" and all((part, name) in cell.columns for cell in cells):
             groups = [cell.known(part, name) for cell in cells]
-            mean = MeanInterval(group_mean(groups), math.nan, math.nan, sum(map(len, groups)))
+            mean = stats.MeanInterval(
+                stats.group_mean(groups), math.nan, math.nan, sum(map(len, groups))
+            )
             figures.setdefault(part, {})[name] = mean
     return figures
 
 
 def _adjusted(rows: Sequence[Row]) -> list[Row]:
     """Rows whose differences are judged by Holm's p-values over each metric."""
-    adjusted: list[dict[str, Difference]] = [dict(row.differences) for row in rows]
+    adjusted: list[dict[str, stats.Difference]] = [dict(row.differences) for row in rows]
     for name in {name for differences in adjusted for name in differences}:
         having = [differences for differences in adjusted if name in differences]
-        ps = holm([differences[name].p for differences in having])
+        ps = stats.holm([differences[name].p for differences in having])
         for differences, p in zip(having, ps, strict=True):
             differences[name] = differences[name].judged(p, lower_is_better=name in LOWER)
     return [replace(row, differences=d) for row, d in zip(rows, adjusted, strict=True)]

@@ -22,26 +22,14 @@ from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 from ragsieve.types import Span
-from ragsieve_research.models import store
-from ragsieve_research.models.loading import (
-    BatchedModel,
-    Dtype,
-    adapted,
-    batches,
-    compute,
-    fitting,
-    loaded,
-    over,
-    own_tokenizer,
-    record_texts,
-)
+from ragsieve_research.models import loading, store
 from ragsieve_research.models.span_windows import windows_of
 
 STEP = 8  # texts of a batch differ by less than so many tokens: padding costs time on a CPU
 
 
 @dataclass(frozen=True)
-class _Encoder(BatchedModel):
+class _Encoder(loading.BatchedModel):
     """Base of both kinds of encoder: the model's place, and batches of texts of like length.
 
     Cross-encoders compute in bfloat16 on an accelerator, bi-encoders in float32 unless ``dtype``
@@ -65,8 +53,8 @@ class _Encoder(BatchedModel):
 
     def _load(self, kind: Callable[..., Any]) -> Any:
         log_loading(self.model)
-        model = compute(
-            loaded,
+        model = loading.compute(
+            loading.loaded,
             self.model,
             kind,
             str(store.resolve(self.model)),
@@ -89,14 +77,14 @@ class _Encoder(BatchedModel):
         order = sorted(different, key=sizes.__getitem__)
         for _, group in groupby(order, key=lambda i: min(sizes[i], self._limit) // STEP):
             some = [*group]
-            size = fitting(self.batch_tokens, min(sizes[some[-1]], self._limit))
-            results = compute(call, some, batch_size=size, **more, **options)
+            size = loading.fitting(self.batch_tokens, min(sizes[some[-1]], self._limit))
+            results = loading.compute(call, some, batch_size=size, **more, **options)
             rows |= zip(some, results, strict=True)
         return np.stack([rows[i] for i in inputs]).astype(np.float32), [sizes[i] for i in inputs]
 
     @once
     def _counter(self) -> Any:
-        return own_tokenizer(self.net.tokenizer, plain=False)
+        return loading.own_tokenizer(self.net.tokenizer, plain=False)
 
     @property
     def _limit(self) -> int:
@@ -116,7 +104,7 @@ class SentenceTransformer(_Encoder):
 
     model: str = "minilm"
     adapter: str | None = field(default=None, kw_only=True)
-    dtype: Dtype = field(default="float32", kw_only=True)
+    dtype: loading.Dtype = field(default="float32", kw_only=True)
 
     @once
     def identity(self) -> str:
@@ -131,7 +119,7 @@ class SentenceTransformer(_Encoder):
         prompt = model.prompts.get("query" if query else "document") or ""
         inputs = [prompt + safe(text) for text in texts]
         vectors, sizes = self._numbers(inputs, model.encode)
-        record_texts(self.identity, sizes, self._limit, embedded=True)
+        loading.record_texts(self.identity, sizes, self._limit, embedded=True)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)  # in bfloat16 not near enough to 1
         unit: NDArray[np.float32] = vectors / np.maximum(lengths, 1e-12)
         return unit
@@ -149,7 +137,7 @@ class SentenceTransformer(_Encoder):
         if not any(spans):
             return [[] for _ in texts]
         tokenizer, limit = self.net.tokenizer, self._limit - 2
-        inside = own_tokenizer(tokenizer, plain=True)
+        inside = loading.own_tokenizer(tokenizer, plain=True)
         encodings = inside.encode_batch([safe(text) for text in texts], add_special_tokens=False)
         cut = [windows_of(e.offsets, some, limit) for e, some in zip(encodings, spans, strict=True)]
         around = tokenizer("")["input_ids"]
@@ -158,7 +146,7 @@ class SentenceTransformer(_Encoder):
             for encoding, windows in zip(encodings, cut, strict=True)
             for window in windows
         ]
-        states = iter(compute(self._states, rows))
+        states = iter(loading.compute(self._states, rows))
         sizes = [sum(w.end - w.start for w in windows) for windows in cut]
         longest = [max((b - a for w in windows for a, b in w.spans), default=0) for windows in cut]
         note = f"a sentence has over {limit} tokens: only these count"
@@ -179,7 +167,7 @@ class SentenceTransformer(_Encoder):
         """The last states of each row's tokens but the outer two, ``(n_tokens, dim)``."""
         encoder, pad = self.net[0], self.net.tokenizer.pad_token_id
         states: dict[int, torch.Tensor] = {}
-        for places, ids, mask in batches(rows, self.batch_tokens, pad, self.net.device):
+        for places, ids, mask in loading.batches(rows, self.batch_tokens, pad, self.net.device):
             out = encoder({"input_ids": ids, "attention_mask": mask})["token_embeddings"]
             for n, row in zip(places, out.float().cpu(), strict=True):
                 states[n] = row[1 : len(rows[n]) - 1]
@@ -189,7 +177,9 @@ class SentenceTransformer(_Encoder):
     def net(self) -> Any:
         model = self._load(sentence_transformers.SentenceTransformer)
         if self.adapter:  # is merged in place: only the module that encodes has weights to change
-            compute(adapted, model[0].auto_model, self.adapter, str(store.resolve(self.adapter)))
+            loading.compute(
+                loading.adapted, model[0].auto_model, self.adapter, str(store.resolve(self.adapter))
+            )
         return model
 
 
@@ -218,7 +208,7 @@ class DotProduct(SentenceTransformer):
         rows, sizes = self._numbers(texts, self.net.encode)
         limit, sides = self._limit, np.reshape(sizes, (2, len(pairs)))
         read = np.minimum(sides, limit).sum(0).tolist()
-        notes = [over(limit) * bool(most > limit) for most in sides.max(0)]
+        notes = [loading.over(limit) * bool(most > limit) for most in sides.max(0)]
         record_usage(
             [Usage(self.identity, n, note=note) for n, note in zip(read, notes, strict=True)]
         )
@@ -241,7 +231,7 @@ class LocalCrossEncoder(_Encoder):
             inputs = [self._between.join(both) for both in inputs]
         plain = torch.nn.Identity()
         scores, sizes = self._numbers(inputs, self.net.predict, activation_fn=plain)
-        record_texts(self.identity, sizes, self._limit, embedded=False)
+        loading.record_texts(self.identity, sizes, self._limit, embedded=False)
         return scores
 
     @once

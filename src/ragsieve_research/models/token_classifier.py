@@ -17,22 +17,14 @@ from ragsieve.models.base import ClassifiedToken
 from ragsieve.models.reopen import once
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
-from ragsieve_research.models import store
-from ragsieve_research.models.loading import (
-    BatchedModel,
-    batches,
-    compute,
-    loaded,
-    own_tokenizer,
-    pretrained,
-)
+from ragsieve_research.models import loading, store
 
 PUBLISHED = "microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank"
 SIZE = 512  # tokens of a chunk with those around it, at most
 
 
 @dataclass(frozen=True)
-class LocalTokenClassifier(BatchedModel):
+class LocalTokenClassifier(loading.BatchedModel):
     """An encoder with two labels a token: `ragsieve.models.base.TokenClassifier`.
 
     A text is read in chunks of at most 510 tokens, which end behind a full stop where there is one.
@@ -74,7 +66,7 @@ class LocalTokenClassifier(BatchedModel):
         shown = [safe(text) for text in texts]
         encodings = self.text_tokenizer.encode_batch(shown, add_special_tokens=False)
         rows = [self.rows(encoding) for encoding in encodings]
-        keep = iter(compute(self._run, [row for some in rows for row in some]))
+        keep = iter(loading.compute(self._run, [row for some in rows for row in some]))
         record_usage([Usage(self.identity, sum(map(len, some))) for some in rows])
         return [
             [*_classified(text, encoding, [p for _ in some for p in next(keep)])]
@@ -94,7 +86,7 @@ class LocalTokenClassifier(BatchedModel):
         net = self.net
         pad = net.config.pad_token_id
         keep: dict[int, list[float]] = {}
-        for places, ids, mask in batches(rows, self.batch_tokens, pad, net.device):
+        for places, ids, mask in loading.batches(rows, self.batch_tokens, pad, net.device):
             logits = net(input_ids=ids, attention_mask=mask).logits.float()  # (n, length, 2)
             for n, row in zip(places, logits.softmax(-1)[:, :, 1].tolist(), strict=True):
                 keep[n] = row[1 : len(rows[n]) - 1]
@@ -103,7 +95,9 @@ class LocalTokenClassifier(BatchedModel):
     @once
     def tokenizer(self) -> Any:
         # not AutoTokenizer: it asks to run the code of a repository that has some
-        own = loaded(self.model, transformers.PreTrainedTokenizerFast.from_pretrained, self.folder)
+        own = loading.loaded(
+            self.model, transformers.PreTrainedTokenizerFast.from_pretrained, self.folder
+        )
         if None in (own.cls_token_id, own.sep_token_id, own.unk_token_id):
             raise ModelError(
                 f"tokenizer of {self.model!r} must have tokens for start, end, unknown"
@@ -112,7 +106,7 @@ class LocalTokenClassifier(BatchedModel):
 
     @once
     def text_tokenizer(self) -> Any:
-        return own_tokenizer(self.tokenizer, plain=True)
+        return loading.own_tokenizer(self.tokenizer, plain=True)
 
     @once
     def _size(self) -> int:
@@ -124,7 +118,7 @@ class LocalTokenClassifier(BatchedModel):
     @once
     def net(self) -> Any:
         kind, source = transformers.AutoModelForTokenClassification, str(self.folder)
-        net = pretrained(
+        net = loading.pretrained(
             self.model, kind, source, self.computed_dtype, rule="be a token classifier"
         )
         if net.config.num_labels != 2:
