@@ -11,17 +11,7 @@ import click
 
 from ragsieve import models
 from ragsieve.answer import Reader
-from ragsieve.cli.base import (
-    EXISTING_FILE,
-    FILE,
-    WORKERS,
-    Cache,
-    Workers,
-    info,
-    printable,
-    table,
-    watched,
-)
+from ragsieve.cli import base
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.documents import as_documents
 from ragsieve.models.sharing import Share, sharing
@@ -74,12 +64,12 @@ class Labelling:
 
 @command("annotate", short_help="Label questions for training.", params=options_of(Labelling))
 def annotate_command(
-    source: Annotated[Path, EXISTING_FILE],
-    output: Annotated[Path, FILE],
+    source: Annotated[Path, base.EXISTING_FILE],
+    output: Annotated[Path, base.FILE],
     *,
     limit: Count | None = None,
-    workers: Workers = WORKERS,
-    cache: Cache = None,
+    workers: base.Workers = base.WORKERS,
+    cache: base.Cache = None,
     show: Amount = 0,
     **options: Any,
 ) -> int:
@@ -101,11 +91,11 @@ def annotate_command(
     batch = Batch(source, output, label=labelling.label)
     with batch, sharing(workers, cache=cache) as share:
         done = batch.run(labelling.annotator(share), workers=workers, limit=limit)
-        for one in watched(done, batch.total(limit), str(source)):
+        for one in base.watched(done, batch.total(limit), str(source)):
             failed += bool(one.error)
             if not one.error:
                 summary.add(one.record)
-    info(f"{output}: {summary}")
+    base.info(f"{output}: {summary}")
     _show(source, output, show)
     return 1 if failed else 0
 
@@ -118,8 +108,8 @@ def _show(source: Path, output: Path, count: int) -> None:
         example = examples[record["line"]]
         texts = {d.id: d.text for d in as_documents(example.documents)}
         rows = [_row(place, record, texts) for place in record["ranking"]]
-        click.echo(printable(f"\n{example.query.text}  [{'; '.join(example.answers[:4])}]"))
-        table(("rank", "useful", "kept", "clue"), rows)
+        click.echo(base.printable(f"\n{example.query.text}  [{'; '.join(example.answers[:4])}]"))
+        base.table(("rank", "useful", "kept", "clue"), rows)
 
 
 def _row(place: int, record: dict[str, Any], texts: dict[str, str]) -> tuple[str, ...]:

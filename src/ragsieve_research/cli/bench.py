@@ -14,18 +14,7 @@ import click
 from rich.console import Console
 
 import ragsieve
-from ragsieve.cli.base import (
-    EXISTING_FILE,
-    EXISTING_FOLDER,
-    FILE,
-    FOLDER,
-    INFO,
-    info,
-    print_error,
-    printable,
-    progress,
-    table,
-)
+from ragsieve.cli import base
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.files import replace_lines
@@ -43,16 +32,16 @@ _CHANGES = {"model_options": CHANGES["model_options"]}
     params=options_of(Override, changes=_CHANGES),
 )
 def bench_command(
-    run: Annotated[Path, EXISTING_FILE],
+    run: Annotated[Path, base.EXISTING_FILE],
     *,
     small: bool = False,
     data: Data = None,
-    output: Annotated[Path | None, FOLDER, {"show_default": "runs/NAME"}] = None,
+    output: Annotated[Path | None, base.FOLDER, {"show_default": "runs/NAME"}] = None,
     limit: Count | None = None,
     workers: Count | None = None,
     retry: bool = False,
     dry_run: bool = False,
-    trec: Annotated[Path | None, FOLDER, {"flags": ["--run"]}] = None,
+    trec: Annotated[Path | None, base.FOLDER, {"flags": ["--run"]}] = None,
     **override: Any,
 ) -> int:
     """Measure systems on questions, as the file RUN.toml says, and report.
@@ -95,17 +84,17 @@ def bench_command(
         sums = _expect(bench)
         bench.check()
         for name, why in bench.unable.items():
-            print_error(INFO, f"cannot run {name}: {why}")
+            base.print_error(base.INFO, f"cannot run {name}: {why}")
         for address in bench.models.addresses:
-            info(f"asks {address}")
-        info(sums)
+            base.info(f"asks {address}")
+        base.info(sums)
         return 0
     failures = _run(bench)
     if trec:
         from ragsieve_research.evaluate.trec import write_bench
 
         for path in write_bench(folder, bench.cells, trec):
-            info(f"written: {path}", "dim")
+            base.info(f"written: {path}", "dim")
     ends = {"html": "html", "markdown": "md", "csv": "csv", "svg": "svg"}
     _report([folder], None, {form: folder / f"report.{end}" for form, end in ends.items()})
     return 1 if failures else 0
@@ -128,7 +117,7 @@ def _expect(bench: Any) -> str:
         sums = [a + (b or 0) for a, b in zip(sums, costs, strict=True)]
         about = "at least" if None in costs else about
     names = ("questions", "system", "generator", "asked", "calls", "tokens in", "out")
-    table(names, rows)
+    base.table(names, rows)
     hours = (sums[2] / expected.READ + sums[3] / expected.WRITTEN) / 3600
     told = f"{sums[1]:,.0f} LLM calls, {sums[2]:,.0f} tokens read, {sums[3]:,.0f} written"
     rates = f"at {expected.READ:,} tokens read and {expected.WRITTEN} written a second"
@@ -137,11 +126,11 @@ def _expect(bench: Any) -> str:
 
 def _run(bench: Any) -> int:
     """Run with a bar; the number of questions that failed."""
-    with INFO.status("reading the questions …"):
+    with base.INFO.status("reading the questions …"):
         counts = bench.prepare()
     total = sum(bench.asked(cell, counts[cell.questions_file]) for cell in bench.cells)
     failed: Counter[str] = Counter()
-    with progress() as bars:
+    with base.progress() as bars:
         bar = bars.add_task("", total=total)
         for event in bench.run():
             part = "times" if event.part == "latency" else "questions"
@@ -151,23 +140,25 @@ def _run(bench: Any) -> int:
             bars.update(bar, advance=1, **about)
             if error and failed[event.cell.file] <= 3:
                 where = f"{event.cell.file} line {event.done.line}"
-                print_error(bars.console, f"error: {where}: {error}")
+                base.print_error(bars.console, f"error: {where}: {error}")
     for name, why in bench.unable.items():
-        print_error(INFO, f"{name} did not run to the end: {why}")
+        base.print_error(base.INFO, f"{name} did not run to the end: {why}")
     for name, count in (+failed).items():
-        print_error(INFO, f"{name}: {count} failed; they count as wrong; --retry asks them again")
+        base.print_error(
+            base.INFO, f"{name}: {count} failed; they count as wrong; --retry asks them again"
+        )
     return failed.total() + len(bench.unable)
 
 
 @command("report", short_help="Compare what runs have measured.", params=options_of(Prices))
 def report_command(
-    runs: Annotated[tuple[Path, ...], EXISTING_FOLDER],
+    runs: Annotated[tuple[Path, ...], base.EXISTING_FOLDER],
     *,
     baseline: Annotated[str | None, {"show_default": "the run's"}] = None,
-    html: Annotated[Path | None, FILE] = None,
-    markdown: Annotated[Path | None, FILE] = None,
-    csv: Annotated[Path | None, FILE] = None,
-    svg: Annotated[Path | None, FILE] = None,
+    html: Annotated[Path | None, base.FILE] = None,
+    markdown: Annotated[Path | None, base.FILE] = None,
+    csv: Annotated[Path | None, base.FILE] = None,
+    svg: Annotated[Path | None, base.FILE] = None,
     **prices: Any,
 ) -> None:
     """Compare what one or more runs have measured: tables here, and files on request.
@@ -202,7 +193,7 @@ def _report(
     from ragsieve_research.evaluate.records import load_runs
     from ragsieve_research.evaluate.report import summarise
 
-    with INFO.status("comparing …"):
+    with base.INFO.status("comparing …"):
         report = summarise(load_runs(runs), baseline, prices=prices)
     end = f"\n<!-- {_checksum(report)} -->\n"
     forms: dict[str, Callable[[Any], str]] = {
@@ -213,10 +204,10 @@ def _report(
     }
     for name, path in files.items():
         if path and str(path) == "-":
-            click.echo(printable(forms[name](report)))
+            click.echo(base.printable(forms[name](report)))
         elif path and not _ends(path, end):
             _write(path, forms[name](report))
-            info(f"written: {path}", "dim")
+            base.info(f"written: {path}", "dim")
     if not any(str(path) == "-" for path in files.values() if path):
         Console(highlight=False).print(tables.to_terminal(report))
 

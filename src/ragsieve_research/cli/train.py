@@ -9,17 +9,7 @@ from typing import Annotated, Any
 
 import click
 
-from ragsieve.cli.base import (
-    EXISTING_FILE,
-    FOLDER,
-    INFO,
-    WORKERS,
-    Workers,
-    info,
-    progress,
-    warn,
-    watched,
-)
+from ragsieve.cli import base
 from ragsieve.cli.signature import from_options, options_of, parameters_of
 from ragsieve.errors import InputError
 from ragsieve.run.batch import Done
@@ -42,7 +32,7 @@ _RERANKING = {
 _TOML = click.Option(
     ["--sources", "toml"],
     required=True,
-    type=EXISTING_FILE,
+    type=base.EXISTING_FILE,
     help="The sources to choose among, as TOML.",
 )
 
@@ -53,12 +43,12 @@ def train_group() -> None:
 
 
 def _run(
-    folder: Annotated[Path, FOLDER],
+    folder: Annotated[Path, base.FOLDER],
     questions: Annotated[Questions, {"metavar": "SOURCE..."}],
     *,
     data: Data = None,
-    workers: Workers = WORKERS,
-    work: Annotated[Path | None, FOLDER, {"show_default": "FOLDER.work"}] = None,
+    workers: base.Workers = base.WORKERS,
+    work: Annotated[Path | None, base.FOLDER, {"show_default": "FOLDER.work"}] = None,
 ) -> Run:
     """The run of a training.
 
@@ -69,7 +59,9 @@ def _run(
     work = work.absolute() if work else folder.with_name(f"{folder.name}.work")
     if work == folder:
         raise InputError(f"--work must be another folder than FOLDER, got {work}")
-    return Run([datasets.load(name, folder=data) for name in questions], work, workers, watch, warn)
+    return Run(
+        [datasets.load(name, folder=data) for name in questions], work, workers, watch, base.warn
+    )
 
 
 def _training(
@@ -89,7 +81,7 @@ def _training(
             folder = options["folder"].absolute()
             own, run = from_options(plan, options), from_options(_run, options)
             summary = train(folder, own, run, **options) or ""
-            info(f"{summary}written: {folder}; {run.work} may go")
+            base.info(f"{summary}written: {folder}; {run.work} may go")
 
         params_of_all = [*options_of(plan, skip, _CHANGES), *parameters_of(_run, skip), *params]
         name = train.__name__.strip("_")
@@ -109,7 +101,7 @@ def _compare(results: Mapping[str, Any]) -> None:
 
 def watch(name: str, done: Iterator[Done], total: int | None) -> list[Done]:
     """Run through the questions of a step."""
-    return [*watched(done, total, name, name.removesuffix(".jsonl"))]
+    return [*base.watched(done, total, name, name.removesuffix(".jsonl"))]
 
 
 @_training(
@@ -139,7 +131,7 @@ def finefilter(folder: Path, plan: Any, run: Run, **reranking: Any) -> None:
     plan = replace(plan, reranking=from_options(plans.Reranking, reranking, prefix="reranker_"))
     results = train_finefilter(folder, plan, run).figures
     figures({"5 documents": results["before"], "the filter": results["after"]})
-    info("on validation questions, each cut by the labels of the others")
+    base.info("on validation questions, each cut by the labels of the others")
 
 
 @_training(plans.RecompPlan, short_help="A bi-encoder for system recomp.")
@@ -225,7 +217,7 @@ def exit_(folder: Path, plan: Any, run: Run) -> None:
     run.check_questions(usable=plan.teaches)
     from ragsieve_research.train.exit import train_exit
 
-    with INFO.status("training …"):
+    with base.INFO.status("training …"):
         results = train_exit(folder, plan, run)
     _compare(results)
 
@@ -250,7 +242,7 @@ def pruner(folder: Path, plan: Any, run: Run) -> None:
     """
     from ragsieve_research.train.pruner_training import make_pruner
 
-    with progress() as bars:
+    with base.progress() as bars:
         bar = bars.add_task("reading", total=None)
         mean: float | None = None
 
@@ -262,7 +254,7 @@ def pruner(folder: Path, plan: Any, run: Run) -> None:
         results = make_pruner(folder, plan, run, on_step=on_step)
     _compare(results)
     first, *_, last = results["promises"]
-    INFO.print(
+    base.INFO.print(
         f"at --keep-answer {results['keep_answer']}; calibrated from {first} to {last} "
         f"on {results['calibrated_on']} other questions"
     )

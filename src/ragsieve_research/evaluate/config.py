@@ -287,8 +287,9 @@ def read(path: Path, *, small: bool = False) -> Config:
             raise InputError("there is no table [small]")
         values |= variant if small else {}
         config = _budgeted(schema.read(Config, values))
-        if "generators" not in values:
-            config = _unasked(config)
+        asked = config.answers or any(entry(spec.name).needs_llm for spec in config.systems)
+        if "generators" not in values and not asked:  # one that only counts tokens
+            config = msgspec.structs.replace(config, generators=(Generator(llm=models.UNASKED),))
         generators, table = shared(config.generators, config.model_options)
         own = {"generators": generators, "model_options": table}
         config = msgspec.structs.replace(config, **own)
@@ -306,13 +307,6 @@ def _budgeted(config: Config) -> Config:
         msgspec.structs.replace(spec, options=budget | spec.options) for spec in config.systems
     ]
     return msgspec.structs.replace(config, systems=specs)
-
-
-def _unasked(config: Config) -> Config:
-    """The same with a generator that only counts tokens, where no system needs one to filter."""
-    if config.answers or any(entry(spec.name).needs_llm for spec in config.systems):
-        return config
-    return msgspec.structs.replace(config, generators=(Generator(llm=models.UNASKED),))
 
 
 def _check(config: Config) -> None:

@@ -90,7 +90,8 @@ def _kept_documents(example: Example, result: Result) -> set[str]:
 def _naming(example: Example) -> Callable[[Document], str]:
     """Gives kept documents the ids that the example has them by: an index knows them by others."""
     ids: dict[tuple[str, str], list[str]] = {}
-    for d in sorted(as_documents(example.documents), key=_is_unlabelled):
+    gold = _gold_documents(example)
+    for d in sorted(as_documents(example.documents), key=lambda d: d.id not in gold):
         ids.setdefault((d.title, d.text), []).append(d.id)
 
     def named(document: Document) -> str:
@@ -100,10 +101,6 @@ def _naming(example: Example) -> Callable[[Document], str]:
         return same[0] if same else f"not of the example: {document.id}"
 
     return named
-
-
-def _is_unlabelled(document: Document) -> bool:
-    return document.metadata.get("is_positive") is not True
 
 
 def sentence_recall(example: Example, result: Result) -> float | None:
@@ -217,7 +214,7 @@ def _stage_name(stage: str) -> str:
     return name if options and name.isidentifier() else stage
 
 
-def documents_read(result: Result) -> float:
+def documents_read(_: Example, result: Result) -> float:
     """Documents of which a stage or the reader read anything: all but those cut by their place."""
     cut = {
         drop.segment.document.id
@@ -233,6 +230,6 @@ def _cuts_by_place(step: Step) -> bool:
     return step.kind != "stage" or step.stage.startswith("TopK(")
 
 
-def tokens_kept(result: Result) -> float | None:
+def tokens_kept(_: Example, result: Result) -> float | None:
     """Tokens of the context after filtering / before, from 0 to 1; None where there were none."""
     return result.tokens.after / result.tokens.before if result.tokens.before else None

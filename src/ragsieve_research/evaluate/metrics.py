@@ -135,12 +135,8 @@ def crag_metrics(judge: Judging | None = None, *, everywhere: bool = True) -> li
 
         return _of_answer(score)
 
-    right, wrong, none = (
-        worth({"accurate": 1.0}),
-        worth({"hallucination": 1.0}),
-        worth({"missing": 1.0}),
-    )
-    score = worth({"accurate": 1.0, "hallucination": -1.0})
+    right, wrong = worth({"accurate": 1.0}), worth({"hallucination": 1.0})
+    none, score = worth({"missing": 1.0}), worth({"accurate": 1.0, "hallucination": -1.0})
     return [
         Metric("crag_accuracy", "the answer is right", right, "answer"),
         Metric("hallucination", "the answer is wrong", wrong, "answer", "lower"),
@@ -199,14 +195,6 @@ def _answer_present(example: Example, result: Result) -> float | None:
     return float(contains_answer("\n".join(s.text for s in result.kept), gold))
 
 
-def _documents_read(_: Example, result: Result) -> float | None:
-    return evidence.documents_read(result)
-
-
-def _tokens_kept(_: Example, result: Result) -> float | None:
-    return evidence.tokens_kept(result)
-
-
 def _tokens(_: Example, result: Result) -> float | None:
     return float(result.tokens.after)
 
@@ -248,12 +236,12 @@ _ROWS = (
     Metric(
         "documents_read",
         "documents of which anything was read: all but those cut by place",
-        _documents_read,
+        evidence.documents_read,
         "cost",
         "lower",
         None,
     ),
-    Metric("tokens_kept", "share of the context's tokens kept", _tokens_kept, "cost", "lower", 1.0),
+    Metric("tokens_kept", "share of the tokens kept", evidence.tokens_kept, "cost", "lower", 1.0),
     Metric("tokens", "tokens of the kept context", _tokens, "cost", "lower", None),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}

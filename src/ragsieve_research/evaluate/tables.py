@@ -103,11 +103,6 @@ def _measured(report: Report, rows: Sequence[Row]) -> list[str]:
     return [m for m in report.headline if any(m in row.metrics for row in rows)]
 
 
-def _differences(report: Report, rows: Sequence[Row]) -> list[Column]:
-    names = [m for m in report.headline if any(m in row.differences for row in rows)]
-    return [(title(name), partial(_difference, name)) for name in names]
-
-
 def _difference(name: str, row: Row, _: str) -> str:
     return difference_text(name, row.differences.get(name))
 
@@ -178,9 +173,11 @@ def tables(report: Report, dataset: str) -> list[Table]:
     """Every table of a dataset that has a line."""
     rows, noisy = report.select(dataset), report.select(dataset, noisy=True)
     compared, peers = _compared(rows), [row for row in rows if "peer" in row.figures]
+    names = [m for m in report.headline if any(m in row.differences for row in rows)]
+    differences: list[Column] = [(title(name), partial(_difference, name)) for name in names]
     everything = [
         _table("Results", rows, _results(report, rows)),
-        _table(f"Differences to {report.baseline}", compared, _differences(report, compared)),
+        _table(f"Differences to {report.baseline}", compared, differences),
         _table("Cost and break-even", rows, _costs(report)),
         _table("Answers held and cost by stage", rows, _STAGES, stages=True),
         _table("Output of other frameworks' filters", peers, _PEERS),

@@ -61,7 +61,9 @@ class Helpful(Options, Scorer):
         """Probabilities, ``(len(segments),)``."""
         spans, prompts = self.prompts(query, segments)
         different = list(dict.fromkeys(prompts))
-        probabilities = dict(zip(different, self._yes(different), strict=True))
+        replies = yes_probability(self.llm, different, (YES, NO))
+        read = [readable(one, 1.0, "the segment counts as helpful") for one in replies]
+        probabilities = dict(zip(different, read, strict=True))
         pairs = zip(spans, prompts, strict=True)
         known = {span.key: probabilities[prompt] for span, prompt in pairs}
         return np.array([known[s.key] for s in segments], np.float32)
@@ -86,10 +88,6 @@ class Helpful(Options, Scorer):
                 spans.append(span)
                 prompts.append(known[key])
         return spans, prompts
-
-    def _yes(self, prompts: Sequence[Prompt]) -> list[float]:
-        replies = yes_probability(self.llm, prompts, (YES, NO))
-        return [readable(reply, 1.0, "the segment counts as helpful") for reply in replies]
 
     def _windows(self, segments: Sequence[Segment]) -> Iterator[tuple[str, list[Segment]]]:
         """The text that is read of a document, and the segments that are judged by it."""

@@ -25,15 +25,15 @@ def tokens_of(keep: float, total: int) -> int:
 
 
 @dataclass(frozen=True)
-class Best(Selector):
-    """Keep the best segments up to a budget, each counted by itself; the order stays.
+class Budgeted:
+    """A stage that keeps what a budget holds.
 
     Args:
         reader: Counts tokens; the budget is in its tokens.
         keep: The budget: tokens, where it is an int, else the share of all tokens, in [0, 1].
 
     Raises:
-        InputError: If ``keep`` breaks its rule, or a segment has no score yet.
+        InputError: If ``keep`` breaks its rule.
     """
 
     reader: ReaderLike
@@ -41,6 +41,15 @@ class Best(Selector):
 
     def __post_init__(self) -> None:
         check_keep(self.keep)
+
+
+@dataclass(frozen=True)
+class Best(Budgeted, Selector):
+    """Keep the best segments up to a budget, each counted by itself; the order stays.
+
+    Raises:
+        InputError: If a segment has no score yet.
+    """
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         ranked = best_first(segments)

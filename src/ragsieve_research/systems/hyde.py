@@ -1,22 +1,20 @@
-"""HyDE: search by a hypothetical passage that a model writes as the answer."""
+"""HyDE and Rewrite-Retrieve-Read: search once, by what a model makes of the question."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ragsieve.models.base import LLM, Embedder, complete_with_room
-from ragsieve.models.replies import strip_thinking
+from ragsieve.models.base import LLM, Embedder
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
 from ragsieve.system import Stage, System
 from ragsieve.systems.base import system
-from ragsieve.text import safe
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment
+from ragsieve_research.retrieve.rewrite import Rewrite
+from ragsieve_research.systems.asking import said
 from ragsieve_research.systems.iterating import Search, iterating
-
-PASSAGE = 128  # tokens of a hypothetical passage
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,7 @@ class Hypothetical:
 
     def __call__(self, query: Query, /) -> Query:
         prompt = render("hyde", question=query.text)
-        (reply,) = complete_with_room(self.llm, [prompt], max_tokens=PASSAGE)
-        passage = safe(strip_thinking(reply)).strip()
+        passage = said(self.llm, prompt, max_tokens=128)
         if not passage:
             note("no passage was made up: the question as it is searches")
         return Query(f"{query.text}\n{passage}".strip(), query.id)
@@ -71,3 +68,30 @@ def hyde(
         asked in words.
     """
     return iterating(Once(Hypothetical(llm)), llm, embedder, source, prune, k)
+
+
+@system("rewrite-retrieve-read", needs="LLM, embedder", paper="arXiv 2305.14283")
+def rewrite_retrieve_read(
+    llm: LLM,
+    embedder: Embedder,
+    *,
+    source: AnySource | None = None,
+    prune: Stage | None = None,
+    k: int = 5,
+) -> System:
+    """Search by the question in the model's words; read with its own.
+
+    Args:
+        llm: Rewrites and answers.
+        embedder: See `hyde`; so for what follows.
+        source: Asked in place of documents in hand.
+        prune: Filters the results.
+        k: Segments of a search that count.
+
+    Raises:
+        InputError: If an option breaks its rule.
+
+    Source: Rewrite-Retrieve-Read (arXiv 2305.14283), section 3.1, the frozen LLM as rewriter.
+    Differs: One query, checked as `ragsieve_research.retrieve.rewrite.Rewrite` says, not several.
+    """
+    return iterating(Once(Rewrite(llm)), llm, embedder, source, prune, k)

@@ -1,4 +1,4 @@
-"""InstructRAG and SAIL: denoising by worked examples in the prompt, or by a tuned generator."""
+"""In-context learning, InstructRAG and SAIL: worked examples, or a tuned generator."""
 
 from __future__ import annotations
 
@@ -10,6 +10,34 @@ from ragsieve_research.answer.examples import Demonstration, ExampleReader
 
 ANSWER = "Answer:"
 """Beginning of the line of a reply that holds the answer."""
+
+
+@system("icl", paper="arXiv 2406.13629")
+def icl(
+    llm: LLM,
+    *,
+    prune: Stage | None = None,
+    shots: int = 2,
+    examples: str = "",
+) -> System:
+    """Keep every document whole, after worked questions with their answers.
+
+    Args:
+        llm: The generator.
+        prune: A filter of any kind in front, such as another system's stage; none where None.
+        shots: Questions with their answers that stand before the question.
+        examples: A file of such questions, as
+            `ragsieve_research.answer.demonstrations.read_demonstrations` takes it; ragsieve's own
+            where empty.
+
+    Raises:
+        InputError: If an option or a line of the file breaks its rule.
+
+    Source: WinnowRAG, table 1, "ICL"; InstructRAG (arXiv 2406.13629), few-shot demonstrations.
+    Differs: Examples are not the data set's training set where no file is named.
+    """
+    reader = ExampleReader(llm, examples=read_demonstrations(shots, examples))
+    return System(prune or Pipeline(), reader)
 
 
 @system("instructrag-icl", paper="arXiv 2406.13629")

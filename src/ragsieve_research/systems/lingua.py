@@ -17,7 +17,7 @@ from ragsieve.system import ReaderLike, best_first, fit
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
 from ragsieve_research.prompts import batched_by_size
-from ragsieve_research.systems.budget import check_keep, tokens_of
+from ragsieve_research.systems.budget import Budgeted, check_keep, tokens_of
 
 _WORD = re.compile(r"\s*\S{1,32}")  # what a tokenizer reads alike alone and in its text
 _BREAK = ("\n", "\n")  # between texts; tokenizers read the two apart where a word follows
@@ -104,22 +104,14 @@ class Prune:
 
 
 @dataclass(frozen=True)
-class Keep:
+class Keep(Budgeted):
     """Keep the runs that `Prune` scores at least 0, those that beat the least by most first.
 
-    Args:
-        reader: Counts tokens of the context; the budget is in its tokens.
-        keep: As that of `Prune`; what passes it goes, too.
+    The budget is that of `Prune`; what passes it goes, too.
 
     Raises:
-        InputError: If ``keep`` breaks its rule, or a segment has no score yet.
+        InputError: If a segment has no score yet.
     """
-
-    reader: ReaderLike
-    keep: int | float
-
-    def __post_init__(self) -> None:
-        check_keep(self.keep)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         kept = []

@@ -9,8 +9,6 @@ from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve_research.systems.written import Write
 
-SUMMARY = 128  # tokens at most, in the writer's
-
 
 @system("recomp-abstractive", needs="LLM", paper="arXiv 2310.04408")
 def recomp_abstractive(
@@ -44,7 +42,7 @@ def recomp_abstractive(
     stages = Pipeline(
         select.TopK(documents),
         split.Sentences(),
-        Write(writer or llm, prompt, SUMMARY, "summary"),
+        Write(writer or llm, prompt, max_tokens=128, name="summary"),
         split.Sentences(),
     )
     return System(stages, Reader(llm))

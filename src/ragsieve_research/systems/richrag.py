@@ -5,22 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ragsieve import select
-from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Embedder, ListwiseReranker, complete_parsed, readable
-from ragsieve.models.replies import Field, plain_text, read_fields, strip_thinking, texts, unquoted
+from ragsieve.models.base import LLM, Embedder, ListwiseReranker
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Amount, Count, Options
 from ragsieve.system import Stage, System
 from ragsieve.systems.base import system
-from ragsieve.text import safe
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment
 from ragsieve_research.score.listwise import Listwise, as_reranker
+from ragsieve_research.systems.asking import sub_questions
 from ragsieve_research.systems.iterating import Search, iterating
-
-_MAX_CHARS = 200  # of a sub-question
-_ASPECTS = Field("sub-questions, one a line", texts, ("questions",))
 
 
 @system("richrag", needs="LLM, embedder", paper="arXiv 2406.12566")
@@ -87,7 +82,10 @@ class ByAspects(Options):
     keep: Amount = 10
 
     def __call__(self, query: Query, search: Search, /) -> list[Segment]:
-        aspects = self._named(query)
+        prompt = render("aspects", question=query.text, most=str(self.aspects))
+        aspects = sub_questions(self.llm, prompt, self.aspects, "the question is its only aspect")
+        if aspects:
+            note(f"aspects: {'; '.join(aspects)}")
         results: dict[tuple[str, int, int], Segment] = {}
         for text in dict.fromkeys((query.text, *aspects)):
             for segment in search(replace(query, text=text), query):
@@ -95,28 +93,3 @@ class ByAspects(Options):
         about = "; ".join(aspects)
         whole = replace(query, text=f"{query.text} (aspects: {about})") if aspects else query
         return select.TopK(self.keep)(query, self.listwise(whole, [*results.values()]))
-
-    def _named(self, query: Query) -> list[str]:
-        """The sub-questions; none where none can be read."""
-
-        def parse(reply: str) -> list[str]:
-            try:
-                (lines,) = read_fields(reply, _ASPECTS)
-            except BadReply:
-                lines = plain_text(strip_thinking(safe(reply))).splitlines()
-            named = [
-                line for line in dict.fromkeys(map(unquoted, lines)) if line[-1:] in ("?", "？")
-            ]
-            if not named:
-                raise BadReply("sub-questions, one a line", reply)
-            if len(named) > self.aspects or max(map(len, named)) > _MAX_CHARS:
-                rule = f"at most {self.aspects} lines of at most {_MAX_CHARS} characters"
-                raise BadReply(rule, reply)
-            return named
-
-        prompt = render("aspects", question=query.text, most=str(self.aspects))
-        (reply,) = complete_parsed(self.llm, [prompt], parse, max_tokens=48 * self.aspects)
-        named = readable(reply, [], "the question is its only aspect")
-        if named:
-            note(f"aspects: {'; '.join(named)}")
-        return named

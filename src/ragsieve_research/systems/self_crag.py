@@ -17,9 +17,6 @@ def self_crag(
     *,
     source: AnySource | None = None,
     reflection: Reflecting = "tokens",
-    beam: int = 2,
-    depth: int = 7,
-    threshold: float = 0.2,
     k: int = 5,
 ) -> System:
     """Self-rag on what crag makes of each search.
@@ -31,9 +28,6 @@ def self_crag(
         embedder: Ranks; CRAG judges by its cosine.
         source: Asked in place of documents in hand.
         reflection: ``"tokens"`` or ``"prompted"``.
-        beam: Beginnings of an answer that are kept.
-        depth: Segments of an answer, at most.
-        threshold: Probability of retrieval above which something is looked up; in [0, 1].
         k: Segments of a search that count, and strips of it that CRAG keeps at most.
 
     Raises:
@@ -43,17 +37,8 @@ def self_crag(
     Source: CRAG (arXiv 2401.15884), section 5: Self-RAG with CRAG's knowledge.
     Differs: CRAG corrects each search, not only the first; see `crag`.
     """
-    return self_rag(
-        llm,
-        embedder,
-        source=source,
-        prune=crag(llm, embedder, k=k).stage,
-        reflection=reflection,
-        beam=beam,
-        depth=depth,
-        threshold=threshold,
-        k=k,
-    )
+    prune = crag(llm, embedder, k=k).stage
+    return self_rag(llm, embedder, source=source, prune=prune, reflection=reflection, k=k)
 
 
 preset(

@@ -156,7 +156,8 @@ class Reflective(Options):
         prompts = [self.reflection.prompt("write", draft) for draft in drafts]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
         written = [first_segment(strip_thinking(reply)) for reply in replies]
-        new = [n for n, (text, _) in enumerate(written) if _is_new(text, path.text)]
+        past = path.text.casefold()
+        new = [n for n, (text, _) in enumerate(written) if text and text.casefold() not in past]
         if not new:
             return [replace(path, finished=True)]
         drafts = [replace(drafts[n], segment=written[n][0]) for n in new]
@@ -196,10 +197,6 @@ class Reflective(Options):
         rows = [readable(row, unknown, meaning) for row in odds]
         rates = [sum(p * v for p, v in zip(row, _VALUES[ask], strict=True)) for row in rows]
         return rates, [options[max(range(len(row)), key=row.__getitem__)] for row in rows]
-
-
-def _is_new(segment: str, text: str) -> bool:
-    return bool(segment) and segment.casefold() not in text.casefold()
 
 
 @system("self-rag", needs="LLM, embedder", paper="arXiv 2310.11511", calls="choose loglik")

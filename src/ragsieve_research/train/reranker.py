@@ -23,10 +23,6 @@ with needs_extra("train"):
     import sentence_transformers
     import transformers
     from datasets import Dataset
-    from sentence_transformers import (
-        SentenceTransformerTrainer,
-        SentenceTransformerTrainingArguments,
-    )
     from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
     from sentence_transformers.sentence_transformer.losses import DistillKLDivLoss
     from sentence_transformers.util import pairwise_cos_sim
@@ -186,11 +182,11 @@ def _trainer(
     learned: Sequence[TextPair],
     validation: Sequence[TrainingExample],
     work: Path,
-) -> SentenceTransformerTrainer:
+) -> sentence_transformers.SentenceTransformerTrainer:
     transformers.set_seed(options.seed)  # the adapter's first weights are drawn here
     model = _model(embedder, options.rank)
     steps = -(-len(learned) // options.batch_size) * options.epochs
-    arguments = SentenceTransformerTrainingArguments(
+    arguments = sentence_transformers.SentenceTransformerTrainingArguments(
         output_dir=str(work),
         num_train_epochs=options.epochs,
         per_device_train_batch_size=options.batch_size,
@@ -206,7 +202,7 @@ def _trainer(
         **QUIET,
         dataloader_pin_memory=available_device() != "cpu",
     )
-    return SentenceTransformerTrainer(
+    return sentence_transformers.SentenceTransformerTrainer(
         model=model,
         args=arguments,
         train_dataset=training_rows(learned, model.prompts),

@@ -19,7 +19,8 @@ from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.models.vllm import VLLM
 from ragsieve_research.score.inclusion import CXMI
 from ragsieve_research.score.likelihood import Likelihood
-from ragsieve_research.systems import llmlingua, longllmlingua, selective_context
+from ragsieve_research.systems.longllmlingua import llmlingua, longllmlingua
+from ragsieve_research.systems.selective_context import selective_context
 from tests.tiny import llama, save_bytes
 
 DOCUMENTS = [
@@ -144,7 +145,8 @@ def test_a_text_over_the_servers_context_is_read_in_parts(local: Transformers, s
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "make", [llmlingua.llmlingua, longllmlingua.longllmlingua, selective_context.selective_context]
+    "make",
+    [llmlingua, longllmlingua, selective_context],
 )
 def test_compressors_keep_the_same_by_a_server(
     make: Callable[..., Any], local: Transformers, remote: VLLM

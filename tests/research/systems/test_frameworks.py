@@ -6,9 +6,8 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.types import Document, Segment
 from ragsieve_research.retrieve.records import RECORD
-from ragsieve_research.systems.hyde import hyde
+from ragsieve_research.systems.hyde import hyde, rewrite_retrieve_read
 from ragsieve_research.systems.iter_retgen import iter_retgen
-from ragsieve_research.systems.rewrite_retrieve_read import rewrite_retrieve_read
 from tests.named import Finds, answer, notes
 
 QUESTION = "Where was the singer of Breeze born?"

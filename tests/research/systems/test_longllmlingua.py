@@ -11,8 +11,7 @@ from ragsieve.system import Pipeline
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.surprisal import Expected
 from ragsieve_research.systems.lingua import Prune, Reading
-from ragsieve_research.systems.llmlingua import llmlingua
-from ragsieve_research.systems.longllmlingua import longllmlingua, recovered
+from ragsieve_research.systems.longllmlingua import llmlingua, longllmlingua, recovered
 
 QUESTION = "Who sang Summer Breeze?"
 DOCUMENTS = [

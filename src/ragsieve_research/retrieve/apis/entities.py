@@ -105,7 +105,9 @@ class Rules:
 
 def marked(text: str) -> list[Entity]:
     """Dates and tickers."""
-    return [*_tickers(text), *_dates(text)]
+    matches = (match for pattern in _TICKERS for match in pattern.finditer(text))
+    tickers = (Entity(m[1].upper(), "ticker", m.start(), m.end()) for m in matches)
+    return [*tickers, *_dates(text)]
 
 
 def query_date(time: str) -> date | None:
@@ -202,12 +204,6 @@ def _run(text: str, run: list[re.Match[str]]) -> Entity | None:
     while run and (run[0].group().strip(".’'").lower() in _COMMON or run[0].group().isdigit()):
         run = run[1:]
     return trimmed(text, run[0].start(), run[-1].end(), "name") if run else None
-
-
-def _tickers(text: str) -> Iterable[Entity]:
-    for pattern in _TICKERS:
-        for match in pattern.finditer(text):
-            yield Entity(match[1].upper(), "ticker", match.start(), match.end())
 
 
 def _dates(text: str) -> Iterable[Entity]:

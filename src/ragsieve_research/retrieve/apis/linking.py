@@ -54,8 +54,9 @@ class Linker:
         inside = [part for e in unknown for part in parts(self._question, e, self._topics)]
         self._try(inside)
         for guesses in self._guesses([*named, *inside]):
-            if self._can_call():
-                break
+            values = self._values()
+            if any(all(values[kind] for kind in e.takes.values()) for e in self._topical):
+                break  # an endpoint that has a word of the question has all that it takes
             self._try(guesses, about_only=True)
         return self._values()
 
@@ -92,11 +93,6 @@ class Linker:
     def _knows(self, entity: Entity) -> bool:
         """Whether a search or a list knows the entity."""
         return any(e == entity and (link.search or link.names) for link, e in self._known)
-
-    def _can_call(self) -> bool:
-        """Whether some endpoint that has a word of the question has all that it takes."""
-        values = self._values()
-        return any(all(values[kind] for kind in e.takes.values()) for e in self._topical)
 
     def _values(self) -> dict[str, list[Value]]:
         """Kind → its values so far."""
