@@ -67,6 +67,9 @@ class CompactOptions(SystemOptions, total=False):
     documents: int
     together: int
 
+class CoveOptions(SystemOptions, total=False):
+    documents: int
+
 class CpcOptions(SystemOptions, total=False):
     rate: float
 
@@ -109,6 +112,12 @@ class InstructragIclOptions(SystemOptions, total=False):
     shots: int
     examples: str
 
+class IrcotOptions(SystemOptions, total=False):
+    prune: str | Stage | None
+    sentences: int
+    passages: int
+    k: int
+
 class IterRetgenOptions(SystemOptions, total=False):
     prune: str | Stage | None
     iterations: int
@@ -139,6 +148,11 @@ class LongrefinerOptions(SystemOptions, total=False):
     extractor: LLM | None
     reranker: CrossEncoder | None
 
+class PairwiseRankingPromptingOptions(SystemOptions, total=False):
+    ranker: LLM | None
+    pairs: Literal["sliding", "all"]
+    k: int
+
 class PeRankOptions(SystemOptions, total=False):
     ranker: ListwiseReranker | None
     k: int
@@ -158,6 +172,11 @@ class PruningragOptions(SystemOptions, total=False):
     examples: int
     cot: bool | None
     domain: str
+
+class RaIsfOptions(SystemOptions, total=False):
+    prune: str | Stage | None
+    depth: int
+    k: int
 
 class RankgptOptions(SystemOptions, total=False):
     ranker: LLM | ListwiseReranker | None
@@ -202,9 +221,6 @@ class SelfAskOptions(SystemOptions, total=False):
 
 class SelfCragOptions(SystemOptions, total=False):
     reflection: Literal["tokens", "prompted"]
-    beam: int
-    depth: int
-    threshold: float
     k: int
 
 class SelfRagOptions(SystemOptions, total=False):
@@ -329,6 +345,18 @@ def load(
 
 @overload
 def load(
+    name: Literal["cove"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    pruner: Any = None,
+    options: CoveOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Check the answer by questions, each answered without sight of it, then answer again."""
+
+@overload
+def load(
     name: Literal["cpc"],
     llm: Any = None,
     embedder: Any = None,
@@ -437,6 +465,18 @@ def load(
 
 @overload
 def load(
+    name: Literal["ircot"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    pruner: Any = None,
+    options: IrcotOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Search by each sentence of a chain of thought, and reason on from what is found."""
+
+@overload
+def load(
     name: Literal["iter-retgen"],
     llm: Any = None,
     embedder: Any = None,
@@ -497,6 +537,18 @@ def load(
 
 @overload
 def load(
+    name: Literal["pairwise-ranking-prompting"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    pruner: Any = None,
+    options: PairwiseRankingPromptingOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Keep the first 5 documents in an order that an LLM gives them by comparing two at a time."""
+
+@overload
+def load(
     name: Literal["pe-rank"],
     llm: Any = None,
     embedder: Any = None,
@@ -530,6 +582,18 @@ def load(
     share: Share = ...,
 ) -> System:
     """Keep the 3 best windows of each source that was asked; reason after worked examples."""
+
+@overload
+def load(
+    name: Literal["ra-isf"],
+    llm: Any = None,
+    embedder: Any = None,
+    *,
+    pruner: Any = None,
+    options: RaIsfOptions | None = None,
+    share: Share = ...,
+) -> System:
+    """Answer what the model knows, else from passages that help, else by sub-questions."""
 
 @overload
 def load(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, ClassVar, Literal, cast
 
@@ -44,6 +44,8 @@ class Listwise(Scorer):
         ranker: Orders a window: `Permuting` with an LLM, or a model trained for it.
         window: Segments that are ordered at once; at least 2.
         step: By which the window moves towards the head; at least 1, at most ``window``.
+        passes: How often it moves there, each time down to what the one before has put in front; at
+            least 1.
 
     Raises:
         InputError: If an option breaks its rule.
@@ -55,6 +57,7 @@ class Listwise(Scorer):
     ranker: ListwiseReranker
     window: Annotated[int, Meta(ge=2)] = 20
     step: Count = 10
+    passes: Count = field(default=1, kw_only=True)
     name: ClassVar[str] = "listwise"
 
     def __post_init__(self) -> None:
@@ -66,13 +69,14 @@ class Listwise(Scorer):
         """Places as shares, ``(len(segments),)``."""
         texts = [titled(s) for s in segments]
         order = list(range(len(texts)))
-        end = len(order)
-        while True:
-            start = max(0, end - self.window)
-            order[start:end] = self._ordered(query, texts, order[start:end])
-            if start == 0:
-                break
-            end -= self.step
+        for first in (n * (self.window - self.step) for n in range(self.passes)):
+            end = len(order)
+            while True:
+                start = max(first, end - self.window)
+                order[start:end] = self._ordered(query, texts, order[start:end])
+                if start == first:
+                    break
+                end -= self.step
         scores = np.empty(len(order), np.float32)
         scores[order] = 1 - np.arange(len(order)) / len(order)
         return scores

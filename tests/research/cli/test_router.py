@@ -80,24 +80,3 @@ def test_another_plan_or_a_missing_source_is_named(ragsieve: Any) -> None:
 
     assert 2 == ended.code
     assert "sources.toml, source 'music': no.html cannot be read" in ended.err
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--form", "tree"), "form must be light, llm or llm:MODEL, got 'tree'"),
-        (("--llm", "minilm"), "minilm is no LLM"),
-        (("--embedder", "smollm2"), "smollm2 is no embedder"),
-        (("--work", "made"), "--work must be another folder than FOLDER"),
-        (("--form", "llm", "--llm", "fake:echo"), "llm must be a local one"),
-    ],
-)
-def test_options_are_checked_before_anything_is_asked(
-    ragsieve: Any, more: tuple[str, ...], message: str
-) -> None:
-    """One line, exit code 2."""
-    ended = ragsieve(*COMMAND, *more)
-
-    assert 2 == ended.code
-    assert message in ended.err
-    assert not Path("made.work").exists()

@@ -144,24 +144,3 @@ def test_the_bundled_pruner_is_calibrated_anew(ragsieve: Any, marked: str) -> No
     assert "written: mine" in made.err
     assert "needs at least 999 questions" in over.err and not Path("more").exists()
     assert 50 == len(json.loads(Path("mine/pruner.json").read_text())["thresholds"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("finefilter",), "Missing option '--output'"),
-        (("finefilter", "--output", "."), "folder must be new or a trained pruner"),
-        (("finefilter", "--output", "o", "--pruner", "fake:pruner"), "pruner or pruner:FOLDER"),
-        (("./mine", "--output", "o"), "what is calibrated must be finefilter, got './mine'"),
-        (("provence", "--output", "o"), "what is calibrated must be finefilter, got 'provence'"),
-    ],
-)
-def test_options_of_calibrate_have_rules(
-    ragsieve: Any, marked: str, arguments: tuple[str, ...], message: str
-) -> None:
-    """One line names them."""
-    name, *rest = arguments
-    ended = ragsieve("calibrate", name, marked, *rest)
-
-    assert (2, 1) == (ended.code, len(ended.err.splitlines()))
-    assert message in ended.err

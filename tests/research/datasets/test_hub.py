@@ -86,14 +86,6 @@ def test_a_data_set_of_the_hub_is_one_like_any_other(
     assert result.answer
 
 
-def test_what_cannot_be_fetched_says_what_else_helps(tmp_path: Path) -> None:
-    """The library's error is ours, and names the folder as the other way."""
-    gone = replace(HOTPOTQA, id=str(tmp_path / "gone"), revision="")
-
-    with pytest.raises(InputError, match="gone must be on the hub and within reach, or its file"):
-        list(hub.load("hotpotqa", gone))
-
-
 def test_the_table_leads_to_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no folder is named the hub is the place; nothing is fetched before a pass."""
     monkeypatch.delenv("RAGSIEVE_DATA", raising=False)

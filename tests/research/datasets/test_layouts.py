@@ -133,18 +133,6 @@ def test_an_object_of_records_by_id_is_read(tmp_path: Path, indent: int | None) 
         load(tmp_path, layout="dpr")
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_what_has_another_layout_is_one_error(tmp_path: Path, name: str) -> None:
-    """Names the file, whatever its reader lacks."""
-    (tmp_path / "qrels").mkdir()
-    (tmp_path / "qrels/test.tsv").write_text("q\td\t1\n")
-    for file in PLACES[name]:
-        (tmp_path / file).write_text('[{"x": 1}, 5]')
-
-    with pytest.raises(InputError, match=str(tmp_path)):
-        list(load(tmp_path if len(PLACES[name]) > 1 else tmp_path / file, layout=name))
-
-
 @pytest.mark.parametrize(("label", "read"), [(0, False), (1, True), (1.0, True), (False, False)])
 def test_a_label_is_read_once(tmp_path: Path, label: Any, read: bool) -> None:
     """As a boolean, whoever asks; what is none is an error."""

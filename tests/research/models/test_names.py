@@ -62,11 +62,3 @@ WORDS: list[tuple[str, dict[str, Any], str]] = [
     ("pe_rank:a", {"prompt": "$documents $x"}, r"prompt cannot have a place \$x"),
     ("openai:a", {"tokenizer": "/no"}, "tokenizer must be a tokenizer.json, .* got '/no'"),
 ]
-
-
-@pytest.mark.parametrize(("name", "options", "message"), WORDS)
-def test_a_word_is_held_to_its_rule(name: str, options: dict[str, Any], message: str) -> None:
-    """The error names option, rule and value."""
-    pytest.importorskip("openai")
-    with pytest.raises(InputError, match=message):
-        models.load(name, **options)

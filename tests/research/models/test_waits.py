@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from ragsieve.errors import ModelError
-from ragsieve.timeouts import PROGRESS
 from tests.stalling import MODES, PROMPT, stalling, waits
 
 pytest.importorskip("httpx")
@@ -69,16 +68,6 @@ def test_a_reply_has_a_limit(mode: str, error: str, options: dict[str, int]) -> 
     """Of bytes, which one attempt is enough to know, and of time, in a pause after a refusal."""
     with stalling(mode) as url, pytest.raises(ModelError, match=error):
         OpenAI("m", base_url=url, **options).complete([PROMPT])  # type: ignore[arg-type]
-
-
-@pytest.mark.slow
-def test_a_wait_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """From three seconds on, with the address."""
-    caplog.set_level(PROGRESS, "ragsieve")
-    with stalling("silent") as url, pytest.raises(ModelError):
-        OpenAI("m", base_url=url, total_s=4, max_retries=0).complete([PROMPT, PROMPT])
-
-    assert [f"waiting for openai:m@{url}, 3 s so far, at most 4 s"] == caplog.messages
 
 
 def test_a_stream_keeps_what_came_in_time() -> None:

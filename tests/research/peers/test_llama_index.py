@@ -63,19 +63,6 @@ def test_named_documents_stay_by_relevance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "kept"),
-    [
-        ("I cannot tell.", []),
-        ("Doc: 0, Relevance: 9", ["2"]),
-        ("Doc: 2, Relevance: 9\nDoc: 2, Relevance: 8", ["1", "1"]),
-    ],
-)
-def test_strange_replies_are_read_as_the_framework_reads_them(reply: str, kept: list[str]) -> None:
-    """None names nothing, document 0 is the last one, and one named twice is kept twice."""
-    assert kept == reranked(reply)
-
-
-@pytest.mark.parametrize(
     ("reply", "unreadable"),
     [("The answer is: Ann.", 1), ("Doc: 1, Relevance: 3", 0), ("", 0), ("<think>1?</think>", 0)],
 )

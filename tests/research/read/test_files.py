@@ -135,13 +135,6 @@ def test_a_bad_file_is_named(tmp_path: Path, name: str, data: bytes, reason: str
         read_documents([str(tmp_path / name)])
 
 
-@pytest.mark.parametrize(("name", "reason"), [("none.txt", "No such file"), ("\0", "null byte")])
-def test_what_is_no_file_is_named(tmp_path: Path, name: str, reason: str) -> None:
-    """Nothing, and what no file can be called."""
-    with pytest.raises(InputError, match=f"cannot be read: .*{reason}"):
-        read_documents([str(tmp_path / name)])
-
-
 @pytest.mark.parametrize("name", ["z", "z.jsonl", "z.json", "z.pdf", "z.docx", "z.html"])
 def test_what_may_have_no_end_is_read_up_to_a_bound(tmp_path: Path, name: str) -> None:
     """Devices and pipes, by a link too; what is shorter is read as any file."""

@@ -297,16 +297,6 @@ def test_values_in_a_path_cannot_leave_it(
     assert [(path, {}) for path in paths] == server.asked
 
 
-def test_a_reply_of_many_names_is_compared_in_part() -> None:
-    """The trace says how many count: the first 1,000."""
-    names = [f"Book {n}" for n in range(1000)]
-    found = {"/find": {"result": [*names, "The Blue Lamp"]}}
-
-    assert ["of 1001 names that 'find' found, the first 1000 count"] == notes(
-        lambda: ask(Server(found), "How many pages has The Blue Lamp?")
-    )[:1]
-
-
 SHOP = """
 name = "shop"
 at = "result"

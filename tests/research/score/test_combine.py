@@ -1,6 +1,5 @@
 """Several scores as one."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragsieve.errors import ModelError
 from ragsieve.score.base import Scorer
 from ragsieve.score.lexical import BM25
 from ragsieve.types import Document, Query, Segment
@@ -84,14 +82,6 @@ def test_a_span_given_twice_is_ranked_twice() -> None:
     assert [pytest.approx(1 / 61), pytest.approx(1 / 62)] == [
         s.score for s in Hybrid((LEFT,))(QUERY, [twin, twin])
     ]
-
-
-def test_a_part_whose_scores_are_no_numbers_is_an_error() -> None:
-    """It names the part; ranks would hide it."""
-    broken = Given({"a": math.nan, "b": 1.0})
-
-    with pytest.raises(ModelError, match=r"^Given\(.* must give 2 finite scores"):
-        Hybrid((LEFT, broken))(QUERY, segments("ab"))
 
 
 def test_the_mean_of_named_scores() -> None:

@@ -15,7 +15,7 @@ from ragsieve.types import Answer, Document, Query, Segment, StageResult
 from ragsieve_research.retrieve.route import RECORD, Named, Routed
 from ragsieve_research.systems.hyde import hyde
 from ragsieve_research.systems.iterating import DeferredSource, Search, iterating
-from tests.named import answer, loses, notes
+from tests.named import answer, loses
 
 QUESTION = "Who sang it?"
 DOCUMENTS = [
@@ -169,17 +169,6 @@ def test_a_filter_prunes_what_each_search_finds() -> None:
     ]
     assert ["red ", "red "] == [s.text for s in cut.kept]
     assert all(s.document.text[s.start : s.end] == s.text for s in cut.kept)
-
-
-def test_every_search_is_told() -> None:
-    """A line and an event a search: by what, what was found, what was kept."""
-    result = made("red", "blue", source=finds, prune=select.TopK(1)).ask(QUESTION)
-    story = [event for record in result.trace.steps for event in record.events]
-
-    assert ["red", "blue"] == [event["query"] for event in story if event["event"] == "search"]
-    assert [["red0", 0, 11]] == story[0]["kept"]
-    assert [["red0", 0, 11], ["red1", 0, 11]] == story[0]["found"]
-    assert "searched by 'red': 2 found, 1 kept" in notes(result)
 
 
 def test_a_source_that_fails_later_loses_nothing_of_before() -> None:
