@@ -4,9 +4,9 @@
     python experiments/recipes.py --data ../shared/data --only winnowrag chunkrag --limit 3
     python experiments/recipes.py --data ../shared/data --llm openai:NAME --judge openai:NAME
 
-Runs in the repository's folder, where it first makes what recipes name: indexes, routers and
-filters, each from few questions. What exists is not made again; a recipe starts anew. Further
-options are those of `ragsieve bench`: another model, ``--dry-run``.
+Runs in the repository's folder, where it first makes what recipes name: indexes, routers, filters
+and generators, each from few questions. What exists is not made again; a recipe starts anew.
+Further options are those of `ragsieve bench`: another model, ``--dry-run``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def ragsieve(*arguments: str) -> int:
 
 
 def prepare(recipe: str, data: Path) -> None:
-    """Make the indexes, routers and filters that a recipe names and that are not there."""
+    """Make the indexes and trained models that a recipe names and that are not there."""
     if "indexes/" in recipe or "three.toml" in recipe:
         for name in INDEXED:
             if not Path("indexes", name).exists():
@@ -47,6 +47,7 @@ def prepare(recipe: str, data: Path) -> None:
     train_filters(data, recipe.partition("[small]")[2])
     if "trained/" in recipe:
         train_compared(data)
+    train_generators(data, recipe.partition("[small]")[2])
 
 
 def train_routers(data: Path) -> None:
@@ -77,6 +78,14 @@ def train_compared(data: Path) -> None:
         kind, *little = options.split()
         if not Path("trained", name).exists():
             ragsieve("train", kind, f"trained/{name}", *few(data), *little)
+
+
+def train_generators(data: Path, small: str) -> None:
+    made = {"sft": "", "retrobust": "--context mixed --documents 1", "sail": "--target informative"}
+    for name, options in (made | {"instructrag": "--target rationale"}).items():
+        if f"./generators/{name}" in small and not Path("generators", name).exists():
+            little = [*few(data), "--limit", "5", *options.split()]
+            ragsieve("train", "generator", f"generators/{name}", *little)
 
 
 def few(data: Path) -> list[str]:
