@@ -13,6 +13,7 @@ from ragsieve.models.base import Message, Prompt
 from ragsieve.prompts import render
 from ragsieve.trace import note, record_unreadable
 from ragsieve.types import Answer, Document, Query, Segment
+from ragsieve_research.answer.whole import WholeReader
 
 TURN = 16  # tokens of the chat format around each turn of an example
 
@@ -55,7 +56,7 @@ class Demonstration:
 
 
 @dataclass(frozen=True)
-class ExampleReader(Reader):
+class ExampleReader(WholeReader):
     """A `Reader` with worked examples before the question.
 
     Args:
@@ -79,11 +80,8 @@ class ExampleReader(Reader):
 
     def stream(self, query: Query, segments: Sequence[Segment], /) -> Generator[str, None, Answer]:
         """See `ragsieve.run.concurrency.Streaming`; one piece where a line of the reply answers."""
-        if not self.answer_after:
-            return (yield from super().stream(query, segments))
-        answer = self(query, segments)
-        yield answer.text
-        return answer
+        reader = WholeReader if self.answer_after else Reader
+        return (yield from reader.stream(self, query, segments))
 
     def prompt_of(self, template: str, question: str, documents: str) -> Prompt:
         """As `Reader.prompt_of`, with the examples before the question."""

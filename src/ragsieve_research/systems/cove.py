@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragsieve import select
-from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
 from ragsieve.prompts import render
 from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve.trace import log_event
 from ragsieve.types import Answer, Query, Segment
+from ragsieve_research.answer.whole import WholeReader
 from ragsieve_research.systems.asking import said, sub_questions
 
 QUESTIONS = 5  # that check a draft, at most
@@ -40,7 +40,7 @@ def cove(llm: LLM, *, documents: int = 5) -> System:
 
 
 @dataclass(frozen=True)
-class Verifying(Reader):
+class Verifying(WholeReader):
     """A `Reader` that checks its answer by questions, and answers again from what these showed.
 
     Where no question can be read, or nothing is said behind them, the draft is the answer.
@@ -49,12 +49,6 @@ class Verifying(Reader):
     def answers(self, query: Query, groups: Sequence[Sequence[Segment]], /) -> list[Answer]:
         """As `Reader.answers`; each is verified."""
         return [self._verified(query, draft) for draft in super().answers(query, groups)]
-
-    def stream(self, query: Query, segments: Sequence[Segment], /) -> Generator[str, None, Answer]:
-        """See `ragsieve.run.concurrency.Streaming`; one piece."""
-        answer = self(query, segments)
-        yield answer.text
-        return answer
 
     def _verified(self, query: Query, draft: Answer) -> Answer:
         about = {"question": query.dated, "text": " ".join(draft.text.split())}

@@ -14,6 +14,7 @@ from ragsieve.select.order import By
 from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve.types import Answer, Document, Query, Segment
+from ragsieve_research.answer.whole import WholeReader
 from ragsieve_research.score.surprisal import Expected, Surprisal
 from ragsieve_research.systems.lingua import Keep, Prune
 
@@ -102,7 +103,7 @@ def longllmlingua(
     return System(Pipeline(*ranked, prune, Keep(reader, keep)), reader).with_budget(max_tokens)
 
 
-class Recovering(Reader):
+class Recovering(WholeReader):
     """A `Reader` whose answers get back what was cut where they were read off the evidence.
 
     The longest runs of an answer's words that follow one another in the kept spans are replaced by

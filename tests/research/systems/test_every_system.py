@@ -97,5 +97,10 @@ def test_threads_and_a_cache_give_what_one_gets_alone(name: str, tmp_path: Path)
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_system_keeps_its_promises(name: str) -> None:
-    """Verbatim, within budgets, with reasons, the same in threads and from a pickle."""
-    check_system(on_fakes(name, models.load("fake:echo")))
+    """Verbatim, within budgets, with reasons, the same in threads, in pieces and from a pickle."""
+    made = on_fakes(name, models.load("fake:echo"))
+    check_system(made)
+    *pieces, result = made.ask_stream("Who sang of Song?", DOCUMENTS)
+
+    assert "".join(pieces) == made.ask("Who sang of Song?", DOCUMENTS).answer.text
+    assert "".join(pieces) == result.answer.text
