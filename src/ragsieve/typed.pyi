@@ -1,4 +1,4 @@
-"""`ragsieve.load` for type checkers: what `python -m tests.typing.stub` writes.
+"""`ragsieve.load` for type checkers: what `python tools/typed.py` writes.
 
 With options, a name has to be one of these, or a folder's path; `ragsieve.spec.load` takes any
 string with any options, as of another package's system.

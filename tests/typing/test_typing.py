@@ -52,7 +52,7 @@ def test_misuse_is_reported_where_it_stands(check: Callable[[], set[Place]]) -> 
 
 
 def test_the_stub_is_up_to_date() -> None:
-    """It names each system with its options; `python -m tests.typing.stub` writes it."""
-    made = runpy.run_path(str(Path(__file__).with_name("stub.py")))
+    """It names each system with its options; `python tools/typed.py` writes it."""
+    made = runpy.run_path(str(ROOT / "tools" / "typed.py"))
 
     assert made["STUB"].read_text("utf-8") == made["stub"]()

@@ -1,7 +1,5 @@
-"""Write `ragsieve/typed.pyi`, which tells type checkers each system's options.
-
-python -m tests.typing.stub
-"""
+"""Write `ragsieve/typed.pyi`, which tells type checkers each system's options:
+`python tools/typed.py`."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +13,7 @@ from ragsieve.systems.base import SYSTEMS, SystemEntry
 STUB = Path(ragsieve.__file__).with_name("typed.pyi")
 ALIASES = {"AnySource": "ragsieve.retriever", "Stage": "ragsieve.pipeline"}
 MORE = {"prune": "str | "}  # may be another system's name
-HEAD = '''"""`ragsieve.load` for type checkers: what `python -m tests.typing.stub` writes.
+HEAD = '''"""`ragsieve.load` for type checkers: what `python tools/typed.py` writes.
 
 With options, a name has to be one of these, or a folder's path; `ragsieve.spec.load` takes any
 string with any options, as of another package's system.
