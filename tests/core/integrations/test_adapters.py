@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,6 +19,7 @@ from ragsieve.answer import Reader
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, RagsieveError
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.result import Result
 from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.systems.base import system as registered
@@ -42,21 +44,27 @@ class Seen(NamedTuple):
     metadata: dict[str, Any]
 
 
-class LangChain:
-    """What the tests need of a framework: documents of it, its adapter, and what comes out."""
+class Framework:
+    """What the tests need of one: documents of it, its adapter, and what comes out."""
+
+    library = ""
+    name = ""
 
     def __init__(self) -> None:
-        pytest.importorskip("langchain_core")
+        pytest.importorskip(self.library)
+
+    def adapter(self, **options: Any) -> Any:
+        module, _, name = self.name.partition(".")
+        return getattr(import_module(f"ragsieve.integrations.{module}"), name)(**options)
+
+
+class LangChain(Framework):
+    library, name = "langchain_core", "langchain.RagsieveCompressor"
 
     def make(self, name: str, text: str) -> Any:
         from langchain_core.documents import Document
 
         return Document(text, id=name, metadata={"title": name, "page": 7})
-
-    def adapter(self, **options: Any) -> Any:
-        from ragsieve.integrations.langchain import RagsieveCompressor
-
-        return RagsieveCompressor(**options)
 
     def run(self, adapter: Any, question: str, documents: Sequence[Any]) -> list[Any]:
         return list(adapter.compress_documents(documents, question))
@@ -65,20 +73,14 @@ class LangChain:
         return Seen(document.id, document.page_content, document.metadata)
 
 
-class LlamaIndex:
-    def __init__(self) -> None:
-        pytest.importorskip("llama_index.core")
+class LlamaIndex(Framework):
+    library, name = "llama_index.core", "llama_index.RagsievePostprocessor"
 
     def make(self, name: str, text: str) -> Any:
         from llama_index.core.schema import NodeWithScore, TextNode
 
         node = TextNode(id_=name, text=text, metadata={"title": name, "page": 7})
         return NodeWithScore(node=node, score=0.5)
-
-    def adapter(self, **options: Any) -> Any:
-        from ragsieve.integrations.llama_index import RagsievePostprocessor
-
-        return RagsievePostprocessor(**options)
 
     def run(self, adapter: Any, question: str, documents: Sequence[Any]) -> list[Any]:
         return list(adapter.postprocess_nodes(documents, query_str=question))
@@ -87,19 +89,13 @@ class LlamaIndex:
         return Seen(document.node_id, document.text, document.metadata)
 
 
-class Haystack:
-    def __init__(self) -> None:
-        pytest.importorskip("haystack")
+class Haystack(Framework):
+    library, name = "haystack", "haystack.RagsieveFilter"
 
     def make(self, name: str, text: str) -> Any:
         from haystack import Document
 
         return Document(id=name, content=text, meta={"title": name, "page": 7})
-
-    def adapter(self, **options: Any) -> Any:
-        from ragsieve.integrations.haystack import RagsieveFilter
-
-        return RagsieveFilter(**options)
 
     def run(self, adapter: Any, question: str, documents: Sequence[Any]) -> list[Any]:
         return list(adapter.run(question, list(documents))["documents"])
@@ -115,23 +111,20 @@ def retrieve(_: str) -> Any:
     return FOUND.prediction
 
 
-class DSPy:
+class DSPy(Framework):
     """Passages have neither id nor metadata: lists beside them have."""
 
-    def __init__(self) -> None:
-        self.dspy = pytest.importorskip("dspy")
+    library, name = "dspy", "dspy.RagsieveRetriever"
 
     def make(self, name: str, text: str) -> Any:
         return Seen(name, text, {"title": name, "page": 7})
 
     def adapter(self, **options: Any) -> Any:
-        from ragsieve.integrations.dspy import RagsieveRetriever
-
-        return RagsieveRetriever(retrieve, **options)
+        return super().adapter(retriever=retrieve, **options)
 
     def run(self, adapter: Any, question: str, documents: Sequence[Any]) -> list[Any]:
         ids, passages, metas = map(list, zip(*documents, strict=True) if documents else [()] * 3)
-        FOUND.prediction = self.dspy.Prediction(ids=ids, passages=passages, metas=metas)
+        FOUND.prediction = import_module("dspy").Prediction(ids=ids, passages=passages, metas=metas)
         out = adapter(question)
         return [
             Seen(i, text, {**(meta or {}), **({"ragsieve": about} if "spans" in about else {})})
@@ -160,8 +153,11 @@ def through(framework: Any, question: str = QUESTION, **options: Any) -> list[Se
     return [framework.see(document) for document in found]
 
 
-def unchanged(framework: Any) -> list[Seen]:
-    return [framework.see(document) for document in documents(framework)]
+def alone(framework: Any, name: str, **options: Any) -> Result:
+    """What the library makes of the same documents."""
+    title = "" if isinstance(framework, DSPy) else "{}"
+    known = [{"id": n, "text": t, "title": title.format(n)} for n, t in TEXTS.items()]
+    return load(name, "fake:echo", "fake:hashing", options=options)(QUESTION, known)
 
 
 def system(stage: Any, replies: Any = ("x",)) -> System:
@@ -205,9 +201,7 @@ def test_documents_of_a_framework_are_taken_as_they_are(kind: type[Any]) -> None
 
 def test_what_is_kept_is_what_the_library_keeps(framework: Any) -> None:
     """The same spans, in the same order, and the text is made of them."""
-    title = "" if isinstance(framework, DSPy) else "{}"
-    known = [{"id": n, "text": t, "title": title.format(n)} for n, t in TEXTS.items()]
-    result = load("top-sentences", "fake:echo", "fake:hashing", options={"k": 2})(QUESTION, known)
+    result = alone(framework, "top-sentences", k=2)
     seen = through(framework, **FAKE)
 
     spans = [(one.id, span) for one in seen for span in one.metadata["ragsieve"]["spans"]]
@@ -268,7 +262,7 @@ def test_a_broken_filter_passes_the_documents(
     with caplog.at_level(logging.WARNING, "ragsieve"):
         seen = through(framework, **options)
 
-    assert unchanged(framework) == seen
+    assert [framework.see(document) for document in documents(framework)] == seen
     assert 1 == len(caplog.messages)
     assert caplog.messages[0].startswith("documents pass as they were, ragsieve failed: ")
     assert "\n" not in caplog.messages[0]
@@ -313,9 +307,7 @@ def test_copies_come_out_once(kind: type[Any]) -> None:
 def test_each_document_says_how_probable_an_answer_is(framework: Any, system: str) -> None:
     """As the library says it of all of them; None where nothing tells it."""
     options = {"system": system, "llm": "fake:echo", "embedder": "fake:hashing"}
-    title = "" if isinstance(framework, DSPy) else "{}"
-    known = [{"id": n, "text": t, "title": title.format(n)} for n, t in TEXTS.items()]
-    answerable = load(system, "fake:echo", "fake:hashing")(QUESTION, known).answerable
+    answerable = alone(framework, system).answerable
     seen = through(framework, **options)
 
     assert seen
@@ -436,11 +428,9 @@ def test_where_it_is_cut_is_an_argument(
     framework: Any, name: str, values: tuple[float, float]
 ) -> None:
     """Of the default filter: the first value keeps less than the second."""
-    documents = [framework.make(name, text) for name, text in TEXTS.items()]
     kept = []
     for value in values:
-        adapter = framework.adapter(llm="fake:echo", on_error="raise", **{name: value})
-        seen = [framework.see(d) for d in framework.run(adapter, QUESTION, documents)]
+        seen = through(framework, llm="fake:echo", on_error="raise", **{name: value})
         kept.append({(one.id, s["start"]) for one in seen for s in one.metadata[KEY]["spans"]})
 
     assert set() < kept[0] < kept[1]
