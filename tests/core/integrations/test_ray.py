@@ -6,9 +6,10 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
@@ -162,27 +163,36 @@ def test_every_line_is_in_one_part(tmp_path: Path) -> None:
     assert [50] == [*map(len, found(packed, 10))]
 
 
+def unchunked(sent: IO[bytes]) -> bytes:
+    """Chunks, each behind its size, up to an empty one."""
+    data = b""
+    while size := int(sent.readline().split(b";")[0] or b"0", 16):
+        data += sent.read(size)
+        sent.readline()
+    return data
+
+
 class Bucket(Handler):
     """The part of S3 that pyarrow's client uses, of one bucket in memory; multipart uploads too."""
 
     objects: dict[str, bytes]
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:
+    def parts(self) -> tuple[dict[str, str], str]:
+        """The request's parameters, and its object."""
         url = urlsplit(self.path)
-        query, key = dict(parse_qsl(url.query)), unquote(url.path).strip("/").partition("/")[2]
+        return dict(parse_qsl(url.query)), unquote(url.path).strip("/").partition("/")[2]
+
+    def do_GET(self) -> None:
+        query, key = self.parts()
         if "list-type" in query:
-            prefix = query.get("prefix", "")
-            found = [k for k in sorted(self.objects) if k.startswith(prefix)]
+            found = [k for k in sorted(self.objects) if k.startswith(query.get("prefix", ""))]
             rows = "".join(
                 f"<Contents><Key>{k}</Key><Size>{len(self.objects[k])}</Size></Contents>"
                 for k in found
             )
-            self.send(
-                200,
-                f"<ListBucketResult><IsTruncated>false</IsTruncated>{rows}"
-                f"<KeyCount>{len(found)}</KeyCount></ListBucketResult>".encode(),
-            )
+            said = f"<IsTruncated>false</IsTruncated>{rows}<KeyCount>{len(found)}</KeyCount>"
+            self.send(200, f"<ListBucketResult>{said}</ListBucketResult>".encode())
         elif key and key not in self.objects:
             self.send(404, b"")
         else:
@@ -194,11 +204,9 @@ class Bucket(Handler):
     do_HEAD = do_GET
 
     def do_PUT(self) -> None:
-        body, url = self.body(), urlsplit(self.path)
-        query, key = dict(parse_qsl(url.query)), unquote(url.path).strip("/").partition("/")[2]
+        body, (query, key) = self.body(), self.parts()
         if source := self.headers.get("x-amz-copy-source"):
-            body = self.objects[unquote(source).strip("/").partition("/")[2]]
-            self.objects[key] = body
+            self.objects[key] = self.objects[unquote(source).strip("/").partition("/")[2]]
             self.send(200, b"<CopyObjectResult><ETag>1</ETag></CopyObjectResult>")
             return
         self.objects[f"{query['uploadId']}" if "uploadId" in query else key] = body
@@ -206,45 +214,26 @@ class Bucket(Handler):
 
     def do_POST(self) -> None:
         self.body()
-        key = unquote(urlsplit(self.path).path).strip("/").partition("/")[2]
-        if "uploads" in self.path:
-            upload = f"<UploadId>upload:{key}</UploadId>"
-            self.send(
-                200,
-                f"<InitiateMultipartUploadResult>{upload}</InitiateMultipartUploadResult>".encode(),
-            )
-        else:  # the end of an upload, here always of one part
+        _, key = self.parts()
+        did, said = "Initiate", f"<UploadId>upload:{key}</UploadId>"
+        if "uploads" not in self.path:  # the end of an upload, here always of one part
             self.objects[key] = self.objects.pop(f"upload:{key}")
-            self.send(
-                200,
-                b"<CompleteMultipartUploadResult><ETag>1</ETag></CompleteMultipartUploadResult>",
-            )
+            did, said = "Complete", "<ETag>1</ETag>"
+        self.send(200, f"<{did}MultipartUploadResult>{said}</{did}MultipartUploadResult>".encode())
 
     def do_DELETE(self) -> None:
-        key = unquote(urlsplit(self.path).path).strip("/").partition("/")[2]
-        self.objects.pop(key, None)
+        self.objects.pop(self.parts()[1], None)
         self.send(204, b"")
 
     def body(self) -> bytes:
         """What was sent, without the frame of signed chunks."""
         if self.headers.get("transfer-encoding") == "chunked":
-            data = b""
-            while size := int(self.rfile.readline().split(b";")[0], 16):
-                data += self.rfile.read(size)
-                self.rfile.readline()
+            data = unchunked(self.rfile)
             self.rfile.readline()
         else:
             data = self.rfile.read(int(self.headers.get("content-length") or 0))
-        if "aws-chunked" not in (self.headers.get("content-encoding") or ""):
-            return data
-        whole = b""
-        while data:
-            head, _, data = data.partition(b"\r\n")
-            size = int(head.split(b";")[0], 16)
-            if not size:
-                break
-            whole, data = whole + data[:size], data[size + 2 :]
-        return whole
+        signed = "aws-chunked" in (self.headers.get("content-encoding") or "")
+        return unchunked(BytesIO(data)) if signed else data
 
     def send(self, status: int, data: bytes) -> None:
         """The data behind headers as S3 sends them."""
