@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from configparser import ConfigParser
 from functools import partial
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -22,6 +23,7 @@ from ragsieve.structure import joined, outline
 from ragsieve.structure.linearize import linearized, shares
 from ragsieve.structure.units import units
 from ragsieve.types import USUAL, Document, Layout, Query, Segment
+from tests.blocks import blocks
 from tests.timing import is_linear
 
 PHASES = [Phase.explicit, Phase.generate]  # these values take minutes to shrink
@@ -212,73 +214,9 @@ def test_each_unit_alone_parses(kind: str, parse: Callable[[str], Any], text: st
             assert part_of(parse(some), parse(text)), (kind, some)
 
 
-PYTHON = '''"""Fees."""
-
-import math
-
-
-class Berth:
-    """A berth.
-
-    It has a number. It may be long.
-    """
-
-    def __init__(self, number):
-        self.number = number
-
-    def fee(self, nights, late):
-        """What a ship pays."""
-        if late:
-            return nights * 14 + 25
-        else:
-            total = nights * 14
-        return total
-
-
-def find(berths, number):
-    # the first one
-    for berth in berths:
-        if berth.number == number:
-            return berth
-    try:
-        log(number)
-        log(berths)
-    except ValueError:
-        raise KeyError(
-            number,
-        )
-'''
-SOURCES = {
-    "Go": "package main\n\nimport (\n\t\"fmt\"\n)\n\nconst least = 4\n\n"
-    "// Add adds.\nfunc Add(a int) int {\n\treturn a\n}\n\n"
-    "type T struct {\n\tA int\n}\n",
-    "Rust": "use std::fs;\n\n#[derive(Debug)]\npub struct Port {\n    name: String,\n}\n\n"
-    "impl Port {\n"
-    "    fn len(&self) -> usize {\n        1\n    }\n}\n",
-    "Java": "package a.b;\n\npublic class Port {\n    private int n;\n\n    @Override\n"
-    "    public String toString() {\n        return \"\";\n    }\n}\n",
-    "C": "#include <stdio.h>\n\n/* adds */\nstatic int add(int a)\n{\n    return a;\n}\n\n"
-    "int main(void)\n{\n    return add(1);\n}\n",
-    "C++": "#ifndef X_H\n#define X_H\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-    "class A : B {\npublic:\n"
-    "    int a;\n    /* (the last */\n    int b;\nprivate:\n    int c;\n};\n\nint f(int a)\n{\n"
-    "#if A\n    if (a) {\n#else\n    if (!a) {\n#endif\n        goto done;\n    }\n    do {\n"
-    "        a++;\n    } while (a < 9);\n done:\n    return a;\n}\n\n"
-    "#ifdef __cplusplus\n}\n#endif\n"
-    "#endif\n",
-    "JavaScript": ";(function (root, make) {\n  root.x = make();\n}(this, function () {\n"
-    "  var a = b.map(\n    (c) => `\n${c} (\n`\n  );\n  return a;\n}));\n\nfoo(1);\n",
-    "SQL for psql": "/* 1.2 */\n\n-- said\n\\echo Use it. \\quit\n\n"
-    "CREATE FUNCTION f(a int,\n  b int,\n"
-    "  OUT c int)\nRETURNS SETOF record\nAS 'x', 'f'\nLANGUAGE C;\n\n"
-    "GRANT SELECT ON a TO b;\n\nSELECT a,\n  f(b)\nFROM berths WHERE b > 1;\n",
-    "TypeScript": "import x from 'y';\n\nexport function f(a: number): string {\n  if (a > 1) {\n"
-    "    return `x ${a}\n y`;\n  } else {\n    return '';\n  }\n}\n\nclass A {\n  go() {}\n}\n",
-    "SQL": "-- ports\nCREATE TABLE ports (\n  id INT,\n  name TEXT\n);\n\nSELECT name\nFROM ports\n"
-    "WHERE id = 1;\nINSERT INTO ports VALUES (1, 'a');\n",
-    "shell": "#!/bin/bash\nset -e\n\n# sends\nsend() {\n  if [ -z \"$1\" ]; then\n    "
-    "exit 1\n  fi\n}\n\nfor f in *.txt; do\n  send \"$f\"\ndone\n",
-}  # fmt: skip
+CODE = Path(__file__).with_name("code.md").read_text(encoding="utf-8")
+SOURCES = {block.language: block.text for block in blocks(CODE)}
+PYTHON = SOURCES.pop("python")
 
 
 @pytest.mark.parametrize("max_chars", [100, 160, 1000])
@@ -497,9 +435,9 @@ def test_a_row_of_commas_alone_is_a_row() -> None:
 
 def test_a_comment_goes_with_what_it_is_on() -> None:
     """Also where lines have no mark at their ends."""
-    (root,) = outline(SOURCES["Go"])
+    (root,) = outline(SOURCES["go"])
 
-    assert any(SOURCES["Go"].startswith("// Add adds.\nfunc", one.start) for one in root.children)
+    assert any(SOURCES["go"].startswith("// Add adds.\nfunc", one.start) for one in root.children)
 
 
 def test_a_log_has_its_traceback_whole_or_with_what_was_raised() -> None:
