@@ -23,31 +23,9 @@ from ragsieve_research.retrieve.apis.linking import best
 from ragsieve_research.retrieve.fetch import NotFound
 from ragsieve_research.retrieve.records import RECORD, Records
 
-LIBRARY = r"""
-name = "library"
-at = "result"
-
-[[link]]
-kind = "book"
-search = "find"
-
-[[endpoint]]
-name = "find"
-path = "/find"
-takes = { query = "text" }
-
-[[endpoint]]
-path = "/pages"
-method = "GET"
-about = ["page", "length"]
-takes = { book = "book" }
-template = '{{ name }} has {{ reply["pages"] }} pages.'
-
-[[endpoint]]
-path = "/author"
-about = ["author", "wrote"]
-takes = { book = "book" }
-"""
+LIBRARY, SHOP = (
+    Path(__file__).with_name(f"{name}.toml").read_text("utf-8") for name in ("library", "shop")
+)
 BOOKS = ["The Blue Lamp (novel)", "The Blue Lamps", "Lamp"]
 Answers = dict[str, Any]
 
@@ -297,34 +275,14 @@ def test_values_in_a_path_cannot_leave_it(
     assert [(path, {}) for path in paths] == server.asked
 
 
-SHOP = """
-name = "shop"
-at = "result"
+def test_a_reply_of_many_names_is_compared_in_part() -> None:
+    """The trace says how many count: the first 1,000."""
+    names = [f"Book {n}" for n in range(1000)]
+    found = {"/find": {"result": [*names, "The Blue Lamp"]}}
 
-[[link]]
-kind = "ticker"
-entities = ["ticker"]
-
-[[link]]
-kind = "ticker"
-search = "find"
-then = "symbol"
-
-[[endpoint]]
-name = "find"
-path = "/find"
-takes = { query = "text" }
-
-[[endpoint]]
-name = "symbol"
-path = "/symbol"
-takes = { query = "text" }
-
-[[endpoint]]
-path = "/facts"
-about = ["ceo", "eps", "market cap", "target", "open"]
-takes = { query = "ticker" }
-"""
+    assert ["of 1001 names that 'find' found, the first 1000 count"] == notes(
+        lambda: ask(Server(found), "How many pages has The Blue Lamp?")
+    )[:1]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """An OpenAPI document as a table."""
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,40 +12,7 @@ from ragsieve_research.retrieve.apis.entities import Rules
 from ragsieve_research.retrieve.apis.openapi import described
 from ragsieve_research.retrieve.records import Records
 
-PATHS: dict[str, Any] = {
-    "/weather/{city}": {
-        "parameters": [{"$ref": "#/components/parameters/City"}],
-        "get": {
-            "summary": "Get the weather of a city",
-            "parameters": [
-                {"name": "day", "in": "query", "schema": {"type": "string", "format": "date"}},
-                {"name": "unit", "in": "query", "schema": {"enum": ["celsius", "kelvin"]}},
-                {"name": "lang", "in": "query", "schema": {"type": "string"}},
-            ],
-        },
-        "delete": {"summary": "Forget the weather"},
-    },
-    "/order": {
-        "get": {
-            "tags": ["orders"],
-            "parameters": [
-                {"name": "orderId", "in": "query", "required": True, "schema": {"type": "integer"}}
-            ],
-        }
-    },
-    "/secret": {"get": {"parameters": [{"name": "key", "in": "header", "required": True}]}},
-    "/lookup": {"post": {"summary": "Look up a film"}},
-}
-DOCUMENT = {
-    "openapi": "3.1.0",
-    "info": {"title": "town", "description": "A town."},
-    "paths": PATHS,
-    "components": {
-        "parameters": {
-            "City": {"name": "city", "in": "path", "required": True, "schema": {"type": "string"}}
-        }
-    },
-}
+DOCUMENT = json.loads(Path(__file__).with_name("town.json").read_bytes())
 
 
 class Town:
