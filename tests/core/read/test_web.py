@@ -1,11 +1,13 @@
 """HTML pages to text."""
 
+import json
 import math
 import os
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -26,69 +28,9 @@ MENUS = {
     "noscript": "<noscript>wasps</noscript>",
     "hidden from readers": "<p aria-hidden=true>wasps</p>",
 }
-READ = {
-    "entities, a bold word and a list": (
-        "<p>Bees &amp; co make <b>honey</b>.</p><ul><li>wax<li>comb</ul>",
-        "Bees & co make **honey**.\n\n- wax\n- comb",
-    ),
-    "raised numbers": (
-        "<p>10<sup>5</sup> x<sup>n+1</sup>, free.<sup><a href=#n>2</a></sup> A pool<sup>a</sup>, "
-        "the 1<sup>st</sup>",
-        "10⁵ xⁿ⁺¹, free.² A poolᵃ, the 1st",
-    ),
-    "lists as they are numbered": (
-        "<ol type=a start=2><li>x<ol type=I><li>y</ol><li>z</ol><p>.</p>"
-        "<ol reversed><li>x<li value=7>y<li>z</ol>",
-        "b. x\n   I. y\nc. z\n\n.\n\n3. x\n7. y\n6. z",
-    ),
-    "terms": (
-        "<dl><dt>Bus<dt>Tram?<dd>Line 4<dt>Fare<dd><ul><li>Five</ul></dl>",
-        "Bus: Tram? Line 4\n\nFare:\n\n- Five",
-    ),
-    "asides": (
-        "<p>Free.</p><aside>Shop</aside><aside role=doc-footnote>1 Until May.</aside>",
-        "Free.\n\n1 Until May.",
-    ),
-    "cells that span more": (
-        "<table><tr><th rowspan=2>Day<th colspan='2'>Fee<tr><th>Child<th>Other"
-        "<!-- <tr><td>wasps --><tr><td rowspan=9>Mon<td>1<td>2<tr><td>3<td>4"
-        "<tbody><tr><td colspan=3>Closed</table>",
-        "| Day | Fee | Fee |\n| --- | --- | --- |\n| Day | Child | Other |\n"
-        "| Mon | 1 | 2 |\n| Mon | 3 | 4 |\n| Closed |  |  |",
-    ),
-    "unclosed script": ("<p>Bees</p><script>steal(); // <p>wasps", "Bees"),
-    "unclosed style": ("<p>Bees</p><STYLE media=all>p { color: red }", "Bees"),
-    "script in comment and attribute": (
-        "<script>a()</script><!-- <script> --><p title='<script>'>Bees</p><script src=x>wasps",
-        "Bees",
-    ),
-    "nothing": ("", ""),
-    "white space": (" ", ""),
-    "image": ("<img src=bee.png>", ""),
-    "script alone": ("<script>x()</script>", ""),
-    "no tags": ("Bees < wasps", "Bees < wasps"),
-    "open tag": ("<p>Bees < wasps", "Bees < wasps"),
-    "closing tags alone": ("Bees < wasps</p></b>", "Bees < wasps"),
-    "surrogate and escape": ("<p>a\ud800 b\x1b[31m</p>", "a\ufffd b\ufffd[31m"),
-    "table with a bar, heading in a header": (
-        "<header><h1>Hive</h1></header><table><tr><th>Who<th>What<tr><td>bee|s<td>honey</table>",
-        "# Hive\n\n| Who | What |\n| --- | --- |\n| bee\\|s | honey |",
-    ),
-    "link": (
-        '<p>Bees make <a href="https://example.org/?q=1">honey (a [sweet] one)</a> of nectar.',
-        "Bees make honey (a [sweet] one) of nectar.",
-    ),
-    "lone link": ("<p><a href=x>Bees</a></p>", "Bees"),
-    "link in a word": ("<p>B<a href=x>ees</a></p>", "Bees"),
-    "page in a form": ("<form action=/><p>Bees</form>", "Bees"),
-    "linked headings": (
-        "<h2><a href=a>Bees</a></h2><h2><a href=b>Wasps</a></h2><h2><a href=c>Ants</a></h2>",
-        "## Bees\n\n## Wasps\n\n## Ants",
-    ),
-    **{
-        name: (f"{menu}<p>Bees make it.</p>{menu}", "Bees make it.") for name, menu in MENUS.items()
-    },
-}
+PAGES = Path(__file__).with_name("pages.jsonl").read_text(encoding="utf-8")
+READ = {row["name"]: (row["page"], row["text"]) for row in map(json.loads, PAGES.splitlines())}
+READ |= {n: (f"{menu}<p>Bees make it.</p>{menu}", "Bees make it.") for n, menu in MENUS.items()}
 
 
 @pytest.mark.parametrize("name", READ)
