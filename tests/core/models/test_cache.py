@@ -9,8 +9,10 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,13 +21,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from ragsieve.errors import ContextOverflow, InputError
+from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached, checksum_of
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
-from ragsieve.trace import Usage, record_usage, step
+from ragsieve.trace import Usage, collect_step, note, record_usage, step
 from tests.tiny import ask
 
 UPDATE = "UPDATE ragsieve_cache SET value = ?, sum = ?"
@@ -49,18 +52,19 @@ class Vectors:
         return np.array([self.row] * len(texts), dtype=np.float32)
 
 
+def change(path: Path, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        return connection.execute(statement, values).fetchall()
+
+
 def entries(path: Path) -> list[tuple[bytes, bytes, bytes]]:
-    connection = sqlite3.connect(path)
-    rows = connection.execute("SELECT key, value, sum FROM ragsieve_cache").fetchall()
-    connection.close()
-    return rows
+    return change(path, "SELECT key, value, sum FROM ragsieve_cache")
 
 
-def change(path: Path, statement: str, values: tuple[object, ...] = ()) -> None:
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute(statement, values)
-    connection.close()
+def replies_of(path: Path, texts: Sequence[str], llm: ScriptedLLM | None = None) -> list[str]:
+    """What a model, an echo by default, says by a cache that is opened for it."""
+    with Cached(llm or echo(), path) as cached:
+        return cached.complete([ask(text) for text in texts])
 
 
 @settings(max_examples=20, deadline=None)
@@ -93,12 +97,9 @@ def test_results_are_those_of_the_bare_model(texts: list[str]) -> None:
 def test_only_what_is_new_is_asked_once_and_in_order(tmp_path: Path) -> None:
     """Also after the file was closed and opened by another wrapper."""
     llm = echo()
-    with Cached(llm, tmp_path / "c") as cached:
-        cached.complete([ask("b")])
-    with Cached(llm, tmp_path / "c") as cached:
-        replies = cached.complete([ask(text) for text in "cbacb"])
+    replies_of(tmp_path / "c", "b", llm)
 
-    assert list("cbacb") == replies
+    assert list("cbacb") == replies_of(tmp_path / "c", "cbacb", llm)
     assert [ask(text) for text in "bca"] == llm.prompts
 
 
@@ -263,21 +264,19 @@ def test_a_result_of_the_wrong_form_is_asked_again(
 @pytest.mark.parametrize("value", [b'"b"', '"b"', None, 3, 0.5])
 def test_a_wrong_checksum_is_a_miss(tmp_path: Path, value: object) -> None:
     """Whatever type SQLite finds where the value was."""
-    with Cached(echo(), tmp_path / "c") as cached:
-        cached.complete([ask("a")])
+    replies_of(tmp_path / "c", "a")
     change(tmp_path / "c", "UPDATE ragsieve_cache SET value = ?", (value,))
-    with Cached(echo(), tmp_path / "c") as cached:
-        assert ["a"] == cached.complete([ask("a")])
+
+    assert ["a"] == replies_of(tmp_path / "c", "a")
 
 
 def test_an_entry_under_anothers_key_is_a_miss(tmp_path: Path) -> None:
     """The checksum holds key and value together."""
-    with Cached(echo(), tmp_path / "c") as cached:
-        cached.complete([ask("a"), ask("b")])
+    replies_of(tmp_path / "c", "ab")
     (key, _, _), (_, value, checksum) = entries(tmp_path / "c")
     change(tmp_path / "c", UPDATE + " WHERE key = ?", (value, checksum, key))
-    with Cached(echo(), tmp_path / "c") as cached:
-        assert ["a", "b"] == cached.complete([ask("a"), ask("b")])
+
+    assert ["a", "b"] == replies_of(tmp_path / "c", "ab")
 
 
 def test_what_fails_is_not_stored(tmp_path: Path) -> None:
@@ -351,19 +350,15 @@ def test_a_file_damaged_while_open_loses_no_answer(tmp_path: Path) -> None:
             place.write_bytes(b"\xa5" * 4096)
         replies = cached.complete([ask("a"), ask("b")])
         cached.complete([ask("a")])
-    with Cached(echo(), path) as cached:
-        again = cached.complete([ask("a"), ask("b")])
 
-    assert [["a", "b"]] * 2 == [replies, again]
+    assert [["a", "b"]] * 2 == [replies, replies_of(path, "ab")]
 
 
 def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     """A sound file is never moved, whatever else it holds."""
-    path = tmp_path / "c"
-    change(path, "CREATE TABLE mine (x)")
-    with Cached(echo(), path) as cached:
-        cached.complete([ask("a")])
-    change(path, "INSERT INTO mine VALUES (1)")
+    change(tmp_path / "c", "CREATE TABLE mine (x)")
+    replies_of(tmp_path / "c", "a")
+    change(tmp_path / "c", "INSERT INTO mine VALUES (1)")
 
     assert not (tmp_path / "c.damaged").exists()
 
@@ -387,8 +382,7 @@ def test_a_disk_that_takes_nothing_costs_one_warning(
 ) -> None:
     """What is stored is still found, what is new is answered."""
     path, llm = tmp_path / "c", echo()
-    with Cached(llm, path) as cached:
-        cached.complete([ask("a")])
+    replies_of(path, "a", llm)
     refuse = "CREATE TRIGGER full BEFORE INSERT ON ragsieve_cache "
     change(path, refuse + "BEGIN SELECT RAISE(FAIL, 'disk full'); END")
     with Cached(llm, path) as cached:
@@ -459,11 +453,9 @@ def test_two_processes_share_a_file(tmp_path: Path, damaged: bool) -> None:
         (tmp_path / "c").write_bytes(DAMAGED)
     processes = [writer(tmp_path / "c", start, start + 50) for start in (0, 50)]
     errors = [process.communicate("go\n", timeout=60)[1] for process in processes]
-    prompts = [ask(f"word{n}") for n in range(100)]
-    with Cached(ScriptedLLM([]), tmp_path / "c") as cached:
-        replies = cached.complete(prompts)
+    words = [f"word{n}" for n in range(100)]
 
-    assert [f"word{n}" for n in range(100)] == replies
+    assert words == replies_of(tmp_path / "c", words, ScriptedLLM([]))
     assert damaged == any(errors)  # whoever comes first says that it moves the file
     assert [0, 0] == [process.returncode for process in processes]
 
@@ -479,11 +471,8 @@ def test_a_killed_writer_leaves_a_sound_file(tmp_path: Path) -> None:
     process.kill()
     process.communicate(timeout=30)
     llm = echo()
-    with Cached(llm, tmp_path / "c") as cached:
-        cached.complete([ask(f"word{n}") for n in range(50)])
-        new = cached.complete([ask("new")])
+    replies_of(tmp_path / "c", [*(f"word{n}" for n in range(50)), "new"], llm)
 
-    assert ["new"] == new
     assert [ask("new")] == llm.prompts
     assert not (tmp_path / "c.damaged").exists()
 
@@ -505,8 +494,96 @@ def test_a_forked_process_opens_its_own_connection(tmp_path: Path) -> None:
             statuses.append(os.waitpid(child, 0)[1])
         stop.set()
         busy.result(30)
-    with Cached(ScriptedLLM([]), tmp_path / "c") as cached:
-        replies = cached.complete([ask(f"child{turn}") for turn in range(5)])
+    children = [f"child{turn}" for turn in range(5)]
 
     assert [0] * 5 == statuses
-    assert [f"child{turn}" for turn in range(5)] == replies
+    assert children == replies_of(tmp_path / "c", children, ScriptedLLM([]))
+
+
+def spent(model: Cached, texts: Sequence[str]) -> list[Usage]:
+    """What a call spends."""
+    with collect_step() as seen:
+        model.embed(texts)
+    return seen.usages
+
+
+def test_what_was_asked_for_longest_ago_goes_first() -> None:
+    """Of three kept, asking for the oldest again makes the second the oldest."""
+    inner = Vectors(1.0)
+    model = Cached(inner, most=3)
+    for texts in ("abc", "a", "d", "acd", "b"):  # b goes with d
+        model.embed([*texts])
+
+    assert [*"abcdb"] == inner.asked
+
+
+def test_more_texts_than_are_kept_are_all_answered() -> None:
+    """The last ones are remembered."""
+    model = Cached(HashingEmbedder(), most=2)
+
+    assert [False, False, False, True] == [usage.cached for usage in spent(model, "abca")]
+    assert [True, True] == [usage.cached for usage in spent(model, "bc")]
+
+    model = Cached(HashingEmbedder(), most=2)
+
+    assert HashingEmbedder().embed([*"abca"]).tolist() == model.embed([*"abca"]).tolist()
+
+
+def test_a_model_that_charges_by_the_batch_is_charged_once() -> None:
+    """What a single text cost is not known: hits cost nothing."""
+
+    class Batch(HashingEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+            with collect_step():
+                vectors = super().embed(texts)
+            record_usage([Usage("batch", 7)])
+            return vectors
+
+    model = Cached(Batch())
+
+    assert [Usage("batch", 7)] == spent(model, ["one", "two"])
+    assert [Usage("hashing:256", 0, cached=True, embedded=True)] == spent(model, ["two"])
+
+
+def test_callers_own_what_they_get() -> None:
+    """Writing into a vector changes nobody else's."""
+    model = Cached(HashingEmbedder())
+    expected = model.embed(["one"])
+    model.embed(["one"])[:] = 7
+
+    assert HashingEmbedder().embed(["one"]).tolist() == model.embed(["one"]).tolist()
+    assert HashingEmbedder().embed(["one"]).tolist() == expected.tolist()
+
+
+def test_threads_get_their_own_vectors() -> None:
+    """Eight at once over a memory that is too small: every vector is right, none is lost."""
+    model = Cached(HashingEmbedder(), most=16)
+    barrier = threading.Barrier(8)
+
+    def run(worker: int) -> list[bool]:
+        barrier.wait()
+        texts = [f"word{(worker * 7 + n) % 60}" for n in range(60)]
+        return [
+            HashingEmbedder().embed(some).tolist() == model.embed(some).tolist()
+            for some in (texts[n : n + 4] for n in range(56))
+        ]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = Counter(right for part in pool.map(run, range(8)) for right in part)
+
+    assert {True: 8 * 56} == found
+
+
+def test_a_failure_has_its_cost() -> None:
+    """What was spent and noted before it is charged."""
+
+    class Failing(HashingEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+            super().embed(texts)
+            note("tried")
+            raise ModelError("the server is gone")
+
+    with collect_step() as seen, pytest.raises(ModelError):
+        Cached(Failing(8)).embed(["one two"])
+
+    assert ([Usage("hashing:8", 2, embedded=True)], ["tried"]) == (seen.usages, seen.notes)
