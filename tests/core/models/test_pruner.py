@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ragsieve import models
 from ragsieve.errors import ModelError
 from ragsieve.models.base import Passage
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
@@ -49,3 +50,16 @@ def test_a_change_that_was_wanted_is_taken(folder: Path) -> None:
     assert 0.5 == one.relative
     assert one.prune(["Who drew it?"], PASSAGES) == Pruner().prune(["Who drew it?"], PASSAGES)
     assert one.identity.split("@")[1] != Pruner().identity.split("@")[1]
+
+
+# Texts, and their most tokens by SmolLM2, Qwen, Claude 2 and MiniLM.
+ROWS = Path(__file__).with_name("token_counts.jsonl").read_text(encoding="utf-8").split("\n")
+MOST = [tuple(json.loads(row).values()) for row in ROWS if row]
+
+
+@pytest.mark.parametrize(("text", "most"), MOST)
+def test_tokens_are_not_counted_too_few(text: str, most: int) -> None:
+    """At least nine tenths, by the bundled tokenizer."""
+    (counted,) = models.load("pruner").count([text])
+
+    assert counted >= 0.9 * most
