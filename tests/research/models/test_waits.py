@@ -4,17 +4,22 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
-from ragsieve.errors import ModelError
-from tests.stalling import MODES, PROMPT, stalling, waits
-
-pytest.importorskip("httpx")
-
+from ragsieve.errors import ModelError, Overdue
+from ragsieve.models.base import Prompt
+from ragsieve.models.batcher import DynamicBatcher
+from ragsieve.models.fake import ScriptedLLM
 from ragsieve.models.openai import OpenAI
+from ragsieve.timeouts import PROGRESS, check_time, deadline, until
 from ragsieve.trace import collect_step
+from tests.stalling import MODES, PROMPT, stalling, waits
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -77,3 +82,70 @@ def test_a_stream_keeps_what_came_in_time() -> None:
 
     assert ["a "] == pieces
     assert ["the reply is cut short: the time for a reply is over"] == step.warnings
+
+
+def test_a_server_that_is_late_is_not_waited_for(serve: Callable[..., Any]) -> None:
+    """Nor asked again; one that is in time answers, and none is set behind the block."""
+    replied = Event()
+
+    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+        if number > 1:
+            replied.wait(10)
+        usage = {"prompt_tokens": 3, "completion_tokens": 1}  # else the client asks for counts
+        return 200, {"choices": [{"message": {"content": "Cher"}}], "usage": usage}
+
+    server = serve(script)
+    llm = OpenAI("m", base_url=f"{server.url}/v1")
+    with until(time.monotonic() + 10):
+        assert ["Cher"] == llm.complete([PROMPT])
+    began = time.monotonic()
+    with until(began + 0.2), pytest.raises(Overdue, match="the time for a reply is over"):
+        llm.complete([PROMPT, PROMPT])
+    assert time.monotonic() - began < 5
+    replied.set()
+
+    assert ["Cher"] == llm.complete([PROMPT])
+
+
+def test_a_local_model_writes_no_token_when_time_is_over() -> None:
+    """It looks before each one."""
+    pytest.importorskip("torch")
+    from ragsieve_research.models.decoding import Decoder
+    from tests.research.models.test_decoding import tiny
+
+    written: list[int] = []
+
+    def slow(token: int) -> None:
+        written.append(token)
+        time.sleep(0.05)
+
+    decoder = Decoder(tiny("float32", "eager"), eos=frozenset())
+    moment = time.monotonic() + 0.3
+    with pytest.raises(Overdue):
+        decoder.generate([[1, 2]], max_tokens=1000, on_token=slow, moment=moment)
+
+    assert len(written) <= 7
+
+
+def test_a_batch_has_the_latest_deadline_of_its_calls() -> None:
+    """Whichever thread runs it; a call that comes alone has its own."""
+    moments: list[float] = []
+
+    def reply(prompt: Prompt) -> str:
+        check_time(deadline())
+        moments.append(deadline())
+        return "Cher"
+
+    def ask(moment: float) -> list[str]:
+        with until(moment):
+            return batcher.complete([PROMPT])
+
+    late, now = time.monotonic() + 30, time.monotonic()
+    with (
+        DynamicBatcher(ScriptedLLM(reply), callers=2, wait_s=5) as batcher,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        assert [["Cher"], ["Cher"]] == [*pool.map(ask, [now, late])]
+    assert [late, late] == moments
+    with DynamicBatcher(ScriptedLLM(reply)) as batcher, pytest.raises(Overdue):
+        ask(now)
