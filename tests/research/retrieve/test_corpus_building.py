@@ -1,15 +1,22 @@
-"""An index while it is built: killed, twice at once, on a full disk, under its readers."""
+"""An index while it is built, and what it promises of changes, damage and removals."""
 
+import random
+import shutil
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
+import bm25s
 import pytest
 from filelock import FileLock
 
 from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.split.sentences import Sentences
+from ragsieve.text import words
 from ragsieve.types import Document, Query
 from ragsieve_research.retrieve.corpus import Change, Corpus
 
@@ -183,3 +190,189 @@ def test_hostile_documents_are_kept_as_they_are(tmp_path: Path) -> None:
     assert {d.id: d.text for d in documents} == {i: d.text for i, d in found.items()}
     assert [d.id for d in documents] == corpus.ids()
     assert Change(removed=10) == corpus.remove(d.id for d in documents)
+
+
+WORDS = [f"word{i}" for i in range(300)]
+QUERY = Query("word1 word2 word2 word250 nothing")
+WAYS = ("bm25", "dense", "hybrid")
+
+
+def documents(n: int, seed: int = 0) -> list[Document]:
+    """Texts whose first words are common and whose last are rare."""
+    rng = random.Random(seed)
+    weights = [1 / (i + 1) for i in range(300)]
+    texts = [" ".join(rng.choices(WORDS, weights, k=rng.randrange(5, 40))) for _ in range(n)]
+    return [Document(f"{seed}-{i}", text, f"Title {i}") for i, text in enumerate(texts)]
+
+
+def opened(path: Path) -> Corpus:
+    return Corpus(path, HashingEmbedder(32))
+
+
+def results(path: Path, by: str) -> list[tuple[str, float]]:
+    found = opened(path).search(QUERY, k=30, by=by)  # type: ignore[arg-type]
+    return [(segment.document.id, segment.score) for segment in found]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of 1,500 documents."""
+    folder = tmp_path_factory.mktemp("built") / "index"
+    opened(folder).add(documents(1500))
+    return folder
+
+
+@pytest.fixture
+def path(built: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(built, tmp_path / "index")
+
+
+def test_bm25_is_that_of_bm25s(built: Path) -> None:
+    """The formula of Lucene with k1 = 1.5 and b = 0.75, repeated words of a question repeated."""
+    texts = [words(f"{d.title}: {d.text}") for d in documents(1500)]
+    other = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+    other.index(texts, show_progress=False)
+    scores = other.get_scores([w for w in words(QUERY.text) if w in other.vocab_dict])
+    expected = sorted(enumerate(scores.tolist()), key=lambda row: (-round(row[1], 4), row[0]))[:30]
+    found = results(built, "bm25")
+
+    assert [f"0-{i}" for i, _ in expected] == [id_ for id_, _ in found]
+    assert [pytest.approx(score, abs=1e-4) for _, score in expected] == [s for _, s in found]
+
+
+def test_scores_do_not_depend_on_history(path: Path, tmp_path: Path) -> None:
+    """After adds, changes and removals they are those of an index that is built at once."""
+    corpus = opened(path)
+    late = documents(40, seed=1)
+    corpus.add([*late, Document("0-3", "word1 word250")])
+    corpus.remove([f"0-{i}" for i in range(100, 400)])
+    corpus.remove(["1-7"])
+    kept = [d for d in documents(1500) if not 100 <= int(d.id[2:]) < 400 and d.id != "0-3"]
+    opened(tmp_path / "once").add([*kept, *(d for d in late if d.id != "1-7")])
+    opened(tmp_path / "once").add([Document("0-3", "word1 word250")])
+
+    for by in WAYS:
+        assert dict(results(tmp_path / "once", by)) == dict(results(path, by))
+
+
+def test_a_change_costs_by_what_changed(path: Path) -> None:
+    """Of the file's pages, one more document changes a fifth at most, and so does one less."""
+    opened(path).add(documents(3000, seed=2))
+    file, page = path / "index.sqlite", 8192
+
+    def pages() -> list[bytes]:
+        data = file.read_bytes()
+        return [data[i : i + page] for i in range(0, len(data), page)]
+
+    before = pages()
+    opened(path).add([Document("new", "word1 word2 word3 word250")])
+    between = pages()
+    Corpus(path).remove(["0-700"])
+    after = pages()
+
+    for old, new in ((before, between), (between, after)):
+        changed = sum(a != b for a, b in zip(old, new, strict=False)) + abs(len(old) - len(new))
+        assert changed < len(old) / 5
+
+
+def test_the_file_shrinks(path: Path) -> None:
+    """Once nine tenths of the documents are gone, most of it is; nothing at all is left of all."""
+    file = path / "index.sqlite"
+    before = file.stat().st_size
+    opened(path).remove(f"0-{i}" for i in range(1350))
+    between = file.stat().st_size
+    opened(path).remove(f"0-{i}" for i in range(1500))
+
+    assert between < before / 4
+    assert file.stat().st_size < 150_000
+    assert ["index.sqlite", "lock"] == sorted(p.name for p in path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            "UPDATE meta SET settings=json_set(settings, '$.format', 2)",
+            "format 2, not 4: build it again",
+        ),
+        ("UPDATE meta SET settings=printf('%.*c', 99999, '[')", r"it is damaged \(Recursion"),
+        ("CREATE VIEW endless AS SELECT 1", "it has views or triggers.*: build it again"),
+        (
+            "CREATE TRIGGER t AFTER INSERT ON chunks BEGIN SELECT 1; END",
+            "it has views or triggers.*: build it again",
+        ),
+        *((lost, "") for lost in (b"", b"x", b"SQLite format 3\0" + bytes(84))),
+    ],
+)
+def test_an_index_of_another_kind_is_named(path: Path, change: str | bytes, says: str) -> None:
+    """One of an older format, of a stranger, or none, which is not begun anew; with what to do."""
+    file = path / "index.sqlite"
+    if isinstance(change, bytes):
+        file.write_bytes(change)
+    else:
+        with closing(sqlite3.connect(file)) as db, db:
+            db.execute(change)
+    before = file.read_bytes()
+
+    for use in (lambda: opened(path), lambda: Corpus(path).add([Document("a", "x")])):
+        with pytest.raises(StoreError, match=f"could not be read: {says}"):
+            use()
+    assert before == file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "ways"),
+    [
+        ("postings", "data", {"bm25", "hybrid"}),
+        ("chunks", "vector", {*WAYS}),
+        ("documents", "text", {*WAYS}),
+    ],
+)
+def test_a_flipped_bit_is_named(path: Path, table: str, column: str, ways: set[str]) -> None:
+    """In postings, vectors and texts, each of which has a checksum."""
+    with closing(sqlite3.connect(path / "index.sqlite")) as db, db:
+        db.create_function("flip", 1, lambda data: bytes([data[0] ^ 1]) + data[1:])
+        db.execute(f"UPDATE {table} SET {column}=flip({column})")
+
+    for by in WAYS:
+        if by in ways:
+            with pytest.raises(StoreError, match=r"could not be read: .*damaged \(checksum\)"):
+                results(path, by)
+        else:
+            assert results(path, by)
+
+
+def test_what_a_killed_build_staged_goes_with_the_next(path: Path) -> None:
+    """Where that is about other documents; until then nobody sees it."""
+
+    class Failing(HashingEmbedder):
+        def embed(self, texts: Sequence[str], *, query: bool = False):  # type: ignore[no-untyped-def]
+            if any("fails" in text for text in texts):
+                raise OSError("the model went away")
+            return super().embed(texts, query=query)
+
+    before = {by: results(path, by) for by in WAYS}
+    broken = [*documents(200, seed=5), Document("last", "this fails")]
+    with pytest.raises(OSError, match="went away"):
+        Corpus(path, Failing(32)).add(broken)
+
+    assert before == {by: results(path, by) for by in WAYS}
+    assert 1500 == opened(path).about().documents
+    assert (path / "index.sqlite.staged").exists()
+    assert Change() == opened(path).remove(["nothing of it"])
+    assert ["index.sqlite", "lock"] == sorted(p.name for p in path.iterdir())
+    assert Change(added=200, chunks=200) == opened(path).add(broken[:200])
+
+
+def test_vectors_in_memory_follow_the_file(path: Path) -> None:
+    """Of blocks that changed, and of another index that was put in its place."""
+    corpus = opened(path)
+    corpus.search(QUERY, by="dense")
+    corpus.add([Document("new", QUERY.text)])
+    new = corpus.search(QUERY, by="dense", k=1)[0]
+    shutil.rmtree(path)
+    opened(path).add([Document("other", "something else")])
+
+    assert ("new", pytest.approx(1, abs=1e-5)) == (new.document.id, new.score)
+    assert ["other"] == [s.document.id for s in corpus.search(QUERY, by="dense")]
