@@ -288,6 +288,9 @@ def test_a_bare_group_prints_its_help(ragsieve: Any, group: list[str]) -> None:
         (f"{ONE_PASS} --system all --keep-answer 0.9", "options of all are k, got 'keep_answer'"),
         (f"{ONE_PASS} --keep-answer 0.9 --min-score 0.8", "keep_answer or min_score, not both"),
         (f"{ONE_PASS} --min-answerable 2", "--min-answerable': 2.0 is not in the range 0<=x<=1"),
+        (f"{ONE_PASS} --compare all", "--compare goes with --html"),
+        (f"{ONE_PASS} --html o.html --compare nonsense", "system must be one of"),
+        (f"{ONE_PASS} --html no/where.html", "--html must be a file in a folder that is there"),
     ],
 )
 def test_bad_input_is_one_line_before_a_model_is_loaded(
@@ -418,31 +421,24 @@ def test_a_question_of_standard_input_that_fails_has_a_record() -> None:
     assert re.search("standard input: 2 of 3 questions; .*; accuracy 100.0% of 2\n$", ended.err)
 
 
-def test_a_key_does_not_tell_records_apart(ragsieve: Any) -> None:
-    """Records name the options that made them but the key, which nobody else should read."""
-    command = ("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl", "--llm-option")
-    first = ragsieve(*command, "context=4000")
-    keyed = ragsieve(*command, "context=4000", "--llm-option", "api_key=secret")
-    other = ragsieve(*command, "context=5000")
-
-    assert (0, 2, 2) == (first.code, keyed.code, other.code)
-    assert "fake:echo cannot take options ['api_key']: its options are context\n" in keyed.err
-    assert "was made by" in other.err
-    assert "context=4000" in Path("o.jsonl").read_text()
-
-
 @pytest.mark.parametrize(
-    "other", [("--option", "min_keep=1"), ("--model", "reranker=fake:overlap")]
+    ("other", "error"),
+    [
+        ("--option min_keep=1", "was made by"),
+        ("--model reranker=fake:overlap", "was made by"),
+        ("--llm-option context=5000", "was made by"),
+        ("--llm-option api_key=x", "fake:echo cannot take options ['api_key']: its options are co"),
+    ],
 )
-def test_options_and_models_of_the_system_tell_records_apart(
-    ragsieve: Any, other: tuple[str, str]
-) -> None:
-    """A batch goes on with the same ones only; the records name them."""
+def test_options_and_models_tell_records_apart(ragsieve: Any, other: str, error: str) -> None:
+    """A batch goes on with the same ones only; the records name them, but for a key."""
     command = ("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl", "--option", "min_keep=2")
-    codes = [ragsieve(*command).code, ragsieve(*command).code, ragsieve(*command, *other).code]
+    command += ("--llm-option", "context=4000")
+    first, again, wrong = (ragsieve(*command, *more) for more in ((), (), other.split()))
 
-    assert [0, 0, 2] == codes
-    assert "min_keep=2" in Path("o.jsonl").read_text()
+    assert (0, 0, 2) == (first.code, again.code, wrong.code)
+    assert error in wrong.err
+    assert all(one in Path("o.jsonl").read_text() for one in ("min_keep=2", "context=4000"))
 
 
 def started(output: Path, source: Path) -> subprocess.Popen[bytes]:
@@ -524,3 +520,36 @@ def test_a_question_that_no_document_answers_is_said(ragsieve: Any) -> None:
     assert "warning: the documents hold no text\n" in blank.err
     assert "warning: no document seems to answer (0%)\n" in unanswered.err
     assert "seems" not in answered.err
+
+
+PAGE = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--pruner", "fake:pruner")
+
+
+def views_of(path: Path) -> list[dict[str, Any]]:
+    """The views that a page holds."""
+    html = path.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    return json.loads(found[1])["views"]
+
+
+def test_a_page_is_written_beside_the_answer(ragsieve: Any) -> None:
+    """The same run, and a second system's with its own options; many questions make none."""
+    given = ("ask", *PAGE, "--system", "top-sentences", "--option", "k=1", "-q", ASKED, "a.txt")
+    plain = ragsieve(*given)
+    ended = ragsieve(*given, "--html", "out.html")
+    (shown,) = views_of(Path("out.html"))
+
+    assert (0, plain.out) == (ended.code, ended.out)
+    assert ("top-sentences", plain.out.strip()) == (shown["name"], shown["answer"])
+    assert 1 == len(shown["kept"])
+
+    given = ("--system", "top-sentences", "--option", "k=1", "--html", "o.html", "--compare", "all")
+    ended = ragsieve("filter", *PAGE, *given, "-q", ASKED, "a.txt")
+
+    assert 0 == ended.code
+    assert ["top-sentences", "all"] == [shown["name"] for shown in views_of(Path("o.html"))]
+
+    ended = ragsieve("filter", "--input", "q.jsonl", "--output", "o", "--html", "o.html")
+
+    assert 2 == ended.code
+    assert "--input takes no FILE, --json, --explain or --html" in ended.err
