@@ -14,19 +14,7 @@ from .streams import STREAMS
 from .waits import WAITS
 
 ALL = (
-    REPLIES,
-    DAMAGED,
-    FOLDERS,
-    BITS,
-    SOURCES,
-    REQUESTS,
-    CLOCK_KIND,
-    KILLS,
-    DISKS,
-    WAITS,
-    STREAMS,
-    LARGE,
-    BOMB_FILES,
-    POISONED,
+    *(REPLIES, DAMAGED, FOLDERS, BITS, SOURCES, REQUESTS, CLOCK_KIND, KILLS, DISKS, WAITS),
+    *(STREAMS, LARGE, BOMB_FILES, POISONED),
 )
 KINDS = {kind.name: kind for kind in ALL}
