@@ -4,7 +4,6 @@ import functools
 import importlib
 import json
 import os
-import subprocess
 import sys
 import types
 from contextlib import suppress
@@ -19,6 +18,7 @@ import ragsieve
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems import build
+from tests.processes import python
 
 PACKAGES = ["split", "score", "select", "systems"]
 
@@ -56,10 +56,7 @@ QUESTION = "Who designed the Eiffel Tower?"
 def loaded_by(code: str) -> set[str]:
     """Top-level modules that a fresh interpreter has after ``code``."""
     program = f"import sys, json\n{code}\nprint(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
-    )
-    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+    return {name.partition(".")[0] for name in json.loads(python(program).stdout.splitlines()[-1])}
 
 
 def test_all_is_sorted_and_short() -> None:
@@ -150,8 +147,7 @@ from onnxruntime import InferenceSession
 own = [name for name in sys.modules if name.partition('.')[0].startswith('ragsieve')]
 print(len(own), sum(isinstance(one, InferenceSession) for one in gc.get_objects()))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules, nets = map(int, done.stdout.split())
+    modules, nets = map(int, python(code).stdout.split())
 
     assert modules <= 88 and 1 == nets
 
@@ -164,16 +160,10 @@ def test_threads_wait_asleep_by_default(own: dict[str, str], policy: str) -> Non
     """OpenMP's own word, once torch is there: beside other processes a spinning thread delays."""
     pytest.importorskip("torch")
     inherited = {key: value for key, value in os.environ.items() if "OMP_" not in key}
-    done = subprocess.run(
-        [sys.executable, "-c", "import ragsieve, torch"],
-        env={**inherited, "OMP_DISPLAY_ENV": "true", **own},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
+    environment = {**inherited, "OMP_DISPLAY_ENV": "true", **own}
 
-    assert f"OMP_WAIT_POLICY = '{policy}'" in done.stderr
+    said = python("import ragsieve, torch", env=environment).stderr
+    assert f"OMP_WAIT_POLICY = '{policy}'" in said
 
 
 FILTERED = "import ragsieve; ragsieve.load('finefilter')('Who?', ['Ann drew it.'])"
@@ -185,8 +175,7 @@ def test_nothing_is_reported_to_makers_of_libraries(code: str, tmp_path: Path) -
     if "research" in code:
         pytest.importorskip("onnxscript")
     inherited = {key: value for key, value in os.environ.items() if key[:4] not in ("ORT_", "XDG_")}
-    own = {**inherited, "HOME": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", code], env=own, check=True, timeout=300)
+    python(code, env={**inherited, "HOME": str(tmp_path)})
 
     assert [] == [*tmp_path.rglob("*onnxruntime*")]
 
@@ -209,21 +198,10 @@ def with_core_alone(code: str) -> str:
     """What a fresh interpreter prints where only the packages of the core are installed."""
     # tokenizers needs the hub's client, but only where it downloads
     missing = {*optional(), "huggingface_hub"} - {"ragsieve_research"}
-    done = subprocess.run(
-        [sys.executable, "-c", CORE_ALONE + code, *missing],
-        env={
-            **os.environ,
-            "HF_HUB_OFFLINE": "1",
-            "NO_PROXY": "",
-            "HTTPS_PROXY": "http://0.0.0.0:1",
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=ROOT,
-    )
+    offline = {"HF_HUB_OFFLINE": "1", "NO_PROXY": "", "HTTPS_PROXY": "http://0.0.0.0:1"}
+    done = python(CORE_ALONE + code, *missing, env={**os.environ, **offline}, check=False, cwd=ROOT)
     assert 0 == done.returncode, done.stderr
-    return done.stdout
+    return str(done.stdout)
 
 
 def test_the_command_line_filters_without_an_extra() -> None:

@@ -22,6 +22,7 @@ from ragsieve.errors import InputError, ModelError, Overdue
 from ragsieve.result import Result
 from ragsieve.schema import read
 from ragsieve.spec import SystemSpec
+from tests.processes import python
 
 QUESTION = "Which cable feeds the pump?"
 TEXT = "Cable W7 feeds the pump. " + " ".join(f"Lamp {n} is green." for n in range(40))
@@ -385,8 +386,7 @@ def test_a_result_reads_the_same_wherever_it_is_cut() -> None:
     expected = cut_traces()
     code = f"import json\nfrom {__name__} import *\nprint(json.dumps(cut_traces()))"
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = [sys.executable, "-c", code]
-    other = subprocess.run(process, capture_output=True, check=True, cwd=ROOT, env=environment)
+    other = python(code, cwd=ROOT, env=environment)
     with SystemSpec(llm="fake:echo").opened(callers=4) as shared:
         batched = cut_traces(shared, 4)
 

@@ -15,6 +15,7 @@ import pytest
 from ragsieve.cli.ask import _EXAMPLE
 from tests.blocks import ROOT
 from tests.plugins.cli import Ended
+from tests.processes import python
 
 TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts. Cheese is made of milk."
 ASKED = "Who sang Summer Breeze?"
@@ -143,12 +144,11 @@ def test_documents_come_by_standard_input() -> None:
         "cli(sys.argv[1:], standalone_mode=False);"
         "print({'torch', 'transformers', 'openai'} & set(sys.modules))"
     )
-    command = [sys.executable, "-c", code, "filter", *FAKE, "-q", ASKED, "-"]
-    done = subprocess.run(command, input=TEXT.encode(), capture_output=True)
+    done = python(code, "filter", *FAKE, "-q", ASKED, "-", input=TEXT)
     ended = process("filter", *FAKE, "-q", ASKED, given=TEXT.encode())
 
     assert (0, "Summer Breeze was sung by Seals and Crofts.\n") == (ended.code, ended.out)
-    assert f"{ended.out}set()\n" == done.stdout.decode()
+    assert f"{ended.out}set()\n" == done.stdout
 
 
 @pytest.mark.parametrize("given", [None, b""])

@@ -1,8 +1,6 @@
 """Spans of OpenTelemetry, as a collector in memory receives them."""
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +15,7 @@ from ragsieve.integrations.opentelemetry import instrument
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
+from tests.processes import python
 
 TEXT = "Ada wrote programs. It rained that day."
 
@@ -153,7 +152,5 @@ def test_spans_of_the_global_provider_name_the_version() -> None:
         "scope = span.instrumentation_scope\n"
         "print(span.name, scope.name, scope.version == ragsieve.__version__)\n"
     )
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
 
-    assert "chat echo ragsieve True" == done.stdout.strip()
+    assert "chat echo ragsieve True" == python(program).stdout.strip()

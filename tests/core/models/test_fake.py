@@ -1,8 +1,5 @@
 """The models that documentation and tests run on."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -10,6 +7,7 @@ from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.trace import Usage, step
+from tests.processes import python
 from tests.tiny import ask
 
 
@@ -76,9 +74,9 @@ def test_vectors_have_unit_length_in_every_process() -> None:
         "from ragsieve.models.fake import HashingEmbedder;"
         "print(HashingEmbedder(8).embed(['some few words']).tobytes().hex())"
     )
-    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert HashingEmbedder(8).embed(["Some few words!"]).tobytes().hex() == other.stdout.strip()
+    own = HashingEmbedder(8).embed(["Some few words!"]).tobytes().hex()
+    assert own == python(code).stdout.strip()
 
 
 def test_overlap_scores_pairs_and_passages() -> None:

@@ -3,8 +3,6 @@
 import json
 import math
 import os
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 
 from ragsieve.errors import InputError
 from ragsieve.read.web import page_text
+from tests.processes import python
 
 MENUS = {
     "navigation": "<nav><p>Home, shop</nav>",
@@ -91,9 +90,8 @@ if not child:
     os._exit(0 if right else 1)
 print(right, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
 
-    assert b"True 0\n" == done.stdout
+    assert "True 0\n" == python(program).stdout
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, math.inf, math.nan])

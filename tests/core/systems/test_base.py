@@ -2,8 +2,6 @@
 
 import json
 import logging
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +15,7 @@ from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.registry import Registry
 from ragsieve.systems.base import SYSTEMS, SystemEntry, preset, system
 from ragsieve.systems.baselines import top_documents
+from tests.processes import python
 
 OTHERS = '''"""Systems of another package."""
 from ragsieve import select
@@ -60,9 +59,7 @@ print(json.dumps(told))
 @pytest.mark.slow
 def test_a_name_imports_its_module_alone() -> None:
     """A preset is in the module called like the beginning of its name; `load` adds no other."""
-    run = [sys.executable, "-c", IMPORTED]
-    found = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
-    default, point, likelihood, loaded = map(set, found)
+    default, point, likelihood, loaded = map(set, json.loads(python(IMPORTED).stdout))
 
     assert (set(), {"finefilter"}, {"chunkrag"}) == (default, point, likelihood - point)
     assert not {"winnowrag", "pruningrag", "self_rag", "peers", "rankgpt"} & loaded

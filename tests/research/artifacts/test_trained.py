@@ -4,7 +4,6 @@ import hashlib
 import json
 import pickle
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from ragsieve_research.artifacts.weights import sha256_of
 from ragsieve_research.select.extract import Extract
 from ragsieve_research.select.truncate import Truncate
 from tests import tiny
+from tests.processes import python
 from tests.tiny import save_bytes
 
 FAKES = Trained(generator=Base("fake:echo"), embedder=Base("fake:hashing"))
@@ -256,8 +256,7 @@ def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
     noise = {"pytorch_model.bin": b"x", "modeling_x.py": b"x"}
     with hub_of("me/f", {**saved, **noise}) as (address, given):
         env = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hf")}
-        command = [sys.executable, "-c", code]
-        run = subprocess.run(command, env=env, capture_output=True, text=True)
+        run = python(code, env=env, check=False)
 
     assert "Extract(llm=" in run.stdout, run.stderr
     assert f"{StoreError.__name__}: me/none could not be fetched from the hub: " in run.stderr

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import accelerate
 import pytest
 
 from tests.named import asking
+from tests.processes import python
 
 pytest.importorskip("peft")
 pytest.importorskip("sklearn")
@@ -81,11 +80,10 @@ assert "torch" not in sys.modules
 """
     names = ("finefilter", "recomp", "generator", "writer", "exit", "pruner", "router")
     places = ["none pruner", "none exit", *(f"few {name}" for name in names)]
-    done = subprocess.run([sys.executable, "-c", code, *places], capture_output=True, text=True)
-    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    said = python(code, *places).stderr
+    errors = [line for line in said.splitlines() if line.startswith("error: ")]
 
-    assert 0 == done.returncode, done.stderr
-    assert len(places) == len(errors), done.stderr
+    assert len(places) == len(errors), said
     for line in errors:
         assert re.match(
             r"error: \w+ must have at least \d questions? with .*, got \d \(train \d", line

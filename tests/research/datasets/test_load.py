@@ -3,8 +3,6 @@
 import gzip
 import hashlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 from ragsieve.errors import InputError
 from ragsieve.types import Example
 from ragsieve_research.datasets import DATASETS, Entry, load
+from tests.processes import python
 
 LINE = b'{"id": "a", "question": "Who?", "documents": ["Me."]}\n'
 FILES = json.loads(Path(__file__).with_name("files.json").read_text())
@@ -111,12 +110,10 @@ def test_a_missing_library_is_named(call: str, error: str) -> None:
         f"try: {call}\n"
         "except Exception as error: print(f'{type(error).__name__}: {error}')"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
-    )
+    said = python(program).stdout
 
-    assert done.stdout.startswith(error)
-    assert "ragsieve[hub]" in done.stdout
+    assert said.startswith(error)
+    assert "ragsieve[hub]" in said
 
 
 @pytest.mark.parametrize("name", DATASETS)

@@ -32,6 +32,7 @@ from ragsieve.server import Limits
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.artifacts.places import Index
 from ragsieve_research.retrieve.indexes import IndexOptions, create_index
+from tests.processes import python
 from tests.serving import Handler, free_port, served
 from tests.stalling import stalling
 
@@ -387,16 +388,9 @@ print(*{name.partition(".")[0] for name in sys.modules})
 """
     old = {"method": "initialize", "id": 1, "params": {"protocolVersion": "1999-01-01"}}
     odd = [7, "{", {"method": "tools/list", "id": 1}, {"method": "ping", "id": 2}, old]
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        input=json.dumps(odd),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    names = python(code, input=json.dumps(odd)).stdout.split()
 
-    assert set() == {"mcp", "pydantic", "anyio", "asyncio", "onnxruntime"} & {*done.stdout.split()}
+    assert set() == {"mcp", "pydantic", "anyio", "asyncio", "onnxruntime"} & {*names}
 
 
 @pytest.mark.slow

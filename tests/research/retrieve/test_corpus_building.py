@@ -19,6 +19,7 @@ from ragsieve.split.sentences import Sentences
 from ragsieve.text import words
 from ragsieve.types import Document, Query
 from ragsieve_research.retrieve.corpus import Change, Corpus
+from tests.processes import python
 
 CHILD = """
 import os, resource, signal, sys
@@ -43,8 +44,7 @@ documents = [Document(f"{i}", f"Fox {i} runs. " * 3) for i in range(200)]
 
 def child(program: str, path: Path) -> subprocess.CompletedProcess[str]:
     """Run a program of another process to its end."""
-    words = [sys.executable, "-c", CHILD + program, str(path)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    return python(CHILD + program, str(path), check=False)  # type: ignore[no-any-return]
 
 
 def foxes() -> list[Document]:

@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 import threading
 import time
 import tomllib
@@ -22,6 +20,7 @@ from ragsieve_research.retrieve.apis.entities import Rules
 from ragsieve_research.retrieve.apis.linking import best
 from ragsieve_research.retrieve.fetch import NotFound
 from ragsieve_research.retrieve.records import RECORD, Records
+from tests.processes import python
 
 LIBRARY, SHOP = (
     Path(__file__).with_name(f"{name}.toml").read_text("utf-8") for name in ("library", "shop")
@@ -170,7 +169,7 @@ work.start()
 asked.wait(10)
 """
     began = time.monotonic()
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=25)
+    python(program, timeout=25)
 
     assert time.monotonic() - began < 20
 
