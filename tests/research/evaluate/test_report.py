@@ -24,7 +24,7 @@ from ragsieve_research.evaluate.plots import Point, front
 from ragsieve_research.evaluate.prices import Prices
 from ragsieve_research.evaluate.records import COSTS, load_run, load_runs
 from ragsieve_research.evaluate.report import OVERALL, Report, summarise
-from ragsieve_research.evaluate.tables import to_csv, to_markdown
+from ragsieve_research.evaluate.tables import tables, to_csv, to_markdown
 
 HOSTILE = '<script>alert("1")</script>|$x_1$ 篩 =1'
 Place = dict[str, Any] | None
@@ -594,3 +594,64 @@ def test_each_stage_has_its_cost(tmp_path: Path) -> None:
 
     assert [1, 90, 3, 0.5] == [row.figure("stage 1 Extract", n) for n in (*COSTS, "seconds")]
     assert [1, 30, 5, 0.25] == [row.figure("generator Reader", n) for n in (*COSTS, "seconds")]
+
+
+COUNTS = {
+    **{"event": "peer", "given": 5, "returned": 4, "invented": 1, "repeated": 2, "grown": 1},
+    **{"words": 40, "invented_words": 3, "repeated_words": 10},
+}
+RAISED = "PeerError: LLMChainFilter raised ValueError: no YES"
+PEERS = "Output of other frameworks' filters"
+
+
+def filtered(line: int, **counts: Any) -> dict[str, Any]:
+    """A question that a filter answered with `COUNTS`, changed by ``counts``."""
+    step = {"stage": "Filter()", "unreadable": 1, "events": [COUNTS | counts]}
+    steps = [step, {"stage": "Reader()"}]
+    return {"line": line, "id": f"q{line}", "metrics": {"f1": 1.0}, "trace": {"steps": steps}}
+
+
+def line_of(report: Report) -> list[str]:
+    """The only line of the table of filters on ``nq``, without the system."""
+    ((_, *cells),) = next(table.cells for table in tables(report, "nq") if table.name == PEERS)
+    return cells
+
+
+def test_counts_are_means_and_failures_shares(tmp_path: Path) -> None:
+    """Of 8 texts 4 have invented, 4 repeated words, 2 grew; of 80 words 6 and 20 are such. On one
+    of three questions the filter raised; one that failed otherwise is none of its."""
+    rows = [filtered(1), filtered(2, invented=3), failure(3, RAISED), failure(4)]
+    report = reported(one_cell(tmp_path, rows))
+
+    assert ["3", "33.3", "1.00", "5.00", "4.00"] == line_of(report)[:5]
+    assert ["50.0", "50.0", "25.0", "7.5", "25.0"] == line_of(report)[5:]
+    assert PEERS in to_markdown(report)
+    assert 5 == report.rows[0].figures["peer"]["given"].value
+
+
+def test_where_every_question_raised_there_are_no_shares(tmp_path: Path) -> None:
+    """Nothing was given back; a question asked again counts as it was last."""
+    report = reported(one_cell(tmp_path, [filtered(1), failure(1, RAISED)]))
+
+    assert ["1", "100.0", *["–"] * 8] == line_of(report)
+
+
+def test_data_sets_count_the_same(tmp_path: Path) -> None:
+    """None of one question raised, and one of two: a quarter overall."""
+    folder = write_run(tmp_path, ["all"], ["nq", "triviaqa"])
+    for place, rows in enumerate([[filtered(1)], [filtered(1), failure(2, RAISED)]]):
+        write_lines(folder / f"records/{place}.jsonl", rows)
+    report = reported(folder)
+    (row,) = report.select(OVERALL)
+    raised = row.figures["peer"]["raised"]
+
+    assert (0.25, 3) == (raised.value, raised.n)
+    assert math.isnan(raised.low)
+
+
+def test_other_systems_have_no_such_table(tmp_path: Path) -> None:
+    """Not even an empty one, whatever else their stages log."""
+    other = filtered(1)
+    other["trace"]["steps"][0]["events"] = [{"event": "verdict", "verdict": "correct"}]
+
+    assert "other frameworks" not in to_markdown(reported(one_cell(tmp_path, [failure(2), other])))
