@@ -35,11 +35,15 @@ def nodes() -> list[NodeWithScore]:
     ]
 
 
+def filtered(given: list[NodeWithScore], **more: Any) -> list[NodeWithScore]:
+    """What is kept of nodes."""
+    sieve = RagsievePostprocessor("top-sentences", **{**FAKE, **more})
+    return sieve.postprocess_nodes(given, query_str=QUESTION)
+
+
 def test_neither_llm_nor_embedder_reads_the_marks() -> None:
     """What the filter says of a node is for the program."""
-    found = RagsievePostprocessor("top-sentences", **FAKE).postprocess_nodes(
-        nodes(), query_str=QUESTION
-    )
+    found = filtered(nodes())
 
     assert "ragsieve" in found[0].node.metadata
     for mode in (MetadataMode.LLM, MetadataMode.EMBED):
@@ -51,9 +55,7 @@ def test_nodes_without_text_pass_untouched(caplog: pytest.LogCaptureFixture) -> 
     """Images are not thrown away for having no sentence: they come last, and a warning says so."""
     picture = NodeWithScore(node=ImageNode(image_url="https://example.org/a.png"), score=0.1)
     sound = NodeWithScore(node=Node(audio_resource=MediaResource(data=b"x")), score=0.1)
-    found = RagsievePostprocessor("top-sentences", **FAKE).postprocess_nodes(
-        [picture, *nodes(), sound], query_str=QUESTION
-    )
+    found = filtered([picture, *nodes(), sound])
 
     assert [KEPT] == [one.text for one in found[:1]]
     assert [picture, sound] == found[1:]
@@ -71,15 +73,12 @@ def test_nodes_without_text_pass_untouched(caplog: pytest.LogCaptureFixture) -> 
 )
 def test_every_kind_of_node_keeps_its_kind(node: Any) -> None:
     """Of what else it holds, nothing is lost or copied."""
-    given = [NodeWithScore(node=node, score=0.5)]
-    found = RagsievePostprocessor("top-sentences", **FAKE).postprocess_nodes(
-        given, query_str=QUESTION
-    )
+    (found,) = [one.node for one in filtered([NodeWithScore(node=node, score=0.5)])]
 
-    assert type(node) is type(found[0].node)
-    assert (KEPT, PAGE) == (found[0].node.get_content(), node.get_content())
-    assert getattr(node, "obj", None) is getattr(found[0].node, "obj", None)
-    assert getattr(node, "image_resource", None) == getattr(found[0].node, "image_resource", None)
+    assert type(node) is type(found)
+    assert (KEPT, PAGE) == (found.get_content(), node.get_content())
+    assert getattr(node, "obj", None) is getattr(found, "obj", None)
+    assert getattr(node, "image_resource", None) == getattr(found, "image_resource", None)
 
 
 LATE = (
@@ -123,9 +122,8 @@ def test_a_parsers_nodes_keep_true_indices() -> None:
     cuts = {"tokenizer": str.split, "chunking_tokenizer_fn": re.compile(r"[^.]+\.").findall}
     parser = SentenceSplitter(chunk_size=30, chunk_overlap=0, **cuts)  # needs no files
     parsed = parser.get_nodes_from_documents([Document(text=text)])
-    sieve = RagsievePostprocessor("top-sentences", **FAKE | {"options": {"k": 6}})
     given = [NodeWithScore(node=one) for one in parsed]
-    found = [one.node for one in sieve.postprocess_nodes(given, query_str=QUESTION)]
+    found = [one.node for one in filtered(given, options={"k": 6})]
     known = [one for one in found if one.start_char_idx is not None]  # type: ignore[attr-defined]
 
     assert any(len(one.get_content()) < 80 for one in known)

@@ -153,19 +153,6 @@ def test_it_is_the_formula_of_its_authors(make: Make, tmp_path: Path) -> None:
     assert len({round(mean, 3) for mean in means}) == len(SENTENCES)  # else any order would do
 
 
-def test_the_final_norm_changes_what_the_head_reads(tmp_path: Path) -> None:
-    """So it matters which states are called the last: the test above tells them apart."""
-    ranking, head = published(tmp_path, modernbert)
-    read = transformers.PreTrainedTokenizerFast.from_pretrained(tmp_path)
-    ids = torch.tensor([read(QUESTION, " ".join(SENTENCES))["input_ids"]])
-    with torch.no_grad():
-        behind = ranking.base_model(ids).last_hidden_state
-        ranking.base_model.final_norm = torch.nn.Identity()
-        before = ranking.base_model(ids).last_hidden_state
-
-    assert not torch.allclose(head(behind), head(before), atol=0.05)
-
-
 @pytest.mark.parametrize("make", [modernbert, xlm_roberta])
 def test_a_long_passage_goes_in_windows_of_its_length(make: Make, tmp_path: Path) -> None:
     """``max_length`` of the configuration is a window's, where the encoder reads so many."""

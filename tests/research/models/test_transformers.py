@@ -101,14 +101,6 @@ def test_a_stream_that_nobody_reads_on_ends(llm: Transformers) -> None:
         next(llm.stream(prompt, max_tokens=1000))
 
 
-def test_log_likelihood_has_a_number_for_each_token(llm: Transformers) -> None:
-    """As many as ``count`` says, none above 0."""
-    (values,) = llm.loglik([ask("Where?")], ["the old town"])
-
-    assert llm.count(["the old town"]) == [len(values)]
-    assert max(values) <= 0
-
-
 def test_a_schema_makes_a_reply_valid_json(llm: Transformers) -> None:
     """Even of a model that knows nothing; one that is none is refused, as is an empty prompt."""
     replies = llm.complete([ask(text) for text in SENTENCES], max_tokens=64, schema=SCHEMA)
@@ -154,10 +146,11 @@ def test_a_call_is_charged_what_it_reads_and_writes(llm: Transformers) -> None:
     assert all(0 <= usage.tokens_out <= 4 for usage in seen.usages)
 
     with step("test") as seen:
-        llm.loglik([ask("one")], ["the old town"])
-    size = len(llm.encode(ask("one"))) + llm.count(["the old town"])[0]
+        (nats,) = llm.loglik([ask("one")], ["the old town"])
+    size = len(llm.encode(ask("one"))) + len(nats)
 
     assert [Usage(llm.identity, size, 0)] == seen.usages
+    assert llm.count(["the old town"]) == [len(nats)] and max(nats) <= 0
 
     with step("test") as seen:
         llm.complete([ask(SENTENCES[0])], max_tokens=2)
