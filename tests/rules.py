@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any
 
 from ragsieve.errors import InputError
@@ -33,6 +34,14 @@ def check_rule(name: str, value: Any, make: Callable[[Any], object]) -> None:
     for wrong, line in lines.items():
         assert not line or (f"{wrong!r}" in line and "\n" not in line), f"{name}: {line!r}"
         check_edges(name, line, make, 1 if isinstance(value, int) else 0.01)
+
+
+def check_fields(made: Any) -> None:
+    """Hold each field that a dataclass is made with to its rule."""
+    for field in fields(made):
+        if field.init:
+            value = getattr(made, field.name)
+            check_rule(field.name, value, lambda new, of=field.name: replace(made, **{of: new}))
 
 
 def check_edges(name: str, line: str, make: Callable[[Any], object], step: float) -> None:

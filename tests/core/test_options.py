@@ -1,7 +1,6 @@
 """Options keep the rules that their errors name, wherever they are given."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from ragsieve.models.cache import Cached
 from ragsieve.models.callables import as_llm
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.read.web import page_text
-from tests.rules import check_rule
+from tests.rules import check_fields, check_rule
 
 HOST = {"base_url": "http://127.0.0.1:1"}
 
@@ -47,11 +46,7 @@ MADE: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", MADE)
 def test_a_number_is_held_to_its_rule(name: str) -> None:
     """At the edges that the error names, before anything is loaded or sent."""
-    made = MADE[name]()
-    for field in fields(made):
-        if field.init:
-            value = getattr(made, field.name)
-            check_rule(field.name, value, lambda new, of=field.name: replace(made, **{of: new}))
+    check_fields(MADE[name]())
 
 
 EMBEDDER = HashingEmbedder()

@@ -1,13 +1,12 @@
 """Local models by name: what a name loads, and the rules of their options."""
 
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from ragsieve import models
 from ragsieve.errors import InputError
-from tests.rules import check_rule
+from tests.rules import check_fields
 
 pytest.importorskip("sentence_transformers")
 NAMES = {
@@ -46,11 +45,7 @@ LOCAL = ("transformers", "provence", "token_classifier", "sentence_transformers"
 @pytest.mark.parametrize("name", [*LOCAL, "jina_bert"])
 def test_a_number_is_held_to_its_rule(name: str) -> None:
     """At the edges that the error names; there need be no such model."""
-    made = models.load(f"{name}:a")
-    for field in fields(made):
-        if field.init:
-            value = getattr(made, field.name)
-            check_rule(field.name, value, lambda new, of=field.name: replace(made, **{of: new}))
+    check_fields(models.load(f"{name}:a"))
 
 
 DTYPE = "dtype must be one of auto, bfloat16, float32, got 'int8'"
