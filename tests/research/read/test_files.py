@@ -26,9 +26,15 @@ from ragsieve.read.files import items_of, read_documents
 from ragsieve.read.pdf import unbroken
 from ragsieve.structure import outline
 from ragsieve.structure.linearize import linearized
-from ragsieve.types import Layout, Segment
+from ragsieve.types import Document, Layout, Segment
 from ragsieve_research.retrieve.pooled import Sources
 from tests.office import BOMBS, CELL, pdf, word
+
+
+def read(path: Path, data: str | bytes) -> list[Document]:
+    """Documents of a file that is written first."""
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return read_documents([str(path)])
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
@@ -36,8 +42,7 @@ from tests.office import BOMBS, CELL, pdf, word
 def test_a_text_file_is_a_document_as_it_is(tmp_path: Path, name: str, encoding: str) -> None:
     """Nothing of it is changed but a byte order mark, as Windows writes; its id is its path."""
     path = tmp_path / name
-    path.write_bytes("# Bées\r\n\r\n".encode(encoding))
-    (document,) = read_documents([str(path)])
+    (document,) = read(path, "# Bées\r\n\r\n".encode(encoding))
 
     assert (str(path), "# Bées\r\n\r\n") == (document.id, document.text)
     assert [document] == [*Sources([str(path)])]
@@ -45,20 +50,16 @@ def test_a_text_file_is_a_document_as_it_is(tmp_path: Path, name: str, encoding:
 
 def test_a_page_is_text_with_a_title(tmp_path: Path) -> None:
     """In the charset that it declares; what does not fit is an error that names it."""
-    path = tmp_path / "a.XHTML"
-    path.write_text("<title>T</title><p>Bees.</p>", encoding="utf-8")
-    (document,) = read_documents([str(path)])
+    (document,) = read(tmp_path / "a.XHTML", "<title>T</title><p>Bees.</p>")
 
     assert ("T", "Bees.") == (document.title, document.text)
 
-    path = tmp_path / "a.html"
-    path.write_bytes('<meta charset="ISO-8859-1"><p>Bees\u2019 caf\u00e9'.encode("cp1252"))
-    (document,) = read_documents([str(path)])
-    path.write_bytes(b'<meta charset="ISO-8859-1"><p>\x81')
+    page, head = tmp_path / "a.html", b'<meta charset="ISO-8859-1"><p>'
+    (document,) = read(page, head + "Bees\u2019 caf\u00e9".encode("cp1252"))
 
     assert "Bees\u2019 caf\u00e9" == document.text
     with pytest.raises(InputError, match="must be cp1252, as it declares; byte 30 is 0x81"):
-        read_documents([str(path)])
+        read(page, head + b"\x81")
 
 
 @pytest.mark.parametrize(
@@ -75,9 +76,7 @@ def test_a_page_is_text_with_a_title(tmp_path: Path) -> None:
 )
 def test_a_heading_of_a_page_stands_once(tmp_path: Path, page: str, text: str) -> None:
     """Not below the title, or a heading, that says the same."""
-    (tmp_path / "a.html").write_text(page)
-
-    assert text == read_documents([str(tmp_path / "a.html")])[0].text
+    assert text == read(tmp_path / "a.html", page)[0].text
 
 
 def test_what_is_read_of_several_files_names_its_file(tmp_path: Path) -> None:
@@ -99,16 +98,15 @@ def test_what_is_read_of_several_files_names_its_file(tmp_path: Path) -> None:
 def test_jsonl_holds_a_document_a_line(tmp_path: Path) -> None:
     """Packed or not; without an id it is known by its line."""
     path = tmp_path / "a.jsonl"
-    path.write_text('{"text": "a", "id": "x"}\n\n{"text": "b"}\n{"text": "c", "id": "x"}')
-    documents = read_documents([str(path)])
+    documents = read(path, '{"text": "a", "id": "x"}\n\n{"text": "b"}\n{"text": "c", "id": "x"}')
 
     assert ["x", f"{path}:3", "x"] == [document.id for document in documents]
 
     path = tmp_path / "packed" / "a.ndjson.gz"
     path.parent.mkdir()
-    path.write_bytes(gzip.compress(b'{"text": "a", "id": 0}\n{"text": "b"}'))
+    documents = read(path, gzip.compress(b'{"text": "a", "id": 0}\n{"text": "b"}'))
 
-    assert ["0", f"{path}:2"] == [document.id for document in read_documents([str(path)])]
+    assert ["0", f"{path}:2"] == [document.id for document in documents]
     assert ["0", f"{path}:2"] == ids(Sources([str(path.parent)]))
 
 
@@ -129,10 +127,8 @@ def test_jsonl_holds_a_document_a_line(tmp_path: Path) -> None:
 )
 def test_a_bad_file_is_named(tmp_path: Path, name: str, data: bytes, reason: str) -> None:
     """With the line or the byte."""
-    (tmp_path / name).write_bytes(data)
-
     with pytest.raises(InputError, match=reason):
-        read_documents([str(tmp_path / name)])
+        read(tmp_path / name, data)
 
 
 @pytest.mark.parametrize("name", ["z", "z.jsonl", "z.json", "z.pdf", "z.docx", "z.html"])
@@ -201,9 +197,9 @@ def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
 
     assert [str(tmp_path / name) for name in ("a.TXT", "b.rst", "in/c.html")] == ids(sources)
     paths = [str(tmp_path / name) for name in ("in", "b.rst", "")]
-    read = read_documents(paths, told.append)
+    given = read_documents(paths, told.append)
     names = ("in/c.html", "b.rst", "a.TXT", "b.rst", "in/c.html", "index/f.txt")
-    assert [str(tmp_path / name) for name in names] == [document.id for document in read]
+    assert [str(tmp_path / name) for name in names] == [document.id for document in given]
     assert ["left out files of other kinds: 1 no ending, 1 .xlsx"] * 2 == told
 
 
@@ -233,8 +229,7 @@ def test_json_holds_one_document_or_many(tmp_path: Path) -> None:
 def test_any_json_is_documents(tmp_path: Path, name: str, data: str, expected: list[str]) -> None:
     """An API's reply is one, each item of an array is one; ids are of the file and the place."""
     path = tmp_path / name
-    path.write_text(data)
-    documents = read_documents([str(path)])
+    documents = read(path, data)
 
     assert expected == [document.text for document in documents]
     assert [f"{path}:{n}" for n in range(1, len(expected) + 1)] == [d.id for d in documents]
@@ -244,30 +239,26 @@ def test_any_json_is_documents(tmp_path: Path, name: str, data: str, expected: l
 def test_json_that_nests_deep_is_read_or_named(tmp_path: Path) -> None:
     """Whatever the depth, there is a document or one line."""
     for depth in (10, 500, 900, 100_000):
-        path = tmp_path / "a.json"
-        path.write_text("[" * depth + "]" * depth)
         try:
-            text = read_documents([str(path)])[0].text
+            text = read(tmp_path / "a.json", "[" * depth + "]" * depth)[0].text
         except InputError as error:
             text = str(error)
 
-        read = text == "[" * (depth - 1) + "]" * (depth - 1)
-        assert read or (depth > 500 and "nests too deep" in text)
+        whole = text == "[" * (depth - 1) + "]" * (depth - 1)
+        assert whole or (depth > 500 and "nests too deep" in text)
 
 
 def test_a_pdf_is_a_document_a_page(tmp_path: Path) -> None:
     """A page without text keeps its number; a scan, or one with a password, is named."""
     path = tmp_path / "a.PDF"
     texts = ("Bees are here.", "", "Cheese is there.")
-    path.write_bytes(pdf(*texts))
-    found = [(d.id, d.text, d.metadata["page"]) for d in read_documents([str(path)])]
+    found = [(d.id, d.text, d.metadata["page"]) for d in read(path, pdf(*texts))]
 
     assert [(f"{path}#page={n}", text, n) for n, text in enumerate(texts, 1)] == found
     assert [id_ for id_, *_ in found] == ids(Sources([str(path)]))
 
-    (tmp_path / "a.pdf").write_bytes(pdf("", ""))
     with pytest.raises(InputError, match=r"a.pdf must hold text, got 2 pages without: scanned"):
-        read_documents([str(tmp_path / "a.pdf")])
+        read(tmp_path / "a.pdf", pdf("", ""))
 
     writer = PdfWriter(clone_from=BytesIO(pdf("Bees.")))
     writer.encrypt("secret", algorithm="RC4-128")
@@ -287,8 +278,7 @@ Ask at the desk for all that is not in this list of prices."""
 
 def test_a_number_in_a_pdf_stays_in_its_column(tmp_path: Path) -> None:
     """Also behind blank cells; two columns of prose are read one behind the other."""
-    (tmp_path / "a.pdf").write_bytes(pdf(PRICES))
-    text = read_documents([str(tmp_path / "a.pdf")])[0].text
+    text = read(tmp_path / "a.pdf", pdf(PRICES))[0].text
     rows = [(row.start, row.end) for row in outline(text, small=True)[0].children]
 
     assert linearized(text, rows, small=True) == [
@@ -300,8 +290,8 @@ def test_a_number_in_a_pdf_stays_in_its_column(tmp_path: Path) -> None:
 
     words = [f"word{n} goes on and on with" for n in range(20)]
     columns = "\n".join(f"{a}\t\t\t\t{b}" for a, b in zip(words[:10], words[10:], strict=True))
-    (tmp_path / "b.pdf").write_bytes(pdf(columns))
-    assert "   " not in read_documents([str(tmp_path / "b.pdf")])[0].text
+
+    assert "   " not in read(tmp_path / "b.pdf", pdf(columns))[0].text
 
 
 @pytest.mark.parametrize(
@@ -357,8 +347,7 @@ def test_a_cell_stands_in_each_of_its_rows(tmp_path: Path) -> None:
     """However many they are."""
     more = f"<w:tr>{CELL % '<w:vMerge/>'}</w:tr>" * 1999
     rows = {"<w:tcPr>": '<w:tcPr><w:vMerge w:val="restart"/>', "</w:tr>": f"</w:tr>{more}"}
-    (tmp_path / "a.docx").write_bytes(word(rows))
-    (document,) = read_documents([str(tmp_path / "a.docx")])
+    (document,) = read(tmp_path / "a.docx", word(rows))
 
     assert ["| legs |"] * 2000 == document.text.split("\n")
 
@@ -416,10 +405,9 @@ def test_a_bomb_is_a_line_or_little_text(name: str, tmp_path: Path) -> None:
     """In little time, and not in this process."""
     ending, raw = BOMBS[name]
     path = tmp_path / f"a{ending}"
-    path.write_bytes(raw)
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
-        said = "".join(document.text for document in read_documents([str(path)]))
+        said = "".join(document.text for document in read(path, raw))
     except InputError as error:
         said = str(error)
         assert said.startswith(str(path))
@@ -450,14 +438,12 @@ def test_what_cannot_be_read_of_a_folder_is_left_out(tmp_path: Path) -> None:
 def test_a_file_has_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then it is given up, and the next one is read."""
     path = tmp_path / "a.pdf"
-    path.write_bytes(pdf(*["Bees."] * 2000))
     monkeypatch.setattr(office, "MAX_SECONDS", 0.05)
     with pytest.raises(InputError, match=r"a.pdf cannot be read as PDF: it takes over 0.05 s"):
-        read_documents([str(path)])
+        read(path, pdf(*["Bees."] * 2000))
     monkeypatch.undo()
-    path.write_bytes(pdf("Bees."))
 
-    assert ["Bees."] == [document.text for document in read_documents([str(path)])]
+    assert ["Bees."] == [document.text for document in read(path, pdf("Bees."))]
 
 
 def question(id_: str, *documents: dict[str, object]) -> str:
