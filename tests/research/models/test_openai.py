@@ -50,6 +50,14 @@ def always(status: int, payload: Any) -> Script:
     return lambda path, body, number: (status, payload)
 
 
+def asked(body: dict[str, Any]) -> str:
+    """The last message of a request."""
+    return str(body["messages"][-1]["content"])
+
+
+OK = (200, reply("ok"))
+
+
 def tops(**probabilities: float) -> dict[str, Any]:
     top = [{"token": t, "logprob": math.log(p), "bytes": None} for t, p in probabilities.items()]
     return {"content": [{"token": "x", "logprob": -1.0, "top_logprobs": top}]}
@@ -57,9 +65,8 @@ def tops(**probabilities: float) -> dict[str, Any]:
 
 def shout(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
     """The last message in capitals, the earliest prompts answered last."""
-    text = body["messages"][-1]["content"]
-    time.sleep(0.2 / (1 + int(text.split()[-1])))
-    return 200, reply(text.upper())
+    time.sleep(0.2 / (1 + int(asked(body).split()[-1])))
+    return 200, reply(asked(body).upper())
 
 
 def test_replies_keep_the_order_of_prompts(serve: Serve) -> None:
@@ -72,7 +79,7 @@ def test_replies_keep_the_order_of_prompts(serve: Serve) -> None:
 
 def test_requests_are_asked_without_sampling_and_nothing_sends_nothing(serve: Serve) -> None:
     """Temperature and seed are 0; the limit and the key are sent."""
-    server = serve(always(200, reply("ok")))
+    server = serve(always(*OK))
     model(server).complete([prompt("hi")], max_tokens=5)
     sent = server.requests[0]
 
@@ -89,9 +96,8 @@ def test_running_requests_end_before_the_error(serve: Serve) -> None:
     """One failure fails the call; what runs is charged, what has not begun is not sent."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
-        text = body["messages"][-1]["content"]
-        time.sleep(0.1 if text == "bad" else 0.4)
-        return (404, {"detail": "no such model"}) if text == "bad" else (200, reply("ok"))
+        time.sleep(0.1 if asked(body) == "bad" else 0.4)
+        return (404, {"detail": "no such model"}) if asked(body) == "bad" else OK
 
     server = serve(script)
     texts = ["a", "bad", *"bcdefgh"]
@@ -111,8 +117,7 @@ def test_a_refused_caller_costs_the_others_nothing(serve: Serve) -> None:
         time.sleep(0.1)
         seen = len(running)
         running.pop()
-        bad = body["messages"][-1]["content"] == "bad"
-        return (400, {"detail": "no"}) if bad or seen > 2 else (200, reply("ok"))
+        return (400, {"detail": "no"}) if asked(body) == "bad" or seen > 2 else OK
 
     def call(text: str) -> tuple[str, int]:
         with step(text) as current:
@@ -140,7 +145,7 @@ def queueing(slots: int, seconds: float) -> tuple[Script, list[int]]:
         with gate:
             time.sleep(seconds)
         under_way[0] -= 1
-        return 200, reply(body["messages"][-1]["content"])
+        return 200, reply(asked(body))
 
     return script, most
 
@@ -243,9 +248,9 @@ def test_cut_replies_are_noted(serve: Serve) -> None:
     """Each by itself, and again where a cache gives it; the token that chooses is whole."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
-        cut = body["messages"][-1]["content"] == "hi"
         top = tops(yes=0.7, no=0.3) if "logprobs" in body else None
-        return 200, reply("and then", finish="length" if cut else "stop", logprobs=top)
+        end = "length" if asked(body) == "hi" else "stop"
+        return 200, reply("and then", finish=end, logprobs=top)
 
     llm: Any = Cached(model(serve(script)))
     with step("read") as current:
@@ -294,7 +299,7 @@ def test_overlong_prompts_overflow(serve: Serve, error: str, needed: int, limit:
 
 def test_known_tokenizers_stop_long_prompts(serve: Serve, tokenizer: Path) -> None:
     """With a tokenizer, a prompt that cannot fit is not sent: 1 + 2 tokens and 4 for the reply."""
-    server = serve(always(200, reply("ok")))
+    server = serve(always(*OK))
     llm = model(server, tokenizer=tokenizer, context=6)
     with pytest.raises(ContextOverflow) as caught:
         llm.complete([prompt("one two")], max_tokens=4)
@@ -406,13 +411,8 @@ NAMED = "Unexpected fields in the request: {'response_format'}"
 )
 def test_refused_schemas_are_left_out(serve: Serve, status: int, said: str) -> None:
     """A server that fails at ``response_format`` is asked once without, noted and remembered."""
-
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
-        if "response_format" in body:
-            return status, {"detail": said}
-        return 200, reply("ok")
-
-    server = serve(script)
+    refusal = (status, {"detail": said})
+    server = serve(lambda _, body, __: refusal if "response_format" in body else OK)
     llm = model(server, max_retries=0 if status == 501 else 4)
     with step("read") as current:
         replies = [llm.complete([prompt("hi")], schema=SCHEMA) for _ in range(2)]
@@ -426,18 +426,16 @@ def test_refused_schemas_are_left_out(serve: Serve, status: int, said: str) -> N
 def test_a_form_that_held_before_is_not_given_up(serve: Serve) -> None:
     """One reply that a server fails at is asked for without; what fails so too is an error."""
 
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
-        text = body["messages"][-1]["content"]
-        fails = text == "bad" or (text == "once" and "response_format" in body)
-        return (400, {"error": "no"}) if fails else (200, reply("ok"))
+    def fails(body: dict[str, Any]) -> bool:
+        return asked(body) == "bad" or (asked(body) == "once" and "response_format" in body)
 
-    server = serve(script)
+    server = serve(lambda _, body, __: (400, {"error": "no"}) if fails(body) else OK)
     llm = model(server)
-    asked = [llm.complete([prompt(text)], schema=SCHEMA) for text in ("hi", "once", "hi")]
+    replies = [llm.complete([prompt(text)], schema=SCHEMA) for text in ("hi", "once", "hi")]
     with pytest.raises(ModelError, match="HTTP 400: no"):
         llm.complete([prompt("bad")], schema=SCHEMA)
 
-    assert [["ok"]] * 3 == asked
+    assert [["ok"]] * 3 == replies
     assert [True, True, False, True, True, False] == [
         "response_format" in body for body in server.requests
     ]
@@ -498,13 +496,8 @@ def test_newer_names_of_the_limit_are_used(serve: Serve) -> None:
 
 def test_other_refusals_are_not_remembered(serve: Serve) -> None:
     """A request that fails without the setting too does not cost later requests that setting."""
-
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
-        if body["messages"][-1]["content"] == "bad":
-            return 400, {"error": {"message": "cannot read: the temperature of the sea"}}
-        return 200, reply("ok")
-
-    server = serve(script)
+    refusal = (400, {"error": {"message": "cannot read: the temperature of the sea"}})
+    server = serve(lambda _, body, __: refusal if asked(body) == "bad" else OK)
     llm = model(server)
     with pytest.raises(ModelError):
         llm.complete([prompt("bad")])
@@ -533,13 +526,6 @@ def test_choices_weigh_first_tokens(serve: Serve) -> None:
     )
 
 
-def choosing(logprobs: Any, text: str) -> Script:
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
-        return 200, reply("x", logprobs=logprobs) if "logprobs" in body else reply(text)
-
-    return script
-
-
 @pytest.mark.parametrize(
     "logprobs",
     [
@@ -554,7 +540,8 @@ def choosing(logprobs: Any, text: str) -> Script:
 @pytest.mark.parametrize("text", ['{"reply": "10"}', "10", ' "10"\n'])
 def test_untold_choices_are_asked_as_text(serve: Serve, logprobs: Any, text: str) -> None:
     """Options that first tokens do not tell apart are asked for as text, with a note."""
-    server = serve(choosing(logprobs, text))
+    told = {True: reply("x", logprobs=logprobs), False: reply(text)}
+    server = serve(lambda _, body, __: (200, told["logprobs" in body]))
     with step("judge") as current:
         shares = model(server).choose([prompt("?")], [["1", "10", "2"]])
     schema = server.requests[-1]["response_format"]["json_schema"]["schema"]
@@ -568,10 +555,10 @@ def test_each_choice_keeps_its_place(serve: Serve) -> None:
     """Prompts with different options, some told by tokens and some by text, stay in order."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
-        text = body["messages"][-1]["content"]
-        if "logprobs" in body:
-            return 200, reply("x", logprobs=tops(**({"a": 0.5, "b": 0.5} if text == "p" else {})))
-        return 200, reply({"q": "d", "r": "f"}[text])
+        if "logprobs" not in body:
+            return 200, reply({"q": "d", "r": "f"}[asked(body)])
+        top = {"a": 0.5, "b": 0.5} if asked(body) == "p" else {}
+        return 200, reply("x", logprobs=tops(**top))
 
     options = [["c", "d"], ["a", "b"], ["e", "f"], ["a", "b"]]
     shares = model(serve(script)).choose([prompt(text) for text in "qprp"], options)
@@ -593,7 +580,7 @@ def test_servers_without_logprobs_are_remembered(serve: Serve) -> None:
 def test_usage_is_charged_to_the_callers_step(serve: Serve, tokenizer: Path) -> None:
     """One an item, though requests run elsewhere; counted where unstated: 1 + 2 words in, 3 out;
     estimated, with a note, where nothing counts."""
-    server = serve(always(200, reply("ok")))
+    server = serve(always(*OK))
     with step("read") as current:
         model(server).complete([prompt("a"), prompt("b")])
 
@@ -628,7 +615,7 @@ ORDINARY = "if a < b | c > d: x[1] <span>|cell|</span> [NOTE] F <| g\n<strong> 1
 @pytest.mark.parametrize(("text", "sent"), [(HOSTILE, BROKEN), (ORDINARY, ORDINARY)])
 def test_documents_cannot_speak_as_another_role(serve: Serve, text: str, sent: str) -> None:
     """Control characters are replaced and control tokens broken by a space; the rest stays."""
-    server = serve(always(200, reply("ok")))
+    server = serve(always(*OK))
     model(server).complete([prompt(text)])
 
     assert sent == server.requests[0]["messages"][-1]["content"]
