@@ -132,8 +132,7 @@ def test_imports_are_light() -> None:
     ],
 )
 def test_a_cold_start_loads_what_it_needs(code: str, unread: set[str]) -> None:
-    """Neither the version nor a first call waits for packages that it does not use. A filter sends
-    nothing, and loads no client of HTTP."""
+    """No package that it does not use: a filter sends nothing, and loads no client of HTTP."""
     assert set() == unread & loaded_by(code)
 
 

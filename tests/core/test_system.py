@@ -384,8 +384,7 @@ SPANS = (
 
 
 def test_a_source_finds_where_no_documents_are_passed() -> None:
-    """Its spans go through the stages as they are; their documents are the result's, each once.
-    They stand in the order in which they are first found."""
+    """Its spans go through the stages as they are; their documents, as first found, come once."""
     source, bare = Finds(SPANS), System(Pipeline(select.TopK(1)), Characters()).with_budget(40)
     system = bare.with_source(source)
     result = system(QUERY)
@@ -491,8 +490,7 @@ def answers(query: Query, segments: Sequence[Segment], /) -> StageResult:
 
 
 def test_the_last_answer_of_a_pipeline_stands() -> None:
-    """What a stage answers and finds is a value, also outside of a recording. And counts as
-    given."""
+    """What a stage answers and finds is a value, also outside of a recording, and is counted."""
     given = [Segment.whole(Document("d", "It rained."))]
     result = Pipeline(Pipeline(answers), first)(QUERY, given)
 

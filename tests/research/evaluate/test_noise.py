@@ -27,8 +27,7 @@ def old(example: Example | None) -> list[str]:
 
 @pytest.mark.parametrize(("share", "noise"), [(0, 0), (0.5, 1), (0.75, 3), (0.9, 9), (0.95, 10)])
 def test_the_share_is_of_all_documents(share: float, noise: int) -> None:
-    """With one clue and a share s, s / (1 - s) noise documents: 1 of 2, 3 of 4, 9 of 10; at most
-    ten."""
+    """With one clue and a share s, s / (1 - s) noise documents, at most ten: 1 of 2, 3 of 4."""
     names = old(Noise("random", share)(EXAMPLE, POOL))
 
     assert noise == len(names) - 1
