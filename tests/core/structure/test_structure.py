@@ -333,34 +333,32 @@ KINDS = "---\n".join(
     f"text: {'It is wide. ' * 40}\nspec:\n  depth: {n} m\n"
     for n in range(9)
 )
-GOES_ON = [
-    ("a table of a TOML array", TABLES, 'port = "berth 5"', 'name = "line 5"'),
-    ("a row with a blank first cell", SPANNED, "new | 27 m", "| berth 7 | old | 7 m |"),
-    ("comma rows behind one of other length", f"type,bits,no\n{COMMAS}x,y,z,w\n{COMMAS}",
+GOES_ON = {
+    "a table of a TOML array": (TABLES, 'port = "berth 5"', 'name = "line 5"'),
+    "a row with a blank first cell": (SPANNED, "new | 27 m", "| berth 7 | old | 7 m |"),
+    "comma rows behind one of other length": (f"type,bits,no\n{COMMAS}x,y,z,w\n{COMMAS}",
      "0x00000007,7", "type,bits,no"),
-    ("comma rows with inches", "name,size,no\n" + "".join(
+    "comma rows with inches": ("name,size,no\n" + "".join(
         f'm{n},{n}" {"long" * (n != 9)},{n}\n' for n in range(90)
     ), '7" long,7', "name,size,no"),
-    ("comma rows of a second table", "thing,price\n" + "".join(f"a{n},{n}\n" for n in range(90))
+    "comma rows of a second table": ("thing,price\n" + "".join(f"a{n},{n}\n" for n in range(90))
      + "\nperson,pay\n" + "".join(f"b{n},{n}\n" for n in range(90)), "b7,7", "person,pay"),
-    ("a row below one that heads it", "| Name | Value |\n|---|---|\n" + "".join(
+    "a row below one that heads it": ("| Name | Value |\n|---|---|\n" + "".join(
         f"| berth {n} | |\n| depth | {n} m |\n| crane | type {n} |\n" for n in range(20)
     ), "| 7 m", "| berth 7 | |"),
-    ("a row of HTML below one that heads it", "<table><tr><th>A</th><th>B</th></tr>" + "".join(
+    "a row of HTML below one that heads it": ("<table><tr><th>A</th><th>B</th></tr>" + "".join(
         f"<tr><th colspan=2>berth {n}</th></tr>\n<tr><td>depth</td><td>{n} m</td></tr>\n"
         for n in range(20)
     ) + "</table>", ">7 m", "berth 7<"),
-    ("a path's method", "a:\n" + "".join(f"  /{n}/{{b}}:\n    get: is {n}.\n" for n in range(99)),
+    "a path's method": ("a:\n" + "".join(f"  /{n}/{{b}}:\n    get: is {n}.\n" for n in range(99)),
      "is 7.", "  /7/{b}:"),
-    ("a YAML document", KINDS, "depth: 7", "kind: K7"),
-    ("the first YAML document", KINDS, "depth: 0", "metadata:\n  name: k0\n  # … 1 of 2 shown"),
-]  # fmt: skip
+    "a YAML document": (KINDS, "depth: 7", "kind: K7"),
+    "the first YAML document": (KINDS, "depth: 0", "metadata:\n  name: k0\n  # … 1 of 2 shown"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "text", "kept", "head"), GOES_ON, ids=[k for k, *_ in GOES_ON])
-def test_what_goes_on_stands_below_what_it_goes_on_from(
-    kind: str, text: str, kept: str, head: str
-) -> None:
+@pytest.mark.parametrize(("text", "kept", "head"), GOES_ON.values(), ids=GOES_ON)
+def test_what_goes_on_stands_below_what_it_goes_on_from(text: str, kept: str, head: str) -> None:
     """No table of an array, and no row, under the name of another."""
     unit = next(unit for unit in reversed(spans(text)) if kept in unit.text)
     shown = joined(text, [(unit.start, unit.end)])
@@ -373,21 +371,19 @@ QUARTERS = "".join(
     f"<tr><td>a{n}</td><td>{n} m</td></tr>\n" + "<tr><th>sum</th><th>9</th></tr>\n" * (n % 3 == 2)
     for n in range(20)
 )
-NO_HEADS = [
-    ("a comment of code", "Do:\n\n```sh\n" + "".join(
+NO_HEADS = {
+    "a comment of code": ("Do:\n\n```sh\n" + "".join(
         f"# step {n}\nrun --now --host berth{n} --crane type{n}\n\n" for n in range(30)
     ) + "```\n\nIt is so. It rained.\n", ["berth3 ", "It rained."], "# step 29"),
-    ("a sum", f"<table><tr><th>A</th><th>B</th></tr>\n{QUARTERS}</table>", [">a7<"], "sum"),
-    ("a row that lacks values", "town,land,size\n" + "".join(
+    "a sum": (f"<table><tr><th>A</th><th>B</th></tr>\n{QUARTERS}</table>", [">a7<"], "sum"),
+    "a row that lacks values": ("town,land,size\n" + "".join(
         f"a{n},Chile,{n}\n" for n in range(40)
     ) + "\nb,Peru,n/a\n" + "".join(f"c{n},Peru,{n}\n" for n in range(40)), ["c5,"], "b,Peru"),
-]  # fmt: skip
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "text", "kept", "head"), NO_HEADS, ids=[k for k, *_ in NO_HEADS])
-def test_what_heads_nothing_is_shown_with_nothing(
-    kind: str, text: str, kept: list[str], head: str
-) -> None:
+@pytest.mark.parametrize(("text", "kept", "head"), NO_HEADS.values(), ids=NO_HEADS)
+def test_what_heads_nothing_is_shown_with_nothing(text: str, kept: list[str], head: str) -> None:
     """It only looks like the head of what stands below it."""
     units = [unit for unit in spans(text) if any(one in unit.text for one in kept)]
 
