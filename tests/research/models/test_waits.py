@@ -17,7 +17,7 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.models.openai import OpenAI
-from ragsieve.timeouts import PROGRESS, check_time, deadline, until
+from ragsieve.timeouts import check_time, deadline, until
 from ragsieve.trace import collect_step
 from tests.stalling import MODES, PROMPT, stalling, waits
 
