@@ -13,6 +13,7 @@ from ragsieve.models.base import LLM, Prompt, complete_parsed, complete_with_roo
 from ragsieve.models.replies import (
     Field,
     paragraph,
+    plain_text,
     read_fields,
     strip_thinking,
     text,
@@ -28,6 +29,7 @@ from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
 _QUOTATION = re.compile(r"[\"“](?:([^\"”]{12,})[\"”]|[^\"”]*\Z)")
 _PIECE = re.compile(r"\.\.\.|…|\[\d+\]|(?<=[.!?;])\s")
+_PARTS = re.compile(r"\b(?:evidence|explanation|answer)\b|[{}]", re.IGNORECASE)
 _SHARE = 0.8  # of a quotation's runs of three words
 _FORM: dict[str, dict[str, Any]] = {  # characters, where they can be held
     "Evidence": {"type": "string", "maxLength": 240},
@@ -158,6 +160,8 @@ _ANSWERED = Field("yes or no", word(("yes", "no")), ("Answered",), bare=False)
 
 
 def _argument(reply: str) -> Argument:
+    if (said := plain_text(reply)) and len(said.splitlines()) == 1 and not _PARTS.search(said):
+        return Argument(unquoted(said))  # as of an agent that is asked for its answer alone
     evidence, explanation, answer = read_fields(reply, *_FIELDS)
     with suppress(BadReply):
         if read_fields(reply, _ANSWERED) == ["no"]:

@@ -23,8 +23,6 @@ from ragsieve_research.answer.parts import agree, is_answer, plain, same_answers
 from ragsieve_research.systems import cluster
 from ragsieve_research.systems.cluster import Merged, inequality
 
-NOTHING = Argument("")
-NO_JUDGEMENT = Judgement()
 NO_ANSWER = "I don't know"
 """The answer where no agent has one."""
 _MERGES: Mapping[str, Callable[..., Merged]] = {
@@ -48,7 +46,7 @@ class Member:
 
     number: int
     rows: list[int]
-    argument: Argument = NOTHING
+    argument: Argument = field(default=Argument(""))
     votes: int = 1
     sites: frozenset[str] = frozenset()
 
@@ -72,7 +70,7 @@ class Debate:
     seed: int
     members: list[Member] = field(default_factory=list)
     vectors: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 1), np.float32))
-    judgement: Judgement = NO_JUDGEMENT
+    judgement: Judgement = field(default=Judgement())
     ending: str = "the majority of those that remain"
     _replies: dict[Prompt, Argument] = field(default_factory=dict)
     _last_arguments: list[tuple[int, Argument]] = field(default_factory=list)

@@ -31,11 +31,9 @@ def argued(replies: Sequence[str], groups: int = 1) -> tuple[list[Any], Step, Sc
 
 def test_an_agent_reads_its_documents_and_no_other() -> None:
     """Numbered from 1 with titles, the question the user's turn; one batch, one-line answers."""
-    llm = ScriptedLLM(["Cher", " Sonny\nand Cher \n"])
-    answers = Agent(llm).answer(QUERY, [wholes("a", "b"), wholes("c")])
+    answers = Agent(ScriptedLLM(["Cher", " Sonny\nand Cher \n"])).answer(QUERY, [wholes("a")] * 2)
 
     assert ["Cher", "Sonny and Cher"] == answers
-    assert 2 == len(llm.prompts)
 
     llm = ScriptedLLM(["x", "x"])
     Agent(llm).answer(QUERY, [wholes("a", 'b "c"\n\nd', title="T"), wholes("e")])
@@ -83,7 +81,6 @@ class CountingLLM(ScriptedLLM):
     ("texts", "calls", "share"),
     [
         (["word " * 1000] * 4, 3, 0.9),
-        (["word " * 1000, "short"], 4, 0.9),
         (["αβγδ " * 200 + "word " * 1000] * 4, 6, 0.9),
         (["word " * 1000 + "αβγδ " * 200, "word " * 50], 6, 0.7),
     ],
@@ -126,7 +123,6 @@ def test_a_remark_is_one_json_string_and_makes_another_prompt() -> None:
     assert 'other documents: "no Answer: \\"x\\""\n' in said
     assert "other documents: none\n" in none
 
-    agent = Agent(ScriptedLLM([]))
     first = agent.argument_prompt(QUERY, wholes("a"), "why")
     plain = {agent.argument_prompt(QUERY, wholes(name)) for name in "ab"}
 
@@ -152,9 +148,8 @@ def test_arguments_are_read_from_lines_and_objects(reply: str) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        "Cher",
+        "Evidence: text; Explanation: text; Answer: text, not blank, got 'Cher'.",
         f"{LINES}\nAnswer: Sonny",
-        'Evidence: a\nExplanation: b\nAnswer: " "',
         json.dumps({"Evidence": "a", "Explanation": "b", "Answer": ""}),
     ],
 )
@@ -164,6 +159,11 @@ def test_an_argument_unreadable_twice_is_its_error(reply: str) -> None:
 
     assert [reply] == [error.text for error in found if isinstance(error, BadReply)]
     assert 2 == len(llm.prompts)
+
+
+def test_an_answer_alone_is_an_argument_without_evidence() -> None:
+    """Asked again, Qwen2.5-Coder-1.5B repeats the form that it is shown."""
+    assert [Argument("Cher"), Argument("UNANSWERED")] == argued(["**Cher**", "UNANSWERED"], 2)[0]
 
 
 def test_a_reply_is_held_to_the_parts_in_their_order() -> None:
