@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,13 +24,13 @@ from ragsieve.prompts import render, titled
 from ragsieve.schema import Count, Options, Weight
 from ragsieve.text import normalise
 from ragsieve.types import Query, Segment
-from ragsieve_research.answer.parts import is_answer, plain, schema
+from ragsieve_research.answer.parts import content_words, is_answer, plain, schema
 from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
 _QUOTATION = re.compile(r"[\"“](?:([^\"”]{12,})[\"”]|[^\"”]*\Z)")
 _PIECE = re.compile(r"\.\.\.|…|\[\d+\]|(?<=[.!?;])\s")
 _PARTS = re.compile(r"\b(?:evidence|explanation|answer)\b|[{}]", re.IGNORECASE)
-_SHARE = 0.8  # of a quotation's runs of three words
+_SHARE = 0.8  # of a quotation's runs of three words, or a sentence's content words
 _FORM: dict[str, dict[str, Any]] = {  # characters, where they can be held
     "Evidence": {"type": "string", "maxLength": 240},
     "Explanation": {"type": "string", "maxLength": 160},
@@ -152,8 +152,7 @@ class Agent(Options):
 
 
 _FIELDS = (
-    Field("text", text, ("Evidence",)),
-    Field("text", text, ("Explanation",)),
+    *(Field("text", text, (name,)) for name in ("Evidence", "Explanation")),
     Field("text, not blank", lambda value: "" if value is None else paragraph(value), ("Answer",)),
 )
 _ANSWERED = Field("yes or no", word(("yes", "no")), ("Answered",), bare=False)
@@ -171,14 +170,17 @@ def _argument(reply: str) -> Argument:
 
 
 def _quotes(evidence: str, group: Sequence[Segment]) -> bool:
-    """Whether a document has a quotation of the evidence, nearly word for word, or there is none.
+    """Whether a document has a quotation of the evidence, or what a sentence of it speaks of.
 
-    Of quotations in quotes, else of its sentences, one is enough; under three words none counts.
+    Quotations in quotes are looked up nearly word for word; where there are none, sentences by
+    their content words, in any order. One is enough; under three words none counts.
     """
-    pieces = [*filter(None, _QUOTATION.findall(evidence))] or _PIECE.split(evidence)
-    runs = [found for piece in pieces if (found := _runs(piece))]
-    documents = [_runs(f"{s.document.title} {s.text}") for s in group]
-    return not runs or any(len(r & d) >= _SHARE * len(r) for r in runs for d in documents)
+    quotations = [*filter(None, _QUOTATION.findall(evidence))]
+    parts: Callable[[str], set[Any]] = _runs if quotations else content_words
+    found = map(parts, quotations or _PIECE.split(evidence))
+    pieces = [piece for piece in found if len(piece) > (0 if quotations else 2)]
+    sources = [parts(f"{s.document.title} {s.text}") for s in group]
+    return not pieces or any(len(p & s) >= _SHARE * len(p) for p in pieces for s in sources)
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:

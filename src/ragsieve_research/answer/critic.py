@@ -259,7 +259,7 @@ def _duplicates(reply: str, answers: Sequence[str]) -> list[list[int]]:
         joined = {group[number - 1] for number in numbers_}
         group = [min(joined) if member in joined else member for member in group]
     same = [[p for p in range(most) if group[p] == first] for first in sorted(set(group))]
-    if any(unique) and len(unique) != len(same):
+    if lists and any(unique) and len(unique) != len(same):
         rule = f"as many {_SAME[0]} as the {_SAME[1]} leave: {len(unique)} are not {len(same)}"
         raise BadReply(rule, reply)
     return same

@@ -85,6 +85,12 @@ def _is_short_form(one: str, other: str) -> bool:
     return 1 <= len(long) - len(short) <= 2 and plain(other).startswith(f"{plain(one)},")
 
 
+def content_words(text: str) -> set[str]:
+    """A text's words in lower case, without those that deny, speak of sources or say nothing."""
+    said = _SAID.findall(text.casefold().replace("’", "'"))
+    return {word for word in said if not word.endswith("n't")} - _NO_CONTENT
+
+
 def is_answer(text: str, question: str = "", evidence: str = "") -> bool:
     """Whether a text can be an answer: not where it says, in whatever words, that there is none.
 
@@ -93,13 +99,9 @@ def is_answer(text: str, question: str = "", evidence: str = "") -> bool:
     or its reader ("I can't …"), and the most of what it names is not in the evidence.
     """
     said = _SAID.findall(text.casefold().replace("’", "'"))
-    own = (
-        {word for word in said if not word.endswith("n't")}
-        - _NO_CONTENT
-        - {*_SAID.findall(question.casefold())}
-    )
     if not any(word in _DENIALS or word.endswith("n't") for word in said):
         return bool(said)
+    own = content_words(text) - {*_SAID.findall(question.casefold())}
     if evidence and _SPOKEN.match(text):
         known = own & {*_SAID.findall(evidence.casefold())}
         own = known if 2 * len(known) >= len(own) else set()

@@ -81,6 +81,8 @@ def test_duplicates_are_one_group(duplicates: str, expected: list[list[int]]) ->
 @pytest.mark.parametrize("duplicates", ["[1], [3]", "[2]", "Answer [1], Answer [3]", "[[1, 5]]"])
 def test_lists_of_one_say_nothing_of_duplicates(duplicates: str) -> None:
     """Each may be a group of its own, or all may be one group: it is asked for once more."""
+    assert NOTHING == same('Unique answers: ["Paris"]\nDuplicate answers: []')
+
     form = "Unique answers: []\nDuplicate answers: {}"
 
     assert [[0, 2], [1], [3]] == same(form.format(duplicates), form.format("[[1, 3]]"))
@@ -107,7 +109,6 @@ def test_unreadable_twice_means_that_no_two_are_the_same() -> None:
         ("[]", ()),
         ("[4, 2, 4]", (1, 3)),
         ("Response [2], Response [4]", (1, 3)),
-        ("[1, 2, 3, 4]", (0, 1, 2, 3)),
         ("2 (Lyon) and 4 (Lyons)", (1, 3)),
     ],
 )
@@ -120,7 +121,6 @@ def test_incorrect_answers_are_places(incorrect: str, expected: tuple[int, ...])
     ("consistent", "expected"),
     [
         ("Paris", "Paris"),
-        ('"Paris"', "Paris"),
         ("The consistent answer is Paris", "Paris"),
         ("Therefore, the correct answer is Marseille", "Marseille"),
         ("yes: Paris\n\nLet me know if you need more.", "Paris"),
@@ -134,7 +134,6 @@ def test_incorrect_answers_are_places(incorrect: str, expected: tuple[int, ...])
         ("yes: 巴黎", "巴黎"),
         ('yes: "Heroes" by David Bowie', '"Heroes" by David Bowie'),
         ("no", None),
-        ("**No**", None),
         ("No, they do not agree", None),
         ("No Country for Old Men", None),  # an answer has its "yes"
         ("null", None),
@@ -173,7 +172,6 @@ def test_what_may_be_an_answer_or_not_is_asked_for_again(consistent: str) -> Non
         "Response 2 is wrong.",
         verdict("[2]").replace("Explanation", "Reason"),
         verdict("[5]"),
-        verdict("the second"),
         verdict("[2]") + "\n" + verdict("[3]"),
         verdict("[1, 3]", "yes: Paris"),
         verdict("[2]", "Lyon"),
