@@ -227,7 +227,7 @@ class OpenAI(Server, LLM):
         room = self._room
         try:
             data, unsent = self._settled(chat, max_tokens, extra, self._post)
-        except protocol.Refused as error:  # without logprobs there is nothing to ask for
+        except protocol.Refused as error:
             self._refused.add(error.setting)
             return protocol.ChatReply("", chat, tokens=(0, 0), unsent=(error.setting,))
         reply = self._read(data, chat)._replace(unsent=unsent)
@@ -263,6 +263,8 @@ class OpenAI(Server, LLM):
         """Result of ``post``, with the settings that the server refuses left out, and these."""
         refused = set(self._refused)
         while True:  # each round leaves out one setting more
+            if "logprobs" in refused & {*extra}:  # without them there is nothing to ask for
+                raise protocol.Refused("logprobs", "")
             most = max_tokens + (0 if "logprobs" in extra else self._room)
             settings = {"temperature": 0, "seed": 0, "max_tokens": most, **extra}
             settings |= protocol.thinking(self.thinking, self.backend, self.base_url)
@@ -274,8 +276,6 @@ class OpenAI(Server, LLM):
             try:
                 data = post("chat/completions", body)
             except protocol.Refused as error:
-                if error.setting == "logprobs":
-                    raise
                 refused.add(error.setting)
                 continue
             if _FORM in body:

@@ -567,14 +567,17 @@ def test_each_choice_keeps_its_place(serve: Serve) -> None:
 
 
 def test_servers_without_logprobs_are_remembered(serve: Serve) -> None:
-    """Whether logprobs are refused or ignored, the second choice is asked as text at once."""
-    for refusal in ((200, reply("x")), (400, {"error": {"message": "logprobs not supported"}})):
+    """Whether they are refused or ignored, later choices are asked as text at once, and alone."""
+    for refusal, sent in (
+        ((200, reply("x")), 9),
+        ((400, {"error": {"message": "no logprobs"}}), 7),
+    ):
         said = {True: refusal, False: (200, reply("no"))}
         server = serve(lambda path, body, number, said=said: said["logprobs" in body])
-        llm = model(server)
-        shares = [llm.choose([prompt("?")], [["yes", "no"]]) for _ in range(2)]
+        llm = model(server, concurrency=1)
+        shares = [llm.choose([prompt("?")] * 3, [["yes", "no"]] * 3) for _ in range(2)]
 
-        assert ([[[0.0, 1.0]]] * 2, 3) == (shares, len(server.requests))
+        assert ([[[0.0, 1.0]] * 3] * 2, sent) == (shares, len(server.requests))
 
 
 def test_usage_is_charged_to_the_callers_step(serve: Serve, tokenizer: Path) -> None:
