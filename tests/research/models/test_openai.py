@@ -568,11 +568,8 @@ def test_each_choice_keeps_its_place(serve: Serve) -> None:
 
 def test_servers_without_logprobs_are_remembered(serve: Serve) -> None:
     """Whether they are refused or ignored, later choices are asked as text at once, and alone."""
-    for refusal, sent in (
-        ((200, reply("x")), 9),
-        ((400, {"error": {"message": "no logprobs"}}), 7),
-    ):
-        said = {True: refusal, False: (200, reply("no"))}
+    for said, sent in ((200, reply("x")), 9), ((400, {"error": {"message": "no logprobs"}}), 7):
+        said = {True: said, False: (200, reply("no"))}
         server = serve(lambda path, body, number, said=said: said["logprobs" in body])
         llm = model(server, concurrency=1)
         shares = [llm.choose([prompt("?")] * 3, [["yes", "no"]] * 3) for _ in range(2)]
