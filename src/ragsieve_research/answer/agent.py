@@ -177,8 +177,8 @@ def _quotes(evidence: str, group: Sequence[Segment]) -> bool:
     """
     quotations = [*filter(None, _QUOTATION.findall(evidence))]
     parts: Callable[[str], set[Any]] = _runs if quotations else content_words
-    found = map(parts, quotations or _PIECE.split(evidence))
-    pieces = [piece for piece in found if len(piece) > (0 if quotations else 2)]
+    least = 0 if quotations else 2
+    pieces = [p for p in map(parts, quotations or _PIECE.split(evidence)) if len(p) > least]
     sources = [parts(f"{s.document.title} {s.text}") for s in group]
     return not pieces or any(len(p & s) >= _SHARE * len(p) for p in pieces for s in sources)
 

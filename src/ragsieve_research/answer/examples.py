@@ -80,8 +80,8 @@ class ExampleReader(WholeReader):
 
     def stream(self, query: Query, segments: Sequence[Segment], /) -> Generator[str, None, Answer]:
         """See `ragsieve.run.concurrency.Streaming`; one piece where a line of the reply answers."""
-        reader = WholeReader if self.answer_after else Reader
-        return (yield from reader.stream(self, query, segments))
+        made = WholeReader if self.answer_after else Reader
+        return (yield from made.stream(self, query, segments))
 
     def prompt_of(self, template: str, question: str, documents: str) -> Prompt:
         """As `Reader.prompt_of`, with the examples before the question."""

@@ -85,16 +85,14 @@ def _hotpotqa(path: Path) -> Records:
 def _crag(path: Path) -> Records:
     """Questions with the text of their pages; of one that cannot be read, its HTML."""
     for number, row in records(path):
-        pages = (
-            {**page, "page_result": _text(page["page_result"])}
-            for page in found(row, ["search_results"])
-        )
+        pages = map(_read_page, found(row, ["search_results"]))
         yield number, {**row, "search_results": [*pages]}
 
 
-def _text(page: str) -> str:
+def _read_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
+    html = page["page_result"]
     try:
-        return page_text(page)[1] if "</" in page else page
+        return {**page, "page_result": page_text(html)[1] if "</" in html else html}
     except InputError as error:
         logger.warning("%s", error)
         return page
