@@ -307,9 +307,8 @@ def test_an_agent_that_is_unreadable_keeps_its_answer() -> None:
     """Without evidence; it is asked once more, and again only when it is asked something new."""
 
     def reply(prompt: Prompt) -> str:
-        return (
-            "hm\nhm" if "remarked" in prompt[0].content else DOCUMENT.findall(prompt[0].content)[0]
-        )
+        text = prompt[0].content
+        return "hm\nhm" if "remarked" in text else DOCUMENT.findall(text)[0]
 
     agents = ScriptedLLM(reply)
     ended = held(APART, {}, [DISTINCT, verdict([], why=""), verdict([])], agents=agents)
