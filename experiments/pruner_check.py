@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from pruner_early import HEAD, EarlyNet, EarlyTraining
 from pruner_train import Lines
 from pruner_trials import read, shipped
 from safetensors.torch import load_file
@@ -106,8 +107,10 @@ def main() -> None:
         net, file, step = shipped(), Pruner().folder / "tokenizer.json", "bundled"
     elif options.checkpoint:
         encoder, step = pruner._encoder(options.checkpoint), options.checkpoint
-        net = pruner.PrunerNet(encoder, encoder.config.pad_token_id or 0)
-        file = Path(options.checkpoint) / "tokenizer.json"
+        padding, file = encoder.config.pad_token_id or 0, Path(step) / "tokenizer.json"
+        if (head := Path(step) / HEAD).is_file():
+            encoder = EarlyTraining(encoder, EarlyNet(encoder, head=head).head)
+        net = pruner.PrunerNet(encoder, padding)
     else:
         encoder = pruner._encoder(options.encoder)
         net = pruner.PrunerNet(encoder, encoder.config.pad_token_id or 0)
