@@ -10,8 +10,11 @@ time that is over, so the end is the same on a machine that others use, too. WOR
 the last state (every five minutes), WORK/log.jsonl loss and tokens, WORK/folder at the end the
 averaged weights, which ``pruner_check.py --checkpoint`` and ``pruner_release.py`` take.
 ``--encoder pruner`` goes on from the bundled weights. With teachers, folders as
-``ragsieve_research.train.export`` writes them, it also learns the mean of their logits. ``--early``
-reads sentences behind the layer before the last (``pruner_early.py``), by a head that is trained.
+``ragsieve_research.train.export`` writes them, it also learns the mean of their logits, of the
+questions of ``pruner_data.py`` alone: of the kinds added since labels tell more. ``--early`` reads
+sentences behind the layer before the last (``pruner_early.py``), by a head that is trained.
+``--frozen`` leaves word vectors as they are. With ``torchrun --nproc-per-node 2`` each of two
+processes, a core for each, reads other questions, and gradients are averaged.
 """
 
 from __future__ import annotations
@@ -19,14 +22,17 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as processes
 from pruner_early import EarlyNet, EarlyTraining
+from pruner_new_data import SHARES as NEW_KINDS
 from pruner_release import typical
 from pruner_train import Lines, thinned
 from safetensors.torch import load_file, save_file
@@ -45,6 +51,7 @@ WARM_UP = 40  # steps
 AVERAGE = 0.995  # share of the average that a step keeps
 FITTED = 300  # questions on which an early head is fitted before it learns
 HEAT = 2.0  # divides logits before they are compared, so that sure ones count, too
+UNTAUGHT = ("page", *NEW_KINDS)  # kinds of questions that no teacher has read
 
 
 class TaughtNet(pruner.PrunerNet):
@@ -57,6 +64,7 @@ class TaughtNet(pruner.PrunerNet):
     def __init__(self, encoder: Any, teachers: Sequence[str], weight: float) -> None:
         super().__init__(encoder, encoder.config.pad_token_id or 0)
         self.teachers = [Encoder(Pruner(name).folder / NET) for name in teachers]
+        self.taught = bool(teachers)
         self.weight, self.distance = weight, torch.tensor(0.0)
         self._distances: list[torch.Tensor] = []
 
@@ -64,14 +72,15 @@ class TaughtNet(pruner.PrunerNet):
         """Mean loss of the samples by their labels, plus ``weight`` times the distance."""
         self._distances = []
         labelled = super().forward(samples)
-        if self.teachers:
-            self.distance = torch.cat(self._distances).mean()
+        if not self._distances:
+            return labelled
+        self.distance = torch.cat(self._distances).mean()
         return labelled + self.weight * self.distance
 
     def logits(self, windows: Sequence[Window]) -> torch.Tensor:
         """Of every token, as those of `PrunerNet`; notes how far they are from the teachers'."""
         rows = super().logits(windows)
-        taught = [teacher.run(windows, 1) for teacher in self.teachers]
+        taught = [teacher.run(windows, 1) for teacher in self.teachers if self.taught]
         for row, window, *others in zip(rows, windows, *taught, strict=True):
             if others:
                 goal = torch.stack([torch.from_numpy(one) for one in others]).mean(0)
@@ -132,21 +141,27 @@ class Training:
                 keys = ("step", "exp_avg", "exp_avg_sq")
                 self.optimizer.state[weight] = {k: state[f"{k}.{name}"] for k in keys}
 
-    def step(self, samples: list[Any], rate: float) -> float:
-        """Learn from some questions; their mean loss."""
+    def step(self, samples: Sequence[tuple[bool, PrunerSample]], rate: float) -> float:
+        """Learn from some questions, each with whether teachers tell of it; their mean loss."""
         self.optimizer.param_groups[0]["lr"] = rate
-        loss = self.net(samples)
-        loss.backward()
+        total = 0.0
+        for taught in (False, True):
+            if some := [sample for by_teachers, sample in samples if by_teachers == taught]:
+                self.net.taught = taught
+                loss = self.net(some) * len(some) / len(samples)
+                loss.backward()
+                total += float(loss.detach())
+        averaged([*self.learned.values()])
         torch.nn.utils.clip_grad_norm_(self.learned.values(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.told["step"] += 1
-        self.told["tokens"] += sum(len(w.ids) for s in samples for w in s.windows)
+        self.told["tokens"] += sum(len(w.ids) for _, s in samples for w in s.windows)
         keep = min(AVERAGE, self.told["step"] / (self.told["step"] + 10))
         with torch.no_grad():
             for name, weight in self.learned.items():
                 self.average[name].lerp_(weight, 1 - keep)
-        return float(loss.detach())
+        return total
 
     def publish(self, encoder: str, folder: Path) -> None:
         """Write the averaged weights as a checkpoint of transformers, and a head that was added."""
@@ -159,19 +174,47 @@ class Training:
             self.net.encoder.publish(folder)
 
 
+def averaged(weights: Sequence[torch.Tensor]) -> None:
+    """Make the gradients of each process the mean over all processes."""
+    if not processes.is_initialized():
+        return
+    flat = torch.cat(
+        [(torch.zeros_like(w) if w.grad is None else w.grad).flatten() for w in weights]
+    )
+    processes.all_reduce(flat)
+    parts = (flat / processes.get_world_size()).split([w.numel() for w in weights])
+    for weight, part in zip(weights, parts, strict=True):
+        weight.grad = part.view_as(weight)
+
+
+def shared(number: float) -> float:
+    """What the first process says."""
+    told = torch.tensor([number], dtype=torch.float64)
+    if processes.is_initialized():
+        processes.broadcast(told, 0)
+    return float(told)
+
+
 def whole(encoder: str, work: Path) -> str:
     """What the training begins with: bundled weights in float32, or an encoder."""
     if encoder not in BUNDLED:
         return encoder
-    restore(Pruner(encoder).folder, work / "base")
+    if not processes.is_initialized() or processes.get_rank() == 0:
+        restore(Pruner(encoder).folder, work / "base")
+    shared(0.0)  # the others wait for it
     return str(work / "base")
 
 
-def early(net: Any, taught: Any, records: Lines, tokenizer: Path) -> EarlyTraining:
+def taught(record: Mapping[str, Any]) -> bool:
+    """Whether teachers tell of a question."""
+    return record["id"].partition(":")[0] not in UNTAUGHT
+
+
+def early(net: Any, fitted_to: Any, records: Lines, tokenizer: Path) -> EarlyTraining:
     """A net with a head of sentences that is fitted to the logits of what it was thinned from."""
     some = (records[n] for n in range(0, len(records), max(1, len(records) // FITTED)))
     with torch.no_grad():
-        head = EarlyNet(net, typical(some, tokenizer, 3), taught=taught.eval()).head
+        head = EarlyNet(net, typical(some, tokenizer, 3), taught=fitted_to.eval()).head
     return EarlyTraining(net, head)
 
 
@@ -189,29 +232,34 @@ def main() -> None:
     parser.add_argument(
         "--weight", type=float, default=8.0, help="weight of the teachers' distance"
     )
+    parser.add_argument("--frozen", action="store_true", help="word vectors do not learn")
     options = parser.parse_args()
     torch.manual_seed(0)
+    place, count = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    if count > 1:
+        processes.init_process_group("gloo")
     base = whole(options.encoder, options.work)
-    encoder = thinned(base, options.layers, options.work / "thinned")
+    encoder = thinned(base, options.layers, options.work / f"thinned-{place}")
     records = Lines(options.data / "train.jsonl")
     file = fetched(encoder, ["tokenizer.json"]) / "tokenizer.json"
     net = pruner._encoder(encoder)
     if options.early:
         net = early(net, pruner._encoder(base), records, file)
+    if options.frozen:
+        words = (net.encoder if options.early else net).base_model.embeddings.word_embeddings
+        words.requires_grad_(False)
     work = Training(net, options.work, options.teacher, options.weight)
     samples = Samples(WindowTokenizer.read(file, Layout(question=128)), seed=0)
     end, saved, told = options.until.timestamp(), time.monotonic(), work.told
     length = end - told["began"]
-    while (left := end - time.time()) > 0:
+    while (left := shared(end - time.time())) > 0:
         fall = 0.5 - 0.5 * math.cos(math.pi * left / length)
         rate = options.learning_rate * fall * min(1.0, (told["step"] + 1) / WARM_UP)
-        first = told["step"] * options.batch
-        turns = range(first, first + options.batch)
-        some = [samples.of(records[n % len(records)], n) for n in turns]
-        if some := [s for s in some if s.labels]:
-            loss = work.step(some, rate)
-        else:
-            told["step"] += 1
+        first = (told["step"] * count + place) * options.batch
+        read = [(records[n % len(records)], n) for n in range(first, first + options.batch)]
+        some = [(taught(record), samples.of(record, n)) for record, n in read]
+        loss = work.step([(by, sample) for by, sample in some if sample.labels], rate)
+        if place:
             continue
         with (options.work / "log.jsonl").open("a", encoding="utf-8") as lines:
             row = {**told, "loss": round(loss, 4), "rate": rate, "at": round(time.time())}
@@ -220,8 +268,9 @@ def main() -> None:
         if time.monotonic() - saved > SAVE_S:
             work.save()
             saved = time.monotonic()
-    work.save()
-    work.publish(encoder, options.work / "folder")
+    if place == 0:
+        work.save()
+        work.publish(encoder, options.work / "folder")
 
 
 if __name__ == "__main__":
