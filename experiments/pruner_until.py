@@ -13,8 +13,8 @@ averaged weights, which ``pruner_check.py --checkpoint`` and ``pruner_release.py
 ``ragsieve_research.train.export`` writes them, it also learns the mean of their logits, of the
 questions of ``pruner_data.py`` alone: of the kinds added since labels tell more. ``--early`` reads
 sentences behind the layer before the last (``pruner_early.py``), by a head that is trained.
-``--frozen`` leaves word vectors as they are. With ``torchrun --nproc-per-node 2`` each of two
-processes, a core for each, reads other questions, and gradients are averaged.
+With ``torchrun --nproc-per-node 2`` each of two processes, a core for each, reads other questions,
+and gradients are averaged.
 """
 
 from __future__ import annotations
@@ -232,7 +232,6 @@ def main() -> None:
     parser.add_argument(
         "--weight", type=float, default=8.0, help="weight of the teachers' distance"
     )
-    parser.add_argument("--frozen", action="store_true", help="word vectors do not learn")
     options = parser.parse_args()
     torch.manual_seed(0)
     place, count = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -245,9 +244,6 @@ def main() -> None:
     net = pruner._encoder(encoder)
     if options.early:
         net = early(net, pruner._encoder(base), records, file)
-    if options.frozen:
-        words = (net.encoder if options.early else net).base_model.embeddings.word_embeddings
-        words.requires_grad_(False)
     work = Training(net, options.work, options.teacher, options.weight)
     samples = Samples(WindowTokenizer.read(file, Layout(question=128)), seed=0)
     end, saved, told = options.until.timestamp(), time.monotonic(), work.told
