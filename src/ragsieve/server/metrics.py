@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -21,31 +21,20 @@ class Metrics:
 
     def __init__(self, work: Work) -> None:
         self._registry = CollectorRegistry()
-        self._requests = self._counter("requests", "Requests.", "path", "status")
-        self._seconds = Histogram(
-            "ragsieve_request_seconds",
-            "Seconds from a request's head to its reply's end.",
-            ("path",),
-            registry=self._registry,
-            buckets=_BUCKETS,
-        )
-        self._gauge("running", "Requests that have a thread.", lambda: work.running)
-        self._gauge("waiting", "Requests that wait for one.", lambda: work.waiting)
-        self._documents = self._counter("documents", "Documents.")
+        own: dict[str, Any] = {"namespace": "ragsieve", "registry": self._registry}
+        self._requests = Counter("requests", "Requests.", ("path", "status"), **own)
+        seconds = "Seconds from a request's head to its reply's end."
+        self._seconds = Histogram("request_seconds", seconds, ("path",), buckets=_BUCKETS, **own)
+        Gauge("running", "Requests that have a thread.", **own).set_function(lambda: work.running)
+        Gauge("waiting", "Requests that wait for one.", **own).set_function(lambda: work.waiting)
+        self._documents = Counter("documents", "Documents.", **own)
         context = "Tokens of the context before and after the filter."
-        self._tokens = self._counter("context_tokens", context, "when")
-        self._calls = self._counter("model_calls", "Items of model calls.")
+        self._tokens = Counter("context_tokens", context, ("when",), **own)
+        self._calls = Counter("model_calls", "Items of model calls.", **own)
         read = "Tokens that models have read and written."
-        self._read = self._counter("model_tokens", read, "kind")
-        failures = "Stages that failed and were skipped."
-        self._skipped = self._counter("stage_failures", failures)
-        self._errors = self._counter("errors", "Replies of 4xx and 5xx.")
-
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"ragsieve_{name}", text, labels, registry=self._registry)
-
-    def _gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        Gauge(f"ragsieve_{name}", text, registry=self._registry).set_function(value)
+        self._read = Counter("model_tokens", read, ("kind",), **own)
+        self._skipped = Counter("stage_failures", "Stages that failed and were skipped.", **own)
+        self._errors = Counter("errors", "Replies of 4xx and 5xx.", **own)
 
     def ended(self, path: str, status: int, seconds: float) -> None:
         """A request has been answered."""
