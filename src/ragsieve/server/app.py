@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-import httpx
-from fastapi import APIRouter, FastAPI
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, Response
-
-from ragsieve.errors import InputError, RagsieveError
+from ragsieve.errors import InputError, RagsieveError, needs_extra
 from ragsieve.inspector.page import page, policy
-from ragsieve.server import shapes
-from ragsieve.server.chat import chats
-from ragsieve.server.faults import Fault, answer_error, json_response
-from ragsieve.server.guard import Guard
-from ragsieve.server.rerank import reranks
-from ragsieve.server.routes import REFUSALS, api
-from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings
 from ragsieve.system import System
 from ragsieve.timeouts import start
+
+with needs_extra("serve"):
+    import httpx
+    from fastapi import APIRouter, FastAPI
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+    from starlette.responses import HTMLResponse, Response
+
+    from ragsieve.server import shapes
+    from ragsieve.server.chat import chats
+    from ragsieve.server.faults import Fault, answer_error, json_response
+    from ragsieve.server.guard import Guard
+    from ragsieve.server.rerank import reranks
+    from ragsieve.server.routes import REFUSALS, api
+    from ragsieve.server.service import Service
 
 _ABOUT = """Sieves the noise out of retrieved documents before a language model reads them."""
 _SAVED = {"requests": 12, "tokens_before": 36000, "tokens_after": 4100}
@@ -58,7 +60,7 @@ def create_app(systems: Mapping[str, System], *, settings: Settings | None = Non
         title="ragsieve",
         summary=_ABOUT,
         version=version("ragsieve"),
-        lifespan=_lifespan(service),
+        lifespan=_lifespan,
         docs_url=None,  # these pages load scripts from elsewhere
         redoc_url=None,
         exception_handlers=dict.fromkeys(_RAISED, answer_error),
@@ -73,21 +75,19 @@ def create_app(systems: Mapping[str, System], *, settings: Settings | None = Non
     return app
 
 
-def _lifespan(service: Service) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service.work.open()
-        upstream = service.settings.upstream
-        silent = httpx.Timeout(upstream.timeout_s if upstream else None, connect=_CONNECT_S)
-        async with httpx.AsyncClient(
-            timeout=silent, limits=_POOL, follow_redirects=False
-        ) as app.state.client:
-            if service.settings.warm:
-                start(service.warm_up)
-            yield
-        service.work.close()
-
-    return lifespan
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    service.work.open()
+    upstream = service.settings.upstream
+    silent = httpx.Timeout(upstream.timeout_s if upstream else None, connect=_CONNECT_S)
+    async with httpx.AsyncClient(
+        timeout=silent, limits=_POOL, follow_redirects=False
+    ) as app.state.client:
+        if service.settings.warm:
+            start(service.warm_up)
+        yield
+    service.work.close()
 
 
 def _status(service: Service) -> APIRouter:
