@@ -135,17 +135,14 @@ def _streamed(
 
     running = service.work.start(work)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    told = _events(events, running, service.settings.limits.timeout_s, service.work)
+    told = _events(events, running, service.work)
     return StreamingResponse(told, headers=headers, media_type="text/event-stream")
 
 
 async def _events(
-    events: asyncio.Queue[tuple[str, dict[str, Any]]],
-    running: Future[None],
-    limit_s: float,
-    threads: Work,
+    events: asyncio.Queue[tuple[str, dict[str, Any]]], running: Future[None], threads: Work
 ) -> AsyncIterator[str]:
-    ends = time.monotonic() + limit_s
+    ends = time.monotonic() + threads.limits.timeout_s
     event = ""
     try:
         while event not in ("done", "error"):
