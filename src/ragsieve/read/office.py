@@ -90,11 +90,9 @@ def _answer(request: tuple[str, str]) -> Any:
 
 
 def _pages(file: BytesIO) -> list[str]:
-    from pypdf import PdfReader
-
     from ragsieve.read.pdf import pages
 
-    return pages(PdfReader(file))
+    return pages(file)
 
 
 def _text(file: BytesIO) -> str:

@@ -10,7 +10,10 @@ import json
 import re
 import textwrap
 from collections.abc import Sequence
+from io import BytesIO
 from typing import Any
+
+from pypdf import PdfReader
 
 from ragsieve.models.pruner import TOKENIZER, Pruner
 from ragsieve.structure import outline
@@ -27,9 +30,9 @@ _BROKEN = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
 
-def pages(reader: Any) -> list[str]:
-    """The text of each page of pypdf's reader, words that a line's end divides as one."""
-    return unbroken([_page(page) for page in reader.pages])
+def pages(file: BytesIO) -> list[str]:
+    """The text of each page of a file, words that a line's end divides as one."""
+    return unbroken([_page(page) for page in PdfReader(file).pages])
 
 
 def _page(page: Any) -> str:

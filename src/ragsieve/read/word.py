@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml.ns import nsmap, qn
@@ -31,24 +31,6 @@ _NOTES = RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES
 _BOX = re.compile("[\u2610-\u2612]")
 _LEVELS = 9
 _INDENT = "   "  # of a list in a list
-
-
-class Level(NamedTuple):
-    """How a level of a list is numbered: its first number, how it is written, and what around it.
-
-    Args:
-        start: The first number.
-        form: ``decimal``, ``lowerLetter``, ``bullet`` and others of the format.
-        text: With ``%1`` in the place of the first level's number.
-        legal: Whether numbers of all levels are decimal.
-        style: The style of paragraphs that have this level.
-    """
-
-    start: int
-    form: str
-    text: str
-    legal: bool
-    style: str
 
 
 def blocks(document: Any) -> Iterator[str]:
@@ -182,8 +164,8 @@ class _Numbering:
 
     def __init__(self, document: Any) -> None:
         self.styles = {s.style_id: s.element for s in document.styles}
-        self.lists: dict[str, dict[int, Level]] = {}
-        self.nums: dict[str, tuple[str, dict[int, Level], dict[int, int]]] = {}
+        self.lists: dict[str, dict[int, Any]] = {}  # elements of levels, by their places
+        self.nums: dict[str, tuple[str, dict[int, Any], dict[int, int]]] = {}
         links = {}
         for part in _related(document, RELATIONSHIP_TYPE.NUMBERING):
             for one in part.element.iter(qn("w:abstractNum")):
@@ -239,13 +221,10 @@ class _Numbering:
         if num not in self.nums:
             return None
         if not _value(element, "w:pPr/w:numPr/w:numId"):  # the level that has its style
-            own = self._level_of(num, _style(element))
-            level = str(own) if own is not None else level
+            known, style = self.lists.get(self.nums[num][0], {}), _style(element)
+            own = (str(n) for n, one in known.items() if _value(one, "w:pStyle") == style)
+            level = next(own, level)
         return num, min(int(level), _LEVELS - 1) if level.isdecimal() else 0
-
-    def _level_of(self, num: str, style: str) -> int | None:
-        known = self.lists.get(self.nums[num][0], {})
-        return next((n for n, level in known.items() if style and level.style == style), None)
 
     def _said(self, element: Any, name: str) -> str:
         """What a paragraph says of itself, or its style or one that this is based on."""
@@ -266,30 +245,32 @@ class _Numbering:
         """The next number of a level as it is shown; a bullet is ``-``."""
         abstract, own, starts = self.nums[num]
         levels = {**self.lists.get(abstract, {}), **own}
-        if not (level := levels.get(at)):
+        if (level := levels.get(at)) is None:
             return ""
         counts = self.counts.setdefault(abstract, [])
-        first = starts.get(at, level.start)
+        first = starts.get(at, _start(level))
         if (num, at) not in self.begun and at in starts:
             del counts[at:]
         self.begun.add((num, at))
         for n in range(len(counts), at):
-            counts.append(levels[n].start if n in levels else 1)
+            counts.append(_start(levels[n]) if n in levels else 1)
         counts[at:] = [counts[at] + 1 if at < len(counts) else first]
-        if level.form == "bullet":
-            box = level.text if _BOX.match(level.text) else ""
-            return "" if level.text.isspace() else f"- {box}".strip()
-        if level.form == "none" or "%" not in level.text:
-            return level.text.strip()
+        form, text = _value(level, "w:numFmt"), _value(level, "w:lvlText")
+        if form == "bullet":
+            box = text if _BOX.match(text) else ""
+            return "" if text.isspace() else f"- {box}".strip()
+        if form == "none" or "%" not in text:
+            return text.strip()
+        decimal = level.find("w:isLgl", nsmap) is not None  # of all levels
 
         def shown(found: re.Match[str]) -> str:
             n = int(found[1]) - 1
             if n > at:
                 return ""
-            form = levels[n].form if n in levels and not level.legal else "decimal"
+            form = _value(levels[n], "w:numFmt") if n in levels and not decimal else ""
             return numeral(counts[n], _FORMS.get(form, ""))
 
-        return re.sub(r"%([1-9])", shown, level.text).strip()
+        return re.sub(r"%([1-9])", shown, text).strip()
 
 
 def _value(element: Any, path: str) -> str:
@@ -308,12 +289,11 @@ def _style(element: Any) -> str:
     return _value(element, "w:pPr/w:pStyle") or "Normal"
 
 
-def _levels(element: Any) -> dict[int, Level]:
-    levels = {}
-    for one in element.iter(qn("w:lvl")):
-        names = ("w:numFmt", "w:lvlText", "w:start", "w:pStyle")
-        form, text, start, style = (_value(one, name) for name in names)
-        first = int(start) if start.isdecimal() else 1
-        legal = one.find("w:isLgl", nsmap) is not None
-        levels[_level(one)] = Level(first, form or "decimal", text, legal, style)
-    return levels
+def _levels(element: Any) -> dict[int, Any]:
+    """Elements that say how the levels of a list are numbered, by their places."""
+    return {_level(one): one for one in element.iter(qn("w:lvl"))}
+
+
+def _start(level: Any) -> int:
+    first = _value(level, "w:start")
+    return int(first) if first.isdecimal() else 1
