@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -115,8 +115,7 @@ def chats(service: Service) -> APIRouter:
     @router.post("/v1/dropped", responses=shapes.replies(asdict(DroppedPage([_RUN], ""))))
     async def dropped(body: DroppedIn) -> Response:
         """What was left out of a tool's result, by the handle in its last line: a page of it."""
-        values = (body.handle, body.query, body.cursor, body.max_tokens)
-        return await service.respond(lambda: asdict(service.show_dropped(*values)))
+        return await service.respond(lambda: asdict(service.show_dropped(**body.model_dump())))
 
     @router.get("/v1/models")
     async def models(request: Request) -> Response:
@@ -198,27 +197,24 @@ async def _forward(request: Request, settings: Settings, path: str, content: byt
     forwarded = client.build_request(request.method, url, headers=headers, content=content)
     ends = asyncio.get_running_loop().time() + upstream.total_s
     try:
-        async with asyncio.timeout_at(ends):
+        async with asyncio.timeout_at(ends), AsyncExitStack() as stack:
             reply = await client.send(forwarded, stream=True)
+            stack.push_async_callback(reply.aclose)
             if not 200 <= reply.status_code < 600:
-                await reply.aclose()
                 raise Fault(502, "upstream_broke", f"the upstream said {reply.status_code}")
             if reply.headers.get("content-encoding", "identity").lower() != "identity":
-                await reply.aclose()
                 raise Fault(502, "upstream_broke", "its reply is compressed, unlike what was asked")
             hide = _hider(upstream.api_key)  # which an error may repeat: it is not the client's
             kept_headers = _reply_headers(reply, hide)
             if reply.headers.get("content-type", "").startswith(_STREAMED):
+                stack.pop_all()  # it is closed where it ends
                 parts = _relayed(reply, ends, hide)
                 return StreamingResponse(parts, reply.status_code, kept_headers)
             body = bytearray()
-            try:
-                async for part in reply.aiter_raw():
-                    body += part
-                    if len(body) > MAX_REPLY:
-                        raise _too_long()
-            finally:
-                await reply.aclose()
+            async for part in reply.aiter_raw():
+                body += part
+                if len(body) > MAX_REPLY:
+                    raise _too_long()
     except (httpx.HTTPError, TimeoutError) as error:
         raise _broken(error) from error
     return Response(hide(bytes(body)), reply.status_code, kept_headers)
