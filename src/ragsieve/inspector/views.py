@@ -186,18 +186,13 @@ def _again(step: Step, numbers: _ViewNumbers) -> dict[str, Any]:
 
 
 def _cut(cutoff: Cutoff, numbers: _ViewNumbers) -> dict[str, Any]:
+    values = {name: value for name, value in vars(cutoff).items() if name != "segments"}
     return {
-        "option": cutoff.option,
-        "at": cutoff.at,
-        "keeps": cutoff.keeps,
+        **values,
+        "promises": cutoff.promises and cutoff.promises._asdict(),
         "score": next((n for s in cutoff.segments for n in [*s.scores][-1:]), ""),
         "given": [numbers.segment(segment) for segment in cutoff.segments],
         "values": [_score(segment) for segment in cutoff.segments],
-        "min_keep": cutoff.min_keep,
-        "worth": cutoff.worth,
-        "near": cutoff.near,
-        "least": cutoff.least,
-        "promises": cutoff.promises and cutoff.promises._asdict(),
     }
 
 
