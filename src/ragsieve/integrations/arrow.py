@@ -152,16 +152,14 @@ class Filter:
 def _kept(documents: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> Kept:
     """What a row of `ragsieve.run.dataframes.schema` says of documents, whose ids are places."""
     spans: dict[str, list[dict[str, Any]]] = {document["id"]: [] for document in documents}
-    if values["error"]:
-        return Kept([*spans.values()], values["error"])
-    for one in values["verdicts"]:
+    reason, verdicts = values["error"], values["verdicts"] or ()
+    for one in verdicts:
         if one["kept"] and one["document"] in spans:
             spans[one["document"]].append({k: one[k] for k in ("start", "end", "score")})
-    if any(spans.values()):
-        return Kept([*spans.values()], None)
-    gone = [one for one in values["verdicts"] if not one["kept"] and one["text"].strip()]
-    best = max(gone, key=lambda one: one["score"] or 0.0, default=None)
-    reason = f"{best['stage']}: {best['reason']}" if best else "there is no text"
+    if not reason and not any(spans.values()):
+        gone = [one for one in verdicts if not one["kept"] and one["text"].strip()]
+        best = max(gone, key=lambda one: one["score"] or 0.0, default=None)
+        reason = f"{best['stage']}: {best['reason']}" if best else "there is no text"
     return Kept([*spans.values()], reason)
 
 

@@ -70,12 +70,9 @@ def _attributes(step: Step) -> dict[str, Any]:
         "gen_ai.usage.input_tokens": cost["tokens_in"],
         "gen_ai.usage.output_tokens": cost["tokens_out"],
         "ragsieve.stage": step.stage,
-        "ragsieve.calls": cost["calls"],
-        "ragsieve.embedded": cost["embedded"],
-        "ragsieve.cached": cost["cached"],
-        "ragsieve.segments.in": cost["segments_in"],
-        "ragsieve.segments.out": cost["segments_out"],
     }
+    for name in ("calls", "embedded", "cached", "segments_in", "segments_out"):
+        values[f"ragsieve.{name.replace('_', '.')}"] = cost[name]
     if operation := _OPERATIONS.get(step.kind):
         values["gen_ai.operation.name"] = operation
     if models := _models(step):
