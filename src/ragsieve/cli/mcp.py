@@ -12,7 +12,7 @@ from msgspec import Meta
 from ragsieve.cli.base import secret
 from ragsieve.cli.opening import CHANGES, SourceOption
 from ragsieve.cli.signature import command, from_options, options_of
-from ragsieve.errors import InputError, needs_extra
+from ragsieve.errors import InputError, MissingExtra
 from ragsieve.integrations.mcp_opening import Opening, standard_streams
 from ragsieve.models.addresses import declared
 from ragsieve.models.protocol import check_url
@@ -76,9 +76,8 @@ def mcp_command(
     kinds = [named_source(source, {}) for source in sources]
     for kind in kinds:
         kind.check()
-    with needs_extra("mcp"):
-        if not find_spec("mcp"):
-            raise ModuleNotFoundError(name="mcp")
+    if not find_spec("mcp"):
+        raise MissingExtra("mcp", extra="mcp")
     with declared(system.declared), system.opened() as built:
         searched = dict(zip(names, kinds, strict=True))
         session = None if http else Opening(*standard_streams(), bool(sources))
