@@ -37,8 +37,9 @@ class _Line:
     """A line that is not blank; ``apart`` says whether a blank one stands above it."""
 
     def __init__(self, text: str, start: int, end: int, apart: bool) -> None:
-        shown = text[start : min(end, start + _SHOWN)].expandtabs(8)
         self.start, self.end = stripped(text, start, end)
+        last = max(start + _SHOWN, self.start + 1)  # of a line that is far in, a character
+        shown = text[start : min(end, last)].expandtabs(8)
         self.indent = len(shown) - len(shown.lstrip())
         self.text, self.apart = shown.strip(), apart
         gap = _GAP.search(shown)

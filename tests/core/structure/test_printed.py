@@ -106,7 +106,7 @@ def test_a_part_stands_below_the_lines_it_is_under(text: str, part: str, shown: 
     assert shown in joined(text, [(own.start, own.end)])
 
 
-@pytest.mark.parametrize("text", [HELP, KEYS, FRAMES, PACKAGES, CHECKED])
+@pytest.mark.parametrize("text", [HELP, KEYS, FRAMES, PACKAGES, CHECKED, f"{'':310}far\n" * 8])
 def test_no_line_is_cut(text: str) -> None:
     segments = Blocks()(Query("?"), [Segment.whole(Document("d", text))])
     lines = {line.strip() for line in text.split("\n")}
