@@ -218,9 +218,10 @@ def holds(cell: Number | Moment | None, sign: str, asked: Number | Moment) -> bo
     """Whether a cell is in a relation, one of `SIGNS` or ``=``, to what is asked."""
     if isinstance(cell, Moment) and isinstance(asked, Moment):
         return _when(cell, sign, asked)
-    if isinstance(cell, Number) and isinstance(asked, Number):
-        return _measures(cell, sign, asked)
-    return False
+    if not (isinstance(cell, Number) and isinstance(asked, Number)):
+        return False
+    a, b = (cell.scaled, asked.scaled) if cell.kind == asked.kind != "" else (cell.raw, asked.raw)
+    return math.isclose(a, b) if sign == "=" else SIGNS[sign](a, b)
 
 
 def _when(cell: Moment, sign: str, asked: Moment) -> bool:
@@ -228,15 +229,7 @@ def _when(cell: Moment, sign: str, asked: Moment) -> bool:
     if not both:
         return False
     one, other = both
-    if sign in (">", "<="):
-        after = one.start >= other.end
-        return after if sign == ">" else not after
-    if sign in ("<", ">="):
-        before = one.start < other.start
-        return before if sign == "<" else not before
-    return other.start <= one.start < other.end
-
-
-def _measures(cell: Number, sign: str, asked: Number) -> bool:
-    a, b = (cell.scaled, asked.scaled) if cell.kind == asked.kind != "" else (cell.raw, asked.raw)
-    return math.isclose(a, b) if sign == "=" else SIGNS[sign](a, b)
+    if sign == "=":
+        return other.start <= one.start < other.end
+    after = one.start >= (other.end if sign in (">", "<=") else other.start)
+    return after == (sign[0] == ">")
