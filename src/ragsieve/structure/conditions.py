@@ -138,13 +138,8 @@ class _Reader:
         self.every = any(map(self.words_of("every").fullmatch, words))
         self.whole = self.every or any(map(self.words_of(*WHOLE).fullmatch, words))
         self.used: list[tuple[int, int]] = []  # spans that a condition has read
-        self.denials = self._denials()
-
-    def _denials(self) -> list[int]:
-        """Ends of the words that deny."""
-        signs = self.words_of(*SIGNS, "plain", "not")
-        denies = self.words_of("not").fullmatch
-        return [m.end() for m in signs.finditer(self.question) if denies(m[0])]
+        signs, denies = self.words_of(*SIGNS, "plain", "not"), self.words_of("not").fullmatch
+        self.denials = [m.end() for m in signs.finditer(question) if denies(m[0])]  # their ends
 
     def conditions(self) -> Iterator[Condition]:
         """Those of numbers and dates, then those of values, of which denied ones are reversed."""
@@ -205,22 +200,16 @@ class _Reader:
         while place < len(operands):
             one = operands[place]
             other = operands[place + 1] if place + 1 < len(operands) else None
-            before = self.question[last : one.start]
-            between = self.question[one.end : other.start] if other else ""
-            after = self.question[one.end : other.start if other else len(self.question)]
-            ranged = other and self.words_of("joins").fullmatch(between.strip())
+            stop = other.start if other else len(self.question)
+            before, after = self.question[last : one.start], self.question[one.end : stop]
             words = self.words_of(*SIGNS, "between")
-            lead = next((m for m in [*words.finditer(before)][::-1]), None)
+            *_, lead = None, *words.finditer(before)
             lead = lead if lead and len(_WORD.findall(before[lead.end() :])) <= _NEAR else None
             tail = self.words_of(*SIGNS, place="after").match(after.lstrip())
             begin = last + lead.start() if lead else one.start
-            found: Condition | None = None
-            spans = [*self.words_of("between").finditer(lead[0])] if lead else []
-            if (
-                ranged
-                and other
-                and (spans or not re.search(r"\w", between) or between.strip() == "to")
-            ):
+            between = lead and self.words_of("between").search(lead[0])
+            close = between or not re.search(r"\w", after) or after.strip() == "to"
+            if other and close and self.words_of("joins").fullmatch(after.strip()):
                 found = self._met([(">=", one), ("<=", other)])
                 end, place = other.end, place + 1
             elif lead and (signs := sign(lead[0], "before", one.value)):
