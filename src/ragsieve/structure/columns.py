@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from itertools import pairwise
 
+from ragsieve.structure.tree import line_spans
 from ragsieve.types import Span
 
 BARS = "|│┃║"
@@ -62,9 +63,7 @@ def cells(row: str, spans: Iterable[Span]) -> list[str]:
 
 def _with_cells(text: str) -> list[Span]:
     """The lines that have some."""
-    ends = [*(match.start() for match in _LINE.finditer(text)), len(text)]
-    spans = zip([0, *(end + 1 for end in ends)], ends, strict=False)
-    lines = ((a, b, text[a:b]) for a, b in spans)
+    lines = ((a, b, text[a:b]) for a, b in line_spans(text))
     return [(a, b) for a, b, s in lines if s.strip() and not is_rule(s)]
 
 
