@@ -203,7 +203,7 @@ class _Reader:
             stop = other.start if other else len(self.question)
             before, after = self.question[last : one.start], self.question[one.end : stop]
             words = self.words_of(*SIGNS, "between")
-            *_, lead = None, *words.finditer(before)
+            lead = next(reversed([*words.finditer(before)]), None)
             lead = lead if lead and len(_WORD.findall(before[lead.end() :])) <= _NEAR else None
             tail = self.words_of(*SIGNS, place="after").match(after.lstrip())
             begin = last + lead.start() if lead else one.start
