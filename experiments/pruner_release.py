@@ -1,14 +1,15 @@
 """Make the weights that come with the package: int8, calibrated, with the thresholds it promises.
 
-    python experiments/pruner_release.py CHECKPOINT DATA src/ragsieve/weights/pruner
+    python experiments/pruner_release.py CHECKPOINT src/ragsieve/weights/pruner DATA NEW PAGES
 
 CHECKPOINT is what ``experiments/pruner_train.py`` wrote, DATA what ``experiments/pruner_data.py``
-wrote. Sentences are read a layer early, by the head that was trained with the layers
-(``pruner_until.py --early``) or, without one, is fitted on questions to learn from.
-Probabilities of sentences are calibrated on all validation questions: so many of those with
-a score of 0.3 are evidence (``experiments/pruner_calibration.py`` measures that on others). A
-promise holds in each of four kinds of questions. Where CHECKPOINT is the output itself, it gets
-curve and thresholds alone.
+wrote, and where the net has learned from them NEW and PAGES what ``pruner_new_data.py`` and
+``pruner_pages.py`` wrote. Sentences are read a layer early, by the head that was trained with the
+layers (``pruner_until.py --early``) or, without one, is fitted on questions to learn from.
+Probabilities of sentences are calibrated on all validation questions: so many of those with a score
+of 0.3 are evidence (``experiments/pruner_calibration.py`` measures that on others). A promise holds
+in each kind of questions. Where CHECKPOINT is the output itself, it gets curve and thresholds
+alone.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import json
 from collections.abc import Iterable
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,8 @@ KINDS = {
         "squadshifts_reddit", "squadshifts_amazon", "fairytaleqa", "cuad", "bioasq", "covidqa",
         "chunking_evaluation", "fever", "evidence_inference", "hybridqa", "tatqa", "wice", "qmsum",
     ),
+    "asked about pages": ("page",),
+    "asked about tables, outputs and code": ("formed", "table", "output", "source"),
 }  # fmt: skip
 MOST = 1200  # questions of a kind
 EARLY = 400  # questions to learn from, of whose windows the head of sentences is fitted
@@ -78,23 +82,24 @@ def spread(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("data", type=Path)
     parser.add_argument("output", type=Path)
+    parser.add_argument("data", type=Path, nargs="+")
     options = parser.parse_args()
-    records = read(options.data / "validation.jsonl")
+    parts = [read(folder / "validation.jsonl") for folder in options.data]
     if options.checkpoint != options.output:
-        windows = typical(records[:: len(records) // 48], options.checkpoint / TOKENIZER)
-        lines = Lines(options.data / "train.jsonl")
+        some = parts[0][:: len(parts[0]) // 48]
+        windows = typical(some, options.checkpoint / TOKENIZER)
+        lines = Lines(options.data[0] / "train.jsonl")
         learned = (lines[n] for n in range(0, len(lines), len(lines) // EARLY))
         if (head := options.checkpoint / HEAD).is_file():
             wrap = partial(EarlyNet, head=head)
         else:
             wrap = partial(EarlyNet, windows=typical(learned, options.checkpoint / TOKENIZER, 4))
         export(options.checkpoint, options.output, windows=windows, wrap=wrap)
-    groups: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
-    for record in records:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for record in chain.from_iterable(parts):
         if kind := kind_of(record):
-            groups[kind].append(record)
+            groups.setdefault(kind, []).append(record)
     found = recalibrated(options.output, {kind: spread(some) for kind, some in groups.items()})
     table = thresholds(found)
     settings = json.loads((options.output / SETTINGS).read_text())

@@ -13,8 +13,9 @@ averaged weights, which ``pruner_check.py --checkpoint`` and ``pruner_release.py
 ``ragsieve_research.train.export`` writes them, it also learns the mean of their logits, of the
 questions of ``pruner_data.py`` alone: of the kinds added since labels tell more. ``--early`` reads
 sentences behind the layer before the last (``pruner_early.py``), by a head that is trained.
-With ``torchrun --nproc-per-node 2`` each of two processes, a core for each, reads other questions,
-and gradients are averaged.
+``--share 0.75`` writes so much of the learned weights, and the rest of what they began as, by
+which they forget less. With ``torchrun --nproc-per-node 2`` each of two processes, a core for each,
+reads other questions, and gradients are averaged.
 """
 
 from __future__ import annotations
@@ -110,7 +111,8 @@ class Training:
     ) -> None:
         self.net = TaughtNet(encoder, teachers, weight)
         self.learned = {n: w for n, w in self.net.named_parameters() if w.requires_grad}
-        self.average = {n: w.detach().clone() for n, w in self.learned.items()}
+        self.first = {n: w.detach().clone() for n, w in self.learned.items()}
+        self.average = {n: w.clone() for n, w in self.first.items()}
         self.optimizer = torch.optim.AdamW(self.learned.values(), lr=0.0, weight_decay=0.01)
         self.file = work / "checkpoints" / "state.safetensors"
         self.told: dict[str, Any] = {"step": 0, "tokens": 0, "began": time.time()}
@@ -163,11 +165,12 @@ class Training:
                 self.average[name].lerp_(weight, 1 - keep)
         return total
 
-    def publish(self, encoder: str, folder: Path) -> None:
-        """Write the averaged weights as a checkpoint of transformers, and a head that was added."""
+    def publish(self, encoder: str, folder: Path, share: float) -> None:
+        """Write a checkpoint of transformers, and a head that was added: so much of the averaged
+        weights, the rest of what the training began with."""
         with torch.no_grad():
             for name, weight in self.learned.items():
-                weight.copy_(self.average[name])
+                weight.copy_(torch.lerp(self.first[name], self.average[name], share))
         early = isinstance(self.net.encoder, EarlyTraining)
         pruner._publish(self.net.encoder.encoder if early else self.net.encoder, encoder, folder)
         if early:
@@ -232,6 +235,7 @@ def main() -> None:
     parser.add_argument(
         "--weight", type=float, default=8.0, help="weight of the teachers' distance"
     )
+    parser.add_argument("--share", type=float, default=1.0, help="of what is learned in the end")
     options = parser.parse_args()
     torch.manual_seed(0)
     place, count = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -266,7 +270,7 @@ def main() -> None:
             saved = time.monotonic()
     if place == 0:
         work.save()
-        work.publish(encoder, options.work / "folder")
+        work.publish(encoder, options.work / "folder", options.share)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ def restore(folder: str | Path, checkpoint: str | Path) -> None:
 
     Weights of int8 become float32 again; the factors that `ragsieve_research.train.export` moved
     from activations to weights move back. What rounding lost stays lost: logits are near those of
-    the folder, not equal.
+    the folder, not equal. A head that reads sentences before the last layer, as the bundled net
+    has, is left out: the checkpoint reads them behind the last one.
 
     Args:
         folder: What `ragsieve_research.train.export.export` wrote, of an encoder whose products
