@@ -15,8 +15,8 @@ from ragsieve.types import Segment
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
 
-WHOLE = 0.77  # share of the questions whose evidence is kept whole, at least; the aim is 0.92
-WORDS = 0.50  # mean share of the words that stay, at most
+WHOLE = 0.87  # share of the questions whose evidence is kept whole, at least; the aim is 0.92
+WORDS = 0.58  # mean share of the words that stay, at most
 RECORDS = [json.loads(line) for line in (Path(__file__).parents[1] / "everyday.jsonl").open("rb")]
 
 
@@ -52,7 +52,7 @@ def words(texts: Iterable[str]) -> int:
 
 
 def test_evidence_is_kept_whole_in_less_text(results: list[tuple[dict[str, Any], Result]]) -> None:
-    """Of 150 questions nothing was fitted to; no context is empty, half of the words go."""
+    """Of 150 questions nothing was fitted to; no context is empty, two fifths of the words go."""
     lost = [record["id"] for record, result in results if not whole(record, result)]
 
     assert len(lost) <= (1 - WHOLE) * len(results), lost

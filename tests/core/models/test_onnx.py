@@ -129,4 +129,4 @@ def test_the_bundled_net_gives_the_same_bits_on_every_processor() -> None:
     with resources.as_file(resources.files("ragsieve") / "weights/pruner/model.onnx") as file:
         (logits,) = Encoder(file).run([Window(ids=ids, question=6, spans=[])], 1)
 
-    assert "571d173c5a6f7c88" == hashlib.sha256(logits.tobytes()).hexdigest()[:16]
+    assert "add606ed5ddbc88b" == hashlib.sha256(logits.tobytes()).hexdigest()[:16]
