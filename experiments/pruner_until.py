@@ -185,7 +185,7 @@ def averaged(weights: Sequence[torch.Tensor]) -> None:
         [(torch.zeros_like(w) if w.grad is None else w.grad).flatten() for w in weights]
     )
     processes.all_reduce(flat)
-    parts = (flat / processes.get_world_size()).split([w.numel() for w in weights])
+    parts = torch.split(flat / processes.get_world_size(), [w.numel() for w in weights])
     for weight, part in zip(weights, parts, strict=True):
         weight.grad = part.view_as(weight)
 

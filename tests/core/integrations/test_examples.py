@@ -35,7 +35,7 @@ def test_an_example_prints_the_sentence_that_answers(
     [
         ("langchain_agent", "langchain", "1088 characters were returned: Maurice Koechlin."),
         ("langgraph_rag", "langgraph", "kept 90 of 300 tokens"),
-        ("openai_agent", "agents", "the model has 241 characters of outputs"),
+        ("openai_agent", "agents", "the model has 140 characters of outputs"),
         ("cohere_rerank", "cohere", SPAN),
         ("tool_results", "ragsieve", "the same at a later turn: True"),
         ("mcp_client", "mcp", "The sculptor Frédéric Auguste Bartholdi designed it."),
