@@ -65,7 +65,7 @@ class TaughtNet(pruner.PrunerNet):
     def __init__(self, encoder: Any, teachers: Sequence[str], weight: float) -> None:
         super().__init__(encoder, encoder.config.pad_token_id or 0)
         self.teachers = [Encoder(Pruner(name).folder / NET) for name in teachers]
-        self.taught = bool(teachers)
+        self.taught = True  # whether teachers tell of the questions that are read
         self.weight, self.distance = weight, torch.tensor(0.0)
         self._distances: list[torch.Tensor] = []
 
