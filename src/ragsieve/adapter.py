@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 KEY = "ragsieve"
 """Key of a document's metadata that says what was kept of it."""
+RETRIEVED = "retriever_score"
+"""Key of a document's metadata with the score that it came with."""
 
 _ARGUMENTS = ("system", "llm", "embedder", "options", "max_tokens", "on_error")
 _SOURCES = ("source", "url", "file_path")
@@ -86,14 +88,14 @@ class Kept(NamedTuple):
             metadata: What the framework's document has.
             offset: The key under which a framework's splitter puts the document's place in what it
                 was cut from: it becomes that of the text, None where the text has more than one.
-            retrieved: The score that the framework's document came with, under ``retriever_score``.
+            retrieved: The score that the framework's document came with, under `RETRIEVED`.
         """
         start = metadata.get(offset)
         moved: dict[str, int | None] = {}
         if type(start) is int and start >= 0:  # LangChain puts -1 where it does not know
             moved = {offset: start + self.extent[0] if self.extent else None}
-        came = {} if retrieved is None else {"retriever_score": retrieved}
-        return {**metadata, **moved, KEY: {**self.about, **came}}
+        came = {} if retrieved is None else {RETRIEVED: retrieved}
+        return {**metadata, **moved, **came, KEY: self.about}
 
 
 @dataclass(frozen=True)

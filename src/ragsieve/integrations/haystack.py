@@ -18,9 +18,10 @@ class RagsieveFilter(Adapter):
 
     Documents keep id, meta and what else they hold; ``meta["ragsieve"]`` says which spans of the
     content that came in were kept, with their scores, and how probable it is that some document
-    answers (`ragsieve.adapter.Kept`). A splitter's ``split_idx_start`` becomes that of
-    the kept text, None where several parts are kept. A document's score is the best of its spans'.
-    Documents of which nothing is kept are left out; those without content come last, as they were.
+    answers (`ragsieve.adapter.Kept`). A splitter's ``split_idx_start`` becomes that of the kept
+    text, None where several parts are kept. A document's score is the best of its spans', the
+    retriever's is ``meta["retriever_score"]``. Documents of which nothing is kept are left out;
+    those without content come last, as they were.
 
     From Haystack 3 on, a pipeline that was written down is read by
     ``Pipeline.loads(text, allowed_modules=["ragsieve.integrations.haystack"])``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragsieve.adapter import KEY, Kept, read_document
+from ragsieve.adapter import KEY, RETRIEVED, Kept, read_document
 from ragsieve.errors import needs_extra
 
 with needs_extra("llama-index"):
@@ -21,9 +21,10 @@ class RagsievePostprocessor(AdapterFields, BaseNodePostprocessor):
     the text that came in were kept, with their scores, and how probable it is that some node
     answers (`ragsieve.adapter.Kept`); neither LLM nor embedder reads it.
     ``start_char_idx`` and ``end_char_idx`` become those of the kept text, None where several parts
-    are kept. A node's score is the best of its spans'. Nodes of which nothing is kept are left out;
-    those without text, such as images, come last, as they were. Asynchronous calls run in a thread.
-    Arguments and errors are `AdapterFields`'s.
+    are kept. A node's score is the best of its spans', the retriever's is
+    ``metadata["retriever_score"]``. Nodes of which nothing is kept are left out; those without
+    text, such as images, come last, as they were. Asynchronous calls run in a thread. Arguments and
+    errors are `AdapterFields`'s.
     """
 
     @classmethod
@@ -51,7 +52,9 @@ def _write(retrieved: NodeWithScore | None, kept: Kept) -> NodeWithScore:
         retrieved = NodeWithScore(node=TextNode(id_=kept.document.id, text="", metadata=known))
     node = retrieved.node
     unread = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
-    changes: dict[str, Any] = {n: [*dict.fromkeys([*getattr(node, n), KEY])] for n in unread}
+    changes: dict[str, Any] = {
+        n: [*dict.fromkeys([*getattr(node, n), KEY, RETRIEVED])] for n in unread
+    }
     known = kept.marked(node.metadata, retrieved=retrieved.score)
     changes |= {"metadata": known, **_indices(node, kept)}
     copy = node.model_copy(update=changes)

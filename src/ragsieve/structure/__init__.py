@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ragsieve.structure import brackets, margins
+from ragsieve.structure.drawn import redrawn, undrawn
 from ragsieve.structure.headings import between, left_out
 from ragsieve.structure.margins import Piece
 from ragsieve.structure.printed import is_below
@@ -163,6 +164,12 @@ def _read(text: str) -> Outline:
 
 
 def _read_bare(text: str) -> Outline:
+    bare = undrawn(text)
+    found = _read_undrawn(bare)
+    return found if bare is text else found._replace(roots=(*redrawn(text, bare, found.roots),))
+
+
+def _read_undrawn(text: str) -> Outline:
     faults: list[str] = []
     marked = [*_regions("tags", text, faults), *_regions("components", text)]
     if marked and marked[0].end - marked[0].start >= len(text.strip()):

@@ -254,7 +254,7 @@ def _of_table(text: str, node: Node) -> Iterator[tuple[Span, Cells]]:
             if one.children and one.kind != "cells":
                 own = cells((one.start, one.head), above)
                 yield (one.start, one.head), own
-                yield from rows(one.children, own)
+                yield from rows(one.children, [] if one.each else own)
             else:
                 yield (one.start, one.end), cells((one.start, one.end), above)
 

@@ -343,7 +343,7 @@ class _Reader:
             return None
         rows, sure = frozenset().union(*each), frozenset.intersection(*each)
         names = " or ".join(self._name(n) for n in columns)
-        named = " " in text or bool(re.search(r"[\d_A-Z]", text))
+        named = " " in text or bool(re.search(r"[\d_A-Z/.@:]", text))
         certain = named or len(rows) > 1 or any(self.run.columns[n].distinct for n in columns)
         certain = certain and (named or not self._in_term(end))
         said = f"{names} = {text}"

@@ -67,7 +67,8 @@ def _hanging(lines: Sequence[RowLine]) -> int:
     """Columns before second lines of rows, a third of all and far in; 0 where rows have none."""
     most, often = max(Counter(map(margin, lines)).items(), default=(0, 0))
     second = max(len(lines), 9) <= 3 * often <= 2.4 * len(lines)
-    return most if second and most >= _HANGS else 0
+    celled = any(_GAP.search(line.text) for line in lines if margin(line) < most)
+    return most if second and celled and most >= _HANGS else 0
 
 
 def _goes_on(row: str, line: RowLine) -> bool:

@@ -54,6 +54,14 @@ def test_a_pipeline_loads_where_the_module_is_trusted(monkeypatch: pytest.Monkey
     assert "max_tokens: 60" in text
 
 
+def test_the_retrievers_score_stays() -> None:
+    """Beside the metadata that came, where filters and rankers look."""
+    given = [Document(id="eiffel", content=TOWER, score=0.12345)]
+    (kept,) = RagsieveFilter("top-sentences", **FAKE).run(QUESTION, given)["documents"]
+
+    assert kept.meta["retriever_score"] == 0.12345 != kept.score
+
+
 def test_a_splitters_documents_keep_true_offsets() -> None:
     """The source has the kept text at ``split_idx_start``, or that is None."""
     text = " ".join(one.content or "" for one in DOCUMENTS * 2)

@@ -42,12 +42,14 @@ def filtered(given: list[NodeWithScore], **more: Any) -> list[NodeWithScore]:
 
 
 def test_neither_llm_nor_embedder_reads_the_marks() -> None:
-    """What the filter says of a node is for the program."""
+    """What the filter and the retriever say of a node is for the program."""
     found = filtered(nodes())
 
     assert "ragsieve" in found[0].node.metadata
+    assert found[0].node.metadata["retriever_score"] == 0.5
     for mode in (MetadataMode.LLM, MetadataMode.EMBED):
-        assert "ragsieve" not in found[0].node.get_content(mode)
+        shown = found[0].node.get_content(mode)
+        assert not any(name in shown for name in ("ragsieve", "retriever_score"))
     assert [] == nodes()[0].node.excluded_llm_metadata_keys
 
 
