@@ -177,7 +177,9 @@ def begins(lines: Sequence[str]) -> list[int]:
     """
     if rule := next(filter(is_gapped, lines), ""):
         return [part.start() for part in _WORD.finditer(rule)]
-    lines = [line.rstrip().expandtabs() for line in lines if not is_rule(line)]
+    rows = [row.split("\n") for row in lines if not is_rule(row)]
+    celled = (line for _, *below in rows for line in below if len(by_gaps(line)) > 1)
+    lines = [line.rstrip().expandtabs() for line in (*(row[0] for row in rows), *celled)]
     lengths = sorted(map(len, lines)) or [0]
     taken = bytearray(lengths[len(lengths) // 2])
     for line in lines:

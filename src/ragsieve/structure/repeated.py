@@ -40,6 +40,7 @@ _ENDED = re.compile(r"[.!?…。！？][\"'”’)*]*\s*$", re.MULTILINE)
 _ABOVE = re.compile(  # a paragraph that heads turns, with one more line
     r"(?:#{1,6} |\*|v?\d|[^\Wa-z_])[^\n]{0,80}(?<![.!?;…\s])(?:\n[^\n]{1,80}(?<![.!?;…\s]))?\s*\Z"
 )
+_HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _LAST_NUMBER = re.compile(r" #?\d+\Z")
 
 
@@ -77,6 +78,9 @@ def _chats(
         every = timed | found if begun and 2 * len(found) > len(timed) else found
         heads = [every[start] for start in sorted(every)]
         heads = heads if "S" in form else _speakers(text, heads)
+        headed = sum(bool(_HEADING.search(text, a.end, b.start)) for a, b in pairwise(heads))
+        if 2 * headed > len(heads):  # each is in a section of its own
+            continue
         talk = len(heads) >= _FEWEST and _talk(text, form, heads)
         if talk or ("S" in form and len(heads) >= (2 if form[:2] == "SN" else _FEWEST)):
             told.append(((len(heads) * (1 + ("S" in form)), talk, len(form)), form, heads))

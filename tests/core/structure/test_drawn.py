@@ -41,8 +41,16 @@ sr0             1024M  rom                        OptiRead BD
         (CARGO, "dotenvy v2.3", "├── sqlx v3.1\n…\n│   └── sqlx-derive"),
         (CARGO, "dotenvy v2.3", "│   └── sqlx-derive v3.9 (proc-macro)\n│       └── dotenvy v2.3"),
         (FOLDERS, "events.css", "|-- events\n|   |-- events.html\n|   `-- assets\n|       |-- e"),
-        (GRADLE, "deep:echo:3", "+--- com.echo:core:1.3\n|    +--- org.echo:tool:2.3\n|    |    \\"),
-        (DISKS, "pics ", "sdd               5.5T disk                       HELMER HX6000\n…\n└─sdd2"),
+        (
+            GRADLE,
+            "deep:echo:3",
+            "+--- com.echo:core:1.3\n|    +--- org.echo:tool:2.3\n|    |    \\",
+        ),
+        (
+            DISKS,
+            "pics ",
+            "sdd               5.5T disk                       HELMER HX6000\n…\n└─sdd2",
+        ),
     ],
 )
 def test_a_part_stands_below_what_it_branches_from(text: str, part: str, shown: str) -> None:

@@ -185,3 +185,22 @@ def test_a_first_row_with_digits_heads_no_others(text: str, rows: int) -> None:
     (root,) = outline(text, small=True)
 
     assert (rows, root.start) == (len(root.children), root.head)
+
+
+WEEK = """              Monday         Tuesday        Wednesday
+------------------------------------------------------
+08.15-09.00   Reading        English        Assembly
+09.00-09.45   Norwegian      Maths          Science
+              RTv            OBø            LHa
+09.45-10.10   break (yard)   break          break
+              Duty: Kjersti  Duty: Omar     Duty: Pia
+10.10-10.55   Swimming       Science        Norwegian
+              KMo, bus 10.00 LHa            RTv
+"""
+
+
+def test_rows_of_two_lines_are_in_the_columns_of_their_table() -> None:
+    (root,) = outline(WEEK, small=True)
+
+    assert ("table", 4) == (root.kind, len(root.children))
+    assert joined(WEEK, [(WEEK.index("KMo"), len(WEEK))]).startswith("Monday         Tuesday ")

@@ -293,6 +293,26 @@ def test_records_and_notes_are_no_chat(text: str) -> None:
     assert not [root for root in outline(text) if root.mark == "…"]
 
 
+COURSES = "".join(
+    f"""## GEO 2{n}10 · {name}
+10 credits · Lecturer: {who} · Fridays 10-13
+How {name.lower()} came about, and what it does to the land. A week in the field in May.
+Required: GEO 10{n}0. Examination: written, {n} hours.
+
+"""
+    for n, (name, who) in enumerate(
+        [("Rocks", "R. Dyrdal"), ("Maps", "P. Enersen"), ("Ice on land", "J. Moe"), ("Sea", "H. T")]
+    )
+)
+
+
+def test_lines_of_sections_are_no_turns() -> None:
+    """Each line that comes again stands below a heading of its own."""
+    start = COURSES.index("Required: GEO 1020")
+
+    assert joined(COURSES, [(start, start + 19)]).startswith("## GEO 2210 · Ice on land")
+
+
 def test_subtitles_of_one_sentence_go_together() -> None:
     """Where sentences end at all; each cue is its own where none does."""
     said = ["So it was filled", "with mineral oil.", "We keep a tag", "on every can.", "Good."]
