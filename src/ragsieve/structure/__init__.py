@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ragsieve.structure import brackets, margins
 from ragsieve.structure.drawn import redrawn, undrawn
-from ragsieve.structure.headings import between, left_out
+from ragsieve.structure.headings import between, labelled, left_out
 from ragsieve.structure.margins import Piece
 from ragsieve.structure.printed import is_below
 from ragsieve.structure.tree import ELEMENTS, Kept, Node, shown, stripped, within
@@ -262,7 +262,7 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
             elif last >= 0:
                 out += between(text, last, start, layout.mark)
             elif not bare:
-                out = left_out(text, 0, begin, title)
+                out = left_out(text, 0, begin, title) + labelled(text, begin, layout.mark)
             out += shown(text, root, kept) if root else text[start:end]
             read |= {root.start} if root else set()
         last = root.end if root else end

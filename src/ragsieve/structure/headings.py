@@ -7,6 +7,8 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import NamedTuple
 
+from ragsieve.structure.labels import label
+
 _CHAPTERS = "Chapter|Part|Title|Book|Kapitel|Teil|Chapitre|Titre|Capítulo|Título|Capitolo|Глава"
 _ARTICLES = (
     "Article|Section|Clause|Rule|Annex|Schedule|Appendix|Artikel|Abschnitt|Anlage|Artículo"
@@ -78,11 +80,21 @@ def between(text: str, end: int, start: int, mark: str) -> str:
         return gap
     begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     above = left_out(text, end, start)
+    if end <= label(text, start)[0] < start:
+        joint = "\n\n" + above if above or _BLANK.search(gap) else f" {mark}\n"
+        return joint + labelled(text, start, mark)
     *blank, led = _BLANK.split(gap)
     if "\n" not in gap or not (begins or blank or above):
         return f" {mark} "
     left = blank and not above and re.match(r"[ \t]*\w.*\n", led)  # the line that leads to it
     return f"\n\n{above}" + (mark + "\n "[not begins]) * bool(left)
+
+
+def labelled(text: str, start: int, mark: str) -> str:
+    """The label before a place, with what joins it to that; empty where it has none."""
+    first, last = label(text, start)
+    gap = text[last:start]
+    return text[first:last] + (f" {mark} " if gap.strip() else gap)
 
 
 def left_out(text: str, end: int, start: int, title: str = "") -> str:

@@ -40,7 +40,7 @@ _ENDED = re.compile(r"[.!?…。！？][\"'”’)*]*\s*$", re.MULTILINE)
 _ABOVE = re.compile(  # a paragraph that heads turns, with one more line
     r"(?:#{1,6} |\*|v?\d|[^\Wa-z_])[^\n]{0,80}(?<![.!?;…\s])(?:\n[^\n]{1,80}(?<![.!?;…\s]))?\s*\Z"
 )
-_HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
+_HEADING, _BEGUN = (re.compile(begin, re.MULTILINE) for begin in ("^#{1,6} ", r"^[ \t]*\d"))
 _LAST_NUMBER = re.compile(r" #?\d+\Z")
 
 
@@ -79,7 +79,8 @@ def _chats(
         heads = [every[start] for start in sorted(every)]
         heads = heads if "S" in form else _speakers(text, heads)
         headed = sum(bool(_HEADING.search(text, a.end, b.start)) for a, b in pairwise(heads))
-        if 2 * headed > len(heads):  # each is in a section of its own
+        begun = len(_BEGUN.findall(text)) if form[0] == "0" else 0  # lines with a number alone
+        if 2 * headed > len(heads) or begun > 2 * len(heads):  # each is in a section of its own
             continue
         talk = len(heads) >= _FEWEST and _talk(text, form, heads)
         if talk or ("S" in form and len(heads) >= (2 if form[:2] == "SN" else _FEWEST)):
