@@ -13,6 +13,7 @@ from functools import lru_cache
 from ragsieve.structure.columns import form
 
 _LEAST = 3  # lines that begin alike
+_PARAGRAPH = 2000  # characters of one in which its label is looked for
 _NEAR = 40  # characters of a line's end and the blank lines below it
 _LABEL = re.compile(
     r"^[ \t]*((?P<mark>\*{1,2}|_{1,2})(?=[^\s*_])[^\n*_]{1,80}(?P=mark)[:.]?"
@@ -28,7 +29,8 @@ def label(text: str, place: int) -> tuple[int, int]:
     starts, labels = _labels(text)
     at = bisect_right(starts, place) - 1
     start, end = labels[at] if at >= 0 else (place, place)
-    return (start, end) if end <= place and not _BLANK.search(text, end, place) else (place, place)
+    inside = end <= place <= end + _PARAGRAPH and not _BLANK.search(text, end, place)
+    return (start, end) if inside else (place, place)
 
 
 @lru_cache(maxsize=8)
