@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ragsieve.structure.tree import Node
 
-_BRANCH = re.compile(r"^[ \t│|]*?([├└╰]|[+|`\\])[─-]+[┬+]? ?(?=[^\s─-╿+|=-])", re.MULTILINE)
+_BRANCH = re.compile(r"^[ \t\xa0│|]*?([├└╰]|[+|`\\])[─-]+[┬+]? ?(?=[^\s─-╿+|=-])", re.MULTILINE)
 _TEES, _CORNERS = frozenset("+|"), frozenset("`\\")  # of a tree in ASCII
 
 

@@ -21,6 +21,7 @@ GRADLE = "compileClasspath\n" + "".join(
     f"+--- com.{name}:core:1.{n}\n|    +--- org.{name}:tool:2.{n}\n|    |    \\--- deep:{name}:3\n"
     for n, name in enumerate(["alfa", "bravo", "delta", "echo", "golf", "hotel"])
 )
+SPACED = CARGO.replace("│   ", "│\xa0\xa0 ")  # as `tree` prints it
 DISKS = """NAME              SIZE TYPE  FSTYPE  MOUNTPOINTS  MODEL
 sda             238.5G disk                       TALVIK SSD
 ├─sda1              1G part  vfat    /boot/efi
@@ -40,6 +41,7 @@ sr0             1024M  rom                        OptiRead BD
     [
         (CARGO, "dotenvy v2.3", "├── sqlx v3.1\n…\n│   └── sqlx-derive"),
         (CARGO, "dotenvy v2.3", "│   └── sqlx-derive v3.9 (proc-macro)\n│       └── dotenvy v2.3"),
+        (SPACED, "dotenvy v2.3", "├── sqlx v3.1\n…\n│\xa0\xa0 └── sqlx-derive"),
         (FOLDERS, "events.css", "|-- events\n|   |-- events.html\n|   `-- assets\n|       |-- e"),
         (
             GRADLE,
