@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 _SHORT = 60  # characters below which a document's language must be as certain as this:
 _CERTAIN = 0.9
 _LEAST = 0.15  # share of the characters of a text that stand in words
-_RUNNING = re.compile(r"(?<![^\s\"'(])[A-Za-z]+(?=[\s.,;:!?)\"']|\Z)")
+_RUNNING = re.compile(r"(?<![^\s\"'(])[A-Za-z]+(?=[.,;:!?)\"']*(?:\s|\Z))")
 
 
 class ByLanguage(Pipeline):

@@ -112,9 +112,11 @@ PACKAGES = """├── commander@7.2.0
 │ ├─┬ @eslint-community/eslint-utils@4.10.1
 │ │ ├── eslint-visitor-keys@3.4.3 deduped"""
 
+FILES = "src\n" + "".join(f"├── {one}.py\n" for one in "rows cells lines tree prose odd".split())
+
 
 @pytest.mark.parametrize(
-    "text", ["redis-server *:6379", "Song: Despacito. Artist: Luis Fonsi.", PACKAGES]
+    "text", ["redis-server *:6379", "Song: Despacito. Artist: Luis Fonsi.", PACKAGES, FILES]
 )
 def test_names_and_numbers_are_of_no_other_language(text: str) -> None:
     """Beside an English question; a short sentence of another language is one."""
