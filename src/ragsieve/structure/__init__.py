@@ -229,12 +229,12 @@ def text_of(segments: Sequence[Segment]) -> str:
 def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str = "") -> str:
     """Kept spans of a text as they are read: in their order, each under the heads it needs.
 
-    The headings that lead to a span stand above it. Spans are joined by the white space that stood
-    between them, by a blank line where one of them ends a line, and by `` … `` where text of the
-    same paragraph, or the line that begins it, is left out. What is kept of JSON, configuration, a
-    table or code is shown inside its keys, header or signature, brackets closed, with a mark that
-    says how much is left out. ``layout`` may say otherwise. The first headings are left out if
-    ``title`` says them.
+    The headings that lead to a span stand above it, the label of its line before it. Spans are
+    joined by the white space that stood between them, by a blank line where one of them ends a
+    line, and by `` … `` where text of the same paragraph, or the line that begins it, is left out.
+    What is kept of JSON, configuration, a table or code is shown inside its keys, header or
+    signature, brackets closed, with a mark that says how much is left out. ``layout`` may say
+    otherwise. The first headings are left out if ``title`` says them.
     """
     return _joined(text, spans, layout, title)[0]
 

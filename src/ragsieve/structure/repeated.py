@@ -79,8 +79,8 @@ def _chats(
         heads = [every[start] for start in sorted(every)]
         heads = heads if "S" in form else _speakers(text, heads)
         headed = sum(bool(_HEADING.search(text, a.end, b.start)) for a, b in pairwise(heads))
-        begun = len(_BEGUN.findall(text)) if form[0] == "0" else 0  # lines with a number alone
-        if 2 * headed > len(heads) or begun > 2 * len(heads):  # each is in a section of its own
+        counted = len(_BEGUN.findall(text)) if form[0] == "0" else 0  # lines with a number alone
+        if 2 * headed > len(heads) or counted > 2 * len(heads):  # each is in a section of its own
             continue
         talk = len(heads) >= _FEWEST and _talk(text, form, heads)
         if talk or ("S" in form and len(heads) >= (2 if form[:2] == "SN" else _FEWEST)):
