@@ -89,6 +89,7 @@ def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -
         assert bare.complete([ask(text) for text in texts]) == replies
         assert embedder.embed(texts).tobytes() == np.concatenate(rows).tobytes()
         assert embedder.embed(texts).tobytes() == vectors.embed(texts).tobytes()
+        assert (0, 16) == vectors.embed([]).shape
         assert OverlapCrossEncoder().score(pairs).tobytes() == scorer.score(pairs).tobytes()
         assert OverlapPruner().prune(texts, [passages] * len(texts)) == pruned
 
@@ -97,19 +98,11 @@ def test_calls_that_wait_become_one_batch_of_their_kind() -> None:
     """In the order they came; questions are never embedded with texts."""
     model = Recorder()
     with DynamicBatcher(model) as wrapper:
-        calls = [lambda n=n: wrapper.embed(["x" * n, "x"]) for n in range(4)]
+        calls = [lambda n=n: wrapper.embed(["x" * n, "x"], query=n % 2 == 1) for n in range(4)]
         results = behind(model, wrapper, calls)
 
-    assert [["first"], ["", "x", "x", "x", "xx", "x", "xxx", "x"]] == model.batches
-    assert [[n, 1.0] for n in range(4)] == [result[:, 0].tolist() for result in results]
-
-    model = Recorder()
-    with DynamicBatcher(model) as wrapper:
-        calls = [lambda n=n: wrapper.embed([f"{n}"], query=n % 2 == 1) for n in range(4)]
-        results = behind(model, wrapper, calls)
-
-    assert [["first"], ["0", "2"], ["1", "3"]] == model.batches
-    assert [0, 1, 0, 1] == [result[0, 1] for result in results]
+    assert [["first"], ["", "x", "xx", "x"], ["x", "x", "xxx", "x"]] == model.batches
+    assert [[[n, n % 2], [1, n % 2]] for n in range(4)] == [one.tolist() for one in results]
 
 
 def test_a_batch_has_at_most_max_batch_items() -> None:
@@ -122,23 +115,14 @@ def test_a_batch_has_at_most_max_batch_items() -> None:
     assert [1, 4, 9, 2] == [len(batch) for batch in model.batches]
 
 
-def test_nobody_waits_in_vain() -> None:
+@pytest.mark.parametrize(("max_batch", "threads", "times"), [(1, 4, 1), (8, 1, 20)])
+def test_nobody_waits_in_vain(max_batch: int, threads: int, times: int) -> None:
     """Once a batch is full the rest of wait_s is not waited; a lone caller waits for nobody."""
-    model = HashingEmbedder(4)
-    with DynamicBatcher(model, max_batch=1, wait_s=LONG_S) as wrapper:
+    with DynamicBatcher(HashingEmbedder(4), max_batch=max_batch, wait_s=LONG_S) as wrapper:
         began = time.perf_counter()
-        at_once([lambda: wrapper.embed(["x"])] * 4)
-        seconds = time.perf_counter() - began
+        at_once([lambda: [wrapper.embed(["x"]) for _ in range(times)]] * threads)
 
-    assert seconds < LONG_S
-
-    with DynamicBatcher(HashingEmbedder(4), wait_s=LONG_S) as wrapper:
-        began = time.perf_counter()
-        for _ in range(20):
-            wrapper.embed(["x"])
-        seconds = time.perf_counter() - began
-
-    assert seconds < LONG_S
+    assert time.perf_counter() - began < LONG_S
 
 
 def test_each_caller_pays_for_its_own_items() -> None:

@@ -204,29 +204,20 @@ def test_a_body_without_a_length_is_counted(client: Any) -> None:
 def test_what_hangs_is_given_up(
     client: Any, hanging: tuple[System, threading.Event], body: Body
 ) -> None:
-    """503 after the time, with Retry-After; the thread stays taken until the work ends."""
+    """503 after the time, with Retry-After, or a last event; the threads stay taken meanwhile."""
     system, event = hanging
-    limits = Limits(timeout_s=0.1, workers=1, queue=0)
+    limits = Limits(timeout_s=0.1, workers=2, queue=0)
     asked = client({"hangs": system}, Settings(limits=limits))
+    stream = asked.post("/v1/answer", json={**body, "stream": True}).text
     late = asked.post("/v1/filter", json=body)
     full = asked.post("/v1/filter", json=body)
     event.set()
     until(lambda: asked.post("/v1/filter", json=body).status_code == 200)
 
+    assert stream.startswith("event: error") and '"code": "timeout"' in stream
     for reply, code, after in ((late, "timeout", "5"), (full, "queue_full", "2")):
         assert (503, code) == (reply.status_code, reply.json()["error"]["code"])
         assert after == reply.headers["retry-after"]
-
-
-def test_a_stream_that_hangs_ends(
-    client: Any, hanging: tuple[System, threading.Event], body: Body
-) -> None:
-    """Its last event is the error."""
-    asked = client({"hangs": hanging[0]}, Settings(limits=Limits(timeout_s=0.1)))
-    reply = asked.post("/v1/answer", json={**body, "stream": True})
-
-    assert reply.text.startswith("event: error")
-    assert '"code": "timeout"' in reply.text
 
 
 def test_who_goes_away_waits_no_longer(
