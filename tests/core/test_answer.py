@@ -29,10 +29,11 @@ class Pieces(ScriptedLLM):
         return (reply[n : n + self.size] for n in range(0, len(reply), self.size))
 
 
-def test_without_evidence_the_model_answers_by_itself() -> None:
-    """The closed-book prompt speaks of no documents."""
-    llm = ScriptedLLM(["Seals and Crofts"])
-    answer = Reader(llm)(QUERY, [])
+@pytest.mark.parametrize("text", ["", "word " * 500])
+def test_without_evidence_the_model_answers_by_itself(text: str) -> None:
+    """The closed-book prompt speaks of no documents; so where none fits the context."""
+    llm = ScriptedLLM(["Seals and Crofts"], context=160)
+    answer = Reader(llm)(QUERY, [Segment.whole(Document("d", text))] if text else [])
 
     assert render("reader_closed", question=QUERY.text) == llm.prompts[0]
     assert () == answer.segments
@@ -116,15 +117,6 @@ def test_evidence_is_cut_to_the_best_that_fits(room: int, read: list[str]) -> No
     )
     told = record.notes if read else record.warnings[-1:]  # nothing is read, which is no detail
     assert [said] * (len(read) < 3) == told
-
-
-def test_where_nothing_fits_the_book_is_closed() -> None:
-    """No evidence at all is the closed-book prompt, not an empty list of documents."""
-    llm = ScriptedLLM(["x"], context=160)
-    answer = Reader(llm)(QUERY, [Segment.whole(Document("d", "word " * 500))])
-
-    assert () == answer.segments
-    assert render("reader_closed", question=QUERY.text) == llm.prompts[0]
 
 
 def test_the_reader_asks_by_its_options() -> None:
