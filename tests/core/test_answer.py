@@ -39,18 +39,6 @@ def test_without_evidence_the_model_answers_by_itself(text: str) -> None:
     assert () == answer.segments
 
 
-def test_the_answer_is_the_reply_trimmed() -> None:
-    """The whole reply beside it; an empty one is no failure; groups of none have none."""
-    answer = Reader(ScriptedLLM(["\n Seals and Crofts \n"]))(QUERY, [])
-
-    assert "Seals and Crofts" == answer.text
-    assert "\n Seals and Crofts \n" == answer.reply
-
-    assert "" == Reader(ScriptedLLM([" \n"]))(QUERY, []).text
-
-    assert [] == Reader(ScriptedLLM([])).answers(QUERY, [])
-
-
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 99])
 @pytest.mark.parametrize(
     ("reply", "text", "warnings"),
@@ -88,13 +76,6 @@ def test_thoughts_that_a_template_opens_are_no_answer(size: int) -> None:
     assert isinstance(result, Result) and result.answer
     assert ("Seals", reply) == (result.answer.text, result.answer.reply)
     assert (["Seals"] == pieces) == (not result.trace.warnings) == (size == 99)
-
-
-def test_what_was_read_is_told_in_its_order() -> None:
-    """An answer rests on its segments, in the order in which they stood in the prompt."""
-    given = long_texts(1, 3, 2)
-
-    assert tuple(given) == Reader(ScriptedLLM(["x"]))(QUERY, given).segments
 
 
 @pytest.mark.parametrize(
@@ -163,3 +144,4 @@ def test_groups_are_one_call() -> None:
     assert [3] == batches
     assert [reader(QUERY, group) for group in groups] == together
     assert [tuple(group) for group in groups] == [answer.segments for answer in together]
+    assert [] == reader.answers(QUERY, [])
