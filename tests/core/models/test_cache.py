@@ -95,15 +95,6 @@ def test_results_are_those_of_the_bare_model(texts: list[str]) -> None:
             assert scorer.score(pairs).tobytes() == scores.score(pairs).tobytes()
 
 
-def test_only_what_is_new_is_asked_once_and_in_order(tmp_path: Path) -> None:
-    """Also after the file was closed and opened by another wrapper."""
-    llm = echo()
-    replies_of(tmp_path / "c", "b", llm)
-
-    assert list("cbacb") == replies_of(tmp_path / "c", "cbacb", llm)
-    assert [ask(text) for text in "bca"] == llm.prompts
-
-
 def test_hits_are_charged_as_cached(tmp_path: Path) -> None:
     """The model charges what it was asked, the cache the rest at what it once cost."""
     known = Usage("scripted", 1, 1, cached=True)

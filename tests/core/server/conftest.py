@@ -26,6 +26,7 @@ from ragsieve.types import Query, Segment
 from tests import serving
 
 KEY = "the-upstreams-key"
+JSON = {"content-type": "application/json"}
 REPLY = (
     b'{"id": "c", "object": "chat.completion", "created": 1,  "model": "m", "choices": [{"index": '
     b'0, "message": {"role": "assistant", "content": "Seals"}, "finish_reason": "stop"}]}'

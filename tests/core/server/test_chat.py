@@ -26,7 +26,7 @@ from ragsieve.types import Query, Segment
 from tests.stalling import sending, stalling
 from tests.timing import is_linear
 
-from .conftest import KEY, REPLY, Asked, failing, settings
+from .conftest import JSON, KEY, REPLY, Asked, failing, settings
 
 Serve = Callable[[Any], str]
 CHATS = "/v1/chat/completions"
@@ -407,8 +407,7 @@ def test_only_tools_that_the_server_names_are_filtered(
     """By default none; what they do not match passes byte by byte."""
     body = json.dumps({"messages": agent("calc", "web_search")}, indent=1).encode()
     asked = client(settings=settings(upstream, filter_tools=patterns))
-    headers = {"content-type": "application/json"}
-    asked.post(CHATS, content=body, headers=headers)
+    asked.post(CHATS, content=body, headers=JSON)
     sent = agent("calc", "web_search")
 
     assert filtered == [n for n, m in enumerate(upstream.messages) if m != sent[n]]
