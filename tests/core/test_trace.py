@@ -1,8 +1,6 @@
 """The trace of a question."""
 
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 from ragsieve.trace import (
     Step,
@@ -105,27 +103,6 @@ def test_inner_steps_have_their_own_notes() -> None:
         note("out")
 
     assert [("inner", ["in"]), ("outer", ["out"])] == [(s.stage, s.notes) for s in trace.steps]
-
-
-def test_threads_have_their_own_traces() -> None:
-    """What runs at once is kept apart."""
-    together = threading.Barrier(8)
-
-    def record(number: int) -> Trace:
-        trace = Trace()
-        with trace.recording(), step(f"stage {number}", [HE]):
-            together.wait(10)
-            note(f"note {number}")
-            record_drop(HE, f"reason {number}")
-            together.wait(10)
-        return trace
-
-    with ThreadPoolExecutor(8) as pool:
-        traces = list(pool.map(record, range(8)))
-
-    assert [[f"stage {n}"] for n in range(8)] == [[s.stage for s in t.steps] for t in traces]
-    assert [[f"note {n}"] for n in range(8)] == [t.steps[0].notes for t in traces]
-    assert [f"reason {n}" for n in range(8)] == [t.steps[0].dropped[0].reason for t in traces]
 
 
 def test_a_span_as_json_says_where_it_is() -> None:

@@ -1,12 +1,8 @@
 """The first k, and what fits."""
 
-from ragsieve.answer import Reader
-from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select.top import TopK
 from ragsieve.types import Document, Segment
 from tests.segments import QUERY, traced
-
-READER = Reader(ScriptedLLM(["unused"]))  # its tokens are words and punctuation marks
 
 
 def scored(*values: float | None, text: str = "one two") -> list[Segment]:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from ragsieve.text import (
     contains_answer,
-    counted,
     json_text,
     language,
     normalise,
@@ -288,13 +287,6 @@ def test_safe_replaces_what_is_not_text() -> None:
 
     assert text == safe(text)
     assert "\ufffd" * 7 == safe("\x00\x1b\x7f\x9b\u202e\u2066\ud800")
-
-
-def test_one_thing_is_singular() -> None:
-    """And only one: none, as many, is plural; thousands have a comma."""
-    counts = [counted(number, "model call") for number in (0, 1, 1540)]
-
-    assert ["0 model calls", "1 model call", "1,540 model calls"] == counts
 
 
 @pytest.mark.parametrize(
