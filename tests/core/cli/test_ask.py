@@ -72,39 +72,6 @@ def test_filter_and_ask_print_what_matters(ragsieve: Any) -> None:
     assert (17, 60, {"before": 19, "after": 9}) == (kept["start"], kept["end"], found["tokens"])
 
 
-def test_filter_takes_what_an_api_replies(ragsieve: Any) -> None:
-    """Records of an array are documents of their own, a reply with other fields is one."""
-    records = [{"name": "Bees", "make": "honey"}, {"name": "Summer Breeze", "by": "Seals"}]
-    Path("records.json").write_text(json.dumps(records))
-    Path("reply.json").write_text(json.dumps({"total": 2, "results": records}))
-    listed = ragsieve("filter", *FAKE, "-q", ASKED, "records.json")
-    whole = ragsieve("filter", *FAKE, "-q", ASKED, "reply.json", "--json")
-    asked = {"question": ASKED, "documents": records}
-    Path("asked.jsonl").write_text(json.dumps(asked))
-    many = ragsieve("filter", *FAKE, "--input", "asked.jsonl", "--output", "kept.jsonl")
-
-    assert [0, 0, 0] == [listed.code, whole.code, many.code]
-    assert "name: Summer Breeze" in listed.out
-    assert "honey" not in listed.out
-    assert "reply.json:1" in whole.out
-    assert "name: Summer Breeze" in json.loads(Path("kept.jsonl").read_text())["text"]
-
-
-def test_results_are_in_the_order_of_the_questions(ragsieve: Any) -> None:
-    """Also where a question is asked again, because it could not be read before."""
-    given = Path("q.jsonl").read_text()
-    many = ("filter", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl")
-    Path("q.jsonl").write_text("{\n" + given.partition("\n")[2])
-    first = ragsieve(*many)
-    Path("q.jsonl").write_text(given)
-    again = ragsieve(*many)
-
-    assert (2, 0) == (first.code, again.code)
-    assert "2 of them from before" in again.err
-    rows = Path("o.jsonl").read_text().splitlines()
-    assert [1, 2, 3] == [json.loads(row)["line"] for row in rows]
-
-
 def test_explain_shows_every_sentence(ragsieve: Any) -> None:
     """Kept or dropped, by which stage; where the threshold comes from once."""
     ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "a.txt", "--explain")
@@ -426,6 +393,7 @@ def test_options_and_models_tell_records_apart(ragsieve: Any, other: str, error:
     first, again, wrong = (ragsieve(*command, *more) for more in ((), (), other.split()))
 
     assert (0, 0, 2) == (first.code, again.code, wrong.code)
+    assert "3 of them from before" in again.err
     assert error in wrong.err
     assert all(one in Path("o.jsonl").read_text() for one in ("min_keep=2", "context=4000"))
 
