@@ -14,6 +14,7 @@ import pytest
 
 from ragsieve.cli.ask import _EXAMPLE
 from tests.blocks import ROOT
+from tests.core.inspector.test_page import data_of
 from tests.plugins.cli import Ended
 from tests.processes import python
 
@@ -484,9 +485,7 @@ PAGE = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--pruner", "fake:pr
 
 def views_of(path: Path) -> list[dict[str, Any]]:
     """The views that a page holds."""
-    html = path.read_text(encoding="utf-8")
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
-    return json.loads(found[1])["views"]
+    return data_of(path.read_text(encoding="utf-8"))["views"]
 
 
 def test_a_page_is_written_beside_the_answer(ragsieve: Any) -> None:

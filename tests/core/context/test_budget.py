@@ -43,6 +43,7 @@ PANICS = "main at a.rs:1:\nno stock\ndb at b.rs:9:\ndeadlock"
 NOTE = "[^1]: Free for us. Guests pay."
 BRANCHES = "Open:\n" + "".join(f"- Site{n}\n  - at {n}\n  - {'x' * 80}\n" for n in range(10))
 LONG = "The fee, which the council set in May, is due on the first day of each quarter of the year"
+PLAIN = LONG.replace(",", "")
 
 
 class Words(Reader):
@@ -247,23 +248,24 @@ def test_a_warning_names_the_heads_that_the_best_needs() -> None:
     assert re.search(r"of 3 tokens, \d with title and heads, is left out", record.warnings[-1])
 
 
-def test_what_heads_a_record_is_not_kept_alone() -> None:
-    """It shows nothing, since it heads what is left out."""
-    text = "\n\n".join(f"commit {n}a1f3\nAuthor: {LONG}\n\n    It rains." for n in (1, 2))
-    best = Segment(Document("a", text), 0, text.index("\n\ncommit")).scored("s", 1)
-    budget = ContextBudget(max_tokens=READER.count([best.text])[0] - 1)
+@pytest.mark.parametrize(
+    ("text", "end", "short_of", "expected"),
+    [
+        ("\n\n".join(f"commit {n}a1f3\nAuthor: {LONG}\n\n    It rains." for n in (1, 2)),
+         "\n\ncommit", 1, None),
+        (f"    {PLAIN}\n", "\n", 2, PLAIN),
+    ],
+)  # fmt: skip
+def test_of_what_is_a_little_too_long_a_part_is_kept_that_says_something(
+    text: str, end: str, short_of: int, expected: str | None
+) -> None:
+    """None of what heads a record that is left out; the words of a sentence behind a margin, as a
+    cell on a line of its own has one."""
+    best = Segment(Document("a", text), 0, text.index(end)).scored("s", 1)
+    budget = ContextBudget(max_tokens=READER.count([best.text])[0] - short_of)
+    _, some = fit_parts([best], budget, READER, Query("Who?"))
 
-    assert not fit_parts([best], budget, READER, Query("Who?"))[1]
-
-
-def test_a_sentence_behind_a_margin_is_cut_at_its_words() -> None:
-    """As a cell on a line of its own has one."""
-    text = LONG.replace(",", "")
-    best = Segment.whole(Document("a", f"    {text}")).scored("s", 1)
-    budget = ContextBudget(max_tokens=READER.count([text])[0] - 2)
-    _, (shown,) = fit_parts([best], budget, READER, Query("Who?"))
-
-    assert text.startswith(shown.text)
+    assert [] == some if expected is None else expected.startswith(some[0].text)
 
 
 @pytest.mark.slow

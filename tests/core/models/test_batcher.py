@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from ragsieve.errors import ContextOverflow, ModelError
 from ragsieve.models.base import Passage, Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
-from ragsieve.trace import Trace, Usage, note, record_usage, step
+from ragsieve.trace import Step, Trace, Usage, note, record_usage, step
 from tests.tiny import ask
 
 T = TypeVar("T")
@@ -125,25 +126,25 @@ def test_nobody_waits_in_vain(max_batch: int, threads: int, times: int) -> None:
     assert time.perf_counter() - began < LONG_S
 
 
-def test_each_caller_pays_for_its_own_items() -> None:
-    """Usages and notes of the batch arrive in the steps of the callers."""
-    model = Recorder()
+def told(model: Recorder, *calls: list[str]) -> list[Step]:
+    """What is told in the steps of callers whose calls are one batch."""
 
-    def call(wrapper: DynamicBatcher, text: str) -> tuple[list[Usage], list[str]]:
-        with Trace().recording(), step(text) as seen:
-            wrapper.embed([text, "x"])
-        return seen.usages, seen.notes
+    def call(texts: list[str]) -> Step:
+        with Trace().recording(), step("call") as seen:
+            wrapper.embed(texts)
+        return seen
 
     with DynamicBatcher(model) as wrapper:
-        results = behind(model, wrapper, [lambda t=t: call(wrapper, t) for t in ("aa", "bbb")])
-
-    one = Usage("recorder", 1)
-    assert [[Usage("recorder", 2), one], [Usage("recorder", 3), one]] == [r[0] for r in results]
-    assert [["batch of 4"]] * 2 == [r[1] for r in results]
+        return behind(model, wrapper, [partial(call, texts) for texts in calls])
 
 
-def test_usages_that_fit_no_item_are_not_lost() -> None:
-    """A model that charges once a call charges the first caller."""
+def test_each_caller_pays_for_its_own_items() -> None:
+    """Usages and notes of the batch arrive in the steps of the callers. A model that charges once a
+    call charges the first caller: what fits no item is not lost."""
+    one, steps = Usage("recorder", 1), told(Recorder(), ["aa", "x"], ["bbb", "x"])
+
+    assert [[Usage("recorder", 2), one], [Usage("recorder", 3), one]] == [s.usages for s in steps]
+    assert [["batch of 4"]] * 2 == [s.notes for s in steps]
 
     class Once(Recorder):
         def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
@@ -152,16 +153,7 @@ def test_usages_that_fit_no_item_are_not_lost() -> None:
             record_usage([Usage("once", len(texts))])
             return vectors
 
-    def call(wrapper: DynamicBatcher) -> list[Usage]:
-        with step("outer") as seen:
-            wrapper.embed(["x"])
-        return seen.usages
-
-    model = Once()
-    with DynamicBatcher(model) as wrapper:
-        usages = behind(model, wrapper, [lambda: call(wrapper)] * 3)
-
-    assert [[Usage("once", 3)], [], []] == usages
+    assert [[Usage("once", 3)], [], []] == [s.usages for s in told(Once(), ["x"], ["x"], ["x"])]
 
 
 def test_steps_of_the_model_enter_no_trace() -> None:
