@@ -105,23 +105,13 @@ def test_inner_steps_have_their_own_notes() -> None:
     assert [("inner", ["in"]), ("outer", ["out"])] == [(s.stage, s.notes) for s in trace.steps]
 
 
-def test_a_span_as_json_says_where_it_is() -> None:
-    """Place, text and scores; no score is null."""
-    scored = HE.scored("bm25", 2).scored("cosine", 0.5)
-    expected = {"document": "d", "start": 0, "end": 8, "text": "He sang."}
-
-    assert {**expected, "score": None, "scores": {}} == segment_to_dict(HE)
-    assert {**expected, "score": 0.5, "scores": {"bm25": 2.0, "cosine": 0.5}} == segment_to_dict(
-        scored
-    )
-
-
 def test_a_trace_is_json() -> None:
     """Steps, notes and warnings, every value a JSON value; cached items cost no call and token."""
     trace = Trace()
     trace.notes.append("of the question")
-    with trace.recording(), step("TopK(k=0)", [HE]):
-        record_drop(HE, "rank 1 is past k=0")
+    scored = HE.scored("bm25", 2).scored("cosine", 0.5)
+    with trace.recording(), step("TopK(k=0)", [scored]):
+        record_drop(scored, "rank 1 is past k=0")
         record_usage([Usage("m", 3), Usage("m", 5, 2)])
         record_usage([Usage("m", 100, 50, cached=True)])
     shown = json.loads(json.dumps(trace.to_dict()))
@@ -142,9 +132,16 @@ def test_a_trace_is_json() -> None:
                 "unreadable": 0,
                 "notes": [],
                 "error": "",
-                "dropped": [{**segment_to_dict(HE), "reason": "rank 1 is past k=0"}],
+                "dropped": [
+                    {
+                        **{"document": "d", "start": 0, "end": 8, "text": "He sang."},
+                        **{"score": 0.5, "scores": {"bm25": 2.0, "cosine": 0.5}},
+                        "reason": "rank 1 is past k=0",
+                    }
+                ],
             }
         ],
         "notes": ["of the question"],
         "warnings": [],
     } == shown
+    assert (None, {}) == tuple(segment_to_dict(HE)[name] for name in ("score", "scores"))
