@@ -167,6 +167,7 @@ def test_documents_come_as_strings_mappings_or_documents() -> None:
         (["a", 5], "a document must have a text, got 5 at place 1"),
         ([{"title": "t\nu"}], r"a document must have a text, got {'title': 't\\nu'} at place 0"),
         ([{"text": b"x"}], "a document's text must be a string, got b'x'"),
+        ([{"text": None, "content": 3}], "a document's text must be a string, got 3"),
         ([{"text": "x", "title": ["t"]}], r"a document's title must be a string, got \['t'\]"),
         ([{"text": "x", "metadata": ["m"]}], r"a document's metadata must be a mapping, got \["),
     ],

@@ -452,22 +452,6 @@ def test_ask_with_the_default_models() -> None:
 PRUNED = ("--llm", "fake:echo", "--pruner", "fake:pruner", "-q", ASKED, "a.txt")
 
 
-def test_keep_answer_keeps_more_or_less(ragsieve: Any) -> None:
-    """The fake's threshold is what is left of 1: three of four words are enough for 0.8."""
-    Path("a.txt").write_text("Summer sang a breeze. Who sang here? Summer Breeze was it. Cheese.")
-    some = ragsieve("filter", *PRUNED, "--keep-answer", "0.3")
-    more = ragsieve("filter", *PRUNED, "--keep-answer", "0.8")
-
-    assert ("Summer sang a breeze.\n", 0) == (some.out, some.code)
-    assert "kept 1 of 4 spans" in some.err
-    assert "Summer sang a breeze. Who sang here? Summer Breeze was it.\n" == more.out
-    assert "kept 3 of 4 spans" in more.err
-    assert some.out == ragsieve("filter", *PRUNED, "--min-score", "0.7").out
-    assert more.out == ragsieve("filter", *PRUNED, "--min-score", "0.2").out
-    options = ("--min-answerable", "0.9", "--option", "min_keep=0")
-    assert "\n" == ragsieve("filter", *PRUNED, *options).out
-
-
 def test_a_question_that_no_document_answers_is_said(ragsieve: Any) -> None:
     """Under a fifth a warning says so; else nothing does."""
     unanswered = ragsieve("filter", *PRUNED[:-2], "Why do dogs bark?", "a.txt")

@@ -70,6 +70,10 @@ def test_a_folder_gets_no_key_for_its_own_server(ragsieve: Any, home: Path) -> N
 @pytest.mark.parametrize(
     ("user", "folder", "variables", "arguments", "left"),
     [
+        (
+            *("", "min_score = 0.9", {}, "--keep-answer 0.8 --min-answerable 0.9"),
+            {"keep_answer": 0.8, "min_answerable": 0.9},
+        ),
         ("", "keep_answer = 0.9", {}, "--option keep_answer=0.8", {"keep_answer": 0.8}),
         ("", "keep_answer = 0.9", {}, "--option=min_score=0.5", {"min_score": 0.5}),
         ("", "options = {keep_answer = 0.9}", {}, "--min-score 0.8", {"min_score": 0.8}),
