@@ -57,15 +57,37 @@ class Chat(Handler):
         self.reply(200, {**head, "choices": [choice]})
 
 
+class Server(ThreadingHTTPServer):
+    """One on a free port, which many may ask at once, and which minds no client that hangs up."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(self, handler: Any) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing."""
+
+
 @contextmanager
-def served(handler: Any) -> Iterator[str]:
-    """The address of a server on a free port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+def running(server: Server) -> Iterator[Server]:
+    """The server, in a thread of its own for the time of the block."""
+    with server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield server
         finally:
             server.shutdown()
+
+
+@contextmanager
+def served(handler: Any) -> Iterator[str]:
+    """The address of a server with a handler."""
+    with running(Server(handler)) as server:
+        yield server.url
 
 
 def free_port() -> int:

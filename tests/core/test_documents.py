@@ -18,17 +18,6 @@ def test_a_mapping_has_its_text_under_a_usual_key(key: str) -> None:
     assert {"page": 3} == document.metadata
 
 
-def test_a_mapping_has_its_text_under_the_first_key_with_a_string() -> None:
-    """As JSON on the command line; where none is one, the first key is named."""
-    value = {"text": None, "content": {"html": "x"}, "snippet": "It."}
-    (document,) = as_documents([value])
-
-    assert ("It.", {"content": {"html": "x"}}) == (document.text, document.metadata)
-    assert [document] == [*as_documents([from_json(value)])]
-    with pytest.raises(InputError, match="text must be a string, got 3"):
-        as_documents([{"text": None, "content": 3}])
-
-
 REPLY = {"status": "ok", "results": [{"name": "Bees"}], "title": "R"}
 
 

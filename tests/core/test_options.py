@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from ragsieve import models, select
+from ragsieve import models
 from ragsieve.agents.rules import ToolRule
-from ragsieve.answer import Reader
 from ragsieve.context.budget import LIMITS, ContextBudget
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
 from ragsieve.models.callables import as_llm
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder
 from ragsieve.read.web import page_text
 from tests.rules import check_fields, check_rule
 
@@ -33,10 +32,8 @@ MADE: dict[str, Callable[[], Any]] = {
     "Limits": lambda: server("Limits"),
     "Settings": lambda: server("Settings"),
     "ContextBudget": lambda: ContextBudget(**dict.fromkeys(LIMITS[:-1], 9), max_share=0.5),
-    "Reader": lambda: Reader(ScriptedLLM([])),
     "as_llm": lambda: as_llm(str),
     "HashingEmbedder": HashingEmbedder,
-    "Answerable": lambda: select.Answerable(0.5),
     "pruner": lambda: models.load("pruner:a", threads=1),
     "rerank": lambda: served("rerank"),
     "openai": lambda: served("openai", context=9),

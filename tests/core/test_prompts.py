@@ -107,15 +107,6 @@ def spans(text: str, *bounds: tuple[int, int], title: str = "", id: str = "d") -
     return [Segment(Document(id, text, title), start, end) for start, end in bounds]
 
 
-def test_spans_are_joined_as_they_stand_in_the_document() -> None:
-    """Neighbours by its white space, distant ones and others out of order by a mark."""
-    assert "One.\n\nTwo." == context(spans("One.\n\nTwo.", (0, 4), (6, 10)))
-
-    assert "One. … Three." == context(spans("One. Two. Three.", (0, 4), (10, 16)))
-
-    assert "Two. … One." == context(spans("One. Two.", (5, 9), (0, 4)))
-
-
 def test_each_document_is_a_paragraph_behind_its_title() -> None:
     """On one line, once a run of its spans, at any length; no evidence is an empty text."""
     first = spans("One. Two.", (0, 4), (5, 9), title="A", id="a")

@@ -1,8 +1,6 @@
 """The trace of a question."""
 
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 from ragsieve.trace import (
     Step,
@@ -69,17 +67,6 @@ def test_what_was_not_kept_is_dropped_for_a_reason() -> None:
     assert [blank] == [d.segment for d in record.dropped]
 
 
-def test_totals_count_what_was_paid() -> None:
-    """Cached items are counted apart: they cost no call and no token."""
-    with Trace().recording(), step("stage") as record:
-        record_usage([Usage("m", 10, 2), Usage("m", 5, 1)])
-        record_usage([Usage("m", 100, 50, cached=True)])
-    shown = record.to_dict()
-
-    assert (2, 1) == (shown["calls"], shown["cached"])
-    assert (10 + 5, 2 + 1) == (shown["tokens_in"], shown["tokens_out"])
-
-
 def test_what_a_stage_does_without_is_a_warning() -> None:
     """Beside what failed, in the order of the stages; outside a step it is lost."""
     trace = Trace()
@@ -118,45 +105,15 @@ def test_inner_steps_have_their_own_notes() -> None:
     assert [("inner", ["in"]), ("outer", ["out"])] == [(s.stage, s.notes) for s in trace.steps]
 
 
-def test_threads_have_their_own_traces() -> None:
-    """What runs at once is kept apart."""
-    together = threading.Barrier(8)
-
-    def record(number: int) -> Trace:
-        trace = Trace()
-        with trace.recording(), step(f"stage {number}", [HE]):
-            together.wait(10)
-            note(f"note {number}")
-            record_drop(HE, f"reason {number}")
-            together.wait(10)
-        return trace
-
-    with ThreadPoolExecutor(8) as pool:
-        traces = list(pool.map(record, range(8)))
-
-    assert [[f"stage {n}"] for n in range(8)] == [[s.stage for s in t.steps] for t in traces]
-    assert [[f"note {n}"] for n in range(8)] == [t.steps[0].notes for t in traces]
-    assert [f"reason {n}" for n in range(8)] == [t.steps[0].dropped[0].reason for t in traces]
-
-
-def test_a_span_as_json_says_where_it_is() -> None:
-    """Place, text and scores; no score is null."""
-    scored = HE.scored("bm25", 2).scored("cosine", 0.5)
-    expected = {"document": "d", "start": 0, "end": 8, "text": "He sang."}
-
-    assert {**expected, "score": None, "scores": {}} == segment_to_dict(HE)
-    assert {**expected, "score": 0.5, "scores": {"bm25": 2.0, "cosine": 0.5}} == segment_to_dict(
-        scored
-    )
-
-
 def test_a_trace_is_json() -> None:
-    """Steps, notes and warnings, every value a JSON value."""
+    """Steps, notes and warnings, every value a JSON value; cached items cost no call and token."""
     trace = Trace()
     trace.notes.append("of the question")
-    with trace.recording(), step("TopK(k=0)", [HE]):
-        record_drop(HE, "rank 1 is past k=0")
-        record_usage([Usage("m", 3)])
+    scored = HE.scored("bm25", 2).scored("cosine", 0.5)
+    with trace.recording(), step("TopK(k=0)", [scored]):
+        record_drop(scored, "rank 1 is past k=0")
+        record_usage([Usage("m", 3), Usage("m", 5, 2)])
+        record_usage([Usage("m", 100, 50, cached=True)])
     shown = json.loads(json.dumps(trace.to_dict()))
     seconds = shown["steps"][0].pop("seconds")
 
@@ -167,17 +124,24 @@ def test_a_trace_is_json() -> None:
                 "stage": "TopK(k=0)",
                 "segments_in": 1,
                 "segments_out": 0,
-                "calls": 1,
+                "calls": 2,
                 "embedded": 0,
-                "cached": 0,
-                "tokens_in": 3,
-                "tokens_out": 0,
+                "cached": 1,
+                "tokens_in": 3 + 5,
+                "tokens_out": 0 + 2,
                 "unreadable": 0,
                 "notes": [],
                 "error": "",
-                "dropped": [{**segment_to_dict(HE), "reason": "rank 1 is past k=0"}],
+                "dropped": [
+                    {
+                        **{"document": "d", "start": 0, "end": 8, "text": "He sang."},
+                        **{"score": 0.5, "scores": {"bm25": 2.0, "cosine": 0.5}},
+                        "reason": "rank 1 is past k=0",
+                    }
+                ],
             }
         ],
         "notes": ["of the question"],
         "warnings": [],
     } == shown
+    assert (None, {}) == tuple(segment_to_dict(HE)[name] for name in ("score", "scores"))

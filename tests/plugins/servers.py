@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
-from http.server import ThreadingHTTPServer
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -14,27 +14,19 @@ Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
 Script = Callable[[str, dict[str, Any], int], Answer]
 
 
-class Server(ThreadingHTTPServer):
+class Server(serving.Server):
     """Answers every POST by ``script(path, body, number of the request)``; keeps what it got. A GET
     has the value of ``told`` at its path, as ``/props``, or is not found. A list is sent as events
     where the request asks for a stream."""
 
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 64
-
     def __init__(self, script: Script) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.script = script
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.told: dict[str, Any] = {}
         self.keys: list[str | None] = []
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.lock = threading.Lock()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Quiet: a client that timed out has hung up."""
 
 
 class Handler(serving.Handler):
@@ -75,15 +67,5 @@ class Handler(serving.Handler):
 @pytest.fixture
 def serve() -> Iterator[Callable[[Script], Server]]:
     """Starts scripted servers and ends them after the test."""
-    servers: list[Server] = []
-
-    def start(script: Script) -> Server:
-        server = Server(script)
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        servers.append(server)
-        return server
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with ExitStack() as stack:
+        yield lambda script: stack.enter_context(serving.running(Server(script)))

@@ -241,13 +241,13 @@ def test_a_question_is_of_the_call() -> None:
     found = [*tool_results(given)]
 
     assert [
-        ("grep", "Where is it?\npump\nsrc\nFix it."),
-        ("look", "not JSON\nThanks!"),
-        ("lost", "Thanks!"),
-        ("see", "pump\nThanks!"),
-        ("see", "<b>Look</b>.\npump\nThanks!"),
-        ("see", "So?"),
-    ] == [(one.tool, one.question) for one in found]
+        ("grep", "c", "Where is it?\npump\nsrc\nFix it."),
+        ("look", "r", "not JSON\nThanks!"),
+        ("lost", "", "Thanks!"),
+        ("see", "u", "pump\nThanks!"),
+        ("see", "u", "<b>Look</b>.\npump\nThanks!"),
+        ("see", "u2", "So?"),
+    ] == [(one.tool, one.call, one.question) for one in found]
 
 
 def text(said: str) -> dict[str, str]:
@@ -295,16 +295,6 @@ def test_messages_that_are_objects_are_read(name: str) -> None:
             o.question for o in one.outcomes.values()
         ]
     assert "hello" == ToolFilter(adapter)("hello").messages
-
-
-def test_a_result_without_an_id_is_cut() -> None:
-    """Its outcome has none."""
-    given = [{"role": "user", "content": QUESTION}, {"role": "tool", "content": TEXT}]
-    (outcome,) = ToolFilter(Adapter("top-sentences", "fake:echo", "fake:hashing"))(
-        given
-    ).outcomes.values()
-
-    assert "" == outcome.call and outcome.texts
 
 
 def test_a_callback_that_fails_stops_no_turn(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from ragsieve.cli.ask import _EXAMPLE
 from tests.blocks import ROOT
+from tests.core.inspector.test_page import data_of
 from tests.plugins.cli import Ended
 from tests.processes import python
 
@@ -70,39 +71,6 @@ def test_filter_and_ask_print_what_matters(ragsieve: Any) -> None:
     (kept,) = found["kept"]
     assert ("a.txt", TEXT[17:60]) == (kept["document"], kept["text"])
     assert (17, 60, {"before": 19, "after": 9}) == (kept["start"], kept["end"], found["tokens"])
-
-
-def test_filter_takes_what_an_api_replies(ragsieve: Any) -> None:
-    """Records of an array are documents of their own, a reply with other fields is one."""
-    records = [{"name": "Bees", "make": "honey"}, {"name": "Summer Breeze", "by": "Seals"}]
-    Path("records.json").write_text(json.dumps(records))
-    Path("reply.json").write_text(json.dumps({"total": 2, "results": records}))
-    listed = ragsieve("filter", *FAKE, "-q", ASKED, "records.json")
-    whole = ragsieve("filter", *FAKE, "-q", ASKED, "reply.json", "--json")
-    asked = {"question": ASKED, "documents": records}
-    Path("asked.jsonl").write_text(json.dumps(asked))
-    many = ragsieve("filter", *FAKE, "--input", "asked.jsonl", "--output", "kept.jsonl")
-
-    assert [0, 0, 0] == [listed.code, whole.code, many.code]
-    assert "name: Summer Breeze" in listed.out
-    assert "honey" not in listed.out
-    assert "reply.json:1" in whole.out
-    assert "name: Summer Breeze" in json.loads(Path("kept.jsonl").read_text())["text"]
-
-
-def test_results_are_in_the_order_of_the_questions(ragsieve: Any) -> None:
-    """Also where a question is asked again, because it could not be read before."""
-    given = Path("q.jsonl").read_text()
-    many = ("filter", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl")
-    Path("q.jsonl").write_text("{\n" + given.partition("\n")[2])
-    first = ragsieve(*many)
-    Path("q.jsonl").write_text(given)
-    again = ragsieve(*many)
-
-    assert (2, 0) == (first.code, again.code)
-    assert "2 of them from before" in again.err
-    rows = Path("o.jsonl").read_text().splitlines()
-    assert [1, 2, 3] == [json.loads(row)["line"] for row in rows]
 
 
 def test_explain_shows_every_sentence(ragsieve: Any) -> None:
@@ -214,38 +182,27 @@ def test_a_system_takes_options_and_models_of_its_parts(ragsieve: Any) -> None:
     assert ended.err.endswith("it holds 10\n")
 
 
-def test_an_index_stands_in_for_documents(ragsieve: Any) -> None:
-    """What it finds is filtered; a batch searches it, too, whatever documents its lines have."""
+def test_a_source_stands_in_for_documents(ragsieve: Any) -> None:
+    """An index; a batch searches it, too, whatever documents its lines have. Of several sources
+    those that the router chooses are asked; here all, one of which is the model's memory."""
     ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
-    words = ("--system", "all", "--llm", "fake:echo", "--source", "index:words")
-    words += ("--source-option", "k=1")
-    ended = ragsieve("ask", *words, "-q", ASKED, "--json")
-    ragsieve("ask", *words, "--input", "q.jsonl", "--output", "o.jsonl")
-    found = json.loads(ended.out)
+    asked = ("ask", "--system", "all", "--llm", "fake:echo", "--embedder", "fake:hashing")
+    words = (*asked, "--source", "index:words", "--source-option", "k=1")
+    found = json.loads(ragsieve(*words, "-q", ASKED, "--json").out)
+    ragsieve(*words, "--input", "q.jsonl", "--output", "o.jsonl")
 
-    assert (0, TEXT) == (ended.code, found["kept"][0]["text"])
-    assert "bm25" in found["kept"][0]["scores"]
+    assert TEXT == found["kept"][0]["text"] and "bm25" in found["kept"][0]["scores"]
     assert found["trace"]["steps"][0]["stage"].startswith("Search(")
     assert ["a.txt"] * 3 == [
         json.loads(line)["kept"][0]["document"] for line in Path("o.jsonl").read_text().splitlines()
     ]
 
+    tables = ('"notes"\nkind = "index"\nfolder = "words"\n', '"memory"\nkind = "memory"\n')
+    lines = (f'[[sources]]\ndescription = "x"\nname = {table}' for table in tables)
+    Path("s.toml").write_text("".join(lines))
+    found = json.loads(ragsieve(*asked, "--source", "sources:s.toml", "-q", ASKED, "--json").out)
 
-def test_sources_stand_in_for_documents(ragsieve: Any) -> None:
-    """Those that the router chooses are asked; here all, one of which is the model's memory."""
-    ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
-    tables = (
-        'name = "notes"\nkind = "index"\nfolder = "words"\n',
-        'name = "memory"\nkind = "memory"\n',
-    )
-    text = "".join(f'[[sources]]\n{table}description = "x"\n' for table in tables)
-    Path("s.toml").write_text(text)
-    ended = ragsieve(
-        "ask", *FAKE[2:], "--system", "all", "--source", "sources:s.toml", "-q", ASKED, "--json"
-    )
-    found = json.loads(ended.out)
-
-    assert (0, TEXT) == (ended.code, found["kept"][0]["text"])
+    assert TEXT == found["kept"][0]["text"]
     assert ["asked: notes, memory; not asked: none"] == found["trace"]["steps"][0]["notes"][:1]
 
 
@@ -437,6 +394,7 @@ def test_options_and_models_tell_records_apart(ragsieve: Any, other: str, error:
     first, again, wrong = (ragsieve(*command, *more) for more in ((), (), other.split()))
 
     assert (0, 0, 2) == (first.code, again.code, wrong.code)
+    assert "3 of them from before" in again.err
     assert error in wrong.err
     assert all(one in Path("o.jsonl").read_text() for one in ("min_keep=2", "context=4000"))
 
@@ -494,22 +452,6 @@ def test_ask_with_the_default_models() -> None:
 PRUNED = ("--llm", "fake:echo", "--pruner", "fake:pruner", "-q", ASKED, "a.txt")
 
 
-def test_keep_answer_keeps_more_or_less(ragsieve: Any) -> None:
-    """The fake's threshold is what is left of 1: three of four words are enough for 0.8."""
-    Path("a.txt").write_text("Summer sang a breeze. Who sang here? Summer Breeze was it. Cheese.")
-    some = ragsieve("filter", *PRUNED, "--keep-answer", "0.3")
-    more = ragsieve("filter", *PRUNED, "--keep-answer", "0.8")
-
-    assert ("Summer sang a breeze.\n", 0) == (some.out, some.code)
-    assert "kept 1 of 4 spans" in some.err
-    assert "Summer sang a breeze. Who sang here? Summer Breeze was it.\n" == more.out
-    assert "kept 3 of 4 spans" in more.err
-    assert some.out == ragsieve("filter", *PRUNED, "--min-score", "0.7").out
-    assert more.out == ragsieve("filter", *PRUNED, "--min-score", "0.2").out
-    options = ("--min-answerable", "0.9", "--option", "min_keep=0")
-    assert "\n" == ragsieve("filter", *PRUNED, *options).out
-
-
 def test_a_question_that_no_document_answers_is_said(ragsieve: Any) -> None:
     """Under a fifth a warning says so; else nothing does."""
     unanswered = ragsieve("filter", *PRUNED[:-2], "Why do dogs bark?", "a.txt")
@@ -527,9 +469,7 @@ PAGE = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--pruner", "fake:pr
 
 def views_of(path: Path) -> list[dict[str, Any]]:
     """The views that a page holds."""
-    html = path.read_text(encoding="utf-8")
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
-    return json.loads(found[1])["views"]
+    return data_of(path.read_text(encoding="utf-8"))["views"]
 
 
 def test_a_page_is_written_beside_the_answer(ragsieve: Any) -> None:

@@ -70,6 +70,10 @@ def test_a_folder_gets_no_key_for_its_own_server(ragsieve: Any, home: Path) -> N
 @pytest.mark.parametrize(
     ("user", "folder", "variables", "arguments", "left"),
     [
+        (
+            *("", "min_score = 0.9", {}, "--keep-answer 0.8 --min-answerable 0.9"),
+            {"keep_answer": 0.8, "min_answerable": 0.9},
+        ),
         ("", "keep_answer = 0.9", {}, "--option keep_answer=0.8", {"keep_answer": 0.8}),
         ("", "keep_answer = 0.9", {}, "--option=min_score=0.5", {"min_score": 0.5}),
         ("", "options = {keep_answer = 0.9}", {}, "--min-score 0.8", {"min_score": 0.8}),
@@ -78,6 +82,14 @@ def test_a_folder_gets_no_key_for_its_own_server(ragsieve: Any, home: Path) -> N
         ("options = {a = 1}", "options = {b = 2}", {}, "--option c=3", {"a": 1, "b": 2, "c": 3}),
         ("max_tokens = 9", "", {}, "--option max_tokens=4", {"max_tokens": 4}),
         ("keep_answer = 0.9", 'system = "all"', {}, "--option k=2", {"k": 2}),
+        ("", 'keep_answer = 0.9\npruner = "fake:pruner"', {}, "--system all", {}),
+        (
+            'system = "all"',
+            'system = "finefilter"\nkeep_answer = 0.9',
+            {},
+            "--min-score 0.9",
+            {"min_score": 0.9},
+        ),
         ('system = "all"', "options = {k = 2}", {"SYSTEM": "finefilter"}, "", {}),
         ("keep_answer = 0.9", "", {"SYSTEM": "finefilter"}, "", {"keep_answer": 0.9}),
     ],
@@ -112,23 +124,6 @@ def test_a_source_that_is_set_is_one_for_agents(ragsieve: Any) -> None:
 
     assert "nowhere" in ragsieve("mcp").err
     assert 0 == ragsieve("filter", *QUESTION, "--llm", "fake:echo", "--system", "all", "a.txt").code
-
-
-def test_options_of_one_system_are_not_for_another(ragsieve: Any) -> None:
-    """Named on the command line, a system comes with its own defaults."""
-    Path("ragsieve.toml").write_text('keep_answer = 0.9\npruner = "fake:pruner"\n')
-    ended = ragsieve("filter", *QUESTION, "--system", "all", "--llm", "fake:echo", "a.txt")
-
-    assert 0 == ended.code, ended.err
-
-
-def test_an_option_displaces_what_is_set_beside_it(ragsieve: Any, home: Path) -> None:
-    """A cut by score the promise; and the folder's usual value the user's own."""
-    (home / "ragsieve.toml").write_text('system = "all"\n')
-    Path("ragsieve.toml").write_text('system = "finefilter"\nkeep_answer = 0.9\n')
-    run = ("filter", *QUESTION, "--json", "a.txt")
-
-    assert 4 > system_of(ragsieve(*run, "--min-score", "0.9"))[0]
 
 
 def test_a_key_is_not_shown_and_a_base_url_comes_beside_it(

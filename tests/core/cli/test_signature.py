@@ -2,43 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
 
-import click
-from click.testing import CliRunner
-
-from ragsieve.cli.signature import command, options_of
+from ragsieve.cli.signature import options_of
 from tests.plugins.cli import Ended
-
-
-def test_a_function_is_a_command() -> None:
-    """Its keywords are options, the others arguments; annotations may change their flags."""
-
-    @command("shows", params=[click.Option(["--more"])])
-    def shows(
-        file: str,
-        names: Annotated[tuple[str, ...], {"metavar": "NAME..."}] = (),
-        *,
-        as_json: Annotated[bool, {"flags": ["--json"]}] = False,
-        at: Annotated[tuple[int, ...], click.IntRange(1)] = (5,),
-        **others: object,
-    ) -> None:
-        """Show a file.
-
-        Args:
-            as_json: As JSON.
-            at: Places.
-        """
-        click.echo(repr((file, names, as_json, at, others)))
-
-    runs = [["a"], ["a", "b", "c", "--json", "--at", "1", "--at", "2", "--more", "x"], ["--help"]]
-    plain, full, text = (CliRunner().invoke(shows, arguments).output for arguments in runs)
-
-    assert "('a', (), False, (5,), {'more': None})\n" == plain
-    assert "('a', ('b', 'c'), True, (1, 2), {'more': 'x'})\n" == full
-    assert "[OPTIONS] FILE NAME..." in text
-    assert "--json " in text and "As JSON." in text
-    assert "Args:" not in text
 
 
 def test_help_is_that_of_the_docstring(ragsieve: Callable[..., Ended]) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -42,6 +43,7 @@ PANICS = "main at a.rs:1:\nno stock\ndb at b.rs:9:\ndeadlock"
 NOTE = "[^1]: Free for us. Guests pay."
 BRANCHES = "Open:\n" + "".join(f"- Site{n}\n  - at {n}\n  - {'x' * 80}\n" for n in range(10))
 LONG = "The fee, which the council set in May, is due on the first day of each quarter of the year"
+PLAIN = LONG.replace(",", "")
 
 
 class Words(Reader):
@@ -117,6 +119,7 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
         ("How do I pay the fee?", BULLETS, 8, ["You need:", "- the fee in cash"]),
         ("Who turns the vault?", PROSE, 9, ["## Keys", "The vault rotates them at night."]),
         ("What is her phone?", RECORD, 5, ["Phone: 0555 014"]),
+        ("What is her phone?", RECORD, 6, ["Phone: 0555 014", "Keys are strings."]),
         ("Who led Lyon?", SITES, 11, [LYON]),
         ("Who led Lyon?", SITES, 8, ["- Lyon", "  - led by Bo\n    since May"]),
         ("When does Site3 open?", BRANCHES, 9, ["- Site3", "  - at 3"]),
@@ -149,37 +152,24 @@ def test_the_best_is_cut_by_its_parts(
     }
 
 
-def test_an_item_is_rated_by_the_lines_inside_it() -> None:
-    """A scorer of sentences knows them better than all of them as one."""
-    best = [Segment.whole(Document("a", SITES)).scored("s", 1)]
-    query, budget = Query("Who is it?"), ContextBudget(max_tokens=11)
-    _, some = fit_parts(
-        best,
-        budget,
-        READER,
-        query,
-        rate=lambda x: [0.5 * (s.text.endswith("led by Al") and len(s.text) < 15) for s in x],
-    )
-
-    assert [SITES[len(LYON) + 1 :]] == [s.text for s in some]
-
-
 @pytest.mark.parametrize(
-    ("ratings", "expected"),
+    ("text", "max_tokens", "rate", "expected"),
     [
-        ((0.9, 0.2, 0.8, 0.3), ["To rotate the key:", "1. Open the vault."]),
-        ((0.9, 0.0, 0.1, 0.9), ["To rotate the key:", "3. Restart the rest."]),
+        (SITES, 11, lambda parts: [0.5 * (s.text == "  - led by Al") for s in parts],
+         [SITES[len(LYON) + 1 :]]),
+        (STEPS, 9, lambda _: (0.9, 0.2, 0.8, 0.3), ["To rotate the key:", "1. Open the vault."]),
+        (STEPS, 9, lambda _: (0.9, 0, 0.1, 0.9), ["To rotate the key:", "3. Restart the rest."]),
     ],
-)
-def test_steps_are_read_from_the_first_unless_another_is_asked_for(
-    ratings: tuple[float, ...], expected: list[str]
+)  # fmt: skip
+def test_parts_are_rated_by_the_scorer(
+    text: str, max_tokens: int, rate: Any, expected: list[str]
 ) -> None:
-    """By what the system's scorer says of the lead-in and each step."""
-    best = [Segment.whole(Document("a", STEPS)).scored("s", 1)]
-    query, budget = Query("When are the others restarted?"), ContextBudget(max_tokens=9)
-    _, some = fit_parts(best, budget, READER, query, rate=lambda _: ratings)
+    """Items by the lines inside them, which a scorer of sentences knows better than all of them as
+    one; steps are read from the first unless another is asked for."""
+    best = [Segment.whole(Document("a", text)).scored("s", 1)]
+    query, budget = Query("Which one is it?"), ContextBudget(max_tokens=max_tokens)
 
-    assert expected == [s.text for s in some]
+    assert expected == [s.text for s in fit_parts(best, budget, READER, query, rate=rate)[1]]
 
 
 @pytest.mark.models
@@ -192,13 +182,6 @@ def test_a_budget_asks_the_scorer_of_the_system() -> None:
     assert (
         result.answerable == ragsieve.load("finefilter")("Which seat can I buy?", [rows]).answerable
     )
-
-
-def test_a_lesser_segment_has_what_is_left() -> None:
-    """What remains of the budget goes to others, which fit behind the parts."""
-    texts, _ = kept("What is her phone?", RECORD, 6, "Ann.")
-
-    assert ["Phone: 0555 014", "Ann."] == texts
 
 
 class Failing:
@@ -234,22 +217,22 @@ def test_a_blank_segment_has_no_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "max_tokens"), [(TABLE, 1), (LONG, 3), ("Name: Ann Hale\n},\nBox: 14 to 16\n</v>", 1)]
+    ("text", "max_tokens", "kept_of_it", "warning"),
+    [
+        (TABLE, 1, [], "is left out"),
+        (LONG, 3, [], "is left out"),
+        ("Name: Ann Hale\n},\nBox: 14 to 16\n</v>", 1, [], "is left out"),
+        (TABLE, 8, ["| Double | 71 | 97 |"], "heads of document"),
+    ],
 )
-def test_where_the_best_is_left_out_a_warning_says_so(text: str, max_tokens: int) -> None:
-    """A bracket or a tag says nothing."""
-    texts, record = kept("What is a double room?", text, max_tokens, "Keys")
+def test_where_the_best_is_left_out_or_alone_a_warning_says_so(
+    text: str, max_tokens: int, kept_of_it: list[str], warning: str
+) -> None:
+    """A bracket or a tag says nothing; a row without the header that does not fit more."""
+    texts, record = kept("What is a double room?", text, max_tokens, "" if kept_of_it else "Keys")
 
-    assert ["Keys"] == texts
-    assert "is left out" in record.warnings[-1]
-
-
-def test_a_row_stands_alone_where_it_does_not_fit_below_its_header() -> None:
-    """It says more than nothing."""
-    texts, record = kept("What is a double room?", TABLE, 8)
-
-    assert ["| Double | 71 | 97 |"] == texts[-1:]
-    assert "heads of document" in record.warnings[0]
+    assert (kept_of_it or ["Keys"]) == texts[-1:]
+    assert warning in record.warnings[0 if kept_of_it else -1]
 
 
 def test_a_warning_names_the_heads_that_the_best_needs() -> None:
@@ -265,23 +248,24 @@ def test_a_warning_names_the_heads_that_the_best_needs() -> None:
     assert re.search(r"of 3 tokens, \d with title and heads, is left out", record.warnings[-1])
 
 
-def test_what_heads_a_record_is_not_kept_alone() -> None:
-    """It shows nothing, since it heads what is left out."""
-    text = "\n\n".join(f"commit {n}a1f3\nAuthor: {LONG}\n\n    It rains." for n in (1, 2))
-    best = Segment(Document("a", text), 0, text.index("\n\ncommit")).scored("s", 1)
-    budget = ContextBudget(max_tokens=READER.count([best.text])[0] - 1)
+@pytest.mark.parametrize(
+    ("text", "end", "short_of", "expected"),
+    [
+        ("\n\n".join(f"commit {n}a1f3\nAuthor: {LONG}\n\n    It rains." for n in (1, 2)),
+         "\n\ncommit", 1, None),
+        (f"    {PLAIN}\n", "\n", 2, PLAIN),
+    ],
+)  # fmt: skip
+def test_of_what_is_a_little_too_long_a_part_is_kept_that_says_something(
+    text: str, end: str, short_of: int, expected: str | None
+) -> None:
+    """None of what heads a record that is left out; the words of a sentence behind a margin, as a
+    cell on a line of its own has one."""
+    best = Segment(Document("a", text), 0, text.index(end)).scored("s", 1)
+    budget = ContextBudget(max_tokens=READER.count([best.text])[0] - short_of)
+    _, some = fit_parts([best], budget, READER, Query("Who?"))
 
-    assert not fit_parts([best], budget, READER, Query("Who?"))[1]
-
-
-def test_a_sentence_behind_a_margin_is_cut_at_its_words() -> None:
-    """As a cell on a line of its own has one."""
-    text = LONG.replace(",", "")
-    best = Segment.whole(Document("a", f"    {text}")).scored("s", 1)
-    budget = ContextBudget(max_tokens=READER.count([text])[0] - 2)
-    _, (shown,) = fit_parts([best], budget, READER, Query("Who?"))
-
-    assert text.startswith(shown.text)
+    assert [] == some if expected is None else expected.startswith(some[0].text)
 
 
 @pytest.mark.slow

@@ -1,10 +1,6 @@
-"""A filter of Arrow columns, alone and in the engines that can be imported here."""
+"""A filter of Arrow columns; in engines for data the blocks of docs/how-to/engines.md run it."""
 
-import json
 import pickle
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,11 +17,6 @@ ROWS = [
     for n in range(6)
 ] + [{"query": " ", "texts": "It rains."}, {"query": "Who?", "texts": None}]
 TABLE = pa.Table.from_pylist(ROWS)
-
-
-def by_row(rows: Any) -> list[dict[str, Any]]:
-    """Rows in one order."""
-    return sorted(map(dict, rows), key=lambda one: (one["query"], one["texts"] or ""))
 
 
 def test_columns_are_spans_and_reasons() -> None:
@@ -89,93 +80,3 @@ def test_what_is_dropped_says_by_which_stage() -> None:
     kept = Filter(**options).row("Who wrote Dracula?", ["Bananas are yellow."])
 
     assert [[]] == kept.spans and str(kept.reason).startswith("Answerable(")
-
-
-@pytest.fixture
-def ray_data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A cluster of one process."""
-    ray: Any = pytest.importorskip("ray")
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    ray.shutdown()  # one that another module left
-    ray.init(num_cpus=1, include_dashboard=False)
-    yield pytest.importorskip("ray.data")
-    ray.shutdown()
-
-
-@pytest.mark.slow
-def test_ray_data_maps_batches(ray_data: Any) -> None:
-    """The class is what an actor is made of."""
-    pool = ray_data.ActorPoolStrategy(size=1)
-    options = {"fn_constructor_kwargs": OPTIONS, "batch_format": "pyarrow", "compute": pool}
-    rows = ray_data.from_arrow(TABLE).map_batches(Filter, **options).take_all()
-
-    assert by_row(Filter(**OPTIONS)(TABLE).to_pylist()) == by_row(rows)
-
-
-def test_daft_calls_a_function_of_columns() -> None:
-    daft: Any = pytest.importorskip("daft")
-    sieve = Filter(**OPTIONS)
-
-    @daft.func.batch(return_dtype=daft.DataType.from_arrow_type(SPANS))
-    def kept(query: daft.Series, texts: daft.Series) -> Any:
-        return sieve.columns(query.to_arrow(), texts.to_arrow())[0]
-
-    frame = daft.from_arrow(TABLE).with_column("kept", kept(daft.col("query"), daft.col("texts")))
-
-    assert sieve(TABLE)["kept"].to_pylist() == frame.to_pydict()["kept"]
-
-
-@pytest.fixture
-def spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A session of one process."""
-    sql: Any = pytest.importorskip("pyspark.sql")
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    session = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    opened = session.getOrCreate()
-    yield opened
-    opened.stop()
-
-
-def test_spark_maps_batches_of_arrow(spark: Any) -> None:
-    """Its workers load the system, of which they get the arguments alone."""
-    given = "query string, texts string"
-    spans = "kept array<struct<start: bigint, end: bigint, score: double>>, reason string"
-    frame = spark.createDataFrame([(row["query"], row["texts"]) for row in ROWS], given)
-    rows = frame.mapInArrow(Filter(**OPTIONS).batches, f"{given}, {spans}").collect()
-
-    expected = by_row(Filter(**OPTIONS)(TABLE).to_pylist())
-    assert expected == by_row(row.asDict(recursive=True) for row in rows)
-
-
-def test_datatrove_keeps_the_reason_of_what_it_drops(tmp_path: Path) -> None:
-    """A shard that is done again is the same, byte by byte."""
-    filters: Any = pytest.importorskip("datatrove.pipeline.filters.base_filter")
-    from datatrove.data import Document
-    from datatrove.executor import LocalPipelineExecutor
-    from datatrove.pipeline.writers import JsonlWriter
-
-    class Evidence(filters.BaseFilter):  # type: ignore[misc]
-        name = "ragsieve"
-
-        def filter(self, doc: Document) -> bool | tuple[bool, str]:
-            query, text = doc.metadata["query"], doc.text
-            (doc.metadata["kept"],), doc.metadata["reason"] = sieve.row(query, [text])
-            return True if doc.metadata["kept"] else (False, "nothing kept")
-
-    sieve = Filter(**OPTIONS)
-    runs = []
-    for name in ("one", "two"):
-        docs = [
-            Document(row["texts"] or "", str(n), metadata={"query": row["query"]})
-            for n, row in enumerate(ROWS)
-        ]
-        out = tmp_path / name
-        dropped = JsonlWriter(str(out / "dropped"), compression=None)
-        kept = JsonlWriter(str(out / "kept"), compression=None)
-        logs = str(tmp_path / f"{name}-logs")
-        LocalPipelineExecutor([docs, Evidence(dropped), kept], tasks=1, logging_dir=logs).run()
-        runs.append([path.read_bytes() for path in sorted(out.rglob("*.jsonl"))])
-    gone = [json.loads(line) for line in runs[0][0].splitlines()]
-
-    assert runs[0] == runs[1]
-    assert ["6", "7"] == [one["id"] for one in gone] and all(o["metadata"]["reason"] for o in gone)

@@ -7,7 +7,7 @@ import dspy
 import pytest
 from dspy.retrievers import EmbeddingsWithScores
 
-from ragsieve import load, models
+from ragsieve import models
 from ragsieve.errors import InputError
 from ragsieve.integrations.dspy import RagsieveRetriever
 
@@ -104,8 +104,4 @@ def test_the_report_tells_what_was_dropped_and_what_it_cost() -> None:
 
     assert 2 == sum(len(step["dropped"]) for step in out.report["trace"]["steps"])
     assert out.report["tokens"]["after"] < out.report["tokens"]["before"]
-
-    report = RagsieveRetriever(lambda _: PASSAGES, llm="fake:echo")(QUESTION).report
-    result = load("finefilter", "fake:echo")(QUESTION, PASSAGES)
-
-    assert result.to_dict()["answerable"] == report["answerable"]
+    assert None is out.report["answerable"]

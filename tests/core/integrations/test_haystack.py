@@ -9,7 +9,6 @@ from haystack.components.preprocessors import DocumentSplitter
 from haystack.core.errors import DeserializationError
 from haystack.dataclasses import ByteStream
 
-from ragsieve import load
 from ragsieve.errors import Unsupported
 from ragsieve.integrations.haystack import RagsieveFilter
 
@@ -108,11 +107,6 @@ def test_the_report_tells_what_was_dropped_and_failed() -> None:
     assert 5 == sum(step["embedded"] for step in report["trace"]["steps"])
     assert "" == report["error"]
     assert None is report["answerable"]
-
-    report = RagsieveFilter(llm="fake:echo").run(QUESTION, DOCUMENTS)["report"]
-    result = load("finefilter", "fake:echo")(QUESTION, DOCUMENTS)
-
-    assert result.to_dict()["answerable"] == report["answerable"]
 
     report = RagsieveFilter("top-sentences", **FAKE).run(" ", DOCUMENTS)["report"]
 

@@ -21,8 +21,7 @@ from ragsieve.agents.filter import NOTHING, ToolFilter
 from ragsieve.agents.rules import ToolRule
 from ragsieve.answer import Reader
 from ragsieve.integrations.langchain import filter_tool_messages
-from ragsieve.models.fake import ScriptedLLM, echo
-from ragsieve.result import Result
+from ragsieve.models.fake import ScriptedLLM
 from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 
@@ -123,20 +122,6 @@ def test_arguments_that_json_cannot_hold_cost_no_message() -> None:
     given[-2].tool_calls[0]["args"] = {"on": date(2020, 1, 1)}  # type: ignore[attr-defined]
 
     assert len(given) == len(filter_tool_messages(given, SIEVE))
-
-
-def test_a_budget_holds_for_each_result() -> None:
-    """So that a later result changes nothing of an earlier one; none grows."""
-    found: list[Result] = []
-    adapter = Adapter("all", llm="fake:echo", max_tokens=9, on_error="raise")
-    given = conversation(PAGE, FRUIT, PAGE)
-    filtered = filter_tool_messages(given, results_of(adapter, on_result=found.append))
-    sizes = echo().count(contents(filtered))
-    nothing = results_of(Adapter("all", llm="fake:echo", max_tokens=0))
-
-    assert all(0 < size <= 9 for size in sizes) and sizes == [one.tokens.after for one in found]
-    assert sum(sizes) > 9
-    assert [NO_ROOM, FRUIT] == contents(filter_tool_messages(conversation(LONG, FRUIT), nothing))
 
 
 def test_parts_are_filtered_one_by_one() -> None:

@@ -28,12 +28,17 @@ def system() -> System:
     return System(stage, reader, source=lambda query: [Segment.whole(Document("d", TEXT))])
 
 
+def exported() -> tuple[InMemorySpanExporter, Any]:
+    """A collector, and a tracer whose spans it gets."""
+    provider, exporter = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return exporter, provider.get_tracer("test")
+
+
 @pytest.fixture
 def spans() -> Iterator[Any]:
     """What a call leaves behind, inside a span of the caller's."""
-    provider, exporter = TracerProvider(), InMemorySpanExporter()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    tracer = provider.get_tracer("test")
+    exporter, tracer = exported()
     ends = []
 
     def collected(call: Callable[[], Any], **options: Any) -> Sequence[ReadableSpan]:
@@ -121,16 +126,15 @@ def test_a_failure_is_a_status(spans: Any) -> None:
 
 def test_it_ends(system: System) -> None:
     """After the end no step is a span; it may be ended twice."""
-    provider, exporter = TracerProvider(), InMemorySpanExporter()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    end = instrument(provider.get_tracer("test"))
-    system("Who wrote programs?")
-    during = len(exporter.get_finished_spans())
-    end()
-    end()
-    system("Who wrote programs?")
+    exporter, tracer = exported()
+    end = instrument(tracer)
+    during = []
+    for _ in range(2):
+        system("Who wrote programs?")
+        during.append(len(exporter.get_finished_spans()))
+        end()
 
-    assert 4 == during == len(exporter.get_finished_spans())
+    assert [4, 4] == during
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 import ragsieve
 from ragsieve import models, score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import ContextOverflow, InputError, ModelError
+from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Message
 from ragsieve.models.cache import Cached
 from ragsieve.models.callables import as_cross_encoder, as_embedder, as_llm
@@ -162,6 +162,10 @@ def test_load_and_compositions_take_them() -> None:
         (lambda: as_llm(lambda prompts: [1]).complete([PROMPT]), "a string for each prompt, got"),
         (lambda: as_llm(lambda prompts: "x").complete([PROMPT]), "must give a list .* got 'x'"),
         (lambda: as_llm(lambda prompts: 1 / 0).complete([PROMPT]), "failed: ZeroDivisionError"),
+        (
+            lambda: as_llm(last_words, context=4).complete([PROMPT], max_tokens=2),
+            r"the context of .*last_words holds 4",
+        ),
         (lambda: as_embedder(lambda texts: [1]).embed(["a"]), r"shape \(n, dim\) for n=1, got"),
         (lambda: as_embedder(lambda texts: ["x"]).embed(["a"]), "must give numbers"),
         (lambda: as_cross_encoder(lambda p: [np.nan]).score([("a", "b")]), "finite numbers"),
@@ -171,9 +175,3 @@ def test_what_a_function_gets_wrong_is_one_line(call: Any, message: str) -> None
     """The function's name, and the rule."""
     with pytest.raises(ModelError, match=message):
         call()
-
-
-def test_a_prompt_that_does_not_fit_is_refused() -> None:
-    """Nothing is cut in silence."""
-    with pytest.raises(ContextOverflow, match=r"the context of .*last_words holds 4"):
-        as_llm(last_words, context=4).complete([PROMPT], max_tokens=2)

@@ -13,7 +13,6 @@ from ragsieve.models.replies import strip_thinking
 from ragsieve.trace import Step, collect_step
 
 PROMPT: Prompt = (Message("user", "Which number?"),)
-WRITES = frozenset({"complete"})
 
 
 def number(reply: str) -> int:

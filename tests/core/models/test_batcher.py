@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from ragsieve.errors import ContextOverflow, ModelError
 from ragsieve.models.base import Passage, Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
-from ragsieve.trace import Trace, Usage, note, record_usage, step
+from ragsieve.trace import Step, Trace, Usage, note, record_usage, step
 from tests.tiny import ask
 
 T = TypeVar("T")
@@ -89,6 +90,7 @@ def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -
         assert bare.complete([ask(text) for text in texts]) == replies
         assert embedder.embed(texts).tobytes() == np.concatenate(rows).tobytes()
         assert embedder.embed(texts).tobytes() == vectors.embed(texts).tobytes()
+        assert (0, 16) == vectors.embed([]).shape
         assert OverlapCrossEncoder().score(pairs).tobytes() == scorer.score(pairs).tobytes()
         assert OverlapPruner().prune(texts, [passages] * len(texts)) == pruned
 
@@ -97,19 +99,11 @@ def test_calls_that_wait_become_one_batch_of_their_kind() -> None:
     """In the order they came; questions are never embedded with texts."""
     model = Recorder()
     with DynamicBatcher(model) as wrapper:
-        calls = [lambda n=n: wrapper.embed(["x" * n, "x"]) for n in range(4)]
+        calls = [lambda n=n: wrapper.embed(["x" * n, "x"], query=n % 2 == 1) for n in range(4)]
         results = behind(model, wrapper, calls)
 
-    assert [["first"], ["", "x", "x", "x", "xx", "x", "xxx", "x"]] == model.batches
-    assert [[n, 1.0] for n in range(4)] == [result[:, 0].tolist() for result in results]
-
-    model = Recorder()
-    with DynamicBatcher(model) as wrapper:
-        calls = [lambda n=n: wrapper.embed([f"{n}"], query=n % 2 == 1) for n in range(4)]
-        results = behind(model, wrapper, calls)
-
-    assert [["first"], ["0", "2"], ["1", "3"]] == model.batches
-    assert [0, 1, 0, 1] == [result[0, 1] for result in results]
+    assert [["first"], ["", "x", "xx", "x"], ["x", "x", "xxx", "x"]] == model.batches
+    assert [[[n, n % 2], [1, n % 2]] for n in range(4)] == [one.tolist() for one in results]
 
 
 def test_a_batch_has_at_most_max_batch_items() -> None:
@@ -122,44 +116,35 @@ def test_a_batch_has_at_most_max_batch_items() -> None:
     assert [1, 4, 9, 2] == [len(batch) for batch in model.batches]
 
 
-def test_nobody_waits_in_vain() -> None:
+@pytest.mark.parametrize(("max_batch", "threads", "times"), [(1, 4, 1), (8, 1, 20)])
+def test_nobody_waits_in_vain(max_batch: int, threads: int, times: int) -> None:
     """Once a batch is full the rest of wait_s is not waited; a lone caller waits for nobody."""
-    model = HashingEmbedder(4)
-    with DynamicBatcher(model, max_batch=1, wait_s=LONG_S) as wrapper:
+    with DynamicBatcher(HashingEmbedder(4), max_batch=max_batch, wait_s=LONG_S) as wrapper:
         began = time.perf_counter()
-        at_once([lambda: wrapper.embed(["x"])] * 4)
-        seconds = time.perf_counter() - began
+        at_once([lambda: [wrapper.embed(["x"]) for _ in range(times)]] * threads)
 
-    assert seconds < LONG_S
+    assert time.perf_counter() - began < LONG_S
 
-    with DynamicBatcher(HashingEmbedder(4), wait_s=LONG_S) as wrapper:
-        began = time.perf_counter()
-        for _ in range(20):
-            wrapper.embed(["x"])
-        seconds = time.perf_counter() - began
 
-    assert seconds < LONG_S
+def told(model: Recorder, *calls: list[str]) -> list[Step]:
+    """What is told in the steps of callers whose calls are one batch."""
+
+    def call(texts: list[str]) -> Step:
+        with Trace().recording(), step("call") as seen:
+            wrapper.embed(texts)
+        return seen
+
+    with DynamicBatcher(model) as wrapper:
+        return behind(model, wrapper, [partial(call, texts) for texts in calls])
 
 
 def test_each_caller_pays_for_its_own_items() -> None:
-    """Usages and notes of the batch arrive in the steps of the callers."""
-    model = Recorder()
+    """Usages and notes of the batch arrive in the steps of the callers. A model that charges once a
+    call charges the first caller: what fits no item is not lost."""
+    one, steps = Usage("recorder", 1), told(Recorder(), ["aa", "x"], ["bbb", "x"])
 
-    def call(wrapper: DynamicBatcher, text: str) -> tuple[list[Usage], list[str]]:
-        with Trace().recording(), step(text) as seen:
-            wrapper.embed([text, "x"])
-        return seen.usages, seen.notes
-
-    with DynamicBatcher(model) as wrapper:
-        results = behind(model, wrapper, [lambda t=t: call(wrapper, t) for t in ("aa", "bbb")])
-
-    one = Usage("recorder", 1)
-    assert [[Usage("recorder", 2), one], [Usage("recorder", 3), one]] == [r[0] for r in results]
-    assert [["batch of 4"]] * 2 == [r[1] for r in results]
-
-
-def test_usages_that_fit_no_item_are_not_lost() -> None:
-    """A model that charges once a call charges the first caller."""
+    assert [[Usage("recorder", 2), one], [Usage("recorder", 3), one]] == [s.usages for s in steps]
+    assert [["batch of 4"]] * 2 == [s.notes for s in steps]
 
     class Once(Recorder):
         def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
@@ -168,16 +153,7 @@ def test_usages_that_fit_no_item_are_not_lost() -> None:
             record_usage([Usage("once", len(texts))])
             return vectors
 
-    def call(wrapper: DynamicBatcher) -> list[Usage]:
-        with step("outer") as seen:
-            wrapper.embed(["x"])
-        return seen.usages
-
-    model = Once()
-    with DynamicBatcher(model) as wrapper:
-        usages = behind(model, wrapper, [lambda: call(wrapper)] * 3)
-
-    assert [[Usage("once", 3)], [], []] == usages
+    assert [[Usage("once", 3)], [], []] == [s.usages for s in told(Once(), ["x"], ["x"], ["x"])]
 
 
 def test_steps_of_the_model_enter_no_trace() -> None:

@@ -90,17 +90,9 @@ def test_results_are_those_of_the_bare_model(texts: list[str]) -> None:
             pieces = [(text, "\n") for text in texts]
             assert bare.surprisals(pieces, texts) == llm.surprisals(pieces, texts)
             assert embedder.embed(texts).tobytes() == np.concatenate(rows).tobytes()
-            assert embedder.embed(texts).tobytes() == vectors.embed(texts).tobytes()
+            assert embedder.embed(texts).tobytes() == vectors.embed(texts, query=True).tobytes()
+            assert (0, 16) == vectors.embed([]).shape
             assert scorer.score(pairs).tobytes() == scores.score(pairs).tobytes()
-
-
-def test_only_what_is_new_is_asked_once_and_in_order(tmp_path: Path) -> None:
-    """Also after the file was closed and opened by another wrapper."""
-    llm = echo()
-    replies_of(tmp_path / "c", "b", llm)
-
-    assert list("cbacb") == replies_of(tmp_path / "c", "cbacb", llm)
-    assert [ask(text) for text in "bca"] == llm.prompts
 
 
 def test_hits_are_charged_as_cached(tmp_path: Path) -> None:
@@ -508,7 +500,8 @@ def spent(model: Cached, texts: Sequence[str]) -> list[Usage]:
 
 
 def test_what_was_asked_for_longest_ago_goes_first() -> None:
-    """Of three kept, asking for the oldest again makes the second the oldest."""
+    """Of three kept, asking for the oldest again makes the second the oldest. More texts than are
+    kept are all answered, and the last ones remembered."""
     inner = Vectors(1.0)
     model = Cached(inner, most=3)
     for texts in ("abc", "a", "d", "acd", "b"):  # b goes with d
@@ -516,17 +509,10 @@ def test_what_was_asked_for_longest_ago_goes_first() -> None:
 
     assert [*"abcdb"] == inner.asked
 
-
-def test_more_texts_than_are_kept_are_all_answered() -> None:
-    """The last ones are remembered."""
-    model = Cached(HashingEmbedder(), most=2)
-
-    assert [False, False, False, True] == [usage.cached for usage in spent(model, "abca")]
-    assert [True, True] == [usage.cached for usage in spent(model, "bc")]
-
     model = Cached(HashingEmbedder(), most=2)
 
     assert HashingEmbedder().embed([*"abca"]).tolist() == model.embed([*"abca"]).tolist()
+    assert [True, True] == [usage.cached for usage in spent(model, "bc")]
 
 
 def test_a_model_that_charges_by_the_batch_is_charged_once() -> None:

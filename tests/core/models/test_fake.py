@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError
+from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.trace import Usage, step
@@ -12,12 +12,16 @@ from tests.tiny import ask
 
 
 def test_replies_come_in_turn() -> None:
-    """Over as many calls as it takes, prompts kept; the end fails loudly; a string is no script."""
-    llm = ScriptedLLM(["one", "two", "three"])
-    replies = [*llm.complete([ask("a"), ask("b")]), *llm.complete([ask("c")])]
+    """Over as many calls as it takes, prompts kept; the end fails loudly; a string is no script. Of
+    "two, too." three tokens are "two, too"; each item is charged what it reads and writes."""
+    llm = ScriptedLLM(["one", "two, too.", "three"])
+    with step("test") as seen:
+        replies = llm.complete([ask("a b"), ask("b")], max_tokens=3)
+        replies += llm.complete([ask("c")])
 
-    assert ["one", "two", "three"] == replies
-    assert [ask("a"), ask("b"), ask("c")] == llm.prompts
+    assert ["one", "two, too", "three"] == replies
+    assert [ask("a b"), ask("b"), ask("c")] == llm.prompts
+    assert [Usage("scripted", *cost) for cost in ((2, 1), (1, 3), (1, 1))] == seen.usages
 
     llm = ScriptedLLM(["one"])
 
@@ -26,71 +30,34 @@ def test_replies_come_in_turn() -> None:
 
     with pytest.raises(InputError, match="sequence of strings"):
         ScriptedLLM("one")
-
-
-def test_a_reply_is_cut_to_max_tokens() -> None:
-    """Three tokens of "Yes, it is."; a prompt leaves room: 4 and 7 do not fit 10, 6 do."""
-    replies = ScriptedLLM(["Yes, it is.", "No."]).complete([ask("a"), ask("b")], max_tokens=3)
-
-    assert ["Yes, it", "No."] == replies
-
     with pytest.raises(InputError, match="max_tokens must be at least 1, got 0"):
-        ScriptedLLM([""]).complete([ask("a")], max_tokens=0)
-
-    llm = ScriptedLLM(["fits"], context=10)
-
-    with pytest.raises(ContextOverflow, match="need 11 tokens"):
-        llm.complete([ask("one two three.")], max_tokens=7)
-    assert ["fits"] == llm.complete([ask("one two three.")], max_tokens=6)
+        llm.complete([ask("a")], max_tokens=0)
 
 
-def test_options_are_equally_likely_unless_weighed() -> None:
-    """Weights 3 and 1 are probabilities 3/4 and 1/4."""
-    weighed = ScriptedLLM([], choices=lambda prompt, options: [3, 1])
-
-    assert [[0.5, 0.5]] == ScriptedLLM([]).choose([ask("a")], [["yes", "no"]])
-    assert [[0.75, 0.25]] == weighed.choose([ask("a")], [["yes", "no"]])
-
-
-def test_tokens_have_log_probability_minus_one() -> None:
-    """ "it is." has three tokens; each item is charged what it reads and writes."""
-    assert [[-1.0] * 3, []] == ScriptedLLM([]).loglik([ask("a"), ask("b")], ["it is.", ""])
-
-    with step("test") as seen:
-        ScriptedLLM(["a", "b, c"]).complete([ask("x y"), ask("z")])
-
-    assert [Usage("scripted", 2, 1), Usage("scripted", 1, 3)] == seen.usages
-
-
-def test_vectors_have_unit_length_in_every_process() -> None:
-    """Also without a word; Python's own hash differs between processes."""
-    vectors = HashingEmbedder(8).embed(["a b b", "", "\ud800 ?", "Ünïcode 東京"])
-
-    assert (4, 8) == vectors.shape
-    assert np.float32 == vectors.dtype
-    np.testing.assert_allclose(1.0, np.linalg.norm(vectors, axis=1), rtol=1e-6)
-
+def test_vectors_are_the_same_in_every_process() -> None:
+    """Python's own hash differs between processes."""
     code = (
         "from ragsieve.models.fake import HashingEmbedder;"
         "print(HashingEmbedder(8).embed(['some few words']).tobytes().hex())"
     )
+    own = HashingEmbedder(8).embed(["Some few words!"])
 
-    own = HashingEmbedder(8).embed(["Some few words!"]).tobytes().hex()
-    assert own == python(code).stdout.strip()
+    assert np.float32 == own.dtype
+    assert own.tobytes().hex() == python(code).stdout.strip()
 
 
-def test_overlap_scores_pairs_and_passages() -> None:
-    """Two of three distinct words; who promises more keeps more."""
-    scores = OverlapCrossEncoder().score([("Who who is it", "it IS"), ("Who", ""), ("?", "who")])
+@pytest.mark.parametrize("kind", [OverlapCrossEncoder, OverlapPruner])
+def test_overlap_scores_pairs(kind: type[OverlapCrossEncoder]) -> None:
+    """Two of three distinct words; each item is charged the words of both texts."""
+    with step("test") as seen:
+        scores = kind().score([("Who who is it", "it IS"), ("Who", ""), ("?", "who")])
 
     np.testing.assert_array_equal(np.array([2 / 3, 0, 0], dtype=np.float32), scores)
+    assert [Usage(kind.identity, size) for size in (4 + 2, 1, 1)] == seen.usages
 
-    with step("test") as seen:
-        scores = OverlapPruner().score([("Who who is it", "it IS"), ("Who", "")])
 
-    np.testing.assert_array_equal(np.array([2 / 3, 0], dtype=np.float32), scores)
-    assert [Usage("overlap-pruner", 4 + 2), Usage("overlap-pruner", 1)] == seen.usages
-
+def test_who_promises_more_keeps_more() -> None:
+    """Between 0 and 1."""
     assert [0.5, 0.25] == [OverlapPruner().threshold(p) for p in (0.5, 0.75)]
     for promise in (0.0, 1.0):
         with pytest.raises(InputError, match="keep_answer must be over 0 and below 1"):

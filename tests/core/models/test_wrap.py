@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.errors import InputError
-from ragsieve.models.base import Message, Passage, Pruned
+from ragsieve.models.base import Message
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
-from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.models.wrap import Columns, Wrapper, canonical, check_columns, unwrap
 
 JSON = st.recursive(
@@ -49,18 +49,6 @@ def test_calls_are_those_of_the_model_inside(wrap: type[Wrapper]) -> None:
 
     assert (["a"], [[0.5, 0.5]], [[-1.0, -1.0, -1.0]], nats, [3]) == found
     assert ("me", 99, llm.can) == (wrapper.identity, wrapper.context, wrapper.can)
-
-
-@pytest.mark.parametrize("wrap", WRAPPERS)
-def test_encoders_are_wrapped_alike(wrap: type[Wrapper]) -> None:
-    """Vectors, scores and probabilities, bit for bit; of nothing, the model's own dimension."""
-    embedder, pairs = HashingEmbedder(8), [("a b", "b")]
-    passages = [Passage("", ["b", "c"])]
-
-    assert embedder.embed(["a"]).tobytes() == wrap(embedder).embed(["a"], query=True).tobytes()
-    assert (0, 8) == wrap(embedder).embed([]).shape
-    assert [0.5] == wrap(OverlapCrossEncoder()).score(pairs).tolist()
-    assert [Pruned([0.5, 0.0], [0.5])] == wrap(OverlapPruner()).prune(["a b"], [passages])
 
 
 def test_the_model_inside_all_wrappers_shows(tmp_path: Path) -> None:

@@ -80,26 +80,21 @@ def test_a_bar_shows_where_asked(system: System, capsys: pytest.CaptureFixture[s
     assert "questions" in capsys.readouterr().out
 
 
-def test_a_question_that_fails_raises_at_its_place(system: System) -> None:
-    """Results before it are there."""
-    results = system.map([PAIRS[0], (" ", ["text"]), PAIRS[1]], workers=1)
-
-    assert PAIRS[0][0] == next(results).query.text
-    with pytest.raises(InputError, match="must not be blank"):
-        next(results)
-
-
 @pytest.mark.parametrize("workers", [1, 8])
 def test_an_error_of_the_questions_comes_behind_the_results_before_it(
     system: System, workers: int
 ) -> None:
-    """Where reading them fails, or one of them is none."""
+    """Where reading them fails, one of them is none, or one cannot be answered."""
 
     def lost() -> Iterator[Question]:
         yield from PAIRS[:2]
         raise OSError("the disk is gone")
 
-    for questions, message in (lost(), "disk is gone"), ([*PAIRS[:2], 5], "got 5 at place 2"):
+    for questions, message in (
+        (lost(), "disk is gone"),
+        ([*PAIRS[:2], 5], "got 5 at place 2"),
+        ([*PAIRS[:2], (" ", ["text"])], "must not be blank"),
+    ):
         results = system.map(questions, workers=workers)  # type: ignore[arg-type]
 
         assert [pair[0] for pair in PAIRS[:2]] == [r.query.text for r in islice(results, 2)]

@@ -122,15 +122,6 @@ def test_a_bad_record_says_what_is_wrong(line: bytes, reason: str) -> None:
         parse_record(line)
 
 
-@pytest.mark.data
-def test_real_records_can_be_read(data: Path) -> None:
-    """The first question of each file of passages has documents and, mostly, answers."""
-    files = [path for path in sorted(data.glob("*.jsonl.gz")) if "mock_api" not in path.name]
-    examples = [parse_record(next(lines(path))[1]) for path in files]
-
-    assert [] == [e.query.id for e in examples if not e.documents or not e.query.id]
-
-
 def test_parquet_is_read_by_pyarrow_alone(tmp_path: Path, ragsieve: Any) -> None:
     """Rows as lines; what is no Parquet is named."""
     parquet, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")

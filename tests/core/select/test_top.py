@@ -1,12 +1,8 @@
 """The first k, and what fits."""
 
-from ragsieve.answer import Reader
-from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select.top import TopK
 from ragsieve.types import Document, Segment
 from tests.segments import QUERY, traced
-
-READER = Reader(ScriptedLLM(["unused"]))  # its tokens are words and punctuation marks
 
 
 def scored(*values: float | None, text: str = "one two") -> list[Segment]:
@@ -23,8 +19,7 @@ def ids(segments: list[Segment]) -> list[str]:
 
 def test_the_best_come_first() -> None:
     """Ties as given, unscored ones as ranked; from none to all; the reason names rank and k."""
-    assert ["2", "1", "3"] == ids(TopK(3)(QUERY, scored(0.1, 0.5, 0.9, 0.5)))
-
+    assert ["2", "1", "3", "0"] == ids(TopK(4)(QUERY, scored(None, 0.5, 0.9, 0.5)))
     assert ["0", "1"] == ids(TopK(2)(QUERY, scored(None, None, None)))
 
     assert [] == TopK(0)(QUERY, scored(1, 2))

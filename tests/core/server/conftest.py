@@ -5,8 +5,8 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -26,6 +26,7 @@ from ragsieve.types import Query, Segment
 from tests import serving
 
 KEY = "the-upstreams-key"
+JSON = {"content-type": "application/json"}
 REPLY = (
     b'{"id": "c", "object": "chat.completion", "created": 1,  "model": "m", "choices": [{"index": '
     b'0, "message": {"role": "assistant", "content": "Seals"}, "finish_reason": "stop"}]}'
@@ -58,43 +59,41 @@ def failing(system: System, error: Exception) -> System:
     return replace(system, stage=stage)
 
 
+def client_of(systems: dict[str, System], settings: Settings | None) -> TestClient:
+    """A client of an application, which gets what the application raises as a reply."""
+    return TestClient(create_app(systems, settings=settings), raise_server_exceptions=False)
+
+
 @pytest.fixture(scope="module")
 def shared(system: System) -> Iterator[Callable[[Settings], TestClient]]:
     """Clients of applications of the one system, which a file's tests share by their settings."""
     opened: list[tuple[Settings, TestClient]] = []
+    with ExitStack() as stack:
 
-    def of(settings: Settings) -> TestClient:
-        for known, made in opened:
-            if known == settings:
-                return made
-        made = TestClient(
-            create_app({"nearest": system}, settings=settings), raise_server_exceptions=False
-        )
-        opened.append((settings, made.__enter__()))
-        return made
+        def of(settings: Settings) -> TestClient:
+            for known, made in opened:
+                if known == settings:
+                    return made
+            made = stack.enter_context(client_of({"nearest": system}, settings))
+            opened.append((settings, made))
+            return made
 
-    yield of
-    for _, one in opened:
-        one.__exit__(None, None, None)
+        yield of
 
 
 @pytest.fixture
 def client(shared: Callable[[Settings], TestClient]) -> Iterator[MakeClient]:
     """Makes clients of applications, without a network; those of no systems are shared."""
-    opened: list[TestClient] = []
+    with ExitStack() as stack:
 
-    def make(
-        systems: dict[str, System] | None = None, settings: Settings | None = None
-    ) -> TestClient:
-        if systems is None:
-            return shared(settings or Settings())
-        made = TestClient(create_app(systems, settings=settings), raise_server_exceptions=False)
-        opened.append(made.__enter__())
-        return made
+        def make(
+            systems: dict[str, System] | None = None, settings: Settings | None = None
+        ) -> TestClient:
+            if systems is None:
+                return shared(settings or Settings())
+            return stack.enter_context(client_of(systems, settings))
 
-    yield make
-    for one in opened:
-        one.__exit__(None, None, None)
+        yield make
 
 
 @pytest.fixture
@@ -209,15 +208,9 @@ def chats() -> Iterator[Asked]:
         def do_GET(self) -> None:
             self.reply(200, b'{"object": "list", "data": []}')
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.socket.listen(128)
-    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client has gone
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    asked.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    yield asked
-    server.shutdown()
-    server.server_close()
+    with serving.served(Handler) as url:
+        asked.url = f"{url}/v1"
+        yield asked
 
 
 @pytest.fixture

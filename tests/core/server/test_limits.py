@@ -23,7 +23,7 @@ from ragsieve.system import System
 from ragsieve.timeouts import check_time, check_wanted, deadline
 from ragsieve.types import Query, Segment
 
-from .conftest import failing
+from .conftest import JSON, failing
 
 Body = dict[str, Any]
 TOKEN = "a-token-of-ours"
@@ -58,9 +58,8 @@ def test_a_large_body_does_not_hold_up_others(system: System) -> None:
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client,
         ):
-            json_ = {"content-type": "application/json"}
             large = b'{"query": "q", "documents": [' + b"[]," * 4_000_000 + b"[]]}"
-            slow = asyncio.create_task(client.post("/v1/filter", content=large, headers=json_))
+            slow = asyncio.create_task(client.post("/v1/filter", content=large, headers=JSON))
             answered = 0
             while not slow.done():
                 answered += (await client.get("/health")).is_success
@@ -177,8 +176,7 @@ def test_a_large_body_is_parsed_as_a_small_one(
 ) -> None:
     """In a thread: errors are the same."""
     filled = content.replace(b"%s", b'"a",' * 260_000 if code == 413 else b"a" * 300_000)
-    headers = {"content-type": "application/json"}
-    reply = client().post("/v1/filter", content=filled, headers=headers)
+    reply = client().post("/v1/filter", content=filled, headers=JSON)
 
     assert code == reply.status_code
     assert reply.json()["error"]["message"].startswith(message)
@@ -187,9 +185,8 @@ def test_a_large_body_is_parsed_as_a_small_one(
 @pytest.mark.parametrize("size", [1, 300_000])
 def test_a_body_may_begin_with_a_byte_order_mark(client: Any, size: int) -> None:
     content = b'\xef\xbb\xbf{"query": "q", "documents": ["%s"]}' % (b"a" * size)
-    headers = {"content-type": "application/json"}
 
-    assert 200 == client().post("/v1/filter", content=content, headers=headers).status_code
+    assert 200 == client().post("/v1/filter", content=content, headers=JSON).status_code
 
 
 def test_a_body_without_a_length_is_counted(client: Any) -> None:
@@ -204,29 +201,20 @@ def test_a_body_without_a_length_is_counted(client: Any) -> None:
 def test_what_hangs_is_given_up(
     client: Any, hanging: tuple[System, threading.Event], body: Body
 ) -> None:
-    """503 after the time, with Retry-After; the thread stays taken until the work ends."""
+    """503 after the time, with Retry-After, or a last event; the threads stay taken meanwhile."""
     system, event = hanging
-    limits = Limits(timeout_s=0.1, workers=1, queue=0)
+    limits = Limits(timeout_s=0.1, workers=2, queue=0)
     asked = client({"hangs": system}, Settings(limits=limits))
+    stream = asked.post("/v1/answer", json={**body, "stream": True}).text
     late = asked.post("/v1/filter", json=body)
     full = asked.post("/v1/filter", json=body)
     event.set()
     until(lambda: asked.post("/v1/filter", json=body).status_code == 200)
 
+    assert stream.startswith("event: error") and '"code": "timeout"' in stream
     for reply, code, after in ((late, "timeout", "5"), (full, "queue_full", "2")):
         assert (503, code) == (reply.status_code, reply.json()["error"]["code"])
         assert after == reply.headers["retry-after"]
-
-
-def test_a_stream_that_hangs_ends(
-    client: Any, hanging: tuple[System, threading.Event], body: Body
-) -> None:
-    """Its last event is the error."""
-    asked = client({"hangs": hanging[0]}, Settings(limits=Limits(timeout_s=0.1)))
-    reply = asked.post("/v1/answer", json={**body, "stream": True})
-
-    assert reply.text.startswith("event: error")
-    assert '"code": "timeout"' in reply.text
 
 
 def test_who_goes_away_waits_no_longer(
@@ -240,7 +228,7 @@ def test_who_goes_away_waits_no_longer(
     sent = json.dumps(body).encode()
     clients = [http.client.HTTPConnection(host) for _ in range(2)]
     for number, client in enumerate(clients, 1):
-        client.request("POST", "/v1/filter", sent, {"content-type": "application/json"})
+        client.request("POST", "/v1/filter", sent, JSON)
         until(lambda number=number: work.inside == number)  # type: ignore[misc]
     clients[1].close()
     until(lambda: work.waiting == 0)
@@ -312,22 +300,26 @@ def test_a_host_is_a_name_and_a_port(client: Any, host: str) -> None:
 def test_a_body_of_numbers_is_refused_at_once(client: Any, path: str) -> None:
     """Over the limit of documents it is counted; under it, the first number is enough."""
     many = b'{"query": "q", "systems": ["nearest"], "documents": [%s1]}' % (b"1," * 100_000)
-    headers = {"content-type": "application/json"}
     limits = Limits(max_documents=2**31, max_values=2**31)
     usual, generous = client(), client(settings=Settings(limits=limits))
     began = time.process_time()
-    counted = usual.post(path, content=many, headers=headers)
-    validated = generous.post(path, content=many, headers=headers)
+    counted = usual.post(path, content=many, headers=JSON)
+    validated = generous.post(path, content=many, headers=JSON)
 
     assert (413, 422) == (counted.status_code, validated.status_code)
     assert len(validated.text) < 1000
     assert time.process_time() - began < 1
 
 
+def connected(host: str) -> socket.socket:
+    """A connection of its own to a server."""
+    name, port = host.removeprefix("http://").split(":")
+    return socket.create_connection((name, int(port)), timeout=10)
+
+
 def answer_of(host: str, head: bytes) -> bytes:
     """What a server answers to bytes on a connection of their own; empty where it closes it."""
-    name, port = host.removeprefix("http://").split(":")
-    with suppress(OSError), socket.create_connection((name, int(port)), timeout=10) as connection:
+    with suppress(OSError), connected(host) as connection:
         connection.sendall(head)
         return connection.recv(100)
     return b""
@@ -351,8 +343,7 @@ def test_half_a_head_is_not_waited_for(
     monkeypatch.setattr(running, "HEAD_S", 0.3)
     host = serve(create_app({"nearest": system}))
     whole = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
-    name, port = host.removeprefix("http://").split(":")
-    with socket.create_connection((name, int(port)), timeout=10) as connection:
+    with connected(host) as connection:
         connection.sendall(whole)
         first = connection.recv(10_000)
         while b'{"status"' not in first:  # head and body may come apart
@@ -372,17 +363,16 @@ def test_clients_that_come_and_go_leave_nothing(
     monkeypatch.setattr(running, "CONNECTIONS", 8)
     monkeypatch.setattr(running, "HEAD_S", 0.5)
     app = create_app({"nearest": system})
-    name, port = serve(app)[7:].split(":")
+    host = serve(app)
     sent = json.dumps(body).encode()
     heads = f"Host: a\r\nContent-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
     whole = b"POST /v1/filter HTTP/1.1\r\n" + heads.encode() + sent
-    held = [socket.create_connection((name, int(port)), timeout=10) for _ in range(30)]
+    held = [connected(host) for _ in range(30)]
     for number, connection in enumerate(held):
         with suppress(OSError):
             connection.sendall(whole[: len(whole) * (number % 4) // 3])
         if number % 2:
             connection.close()
-    host = f"http://{name}:{port}"
     until(lambda: answer_of(host, whole).startswith(b"HTTP/1.1 200 "))
 
     assert 0 == app.state.service.work.inside
@@ -396,9 +386,9 @@ def test_a_body_that_goes_on_after_the_reply_is_not_read(
     """A chunk of any announced size, byte by byte: its connection is closed."""
     monkeypatch.setattr(running, "HEAD_S", 0.3)
     settings = Settings(limits=Limits(timeout_s=0.2))
-    name, port = serve(create_app({"nearest": system}, settings=settings))[7:].split(":")
+    host = serve(create_app({"nearest": system}, settings=settings))
     heads = "Host: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked"
-    with socket.create_connection((name, int(port)), timeout=10) as connection:
+    with connected(host) as connection:
         connection.sendall(f"POST /v1/filter HTTP/1.1\r\n{heads}\r\n\r\nFFFFFFFFFFFF\r\n".encode())
         with suppress(ConnectionError):
             for _ in range(100):

@@ -1,5 +1,7 @@
 """Sentences as a stage; what a sentence is stands in tests/core/text/test_text.py."""
 
+import pytest
+
 from ragsieve.split.sentences import Sentences
 from ragsieve.types import Document, Query, Segment
 
@@ -26,35 +28,35 @@ def test_places_are_those_of_the_document() -> None:
     assert [{}, {}] == [dict(s.scores) for s in Sentences()(QUERY, [whole])]
 
 
-def test_the_language_of_the_document_decides() -> None:
-    """German "z.B." ends no sentence, also in a short part."""
-    whole = [Segment.whole(Document("d", "Er mag z.B. Obst. Sie nicht."))]
+GERMAN = "Er mag z.B. Obst und trinkt gerne Tee. Sie mag das alles nicht."
+THAI = "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย"
 
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (
+            [GERMAN, "He met Dr. Seals in the city. She did not."],
+            [GERMAN[:38], GERMAN[39:], "He met Dr. Seals in the city.", "She did not."],
+        ),
+        (["セールズは歌った。彼女は踊った。"], ["セールズは歌った。", "彼女は踊った。"]),
+        ([" ".join([THAI] * 6)], [" ".join([THAI] * 3)] * 2),
+    ],
+)
+def test_the_language_of_each_document_decides(texts: list[str], expected: list[str]) -> None:
+    """German "z.B." ends no sentence; scripts without spaces have ends of their own."""
+    given = [Segment.whole(Document(f"{n}", text)) for n, text in enumerate(texts)]
+
+    assert expected == [s.text for s in Sentences()(QUERY, given)]
+
+
+def test_a_short_part_is_of_its_documents_language() -> None:
+    """Or of the one that is named."""
+    short = Segment.whole(Document("d", "Er mag z.B. Obst. Sie nicht."))
+
+    assert ["Er mag z.B. Obst"] == [
+        s.text for s in Sentences()(QUERY, [Segment(Document("d", GERMAN), 0, 16)])
+    ]
     assert ["Er mag z.B. Obst.", "Sie nicht."] == [
-        s.text for s in Sentences(language="de")(QUERY, whole)
+        s.text for s in Sentences(language="de")(QUERY, [short])
     ]
-
-    german = Document("d", "Er mag z.B. Obst und trinkt gerne Tee. Sie mag das alles nicht.")
-    english = Document("e", "He met Dr. Seals in the city. She did not.")
-
-    assert [
-        "Er mag z.B. Obst und trinkt gerne Tee.",
-        "Sie mag das alles nicht.",
-        "He met Dr. Seals in the city.",
-        "She did not.",
-    ] == [s.text for s in Sentences()(QUERY, [Segment.whole(german), Segment.whole(english)])]
-
-    german = Document("d", "Er mag z.B. Obst und trinkt gerne Tee. Sie mag das alles nicht.")
-
-    assert ["Er mag z.B. Obst"] == [s.text for s in Sentences()(QUERY, [Segment(german, 0, 16)])]
-
-
-def test_japanese_and_thai_documents_have_sentences() -> None:
-    """Scripts without spaces have sentence ends of their own."""
-    japanese = Document("ja", "セールズは歌った。彼女は踊った。")
-    thai = Document("th", " ".join(["กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย"] * 6))
-
-    assert ["セールズは歌った。", "彼女は踊った。"] == [
-        s.text for s in Sentences()(QUERY, [Segment.whole(japanese)])
-    ]
-    assert [116, 116] == [len(s.text) for s in Sentences()(QUERY, [Segment.whole(thai)])]

@@ -97,33 +97,6 @@ def test_a_first_row_like_all_others_heads_nothing(rule: str) -> None:
     )
 
 
-def test_colons_behind_names_divide_rows() -> None:
-    """As accounts are listed: the first one heads no other."""
-    text = "\n".join(f"job{n}:x:{n * 7}:{n}:Job {n}:/srv/job{n}" for n in range(9))
-    (root,) = outline(text, small=True)
-
-    assert text.split("\n") == [text[one.start : one.end] for one in root.children]
-
-
-def test_a_second_line_that_hangs_below_belongs_to_its_row() -> None:
-    """As sections of a binary are printed: neither is a row cut, nor are two rows one."""
-    rows = [f"  {n:<3} .part{n:<4} 0000{n:04x}  2**{n % 4}\n{'':18}ALLOC, DATA" for n in range(12)]
-    text = "\n".join(["  Idx Name      Size      Algn", *rows])
-    (root,) = outline(text, small=True)
-
-    assert [one.strip() for one in rows] == [text[one.start : one.end] for one in root.children]
-
-
-def test_a_last_cell_goes_on_below_itself() -> None:
-    """As a command's help breaks a line."""
-    rows = [f"  --option-{n}   Keep what is as {n} is" for n in range(6)]
-    rows[3] += f"\n{'':15}while it is there"
-    text = "\n".join(["Options:", *rows])
-    (root,) = outline(text, small=True)
-
-    assert rows[3].strip() in [text[one.start : one.end] for one in root.children]
-
-
 NESTED = """Tool 3.8.7
     tool.home = /usr/lib/jvm/java-17-openjdk-amd64
     tool.library.path = /usr/java/packages/lib
@@ -179,12 +152,29 @@ mx.a.example.\t\t  300 IN A\t203.0.113.25
 """
 
 
-@pytest.mark.parametrize(("text", "rows"), [(CHECKED, 6), (DATES, 4), (ZONE, 4)])
-def test_a_first_row_with_digits_heads_no_others(text: str, rows: int) -> None:
-    """A comma here and there divides none of the lines, nor do tabs that only align them."""
+ACCOUNTS = [f"job{n}:x:{n * 7}:{n}:Job {n}:/srv/job{n}" for n in range(9)]
+HANGING = [f"{n:<3} .part{n:<4} 0000{n:04x}  2**{n % 4}\n{'':18}ALLOC, DATA" for n in range(12)]
+OPTIONS = [f"--option-{n}   Keep what is as {n} is" for n in range(6)]
+OPTIONS[3] += f"\n{'':15}while it is there"
+LISTED: dict[str, tuple[str, list[str]]] = {  # what stands above the rows, and these
+    "accounts, between colons": ("", ACCOUNTS),
+    "sections of a binary, whose second line hangs": ("  Idx Name      Size      Algn", HANGING),
+    "options, of which a last cell goes on": ("Options:", OPTIONS),
+    "messages with a comma here and there": ("", CHECKED.splitlines()),
+    "days": ("", DATES.splitlines()),
+    "records that tabs only align": ("", ZONE.splitlines()),
+}
+
+
+@pytest.mark.parametrize("kind", LISTED)
+def test_rows_are_divided_where_each_begins(kind: str) -> None:
+    """Neither is a row cut, nor are two one; a first row, with digits or not, heads no others."""
+    head, rows = LISTED[kind]
+    text = "\n  ".join([head, *rows]) if head else "\n".join(rows)
     (root,) = outline(text, small=True)
 
-    assert (rows, root.start) == (len(root.children), root.head)
+    assert rows == [text[one.start : one.end] for one in root.children]
+    assert head or root.start == root.head
 
 
 WEEK = """              Monday         Tuesday        Wednesday

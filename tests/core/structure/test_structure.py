@@ -512,17 +512,15 @@ HEADED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "above"), HEADED)
-def test_a_sentence_stands_below_its_headings(text: str, above: list[str]) -> None:
-    """Those that have no mark, too; steps, clauses, tables and addresses are none."""
-    assert "\n\n".join([*above, "D."]) == joined(text, [(len(text) - 2, len(text))])
+LAST = [(text, [(len(text) - 2, len(text))], "\n\n".join([*above, "D."])) for text, above in HEADED]
 
 
-@pytest.mark.parametrize(("text", "bounds", "shown"), JOINS)
+@pytest.mark.parametrize(("text", "bounds", "shown"), [*JOINS, *LAST])
 def test_spans_are_joined_as_they_stood(
     text: str, bounds: list[tuple[int, int]], shown: str
 ) -> None:
-    """White space stays, a line break makes a paragraph, a cut in one is marked."""
+    """White space stays, a line break makes a paragraph, a cut in one is marked. A sentence stands
+    below its headings, also those without a mark; steps, clauses, tables and addresses are none."""
     assert shown == joined(text, bounds)
 
 

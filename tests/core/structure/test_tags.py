@@ -5,7 +5,6 @@ import re
 import pytest
 
 from ragsieve.structure import joined, outline, parts_of
-from ragsieve.structure.linearize import linearized
 from ragsieve.structure.tree import ELEMENTS
 from tests.core.structure.test_structure import spans
 
@@ -53,13 +52,6 @@ def test_what_is_kept_of_a_page_stands_below_its_heads(kind: str, said: str, sho
     assert "<!-- …" in whole
     for name in ("div", "table", "ul", "ol", "p", "a", "td", "html", "body"):
         assert len(re.findall(f"<{name}\\b", whole)) == whole.count(f"</{name}>"), name
-
-
-def test_what_is_read_of_a_page_has_no_tags() -> None:
-    """A cell stands behind the name of its column."""
-    unit = next(unit for unit in spans(PAGE) if "12 euros" in unit.text)
-
-    assert ["Grade: 12; Rate: 12 euros"] == linearized(PAGE, [(unit.start, unit.end)])
 
 
 PROSE = [

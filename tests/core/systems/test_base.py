@@ -11,7 +11,7 @@ import pytest
 
 import ragsieve
 from ragsieve.errors import InputError
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.models.fake import ScriptedLLM
 from ragsieve.registry import Registry
 from ragsieve.systems.base import SYSTEMS, SystemEntry, preset, system
 from ragsieve.systems.baselines import top_documents
@@ -76,24 +76,19 @@ def test_the_default_comes_first_and_plain_systems_last() -> None:
     assert [] == [name for name in names if not (SYSTEMS[name].summary and SYSTEMS[name].needs)]
 
 
-def test_another_package_adds_systems_by_a_module(install: Any) -> None:
-    """What an entry point's module registers is listed, built and answered like any other."""
-    install("other", "systems", "others = other_systems", other_systems=OTHERS)
-
-    assert "first-documents" in SYSTEMS
-    assert "first-two-documents" in [*SYSTEMS]
-
-    loaded = ragsieve.load("first-two-documents", ScriptedLLM(["x"]), HashingEmbedder())
-
-    assert 2 == len(loaded("Who?", ["a", "b", "c"]).kept)
-
-
-def test_another_package_adds_a_system_by_its_function(install: Any) -> None:
-    """An entry point may name the function itself."""
-    point = "first-documents = other_systems:first_documents"
+@pytest.mark.parametrize(
+    ("point", "name", "kept"),
+    [
+        ("others = other_systems", "first-two-documents", 2),
+        ("first-documents = other_systems:first_documents", "first-documents", 1),
+    ],
+)
+def test_another_package_adds_systems(install: Any, point: str, name: str, kept: int) -> None:
+    """What an entry point's module registers, or the function that it names, is like any other."""
     install("other", "systems", point, other_systems=OTHERS)
 
-    assert "the first documents" == SYSTEMS["first-documents"].summary
+    assert "the first documents" == SYSTEMS["first-documents"].summary and name in [*SYSTEMS]
+    assert kept == len(ragsieve.load(name, ScriptedLLM(["x"]))("Who?", ["a", "b", "c"]).kept)
 
 
 @pytest.mark.parametrize(

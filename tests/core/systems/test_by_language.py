@@ -1,6 +1,7 @@
 """One way for English, another for the rest."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,9 @@ from ragsieve.types import Document, Query, Segment
 
 ASKED = Query("Who designed the tower?")
 GEFRAGT = Query("Wer hat den Eiffelturm entworfen?")
-TOWER = Document("tower", "The tower stands in Paris. It is made of iron.", rank=0)
-TURM = Document("turm", "Der Eiffelturm steht in Paris. Er wurde von Koechlin entworfen.", rank=1)
-BRIDGE = Document("bridge", "The bridge was opened in 1885. Trains still cross it.", rank=2)
+TOWER = Document("0", "The tower stands in Paris. It is made of iron.", rank=0)
+TURM = Document("1", "Der Eiffelturm steht in Paris. Er wurde von Koechlin entworfen.", rank=1)
+BRIDGE = Document("2", "The bridge was opened in 1885. Trains still cross it.", rank=2)
 MIXED = [Segment.whole(document) for document in (TOWER, TURM, BRIDGE)]
 ENGLISH = [MIXED[0], MIXED[2]]
 
@@ -32,41 +33,26 @@ class Noting:
         return [s for s in segments if s.document.id != self.dropped]
 
 
-def test_english_is_left_to_the_first_stage() -> None:
-    """The second is not asked, and no trace speaks of languages."""
-    english, other = Noting("bridge"), Noting()
-    trace = Trace()
+@pytest.mark.parametrize(
+    ("query", "given", "seen", "kept", "warning"),
+    [
+        (ASKED, ENGLISH, ([*"02"], []), [*"0"], ""),
+        (GEFRAGT, MIXED, ([], [*"012"]), [*"12"], "not English (de): 3 of 3 documents"),
+        (ASKED, MIXED, ([*"02"], [*"1"]), [*"01"], "not English (de): 1 of 3 documents"),
+    ],
+)
+def test_documents_of_another_language_go_alone_or_along(
+    query: Query, given: list[Segment], seen: Any, kept: list[str], warning: str
+) -> None:
+    """Of an English question alone, with a word in the trace; of another all, since nothing can be
+    compared. Where all is English, the second stage is not asked."""
+    english, other, trace = Noting("2"), Noting("0"), Trace()
     with trace.recording():
-        kept = ByLanguage(english, other)(ASKED, ENGLISH)
+        found = ByLanguage(english, other)(query, given)
 
-    assert MIXED[:1] == kept
-    assert ["tower", "bridge"] == english.seen
-    assert [] == other.seen
-    assert [] == trace.warnings
-
-
-def test_documents_of_another_language_go_alone_or_along() -> None:
-    """Of an English question alone; of another all, since nothing can be compared."""
-    english, other = Noting(), Noting("tower")
-    kept = ByLanguage(english, other)(GEFRAGT, MIXED)
-
-    assert MIXED[1:] == kept
-    assert [] == english.seen
-    assert ["tower", "turm", "bridge"] == other.seen
-
-    english, other = Noting(), Noting()
-    kept = ByLanguage(english, other)(ASKED, MIXED)
-
-    assert MIXED == kept
-    assert ["tower", "bridge"] == english.seen
-    assert ["turm"] == other.seen
-
-    trace = Trace()
-    with trace.recording():
-        ByLanguage(Noting(), Noting())(ASKED, MIXED)
-    (warning,) = trace.warnings
-
-    assert "not English (de): 1 of 3 documents" in warning
+    assert seen == (english.seen, other.seen)
+    assert kept == [segment.document.id for segment in found]
+    assert [True] * bool(warning) == [warning in line for line in trace.warnings]
 
 
 def test_spans_that_go_have_a_reason_on_either_side() -> None:
@@ -74,12 +60,12 @@ def test_spans_that_go_have_a_reason_on_either_side() -> None:
     ranked = Pipeline(score.BM25(), select.TopK(1))
     trace = Trace()
     with trace.recording():
-        kept = ByLanguage(ranked, Noting("turm"))(ASKED, MIXED)
+        kept = ByLanguage(ranked, Noting("1"))(ASKED, MIXED)
 
     dropped = [d.segment.document.id for record in trace.steps for d in record.dropped]
 
-    assert ["tower"] == [s.document.id for s in kept]
-    assert {"turm", "bridge"} == {*dropped}
+    assert ["0"] == [s.document.id for s in kept]
+    assert {*"12"} == {*dropped}
 
 
 def test_a_side_that_fails_can_be_skipped() -> None:
@@ -88,7 +74,7 @@ def test_a_side_that_fails_can_be_skipped() -> None:
     def failing(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         raise ModelError("out of order")
 
-    stage = ByLanguage(failing, Noting("turm"))
+    stage = ByLanguage(failing, Noting("1"))
 
     assert ENGLISH == stage.lenient()(ASKED, MIXED)
     with pytest.raises(ModelError, match="out of order"):
@@ -100,7 +86,7 @@ def test_scores_by_shared_characters_are_no_probabilities() -> None:
     english = Pipeline(score.BM25())
     kept = ByLanguage(english, Pipeline(score.Ngrams()))(ASKED, [MIXED[1], *ENGLISH])
 
-    assert ["turm", "tower", "bridge"] == [s.document.id for s in kept]
+    assert [*"102"] == [s.document.id for s in kept]
     assert 1.0 == kept[0].scores["ngrams"]
     assert kept[0].score <= min(s.score for s in kept[1:])
 
@@ -112,7 +98,7 @@ PACKAGES = """├── commander@7.2.0
 │ ├─┬ @eslint-community/eslint-utils@4.10.1
 │ │ ├── eslint-visitor-keys@3.4.3 deduped"""
 
-FILES = "src\n" + "".join(f"├── {one}.py\n" for one in "rows cells lines tree prose odd".split())
+FILES = "src\n" + "".join(f"├── {one}.py\n" for one in ("rows", "cells", "lines", "tree", "odd"))
 
 
 @pytest.mark.parametrize(
