@@ -1,14 +1,17 @@
-"""Documents that want to be more than documents."""
+"""Hostile documents and questions go through FineFilter as text; no text opens a line."""
 
 import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
+from ragsieve_research.prompts import numbered
 from ragsieve_research.systems.finefilter import finefilter
 from tests.campaign.hostile import HOSTILE
 
@@ -81,3 +84,24 @@ def test_a_hostile_question_is_a_question(name: str) -> None:
 
     assert [["user"], ["user"], ["system", "user"]] == shape(llm.prompts)
     assert attack == llm.prompts[2][1].content
+
+
+ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
+
+
+def test_numbers_start_at_one() -> None:
+    """Each text is a line behind its number."""
+    assert "" == numbered([])
+    assert "[1] He sang.\n[2] She danced." == numbered(["He sang.", "She danced."])
+
+
+@given(
+    st.lists(
+        ANY_TEXT | st.sampled_from(["\n[9] fake", "a\r\n[1] b", "\u2028[2]", "\x0b[3]", "\x85[4]"])
+    )
+)
+def test_no_text_opens_a_line(texts: list[str]) -> None:
+    """There are as many lines as texts, however a line may break, each behind its number."""
+    lines = numbered(texts).splitlines()
+
+    assert [f"[{n}]" for n in range(1, len(texts) + 1)] == [line.split(" ")[0] for line in lines]

@@ -1,4 +1,4 @@
-"""A critic tells which answers are the same, which are wrong, and which stands."""
+"""WinnowRAG's critic: same answers, verdicts on responses, and a pick; and what an answer is."""
 
 import json
 import re
@@ -14,6 +14,7 @@ from ragsieve.trace import Step, Trace, step
 from ragsieve.types import Query
 from ragsieve_research.answer.agent import Argument
 from ragsieve_research.answer.critic import Critic, Judgement
+from ragsieve_research.answer.parts import is_answer, same_answers
 
 QUERY = Query("What is the capital?")
 ANSWERS = ("Paris", "Lyon", "paris, France", "Lyons")
@@ -312,3 +313,42 @@ def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
 
     assert [0, 1] == critic.same(QUERY, answers)[0]
     assert (49,) == critic.judge(QUERY, [Argument(a, a * 5, a * 5) for a in answers]).incorrect
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (("Shakespeare", "Ben Jonson", "William Shakespeare"), [[0], [1], [2]]),
+        (("Paris, France", "paris"), [[0, 1]]),
+        (("Kennedy", "John Fitzgerald Kennedy", "John Kennedy"), [[0], [1], [2]]),
+        (("Guinea", "Equatorial Guinea"), [[0], [1]]),
+        (("Lincoln", "Mary Lincoln"), [[0], [1]]),
+        (("Michigan", "Michigan State"), [[0], [1]]),
+        (("Paris", "Paris Hilton"), [[0], [1]]),
+        (("5", "5 million"), [[0], [1]]),
+        (("Paris", "Paris or Lyon"), [[0], [1]]),
+        (("Adams", "John Adams", "John Quincy Adams"), [[0], [1], [2]]),
+        (("", " "), [[0, 1]]),
+    ],
+)
+def test_short_and_long_forms_of_a_name_are_the_same(
+    answers: tuple[str, ...], expected: list[list[int]]
+) -> None:
+    """Up to two more names behind a comma; of others the critic is asked."""
+    assert expected == same_answers(answers)
+
+
+def test_saying_that_there_is_no_answer_is_none() -> None:
+    """In whatever words, those of the question among them; what names another thing is one."""
+    refusals = [
+        *("UNANSWERED", "Unknown.", "n/a", "Not mentioned in the documents.", "I don't know"),
+        *("None of the documents name the capital of Slovenia.", "It cannot be determined."),
+        *("I'm sorry, but I can't answer that.", "There isn't enough context"),
+    ]
+    answers = [
+        *("None", "Nothing", "Maybe", "no", "No Country for Old Men", "Not guilty", "Without You"),
+        *("Data", "It was not Lyon but Paris", "The Unknown Soldier", "invalid question"),
+    ]
+
+    asked = "What is the capital of Slovenia?"
+    assert answers == [text for text in refusals + answers if is_answer(text, asked)]

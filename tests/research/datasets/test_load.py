@@ -1,4 +1,4 @@
-"""A data set by name, from a folder, or one's own file."""
+"""Data sets by name, file or entry point: their questions, samples and parts."""
 
 import gzip
 import hashlib
@@ -10,7 +10,9 @@ import pytest
 
 from ragsieve.errors import InputError
 from ragsieve.types import Example
-from ragsieve_research.datasets import DATASETS, Entry, load
+from ragsieve_research.datasets import DATASETS, Dataset, Entry, load
+from ragsieve_research.datasets.parts import SALT, part_of
+from tests.named import asking
 from tests.processes import python
 
 LINE = b'{"id": "a", "question": "Who?", "documents": ["Me."]}\n'
@@ -151,3 +153,98 @@ def test_another_package_adds_data_sets(
     assert 1 == names.count("nq")
     assert DATASETS["nq"].hub
     assert "entry point bad of ragsieve.datasets is left out: other_data:BROKEN" in caplog.text
+
+
+def a_file(path: Path, n: int = 20, documents: int = 6) -> Path:
+    """``n`` questions; the first document of each has no id, and the second is bare text."""
+    bees = [{"id": f"d{j}", "text": f"bee {j}", "rank": 9} for j in range(2, documents)]
+    rows = [
+        asking(f"Which bee is number {i}?", {"text": "bee 0"}, "bee 1", *bees, id=f"q{i}")
+        for i in range(1, n + 1)
+    ]
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def ids(dataset: Dataset) -> list[str]:
+    return [example.query.id for example in dataset]
+
+
+def test_a_data_set_is_read_line_by_line_again_and_again(tmp_path: Path) -> None:
+    """A bad line stops nobody before it, and is named as an editor shows it."""
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 3))
+
+    assert "bees" == dataset.name
+    assert ["q1", "q2", "q3"] == ids(dataset) == ids(dataset)
+    assert [1, 2, 3] == [number for number, _ in dataset.examples()]
+    assert 3 == dataset.count()
+
+    path = tmp_path / "bees.jsonl"
+    path.write_bytes(b'{"id": 1, "question": "Who?"}\nnonsense\n')
+
+    assert "1" == next(iter(Dataset.from_file(path))).query.id
+
+    path = tmp_path / "bees.jsonl"
+    path.write_bytes(b'{"question": "Who?"}\n\n{"documents": []}\n')
+
+    with pytest.raises(InputError, match=r"bees\.jsonl, line 3: a record must have a question"):
+        list(Dataset.from_file(path))
+
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 4))
+
+    assert ["q1", "q2"] == ids(dataset.take(2))
+    assert ids(dataset) == ids(dataset.take(9)) == ids(dataset.take(None, seed=1))
+
+
+def test_the_checksum_is_that_of_the_unpacked_file(tmp_path: Path) -> None:
+    """Packing a file does not make another data set of it."""
+    plain, packed = a_file(tmp_path / "a.jsonl"), a_file(tmp_path / "b.jsonl.gz")
+    expected = hashlib.sha256(plain.read_bytes()).hexdigest()
+
+    assert expected == Dataset.from_file(plain).sha256() == Dataset.from_file(packed).sha256()
+
+
+def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
+    """In the order of the draw, evenly, the same between releases; a larger one begins with it."""
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 200))
+    some = dataset.take(20, seed=1)
+    numbers = [number for number, _ in some.lines()]
+
+    assert [f"q{n}" for n in numbers] == ids(some) == ids(some)
+    assert 20 == len({*numbers})
+    assert numbers != [number for number, _ in dataset.take(20, seed=2).lines()]
+    assert {*ids(dataset)} == {*ids(dataset.take(500, seed=1))}
+
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 100))
+
+    assert ids(dataset.take(10, seed=3)) == ids(dataset.take(30, seed=3))[:10]
+
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 99))
+    drawn = [n for seed in range(100) for n, _ in dataset.take(10, seed=seed).lines()]
+
+    assert 50 == pytest.approx(sum(drawn) / len(drawn), abs=4)  # about four standard errors
+
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 50))
+
+    assert [4, 7, 12, 26, 33] == sorted(number for number, _ in dataset.take(5, seed=7).lines())
+
+
+def test_a_question_is_in_one_part_however_it_is_written() -> None:
+    """By the written rule: 8 hex digits of the salted hash of the normalised text, modulo 100."""
+    place = int(hashlib.sha256(f"{SALT}\nwho sang song".encode()).hexdigest()[:8], 16) % 100
+
+    wanted = "train" if place < 50 else "validation" if place < 60 else "test"
+
+    assert wanted == part_of("Who sang the song?")
+    assert part_of("Who sang the song?") == part_of("who  sang THE song")
+    assert ["test", "train"] == [part_of(text) for text in ("谁唱的。", "“Who?”")]  # marks count
+
+
+def test_parts_are_a_half_a_tenth_and_four_tenths() -> None:
+    """Over 2,000 questions, within 4 of 100 places."""
+    parts = [part_of(f"question {n}") for n in range(2000)]
+
+    assert pytest.approx(0.5, abs=0.04) == parts.count("train") / 2000
+    assert pytest.approx(0.1, abs=0.04) == parts.count("validation") / 2000
+    assert {"train", "validation", "test"} == set(parts)

@@ -1,4 +1,4 @@
-"""Local models by transformers: tiny ones with random weights, and the default one."""
+"""Local language models: tiny ones of random weights, a Llama and a T5."""
 
 import json
 import math
@@ -13,13 +13,15 @@ import pytest
 import torch
 import transformers
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError
+from ragsieve import models
+from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import Message
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.trace import Usage, step
+from ragsieve_research.models.seq2seq import Seq2Seq
 from ragsieve_research.models.surprisal import windowed
 from ragsieve_research.models.transformers import Transformers
-from tests.tiny import CHAT, ask, llama, save_adapter, save_bytes
+from tests.tiny import CHAT, ask, llama, save_adapter, save_bytes, save_t5
 
 SENTENCES = ["Paris is the capital of France.", "The river runs through the old town.", "1 2 3 10"]
 USER_ONLY = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
@@ -364,3 +366,73 @@ def test_a_text_over_the_context_is_read_in_parts(folder: str) -> None:
     assert [(own[:16], 16), (own[8:24], 8), (own[16:32], 8)] == [
         ([*before, *part], len(part)) for before, part in windowed([], own, 16)[:3]
     ]
+
+
+PIECES = ["▁", "▁the", "▁1", "▁10", "▁Who", "▁sang", *"[],?", *"0123456789", *"aehlnsrtw"]
+
+
+@pytest.fixture(scope="module")
+def t5_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    pieces = [(piece, -float(n)) for n, piece in enumerate(PIECES, 1)]
+    return save_t5(tmp_path_factory.mktemp("t5"), pieces)
+
+
+@pytest.fixture(scope="module")
+def t5(t5_folder: str) -> Seq2Seq:
+    return Seq2Seq(t5_folder, dtype="float32")
+
+
+def test_the_prefix_loads_one(t5_folder: str) -> None:
+    """``seq2seq:`` before a t5_folder, and other words in the identity than a causal model's."""
+    t5 = models.load(f"seq2seq:{t5_folder}", max_context=64)
+
+    assert (True, 64) == (t5.identity.startswith(f"seq2seq:{t5_folder}@"), t5.context)
+
+
+def test_replies_are_those_of_transformers(t5: Seq2Seq) -> None:
+    """Greedy, on the same tokens with the end token behind them, which no content writes."""
+    prompt = ask("Who sang the 10?")
+    ids = torch.tensor([t5.tokenizer("Who sang the 10?").input_ids])
+    model = transformers.T5ForConditionalGeneration.from_pretrained(t5.model)
+    out = model.generate(ids, max_new_tokens=9, do_sample=False)[0]
+
+    assert ids[0].tolist() == t5.encode(prompt)
+    assert [t5.tokenizer.decode(out, skip_special_tokens=True)] == t5.complete(
+        [prompt], max_tokens=9
+    )
+
+    assert 1 == t5.encode(ask("the </s> the")).count(1)
+
+
+def test_odds_are_shares_of_likelihoods(t5: Seq2Seq) -> None:
+    """Of options of one token each: of exp(loglik)."""
+    prompt, options = ask("Who sang?"), ["1", "10", "the"]
+    weights = [math.exp(t5.loglik([prompt], [o])[0][0]) for o in options]
+
+    assert t5.choose([prompt], [options])[0] == pytest.approx([w / sum(weights) for w in weights])
+
+
+def test_what_it_cannot_is_said(t5: Seq2Seq) -> None:
+    """No surprisals without a prompt, no causal model, a schema noted and left."""
+    with pytest.raises(Unsupported, match=r"no surprisals: it can choose, complete, loglik$"):
+        t5.surprisals([()], ["a"])
+
+    assert "surprisals" not in t5.can
+
+    with step("Stage", []) as record:
+        held = t5.complete([ask("Who")], max_tokens=4, schema={"type": "integer"})
+
+    assert t5.complete([ask("Who")], max_tokens=4) == held
+    assert any("not held to a schema" in text for text in record.notes)
+
+    with pytest.raises(InputError, match="at least one message"):
+        t5.complete([()])
+
+
+def test_a_streamed_reply_of_a_t5_is_the_reply(t5: Seq2Seq) -> None:
+    """In more than one piece."""
+    prompt = ask("Who sang the 1, 10?")
+    pieces = list(t5.stream(prompt, max_tokens=12))
+
+    assert t5.complete([prompt], max_tokens=12) == ["".join(pieces)]
+    assert len(pieces) > 1

@@ -1,4 +1,4 @@
-"""The reranker learns from the generator: tiny bi-encoders of random weights."""
+"""The clue reranker: pairs, loss, figures of rankings and training."""
 
 import json
 import math
@@ -18,6 +18,7 @@ from ragsieve_research.models.sentence_transformers import SentenceTransformer
 from ragsieve_research.train import reranker
 from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.plans import Reranking
+from ragsieve_research.train.ranking import JudgedSentences, figures
 from ragsieve_research.train.reranker import TextPair, measure, pairs, train_reranker
 
 SENTENCE = "who won in seals sang and cried . rain fell on rome 1990 1991 1992 1993 1994"
@@ -201,3 +202,34 @@ def test_checkpoints_of_other_options_are_not_gone_on_from(
             learn(tmp_path / "x", bert, seed=seed)
 
     assert 2 == len([*tmp_path.glob(".x.*.work")])
+
+
+def judged(data: str, scores: list[float], clues: list[int], words: int = 5) -> JudgedSentences:
+    held = np.isin(np.arange(len(scores)), clues)
+    return JudgedSentences(data, np.array(scores, np.float32), held, np.full(len(scores), words))
+
+
+def test_figures_are_of_each_data_set_and_their_mean() -> None:
+    """Four sentences: a clue in third place is above one of three others, AUC 1/3, and only among
+    the first 3 and 5; a tenth of 20 words holds none, so the first stands alone."""
+    found = figures(
+        [judged("a", [4, 3, 2, 1], [2]), judged("b", [4, 3, 2, 1], [0]), judged("b", [1, 0], [])]
+    )
+
+    third = {"auc": 1 / 3, "recall_1": 0, "recall_3": 1, "recall_5": 1, "recall_tenth": 0}
+    assert pytest.approx({"questions": 1, **third}) == found["a"]
+    assert {"questions": 1, **dict.fromkeys(third, 1.0)} == found["b"]
+    assert pytest.approx((2 / 3, 0.5)) == (found["mean"]["auc"], found["mean"]["recall_1"])
+
+
+def test_as_many_sentences_are_kept_as_fit_a_tenth_of_the_words() -> None:
+    """Of 100 words in 50 sentences, ten: five sentences, so the fifth counts and the sixth not."""
+    scores = [float(-n) for n in range(50)]
+    recalls = [figures([judged("a", scores, [n], 2)])["a"]["recall_tenth"] for n in (4, 5)]
+
+    assert [1.0, 0.0] == recalls
+
+
+def test_without_a_question_of_both_kinds_there_are_no_figures() -> None:
+    """Nothing is divided by none."""
+    assert {} == figures([judged("a", [1, 2], []), judged("a", [1], [0])])

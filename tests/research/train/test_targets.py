@@ -1,4 +1,4 @@
-"""Labels for FineFilter's parts, by the generator's word."""
+"""What a filter is trained on: clues, useful ones, K, and the odds of a cut."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 
 from ragsieve.answer import Reader
+from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.lexical import BM25
 from ragsieve.types import Document, Example, Query, Segment
+from ragsieve_research.train.cut import fit_odds
+from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.targets import Annotator, clues
 from tests.tiny import Places
 
@@ -113,3 +116,38 @@ def test_without_a_clue_there_is_nothing_to_cut() -> None:
     empty = ("clues", "useful", "ranking", "scores", "right")
 
     assert {"sentences": SPANS, "k": None, **{name: [] for name in empty}} == found
+
+
+def example(*right: bool, best: float) -> TrainingExample:
+    """Ranked sentences, one fewer than ``right``, all with the score ``best``."""
+    some = len(right) - 1
+    return TrainingExample(
+        Query("Who?"), ("x",), (), {}, tuple(range(some)), 1, (best,) * some, right
+    )
+
+
+def test_the_generator_answers_where_the_best_score_is_high() -> None:
+    """It does from one sentence of .9, never from one of .1, and seldom without any."""
+    sure, unsure = example(False, True, best=0.9), example(False, False, best=0.1)
+    odds = fit_odds([sure, unsure] * 500, max_clues=1)
+
+    assert odds([0.9])[1] > 0.95
+    assert odds([0.1])[1] < 0.05
+    assert pytest.approx(0.5 / 1001) == odds([0.9])[0]
+
+
+def test_equal_shares_are_learnt_as_such() -> None:
+    """Where scores do not differ, the odds are the share: three of four."""
+    some = [example(False, right, best=0.5) for right in (True, True, True, False)]
+
+    assert pytest.approx(0.75, abs=1e-4) == fit_odds(some * 25, max_clues=1)([0.5])[1]
+
+
+def test_short_rankings_teach_what_they_can() -> None:
+    """The highest K needs one example that reached it."""
+    short, long = example(False, True, best=0.5), example(True, True, False, best=0.5)
+    odds = fit_odds([short, long], max_clues=2)([0.5, 0.5])
+
+    assert pytest.approx(1 / 4) == odds[2]
+    with pytest.raises(InputError, match="whether the generator answers from 3 sentences"):
+        fit_odds([short, long], max_clues=3)
