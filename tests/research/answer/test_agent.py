@@ -29,21 +29,11 @@ def argued(replies: Sequence[str], groups: int = 1) -> tuple[list[Any], Step, Sc
         return agent.argue(asked), record, llm
 
 
-def test_an_agent_reads_its_documents_and_no_other() -> None:
-    """Numbered from 1 with titles, the question the user's turn; one batch, one-line answers."""
+def test_answers_are_one_line_each() -> None:
+    """In the order of the documents that they are from."""
     answers = Agent(ScriptedLLM(["Cher", " Sonny\nand Cher \n"])).answer(QUERY, [wholes("a")] * 2)
 
     assert ["Cher", "Sonny and Cher"] == answers
-
-    llm = ScriptedLLM(["x", "x"])
-    Agent(llm).answer(QUERY, [wholes("a", 'b "c"\n\nd', title="T"), wholes("e")])
-    lines = [prompt[0].content.split("\n") for prompt in llm.prompts]
-
-    assert [
-        ['Document [1] (Title: "T"): "a"', 'Document [2] (Title: "T"): "b \\"c\\" d"'],
-        ['Document [1] (Title: ""): "e"'],
-    ] == [[line for line in each if line.startswith("Document [")] for each in lines]
-    assert [QUERY.text] * 2 == [prompt[-1].content for prompt in llm.prompts]
 
 
 def test_documents_that_do_not_fit_are_read_from_their_beginnings() -> None:

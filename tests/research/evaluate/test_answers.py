@@ -49,6 +49,11 @@ ANY_TEXT = st.text(st.characters(codec=None), max_size=40)
         ("Seals", ["the", "?"], 0.0),
         ("It was Ocean’s Eleven.", ["Ocean's Eleven"], 1.0),
         ("A", ["A"], 1.0),
+        ("There is no information.", ["no"], 0.0),  # a yes or no is the first word, or none
+        ("I cannot say yes.", ["yes"], 0.0),
+        ("No, it is not.", ["no"], 1.0),
+        ("**Yes**", ["Yes"], 1.0),
+        ("It is not so.", ["no", "not so"], 1.0),
     ],
 )
 def test_an_answer_is_right_where_a_gold_one_stands_in_it(
@@ -222,23 +227,6 @@ def test_of_a_long_output_the_beginning_is_judged() -> None:
 
     assert 1.0 == sure
     assert "Seals Seals" in shown(llm.prompts[0])
-
-
-@pytest.mark.parametrize(
-    ("output", "gold", "expected"),
-    [
-        ("There is no information.", ["no"], 0.0),
-        ("I cannot say yes.", ["yes"], 0.0),
-        ("No, it is not.", ["no"], 1.0),
-        ("**Yes**", ["Yes"], 1.0),
-        ("It is not so.", ["no", "not so"], 1.0),
-    ],
-)
-def test_a_yes_or_no_is_judged_by_the_first_word(
-    output: str, gold: list[str], expected: float
-) -> None:
-    """Elsewhere in a sentence the word is no answer; other spellings may stand anywhere."""
-    assert expected == accuracy(output, gold)
 
 
 GOLD = {"is_positive": True, "supporting_sentences": ["Seals sang it."]}

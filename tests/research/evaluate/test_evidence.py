@@ -49,23 +49,16 @@ def of_sentences(example: Example, result: Result) -> tuple[float | None, float 
     return sentence_recall(example, result), sentence_precision(example, result)
 
 
-def test_gold_sentences_are_spans() -> None:
-    """Named by text, in any order, twice, with other white space or without the final stop."""
-    named = ["Crofts played.", "Seals sang it.", "Seals  sang\nit", " ", "Nobody said this."]
-
-    assert [(0, 13), SANG, PLAYED] == gold_sentences(document(supporting_sentences=named))
-
-
-def test_gold_sentences_may_be_named_by_index() -> None:
-    """As HotpotQA publishes them, an index past the end among them."""
-    gold = document(sentences=["Seals sang it.", "It rained."], supporting_sentences=[1, 7])
-
-    assert [RAINED] == gold_sentences(gold)
-
-
 @pytest.mark.parametrize(
     ("text", "sentences", "named", "expected"),
     [
+        (  # twice, with other white space, without the final stop, blank, and what is nowhere
+            *(TEXT, []),
+            ["Crofts played.", "Seals sang it.", "Seals  sang\nit", " ", "Nobody said this."],
+            [(0, 13), SANG, PLAYED],
+        ),
+        (TEXT, ["Seals sang it.", "It rained."], [1, 7], [RAINED]),  # by index, as HotpotQA does
+        ("They resang it twice. He (sang it, twice).", [], ["sang it: twice"], [(26, 40)]),
         ("He won. Ann lost. He won.", ["He won.", "Ann lost.", "He won."], [2], [(18, 25)]),
         (
             "He won. Ann lost. He won.",
@@ -84,19 +77,10 @@ def test_gold_sentences_may_be_named_by_index() -> None:
 def test_a_gold_sentence_is_the_one_that_is_meant(
     text: str, sentences: list[str], named: list[str | int], expected: list[tuple[int, int]]
 ) -> None:
-    """A repeated one by its place among the others; never a part of a word."""
+    """By text in any order, or by index; a repeated one by its place; never a part of a word."""
     gold = document(text=text, sentences=sentences, supporting_sentences=named)
 
     assert expected == gold_sentences(gold)
-
-
-def test_a_gold_sentence_is_found_by_its_words_only_whole() -> None:
-    """Punctuation between words may differ; a word may not be part of a longer one."""
-    text = "They resang it twice. He (sang it, twice)."
-    start = text.index("sang it, twice")
-    found = gold_sentences(document(text=text, supporting_sentences=["sang it: twice"]))
-
-    assert [(start, start + len("sang it, twice"))] == found
 
 
 @pytest.mark.data

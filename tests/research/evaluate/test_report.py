@@ -636,19 +636,6 @@ def test_where_every_question_raised_there_are_no_shares(tmp_path: Path) -> None
     assert ["1", "100.0", *["–"] * 8] == line_of(report)
 
 
-def test_data_sets_count_the_same(tmp_path: Path) -> None:
-    """None of one question raised, and one of two: a quarter overall."""
-    folder = write_run(tmp_path, ["all"], ["nq", "triviaqa"])
-    for place, rows in enumerate([[filtered(1)], [filtered(1), failure(2, RAISED)]]):
-        write_lines(folder / f"records/{place}.jsonl", rows)
-    report = reported(folder)
-    (row,) = report.select(OVERALL)
-    raised = row.figures["peer"]["raised"]
-
-    assert (0.25, 3) == (raised.value, raised.n)
-    assert math.isnan(raised.low)
-
-
 def test_other_systems_have_no_such_table(tmp_path: Path) -> None:
     """Not even an empty one, whatever else their stages log."""
     other = filtered(1)

@@ -37,33 +37,27 @@ def example(*documents: Document, answers: tuple[str, ...] = ()) -> Example:
     return Example(QUERY, documents, answers)
 
 
-def test_auc_is_the_share_of_pairs_in_order() -> None:
-    """Of the pairs (3, 2), (3, 1), (1, 2), (1, 1) two are in order and one is even: 2.5 of 4."""
+def test_pairs_in_order_are_counted() -> None:
+    """Of (3, 2), (3, 1), (1, 2), (1, 1) 2.5 of 4; equal scores say nothing."""
     found = auc(np.array([1.0, 0.0, 2.0, 0.0]), np.array([3.0, 2.0, 1.0, 1.0]))
 
     assert 2.5 / 4 == found
 
+    assert 0 == rho(np.array([0.0, 1.0]), np.array([2.0, 2.0]))
 
-def test_ndcg_counts_ten_places() -> None:
-    """What helps in the eleventh is worth nothing."""
+
+def test_places_are_counted_from_the_best() -> None:
+    """What helps in the eleventh is worth nothing; a hit of two equal ones is the share."""
     grades, scores = np.eye(1, 11, 10)[0], -np.arange(11.0)
 
     assert 0 == ndcg(grades, scores)
     assert pytest.approx(1 / math.log2(11)) == ndcg(grades[1:], scores[1:])
 
-
-def test_hit_is_whether_the_best_helps() -> None:
-    """Of two equal ones it is the share."""
     grades = np.array([0.0, 2.0, 1.0])
 
     assert 1 == hit(grades, np.array([0.1, 0.3, 0.2]))
     assert 0 == hit(grades, np.array([0.4, 0.3, 0.2]))
     assert 0.5 == hit(grades, np.array([0.4, 0.3, 0.4]))
-
-
-def test_rho_of_equal_scores_is_0() -> None:
-    """They say nothing on the order."""
-    assert 0 == rho(np.array([0.0, 1.0]), np.array([2.0, 2.0]))
 
 
 @pytest.mark.parametrize("measure", [auc, hit, ndcg, rho])

@@ -64,19 +64,6 @@ def test_replies_are_those_of_a_prompt_alone(
     assert [[alone[i] for i in order] for order in orders] == batches
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-def test_replies_do_not_depend_on_how_many_rows_run_together(
-    dtype: str, prompts: list[list[int]]
-) -> None:
-    """One, three and eight rows; a place that falls free is taken by the next prompt."""
-    rows = [together(dtype, n * (600 + 12)) for n in (1, 3, 8)]
-    replies = [decoder.generate(prompts, max_tokens=12) for decoder in rows]
-
-    assert replies[0] == replies[1] == replies[2]
-    assert 1 < len({len(reply) for reply in replies[0]})
-
-
 def test_a_shorter_reply_begins_the_longer_one(
     decoder: RowsDecoder, prompts: list[list[int]]
 ) -> None:

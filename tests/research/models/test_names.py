@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from ragsieve import models
-from ragsieve.errors import InputError
 from tests.rules import check_fields
 
 pytest.importorskip("sentence_transformers")
@@ -28,15 +27,6 @@ def test_a_name_loads_its_backend(name: str, kind: str) -> None:
 
     assert kind == type(model).__name__
     assert name.partition(":")[2] in ("", model.model)
-
-
-def test_options_reach_their_backend() -> None:
-    """Unknown ones are refused."""
-    model = models.load("smollm2", batch_tokens=2, max_context=64)
-
-    assert (2, 64) == (model.batch_tokens, model.max_context)
-    with pytest.raises(InputError, match=r"smollm2 cannot take options \['colour'\]: its options"):
-        models.load("smollm2", colour=9)
 
 
 LOCAL = ("transformers", "provence", "token_classifier", "sentence_transformers", "cross_encoder")

@@ -9,8 +9,7 @@ import pytest
 
 from ragsieve import load
 from ragsieve.errors import BadReply, ContextOverflow, EndedEarly, InputError, ModelError
-from ragsieve.models.base import Message, Prompt, Streamer, complete_parsed, streamed
-from ragsieve.models.fake import ScriptedLLM
+from ragsieve.models.base import Message, Prompt, complete_parsed
 from ragsieve.models.openai import OpenAI
 from ragsieve.trace import Usage, collect_step, step
 from ragsieve_research.models.streaming import as_text, stream_tokens
@@ -160,14 +159,6 @@ def test_errors_are_those_of_whole_replies(streaming: Any) -> None:
         next(away.stream(PROMPT))
     with pytest.raises(InputError, match=r"^max_tokens must be at least 1, got 0$"):
         next(full.stream(PROMPT, max_tokens=0))
-
-
-def test_a_model_that_cannot_stream_gives_one_piece() -> None:
-    """Its reply."""
-    llm = ScriptedLLM(["Koechlin drew it."])
-
-    assert not isinstance(llm, Streamer)
-    assert ["Koechlin drew it."] == list(streamed(llm, PROMPT))
 
 
 def bytewise(tokens: Sequence[int]) -> str:

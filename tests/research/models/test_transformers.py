@@ -13,7 +13,6 @@ import pytest
 import torch
 import transformers
 
-from ragsieve import models
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import Message
 from ragsieve.models.batcher import DynamicBatcher
@@ -380,13 +379,6 @@ def t5_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def t5(t5_folder: str) -> Seq2Seq:
     return Seq2Seq(t5_folder, dtype="float32")
-
-
-def test_the_prefix_loads_one(t5_folder: str) -> None:
-    """``seq2seq:`` before a t5_folder, and other words in the identity than a causal model's."""
-    t5 = models.load(f"seq2seq:{t5_folder}", max_context=64)
-
-    assert (True, 64) == (t5.identity.startswith(f"seq2seq:{t5_folder}@"), t5.context)
 
 
 def test_replies_are_those_of_transformers(t5: Seq2Seq) -> None:

@@ -104,21 +104,6 @@ def test_a_build_with_other_options_does_not_go_on(tmp_path: Path) -> None:
     assert Change(added=200, chunks=200) == Corpus(path, HashingEmbedder(16)).add(foxes())
 
 
-def test_a_failed_build_changes_nothing(old: Path) -> None:
-    """Neither does one whose documents end in an error."""
-
-    def broken():  # type: ignore[no-untyped-def]
-        yield from foxes()
-        raise OSError("no more of it")
-
-    corpus = Corpus(old, HashingEmbedder())
-    with pytest.raises(OSError, match="no more of it"):
-        corpus.add(broken())
-
-    assert ["old"] == corpus.ids()
-    assert Change(added=200, chunks=8) == corpus.add(foxes())
-
-
 def test_one_builds_at_a_time(old: Path) -> None:
     """The second one has its error at once, and searching goes on."""
     corpus = Corpus(old, HashingEmbedder())

@@ -21,15 +21,6 @@ def rewritten(*replies: str, query: Query = QUERY) -> tuple[Query, Step]:
     return found, record
 
 
-def test_the_rewrite_searches() -> None:
-    """The caller's id stays; the trace shows the words."""
-    found, record = rewritten(GOOD)
-
-    assert Query(GOOD, "q7") == found
-    assert [f"rewritten to search: {GOOD!r}"] == record.notes
-    assert 0 == record.unreadable
-
-
 def test_the_question_is_the_last_turn_and_no_instruction() -> None:
     """Worked examples stand before it."""
     llm = ScriptedLLM([GOOD])

@@ -85,19 +85,6 @@ def test_sources_are_asked_at_once() -> None:
     assert ["met", "met"] == [s.text for s in found]
 
 
-def test_only_those_chosen_are_asked() -> None:
-    """The trace says which were, and which were not."""
-    asked: list[str] = []
-
-    def logging(name: str) -> Named:
-        return named(name, lambda _: asked.append(name) or [])
-
-    _, record = routed(logging("a"), logging("b"), router=lambda _query, _sources: ["b"])
-
-    assert ["b"] == asked
-    assert {"event": "sources", "asked": ["b"], "left": ["a"]} == record.events[0]
-
-
 def raising(error: BaseException) -> Callable[[Query], list[Segment]]:
     def search(_: Query) -> list[Segment]:
         raise error
