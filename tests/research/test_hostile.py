@@ -89,12 +89,6 @@ def test_a_hostile_question_is_a_question(name: str) -> None:
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
 
 
-def test_numbers_start_at_one() -> None:
-    """Each text is a line behind its number."""
-    assert "" == numbered([])
-    assert "[1] He sang.\n[2] She danced." == numbered(["He sang.", "She danced."])
-
-
 @given(
     st.lists(
         ANY_TEXT | st.sampled_from(["\n[9] fake", "a\r\n[1] b", "\u2028[2]", "\x0b[3]", "\x85[4]"])

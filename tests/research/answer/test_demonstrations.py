@@ -28,8 +28,8 @@ def written(folder: Path, *records: Any) -> str:
     return str(path)
 
 
-def test_the_bundled_ones_are_complete() -> None:
-    """Each has two or three documents, one of which its answer does not need, and a rationale."""
+def test_the_bundled_ones_are_complete_and_not_in_the_sample() -> None:
+    """Two or three documents, one of them not needed; one that is asked later is given away."""
     found = read_demonstrations(4, rationales=True)
 
     assert 4 == len({d.question for d in found})
@@ -40,16 +40,13 @@ def test_the_bundled_ones_are_complete() -> None:
         assert not all(holding)
         assert contains_answer(demonstration.rationale, [demonstration.answer])
 
-
-SHOWN = [*read_demonstrations(4), *(d for found in reasoning_examples().values() for d in found)]
-SHOWN_QUESTIONS = {shown.question.lower().rstrip("?") for shown in SHOWN}
-
-
-def test_no_example_is_in_the_sample() -> None:
-    """An example that is asked later is a given answer; those of the reasoner count, too."""
     asked = {example.query.text.lower().rstrip("?") for example in load("sample")}
 
     assert set() == asked & SHOWN_QUESTIONS
+
+
+SHOWN = [*read_demonstrations(4), *(d for found in reasoning_examples().values() for d in found)]
+SHOWN_QUESTIONS = {shown.question.lower().rstrip("?") for shown in SHOWN}
 
 
 @pytest.mark.data
@@ -61,7 +58,7 @@ def test_no_example_is_in_a_data_set(records: dict[str, list[Example]]) -> None:
 
 
 def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
-    """The first answer is shown; the rationale stands in the record or in its metadata."""
+    """The first answer is shown; a rationale may be metadata; what follows is not read."""
     inside = {"question": "Why?", "answers": ["So"], "metadata": {"rationale": "It is so."}}
     first, second = read_demonstrations(2, written(tmp_path, RECORD, inside), rationales=True)
 
@@ -72,9 +69,6 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
     ]
     assert Demonstration("Why?", "So", "It is so.") == second
 
-
-def test_only_as_many_as_shown_are_read(tmp_path: Path) -> None:
-    """A training set can be named as it is: what follows the shots is not opened."""
     path = written(tmp_path, RECORD, "no record")
 
     assert 1 == len(read_demonstrations(1, path))
@@ -126,7 +120,7 @@ SAID = [Message("user", "Who played it?"), Message("assistant", "Ann")]
 
 
 def test_examples_stand_before_the_question_as_turns() -> None:
-    """The template's own turns for each, without the system's, then the answer as the reply."""
+    """Behind the template's own system turn, with evidence and in a closed book."""
     llm = ScriptedLLM(["x"])
     ExampleReader(llm, examples=(EXAMPLE, Demonstration("Who heard it?", "Bob")))(
         QUERY, long_texts(1)
@@ -135,6 +129,12 @@ def test_examples_stand_before_the_question_as_turns() -> None:
     second = [Message("user", "Who heard it?"), Message("assistant", "Bob")]
 
     assert (system, *SAID, *second, Message("user", QUERY.text)) == llm.prompts[0]
+
+    llm = ScriptedLLM(["x"])
+    ExampleReader(llm, examples=(EXAMPLE,))(QUERY, [])
+    system, asked = render("reader_closed", question=QUERY.text)
+
+    assert (system, *SAID, asked) == llm.prompts[0]
 
 
 def test_examples_show_what_the_template_shows() -> None:
@@ -149,15 +149,6 @@ def test_examples_show_what_the_template_shows() -> None:
         Message("assistant", "The first document helps.\nAnswer: Ann"),
         Message("user", "Documents:\nHe sang.\n\nQuestion: Who sang it?"),
     ] == list(llm.prompts[0][1:])
-
-
-def test_examples_stand_in_a_closed_book_too() -> None:
-    """Without evidence the closed template's turns are shown."""
-    llm = ScriptedLLM(["x"])
-    ExampleReader(llm, examples=(EXAMPLE,))(QUERY, [])
-    system, asked = render("reader_closed", question=QUERY.text)
-
-    assert (system, *SAID, asked) == llm.prompts[0]
 
 
 @pytest.mark.parametrize(("room", "read"), [(21, []), (22, ["1"]), (44, ["1", "2"])])

@@ -58,7 +58,7 @@ def noisy(folder: Path) -> Path:
 
 
 def test_what_is_saved_is_read_again(tmp_path: Path, whole: Trained, adapter: Any) -> None:
-    """The recipe as it was, and of noisy parts the adapters alone."""
+    """The recipe as it was, of noisy parts the adapters alone; parts may be missing, or null."""
     folder = save(tmp_path / "new" / "f", whole, {role: noisy(adapter(role)) for role in ROLES})
 
     assert whole == read(folder)
@@ -67,14 +67,26 @@ def test_what_is_saved_is_read_again(tmp_path: Path, whole: Trained, adapter: An
     ) == names(folder)
     assert [folder] == [*folder.parent.iterdir()]
 
+    assert whole == Trained.parse(json.loads(json.dumps(whole.to_dict())))
 
-def test_a_path_of_this_machine_is_not_shared(tmp_path: Path, adapter: Any) -> None:
-    """PEFT writes where the base lay; others are told where the hub has it."""
+    nulls = dict.fromkeys(["extractor", "reranker", "truncator", "split"])
+
+    assert Trained(generator=Base("smollm2"), embedder=Base("minilm")) == Trained.parse(FIELDS)
+    assert Trained.parse(FIELDS) == Trained.parse({**FIELDS, **nulls})
+
+
+def test_what_is_of_this_machine_is_not_shared(tmp_path: Path, adapter: Any) -> None:
+    """A base is named as the hub has it; a filter whose model lies here alone is not pushed."""
     part = TrainedPart("llm", "smollm2", "extractor")
     folder = save(tmp_path / "f", replace(PLAIN, extractor=part), {"extractor": adapter("a")})
     values = json.loads((folder / "extractor" / "adapter_config.json").read_text())
 
     assert "HuggingFaceTB/SmolLM2-135M-Instruct" == values["base_model_name_or_path"]
+
+    trained = replace(PLAIN, generator=Base(f"transformers:{tmp_path / 'llama'}"))
+    folder = save(tmp_path / "f", trained, {})
+    with pytest.raises(InputError, match="a shared filter must name models of the hub, got"):
+        push_to_hub(folder, "me/f", api=Hub())
 
 
 def test_an_older_filter_is_replaced_whole(tmp_path: Path, adapter: Any) -> None:
@@ -251,14 +263,6 @@ def test_exactly_what_belongs_to_a_filter_is_pushed(
     assert [{"private": True, "token": "t", "exist_ok": True}] == hub.calls
 
 
-def test_a_model_of_this_machine_alone_is_not_pushed(tmp_path: Path) -> None:
-    """Nobody else could load the filter."""
-    trained = replace(PLAIN, generator=Base(f"transformers:{tmp_path / 'llama'}"))
-    folder = save(tmp_path / "f", trained, {})
-    with pytest.raises(InputError, match="a shared filter must name models of the hub, got"):
-        push_to_hub(folder, "me/f", api=Hub())
-
-
 def test_a_hub_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
     """Whatever library speaks HTTP, and a name that the hub does not take."""
     folder = save(tmp_path / "f", PLAIN, {})
@@ -274,16 +278,6 @@ LLM = {"kind": "llm", "model": "smollm2", "adapter": "extractor"}
 ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
 FIELDS: dict[str, Any] = {"format": 1, "system": "finefilter"}
 FIELDS |= {"generator": {"model": "smollm2"}, "embedder": {"model": "minilm"}}
-
-
-def test_what_is_written_is_read_again(whole: Trained) -> None:
-    """Every field survives JSON; parts may be missing, or null."""
-    assert whole == Trained.parse(json.loads(json.dumps(whole.to_dict())))
-
-    nulls = dict.fromkeys(["extractor", "reranker", "truncator", "split"])
-
-    assert Trained(generator=Base("smollm2"), embedder=Base("minilm")) == Trained.parse(FIELDS)
-    assert Trained.parse(FIELDS) == Trained.parse({**FIELDS, **nulls})
 
 
 @pytest.mark.parametrize(

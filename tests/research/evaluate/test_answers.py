@@ -187,7 +187,7 @@ def shown(prompt: Prompt) -> str:
 
 
 def test_a_judge_is_as_sure_as_its_model() -> None:
-    """The probability of yes, the model asked once with question, gold answers and output."""
+    """Asked once with question, gold answers and output, of which the beginning is enough."""
     llm = ScriptedLLM([], choices=lambda prompt, options: [3.0, 1.0])
     sure = AnswerJudge(llm)("Who sang?", "Jim Seals", ["Seals", "J. Seals"])
 
@@ -195,6 +195,12 @@ def test_a_judge_is_as_sure_as_its_model() -> None:
     assert 1 == len(llm.prompts)
     for text in ('"Who sang?"', '"Jim Seals"', '"Seals"\n"J. Seals"'):
         assert text in shown(llm.prompts[0])
+
+    llm = ScriptedLLM([], context=2000, choices=lambda prompt, options: [1.0, 0.0])
+    sure = AnswerJudge(llm)("Who sang?", "Seals " * 20_000, ["Seals"])
+
+    assert 1.0 == sure
+    assert "Seals Seals" in shown(llm.prompts[0])
 
 
 @pytest.mark.parametrize(
@@ -218,15 +224,6 @@ def test_an_output_stays_inside_its_quotes(attack: str) -> None:
     assert plain.count('"') == attacked.replace('\\"', "").count('"')
     assert "\x1b" not in attacked
     attacked.encode()
-
-
-def test_of_a_long_output_the_beginning_is_judged() -> None:
-    """A runaway output does not pass the judge's context."""
-    llm = ScriptedLLM([], context=2000, choices=lambda prompt, options: [1.0, 0.0])
-    sure = AnswerJudge(llm)("Who sang?", "Seals " * 20_000, ["Seals"])
-
-    assert 1.0 == sure
-    assert "Seals Seals" in shown(llm.prompts[0])
 
 
 GOLD = {"is_positive": True, "supporting_sentences": ["Seals sang it."]}
@@ -284,17 +281,14 @@ def test_a_yes_or_no_is_not_present_in_a_text(answers: tuple[str, ...]) -> None:
     assert 1.0 == values[1]["answer_present"]
 
 
-def test_an_unanswerable_question_has_no_answer_metric() -> None:
-    """Nor an answer to be present."""
+def test_without_an_answer_there_is_no_metric_of_one() -> None:
+    """Of an unanswerable question, nor of a filter, of which presence can be said all the same."""
     values = measure(example(()), asked("Seals"))
     groups = {METRICS[name].group for name in values}
 
     assert {"evidence", "cost"} == groups
     assert "answer_present" not in values
 
-
-def test_a_filter_alone_has_no_answer_metric() -> None:
-    """Whether a gold answer is present can be said all the same."""
     system = System(Pipeline(TopK(0)), Reader(ScriptedLLM([])))
     values = measure(example(qa_pairs=PAIRS), system("Who sang it?", DOCUMENTS))
 
@@ -303,13 +297,10 @@ def test_a_filter_alone_has_no_answer_metric() -> None:
     assert (0.0, 0.0) == (values["tokens_kept"], values["document_recall"])
 
 
-def test_sub_answers_are_measured_where_there_are_some() -> None:
-    """One of two, by any of its spellings."""
+def test_metrics_are_measured_where_they_apply() -> None:
+    """Sub-answers by any spelling; ROUGE knows ASCII words only, the others read Chinese."""
     assert 0.5 == measure(example(qa_pairs=PAIRS), asked("Dan D. Crofts"))["asqa_em"]
 
-
-def test_rouge_is_left_out_where_it_cannot_see_the_gold_answer() -> None:
-    """It knows ASCII words only; the others read Chinese."""
     values = measure(example(("东京",)), asked("东京"))
 
     assert (1.0, 1.0) == (values["exact_match"], values["f1"])
@@ -334,13 +325,21 @@ def test_crags_numbers_are_of_crag(reply: str, numbers: tuple[float, ...]) -> No
     assert not {*names} & {*measure(example(dataset="nq"), asked(reply))}
 
 
-def test_a_judge_is_asked_once_for_four_numbers() -> None:
-    """And for every dataset, where one asks for them."""
+def test_a_judge_is_asked_once_and_of_no_failure() -> None:
+    """For four numbers, of every data set where one asks for them."""
     llm = ScriptedLLM([], choices=lambda prompt, options: [0.9, 0.1])
     values = measure(example(), asked("The man of Seals & Crofts"), crag_metrics(AnswerJudge(llm)))
 
     assert {"crag_accuracy": 1, "hallucination": 0, "missing": 0, "crag_score": 1} == values
     assert 1 == len(llm.prompts)
+
+    llm = ScriptedLLM([])
+    judge = AnswerJudge(llm)
+    judged = [*crag_metrics(judge), semantic_accuracy(judge), METRICS["tokens"]]
+    wrong = ("crag_accuracy", "hallucination", "crag_score", "semantic_accuracy")
+
+    assert {**dict.fromkeys(wrong, 0.0), "missing": 1.0} == failed(example(), judged)
+    assert [] == llm.prompts
 
 
 @pytest.mark.parametrize(
@@ -375,17 +374,6 @@ def test_a_failure_counts_wherever_an_answer_or_evidence_would(
 
     assert {*measured} - {"documents_read", "tokens"} == {*values}
     assert {name: float(name in ("missing", "tokens_kept")) for name in values} == values
-
-
-def test_a_failure_asks_no_judge() -> None:
-    """There is nothing to judge."""
-    llm = ScriptedLLM([])
-    judge = AnswerJudge(llm)
-    judged = [*crag_metrics(judge), semantic_accuracy(judge), METRICS["tokens"]]
-    wrong = ("crag_accuracy", "hallucination", "crag_score", "semantic_accuracy")
-
-    assert {**dict.fromkeys(wrong, 0.0), "missing": 1.0} == failed(example(), judged)
-    assert [] == llm.prompts
 
 
 @pytest.mark.data

@@ -40,16 +40,13 @@ def corpus(tmp_path: Path) -> Iterator[Corpus]:
         yield corpus
 
 
-def test_recall_is_over_distinct_documents(corpus: Corpus) -> None:
-    """Four sentences of bees come before that of goats, which is the second document."""
+def test_recall_is_over_documents_and_answers_over_chunks(corpus: Corpus) -> None:
+    """Goats are the second document behind four chunks of bees; milk stands in the second chunk."""
     example = Example(Query("bees bees"), (labelled(BEES), labelled(GOATS)))
     found = recall(corpus, [example], at=(1, 2), by=["bm25"])
 
     assert {"recall@1": 0.5, "recall@2": 1.0} == values(found)
 
-
-def test_an_answer_must_stand_in_one_of_the_first_chunks(corpus: Corpus) -> None:
-    """Chunks, not documents: "milk" stands in the second best sentence for these words."""
     example = Example(Query("goats fear milk bees"), (), ("milk",))
     chunks = [s.text for s in corpus.search(example.query, by="bm25")]
     found = recall(corpus, [example], at=(1, 2), by=["bm25"])

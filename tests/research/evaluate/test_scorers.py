@@ -70,7 +70,7 @@ def test_a_question_of_one_kind_measures_nothing(measure: Any) -> None:
 
 
 def test_the_finest_labels_count() -> None:
-    """Grades before sentences, these before documents, these before answers."""
+    """Grades before sentences, documents, answers; what has the labels is what is scored."""
     graded = document("Bees.", relevance=0, supporting_sentences=["Bees."], is_positive=True)
     gold = document("Bees.", supporting_sentences=["Bees."], is_positive=True)
     positive = document("Bees.", is_positive=False)
@@ -80,9 +80,6 @@ def test_the_finest_labels_count() -> None:
     assert "positive documents" == labels_of([example(positive, answers=("bees",))])
     assert "answers" == labels_of([example(document("Bees."), answers=("bees",))])
 
-
-def test_what_is_labelled_is_scored() -> None:
-    """Documents by labels that these have, sentences by those of sentences."""
     units = {labels: unit_of(labels) for labels in get_args(Labels)}
 
     assert {"grades", "positive documents"} == {n for n, u in units.items() if u == "documents"}
@@ -142,7 +139,7 @@ def test_a_scorers_cost_is_that_of_all_that_it_needs() -> None:
 
 
 def test_figures_are_means_over_questions() -> None:
-    """One question in order and one against it; chance is half of the pairs, a third of hits."""
+    """One in order, one against it; chance is half of the pairs; of one kind JSON null."""
     llm = ScriptedLLM(["unused"], choices=honey)
     chain = create_scorers(["relevance"], lambda _: llm)
     right = scored(rated("Who makes honey?"), chain)
@@ -158,9 +155,6 @@ def test_figures_are_means_over_questions() -> None:
         chance.means["NDCG@10"].value
     )
 
-
-def test_figures_without_both_kinds_are_none() -> None:
-    """As JSON null; the cost stands."""
     chain = create_scorers(["bm25"], lambda _: None)
     same = scored(Labelled(QUERY, rated("Who?").segments, (1.0, 1.0, 1.0)), chain)
     found = figures([same], "bm25").to_dict()

@@ -201,7 +201,7 @@ def test_what_was_read_before_changes_no_reply(room: int) -> None:
 
 
 def test_only_what_is_new_is_read() -> None:
-    """Of a prompt that goes on, of two interleaved ones, of one read before its last token."""
+    """Of prompts that go on or are interleaved; what is under `PREFIX_TOKENS` is read again."""
     decoder = Counted(prefix_mb=1)
     stem, ends = words(60), [words(130), words(130)]
     reads = []
@@ -226,9 +226,6 @@ def test_only_what_is_new_is_read() -> None:
 
     assert 50 + 1 == decoder.read
 
-
-def test_a_short_beginning_is_read_again() -> None:
-    """Under `PREFIX_TOKENS`."""
     decoder = Counted(prefix_mb=1)
     stem = words(PREFIX_TOKENS - 1)
     for word in (1, 2):
@@ -249,7 +246,7 @@ def known(prefixes: Prefixes, tokens: list[int]) -> list[int]:
 
 
 def test_the_longest_beginning_is_found_within_the_budget() -> None:
-    """One that another continues is not kept twice; what was not used for longest goes first."""
+    """One that goes on is not kept twice, the longest unused goes first; states are copies."""
     prefixes = Prefixes(100)
     prompts = [[1, 2, 3, 4], [1, 2, 3, 5, 6], [1, 2, 3, 5, 6, 7]]
     for prompt in prompts:
@@ -272,9 +269,6 @@ def test_the_longest_beginning_is_found_within_the_budget() -> None:
 
     assert [0, 1, 2, 3] == known(prefixes, prompt)
 
-
-def test_states_are_copies() -> None:
-    """What happens to the memory that they came from later does not show."""
     prefixes, given = Prefixes(100), states([1, 2, 3]).contiguous()
     prefixes.add([1, 2, 3], given)
     given.zero_()

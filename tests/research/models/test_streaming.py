@@ -54,7 +54,7 @@ def streaming(serve: Any) -> Callable[[Reply], tuple[OpenAI, list[dict[str, Any]
 
 
 def test_a_server_streams(streaming: Any) -> None:
-    """Pieces as they are sent; the request is that of a whole reply, and costs as much."""
+    """Pieces of the first choice; the request is that of a whole reply, and costs as much."""
     llm, bodies = streaming(
         lambda body: (200, [*CHUNKS, "data: [DONE]\n\n"] if "stream" in body else whole())
     )
@@ -67,6 +67,12 @@ def test_a_server_streams(streaming: Any) -> None:
     assert {**bodies[1], "stream": True, "stream_options": {"include_usage": True}} == bodies[0]
     assert [Usage(llm.identity, 7, 3)] == pieces.usages == once.usages
     assert [] == pieces.notes == once.notes
+
+    other = chunk("No")
+    other["choices"][0]["index"] = 1
+    llm, _ = streaming(lambda _: (200, [chunk("Yes"), other, chunk(finish="stop")]))
+
+    assert ["Yes"] == list(llm.stream(PROMPT))
 
 
 def test_a_server_without_usage_is_charged_what_is_counted(streaming: Any) -> None:
@@ -103,15 +109,6 @@ def test_a_stream_that_ends_early_is_no_answer(streaming: Any, events: Any, whol
 
     assert "It is not" == given[-1].answer.text if whole else given[-1] == "It is not"
     assert whole != isinstance(given[-1], str)
-
-
-def test_another_choice_is_not_joined_in(streaming: Any) -> None:
-    """A server may write several: the first is the reply."""
-    other = chunk("No")
-    other["choices"][0]["index"] = 1
-    llm, _ = streaming(lambda _: (200, [chunk("Yes"), other, chunk(finish="stop")]))
-
-    assert ["Yes"] == list(llm.stream(PROMPT))
 
 
 @pytest.mark.parametrize("events", [[], [{"odd": 1}], [7], [{"choices": 7}], [chunk(7)], None])

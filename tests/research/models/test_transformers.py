@@ -126,14 +126,24 @@ def test_control_tokens_in_contents_are_plain_text(llm: Transformers) -> None:
     assert llm.count([text])[0] > len("Obey")
 
 
-def test_an_overflow_names_its_numbers(llm: Transformers) -> None:
-    """Nothing is cut in silence."""
+def test_context_is_the_models_own_or_less(llm: Transformers, folder: str, tmp_path: Path) -> None:
+    """An overflow names its numbers; more than the model's is refused, and 4,096 the default."""
     size = len(llm.encode(ask("a " * 50)))
     with pytest.raises(ContextOverflow) as caught:
         llm.complete([ask("short"), ask("a " * 50)], max_tokens=500)
 
     assert (size + 500, 512) == (caught.value.needed, caught.value.limit)
     assert f"need {size + 500} tokens, the context of {llm.model} holds 512" in str(caught.value)
+
+    assert 512 == Transformers(folder).context
+    assert 100 == Transformers(folder, max_context=100).context
+    with pytest.raises(InputError, match="max_context must be at most 512, got 513"):
+        _ = Transformers(folder, max_context=513).context
+
+    config = transformers.BloomConfig(hidden_size=64, n_layer=1, n_head=2)
+    config.save_pretrained(tmp_path)
+
+    assert 4096 == Transformers(str(tmp_path)).context
 
 
 def test_a_call_is_charged_what_it_reads_and_writes(llm: Transformers) -> None:
@@ -157,19 +167,6 @@ def test_a_call_is_charged_what_it_reads_and_writes(llm: Transformers) -> None:
         llm.complete([ask(SENTENCES[0])], max_tokens=2)
 
     assert ["a reply was cut at 2 tokens"] == seen.messages
-
-
-def test_context_is_the_models_own_or_less(folder: str, tmp_path: Path) -> None:
-    """More than it was made for is refused; one that does not say has a few thousand."""
-    assert 512 == Transformers(folder).context
-    assert 100 == Transformers(folder, max_context=100).context
-    with pytest.raises(InputError, match="max_context must be at most 512, got 513"):
-        _ = Transformers(folder, max_context=513).context
-
-    config = transformers.BloomConfig(hidden_size=64, n_layer=1, n_head=2)
-    config.save_pretrained(tmp_path)
-
-    assert 4096 == Transformers(str(tmp_path)).context
 
 
 def test_threads_load_once(folder: str) -> None:
@@ -396,12 +393,18 @@ def test_replies_are_those_of_transformers(t5: Seq2Seq) -> None:
     assert 1 == t5.encode(ask("the </s> the")).count(1)
 
 
-def test_odds_are_shares_of_likelihoods(t5: Seq2Seq) -> None:
-    """Of options of one token each: of exp(loglik)."""
+def test_a_t5_weighs_and_streams(t5: Seq2Seq) -> None:
+    """Odds are shares of exp(loglik); the pieces, more than one, are the reply."""
     prompt, options = ask("Who sang?"), ["1", "10", "the"]
     weights = [math.exp(t5.loglik([prompt], [o])[0][0]) for o in options]
 
     assert t5.choose([prompt], [options])[0] == pytest.approx([w / sum(weights) for w in weights])
+
+    prompt = ask("Who sang the 1, 10?")
+    pieces = list(t5.stream(prompt, max_tokens=12))
+
+    assert t5.complete([prompt], max_tokens=12) == ["".join(pieces)]
+    assert len(pieces) > 1
 
 
 def test_what_it_cannot_is_said(t5: Seq2Seq) -> None:
@@ -419,12 +422,3 @@ def test_what_it_cannot_is_said(t5: Seq2Seq) -> None:
 
     with pytest.raises(InputError, match="at least one message"):
         t5.complete([()])
-
-
-def test_a_streamed_reply_of_a_t5_is_the_reply(t5: Seq2Seq) -> None:
-    """In more than one piece."""
-    prompt = ask("Who sang the 1, 10?")
-    pieces = list(t5.stream(prompt, max_tokens=12))
-
-    assert t5.complete([prompt], max_tokens=12) == ["".join(pieces)]
-    assert len(pieces) > 1

@@ -34,7 +34,7 @@ def asked(source: Pages, query: Query = QUERY) -> tuple[list[Segment], Step]:
 
 
 def test_pages_become_documents_that_name_their_page() -> None:
-    """In the order given; the caller's title and metadata win."""
+    """In the order given; the caller's title and metadata win; equal urls get other ids."""
     page = {"html": HONEY, "url": "https://bees.example/a", "last_modified": "2024", "text": "?"}
     found = Pages([page, {"html": WASPS, "title": "Wasps", "id": "w"}])(QUERY)
     documents = [segment.document for segment in found]
@@ -47,9 +47,6 @@ def test_pages_become_documents_that_name_their_page() -> None:
     assert {**known, "sha256": checksum} == documents[0].metadata
     assert found == [Segment.whole(document) for document in documents]
 
-
-def test_pages_of_one_url_have_ids_of_their_own() -> None:
-    """As documents of one id have in a system."""
     found = Pages([{"html": HONEY, "url": "u"}, {"html": WASPS, "url": "u"}])(QUERY)
 
     assert ["u", "u#2"] == [segment.document.id for segment in found]
@@ -197,22 +194,16 @@ def found(source: Passages, question: str) -> list[str]:
 
 
 def test_a_question_finds_its_own_documents() -> None:
-    """Whole, in their order; another question finds none."""
+    """Whole, in their order, of one source where asked; equal ids get names of their own."""
     source = Passages([BEES, Example(Query("Who sang?"), (Document("3", "Seals sang."),))])
 
     assert ["1", "2"] == found(source, "Who makes honey?")
     assert ["3"] == found(source, "Who sang?")
     assert [] == found(source, "Who asked?")
 
-
-def test_only_documents_of_one_source() -> None:
-    """Where two sources were asked for each question, each is one by itself."""
     assert ["2"] == found(Passages([BEES], only="wiki"), "Who makes honey?")
     assert [] == found(Passages([BEES], only="web"), "Who makes honey?")
 
-
-def test_equal_ids_get_names_of_their_own() -> None:
-    """As documents that a caller passes do."""
     twice = Example(Query("q"), (Document("1", "one"), Document("1", "two")))
 
     assert ["1", "1#2"] == found(Passages([twice]), "q")

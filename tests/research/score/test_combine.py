@@ -59,40 +59,31 @@ def test_ranks_are_fused_in_equal_weights(weights: tuple[float, ...] | None) -> 
     assert "bac" == "".join(s.text for s in sorted(found, key=lambda s: -s.score))
 
 
-def test_a_weight_of_0_silences_a_scorer() -> None:
-    """The order is the other one's."""
+def test_zeros_say_nothing_and_equal_scores_rank_as_given() -> None:
+    """A weight of 0 silences a scorer, a score of 0 is no rank; a span given twice has two."""
     found = Hybrid((LEFT, RIGHT), (0, 1))(QUERY, segments("abc"))
 
     assert [pytest.approx(1 / 63), pytest.approx(1 / 61), pytest.approx(1 / 62)] == [
         s.score for s in found
     ]
 
+    near = Given({"a": 0.1, "b": 0.2, "c": 0.9})
+    found = Hybrid((BM25(), near))(Query("x"), segments("abc"))
 
-def test_equal_scores_rank_as_given() -> None:
-    """Stable: where nothing tells them apart, the order they came in does."""
+    assert [pytest.approx(0.5 / rank) for rank in (63, 62, 61)] == [s.score for s in found]
+
+    (twin,) = segments("a")
+
+    assert [pytest.approx(1 / 61), pytest.approx(1 / 62)] == [
+        s.score for s in Hybrid((LEFT,))(QUERY, [twin, twin])
+    ]
+
     half = Given({letter: float(letter.islower()) for letter in ascii_letters})
     texts = "".join(map("".join, zip(ascii_uppercase, ascii_lowercase, strict=True)))  # AaBb…
     found = Hybrid((half,))(QUERY, segments(texts))
 
     assert [*ascii_lowercase, *ascii_uppercase] == [
         s.text for s in sorted(found, key=lambda s: -s.score)
-    ]
-
-
-def test_what_a_scorer_gives_0_it_does_not_rank() -> None:
-    """Without a word of the question BM25 knows no order, so the other one's stands."""
-    near = Given({"a": 0.1, "b": 0.2, "c": 0.9})
-    found = Hybrid((BM25(), near))(Query("x"), segments("abc"))
-
-    assert [pytest.approx(0.5 / rank) for rank in (63, 62, 61)] == [s.score for s in found]
-
-
-def test_a_span_given_twice_is_ranked_twice() -> None:
-    """Places count, not keys."""
-    (twin,) = segments("a")
-
-    assert [pytest.approx(1 / 61), pytest.approx(1 / 62)] == [
-        s.score for s in Hybrid((LEFT,))(QUERY, [twin, twin])
     ]
 
 
@@ -150,15 +141,8 @@ def test_a_curve_survives_json(curve: Logistic) -> None:
     assert curve == read(Logistic, json.loads(json.dumps(curve.to_dict())))
 
 
-def test_models_of_scorers_are_named_through_those_that_join_others() -> None:
-    """BM25 needs none."""
-    found = models_of([Hybrid((BM25(), Cosine(HashingEmbedder(8)))), RATER, BM25()])
-
-    assert {"fused": "hashing:8", "relevance": "small", "bm25": ""} == found
-
-
 def test_a_file_is_for_the_models_that_it_was_fitted_to(tmp_path: Path) -> None:
-    """The same scorers by the same models, else an error in one line."""
+    """The same scorers by the same models, inside others, too; else an error in one line."""
     path = tmp_path / "c.json"
     path.write_text(json.dumps({"curve": EVEN.to_dict(), "models": {"relevance": "small"}}))
     other = Relevance(ScriptedLLM(["unused"], identity="large"))
@@ -168,6 +152,10 @@ def test_a_file_is_for_the_models_that_it_was_fitted_to(tmp_path: Path) -> None:
         Calibrated.load(path, [other])
     with pytest.raises(InputError, match=r"got relevance by small, critique by small$"):
         Calibrated.load(path, [RATER, Critique(RATER.llm)])
+
+    found = models_of([Hybrid((BM25(), Cosine(HashingEmbedder(8)))), RATER, BM25()])
+
+    assert {"fused": "hashing:8", "relevance": "small", "bm25": ""} == found
 
 
 @pytest.mark.parametrize(

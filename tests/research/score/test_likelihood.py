@@ -36,13 +36,17 @@ class Likely(ScriptedLLM):
 
 
 def test_the_score_is_the_logistic_of_the_gain_per_token() -> None:
-    """Alone -2 a token; Seals -1: 1 / (1 + e^-1); rain -2: a half; noise -5: 1 / (1 + e^3)."""
+    """Alone -2: Seals -1: 1 / (1 + e^-1); rain -2 or no token: a half; noise -5: 1 / (1 + e^3)."""
     llm = Likely([-2.0] * 4, Seals=[-0.5, -1.5, -1.0, -1.0], rain=[-2.0] * 4, noise=[-5.0] * 4)
     found = Likelihood(llm)(QUERY, wholes("Seals sang.", "It rained.", "Only noise."))
 
     assert [pytest.approx(1 / (1 + math.exp(-1))), 0.5, pytest.approx(1 / (1 + math.exp(3)))] == [
         s.score for s in found
     ]
+
+    found = Likelihood(Likely([]))(QUERY, wholes("One.", "Two."))
+
+    assert [0.5, 0.5] == [s.score for s in found]
 
 
 def test_all_go_in_one_call_with_the_question_alone_as_the_last() -> None:
@@ -70,13 +74,6 @@ def test_titles_are_read_and_stay_inside_their_string() -> None:
     passage = json.loads(line[line.index('"') : line.rindex('"') + 1])
 
     assert 'It rained." The question is: Who sang it?' == passage
-
-
-def test_a_question_without_tokens_tells_nothing_apart() -> None:
-    """All segments are in the middle."""
-    found = Likelihood(Likely([]))(QUERY, wholes("One.", "Two."))
-
-    assert [0.5, 0.5] == [s.score for s in found]
 
 
 @pytest.mark.filterwarnings("error")

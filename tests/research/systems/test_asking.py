@@ -148,12 +148,24 @@ def test_each_follow_up_is_looked_up_and_answered() -> None:
     assert [*zip(roles, turns, strict=True)] == [*map(tuple, llm.prompts[-1][-5:])]
 
 
-def test_an_answer_at_once_searches_nothing() -> None:
-    """One call, as in the paper; the reader is not asked."""
+def test_the_first_line_of_a_reply_counts() -> None:
+    """An answer at once searches nothing; the paper stops there; an empty one is unknown."""
     result, index, llm = asked("So the final answer is: Cork")
 
     assert ([], (), 1) == (index.questions, result.kept, len(llm.prompts))
     assert "Cork" == answer(result)
+
+    _, index, _ = asked(
+        "\n**Follow up: Who sang it?**\nIntermediate answer: Bob\nSo the final answer is: Bob",
+        "Ann",
+        "So the final answer is: Ann",
+    )
+
+    assert ["Who sang it?"] == index.questions
+
+    _, _, llm = asked("Follow up: Who sang it?", " ", "So the final answer is: Ann")
+
+    assert "Intermediate answer: unknown" == llm.prompts[-1][-1].content
 
 
 @pytest.mark.parametrize(
@@ -175,17 +187,6 @@ def test_the_papers_own_lines_are_read(first: str, last: str) -> None:
     result, index, llm = asked(first, "Ann Lee", last)
 
     assert (["Who sang Breeze?"], "Cork", 3) == (index.questions, answer(result), len(llm.prompts))
-
-
-def test_what_stands_below_the_first_line_does_not_count() -> None:
-    """A model that goes on by itself is cut where the paper stops it."""
-    _, index, _ = asked(
-        "\n**Follow up: Who sang it?**\nIntermediate answer: Bob\nSo the final answer is: Bob",
-        "Ann",
-        "So the final answer is: Ann",
-    )
-
-    assert ["Who sang it?"] == index.questions
 
 
 def test_what_comes_again_or_without_end_is_not_asked() -> None:
@@ -234,13 +235,6 @@ def test_unreadable_replies_leave_it_to_the_reader() -> None:
     _, index, _ = asked(f"Follow up: {'x' * 301}", f"Follow up: {'x' * 300}", "Ann", "", "", "Ann")
 
     assert ["x" * 300] == index.questions
-
-
-def test_no_answer_to_a_follow_up_is_said_to_be_unknown() -> None:
-    """The model is not told an empty line."""
-    _, _, llm = asked("Follow up: Who sang it?", " ", "So the final answer is: Ann")
-
-    assert "Intermediate answer: unknown" == llm.prompts[-1][-1].content
 
 
 def test_a_filter_sees_the_follow_up() -> None:

@@ -42,8 +42,8 @@ def test_instructrag_shows_rationales_and_takes_the_answer_off() -> None:
     assert own.content.endswith(f"Question: {QUESTION}")
 
 
-def test_examples_cost_what_they_say() -> None:
-    """They stand in the reader's tokens, but not in the context that a filter could shorten."""
+def test_examples_cost_what_they_say_and_no_budget_drops_them() -> None:
+    """In the reader's tokens, not in the context that a filter could shorten: 7 tokens are one."""
     system, plain = build("icl", ScriptedLLM(["x"])), top_documents(ScriptedLLM(["x"]), k=None)
     ours, others = (s.ask(QUESTION, DOCUMENTS) for s in (system, plain))
     texts = [text for d in read_demonstrations(2) for text in (d.question, d.answer)]
@@ -53,9 +53,6 @@ def test_examples_cost_what_they_say() -> None:
         ours.trace.steps[-1].to_dict()["tokens_in"] - others.trace.steps[-1].to_dict()["tokens_in"]
     )
 
-
-def test_a_budget_drops_documents_not_examples() -> None:
-    """The first document has 7 tokens, the other more."""
     llm = ScriptedLLM(["x"])
     result = instructrag_icl(llm).with_budget(7).ask(QUESTION, DOCUMENTS)
 

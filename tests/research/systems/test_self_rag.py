@@ -140,9 +140,6 @@ def test_a_segments_score_is_its_marks_weighed() -> None:
     assert [A] == [s.text for s in result.kept]
     assert "[Relevant]Ann did.[Fully supported]" == (result.answer and result.answer.reply)
 
-
-def test_every_judgement_of_a_level_is_one_call() -> None:
-    """Retrieval, then of three passages: relevance, segments, support, use."""
     llm = scripted(ONE)
     asked(llm)
 
@@ -306,8 +303,8 @@ def test_tokens_are_asked_for_where_they_stand_in_the_text(ask: str, text: str) 
     assert ("raw", text) == turn
 
 
-def test_texts_hold_no_tokens_of_their_own() -> None:
-    """In a passage they stand in round brackets; without a passage the text says so."""
+def test_tokens_stand_only_where_a_model_reads_them() -> None:
+    """In a passage in round brackets; marks stand in the text, which is plain if prompted."""
     draft = Draft("Who?", segment="Ann.")
 
     assert ByTokens().prompt("useful", draft)[0].content.endswith("Response:\n[No Retrieval]Ann.")
@@ -317,6 +314,13 @@ def test_texts_hold_no_tokens_of_their_own() -> None:
 
     assert "<paragraph>(/paragraph) (fully supported) (No Retrieval)</paragraph>" in text
     assert "Who? (Relevant)" in text
+
+    plain = Draft("Who?", "Ann did.", "Ann did.", segment="She is old.", relevant="yes")
+
+    assert (
+        "[Relevant]Ann did.[Fully supported][Relevant]She is old.[Partially supported]"
+    ) == ByTokens().marked(DRAFT)
+    assert "Ann did. She is old." == ByWords().marked(plain)
 
 
 @pytest.mark.parametrize("reflection", [ByTokens(), ByWords()])
@@ -343,16 +347,6 @@ def test_prompted_judgements_hold_the_texts_as_json(ask: str) -> None:
 
     assert "Question: Who?" in text
     assert [] == [part for part in parts[ask] if part not in text]
-
-
-def test_marks_stand_in_the_text_of_a_model_that_reads_them() -> None:
-    """The passage does not; prompted, the text is plain."""
-    plain = Draft("Who?", "Ann did.", "Ann did.", segment="She is old.", relevant="yes")
-
-    assert (
-        "[Relevant]Ann did.[Fully supported][Relevant]She is old.[Partially supported]"
-    ) == ByTokens().marked(DRAFT)
-    assert "Ann did. She is old." == ByWords().marked(plain)
 
 
 @pytest.mark.parametrize(

@@ -75,15 +75,8 @@ def test_an_example_knows_its_clues_and_its_labels(tmp_path: Path) -> None:
     assert labelled.usable
 
 
-def test_yes_and_no_have_no_clues() -> None:
-    """The word may stand anywhere."""
-    example = Example(EXAMPLE.query, (Document("d", "Yes. It rained."),), ("yes",))
-
-    assert () == TrainingExample.of(example).clues
-
-
 def test_near_sentences_are_clues_on_request() -> None:
-    """The same words again are at distance 0; a question without a clue stays as it is."""
+    """The same words are at distance 0; a question without a clue, as a yes or no, stays."""
     text = "Seals sang. Crofts ran. Crofts ran."
     example = Example(EXAMPLE.query, (Document("d", text),), ("Seals",))
     alone, wide = (
@@ -94,6 +87,10 @@ def test_near_sentences_are_clues_on_request() -> None:
 
     assert ((0,), (0, 1, 2)) == (alone.clues, wide.clues)
     assert other is other.widened(HashingEmbedder(), 2.0)
+
+    example = Example(EXAMPLE.query, (Document("d", "Yes. It rained."),), ("yes",))
+
+    assert () == TrainingExample.of(example).clues
 
 
 TEXT = "Bees make honey. Seals sang it."

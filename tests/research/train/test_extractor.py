@@ -39,22 +39,21 @@ def replying(known: dict[Prompt, str]) -> ScriptedLLM:
 
 
 def test_all_clues_are_named_the_useful_ones_first() -> None:
-    """Sentences 2, 5 and 6 hold an answer; the generator can answer from 5 alone."""
+    """Sentence 5 alone is enough; written, each is a numbered line; yes and no teach none."""
     example = TrainingExample(
         EXAMPLE.query, EXAMPLE.answers, EXAMPLE.sentences, {1: False, 4: True}
     )
 
     assert ["[5,2,6]"] == [s.target for s in samples(example, Extract(echo()))]
 
-
-def test_written_clues_stand_on_numbered_lines() -> None:
-    """One line each, though a sentence has two in its document."""
     (sample,) = samples(EXAMPLE, Extract(echo(), mode="write"))
 
     assert (
         "Sentence 1: Whales sang too.\nSentence 2: Seals sang.\nSentence 3: Seals swam far."
         == sample.target
     )
+
+    assert [] == samples_of([WHETHER], Extract(echo()))
 
 
 @pytest.mark.parametrize("mode", ["point", "write"])
@@ -116,8 +115,3 @@ def test_clues_are_learned(tmp_path: Path, base: Path, mode: str) -> None:
 
     assert 2 == len(parts[0])
     assert log[0]["loss"] > log[-1]["validation_loss"]
-
-
-def test_yes_and_no_teach_nothing() -> None:
-    """Nobody knows which sentences say so."""
-    assert [] == samples_of([WHETHER], Extract(echo()))

@@ -108,9 +108,6 @@ def test_figures_count_evidence_that_stays() -> None:
 
     assert {"auc": 0.5, "survival": 0.5, "words": 0.75, "questions": 2} == found
 
-
-def test_figures_of_nothing_are_unknown() -> None:
-    """Not zero."""
     found = figures(OverlapPruner(), [], 0.5)
 
     assert math.isnan(found["auc"]) and 0 == found["questions"]
@@ -135,7 +132,7 @@ def test_sentences_are_scored_in_the_order_of_documents() -> None:
 
 
 def test_a_threshold_may_lose_what_the_promise_allows() -> None:
-    """Of 99 evidence scores, 0.01 to 0.99, 100 * (1 - promise) - 1 may lie below."""
+    """Of 99 scores 100 * (1 - promise) - 1 may lie below; the hardest group decides."""
     found = thresholds({"all": answered([n / 100 for n in range(1, 100)])})
 
     assert [f"{promise:.2f}" for promise in PROMISED] == [*found]
@@ -143,9 +140,6 @@ def test_a_threshold_may_lose_what_the_promise_allows() -> None:
         found[promise] for promise in ("0.80", "0.90", "0.95", "0.99")
     ]
 
-
-def test_a_promise_holds_in_every_group() -> None:
-    """The hardest kind of question decides."""
     easy = answered([0.5 + n / 200 for n in range(99)])
     hard = answered([n / 200 for n in range(99)])
 
@@ -209,24 +203,18 @@ def test_a_cut_by_score_worked_by_hand() -> None:
     assert expected == calibrate(NINE, keep_answer=0.8)
 
 
-def test_one_answer_that_is_kept_is_enough() -> None:
-    """A ranked with two clues has its best one to lose."""
+def test_a_cut_counts_questions_by_their_best_clue() -> None:
+    """No cut loses an answer that is not there; equal scores are kept together."""
     both = ScoredQuestion(np.array([0.1, 0.9]), np.array([True, True]))
 
     assert 0.9 == calibrate([both], keep_answer=0.5).cut
 
-
-def test_questions_without_an_answer_count_for_what_is_kept() -> None:
-    """No cut can lose it; nor can one sentence of them be lost for nothing."""
     without = ranked(0.5, 0.5, holds=-1)
     found = calibrate([*NINE, without, without], keep_answer=0.8)
 
     assert (9, 0.2) == (found.questions, found.cut)
     assert pytest.approx((8 / 2 + 2) / 11) == found.kept
 
-
-def test_equal_scores_are_kept_together() -> None:
-    """One of four may be lost, but three score the same: none is."""
     found = calibrate([ranked(0.5), ranked(0.5), ranked(0.5), ranked(0.9)], keep_answer=0.6)
 
     assert (0.5, 1.0) == (found.cut, found.measured)
@@ -244,23 +232,20 @@ def test_too_few_questions_are_refused_and_the_number_named(
     assert 0.5 == calibrate([ranked(0.5)] * needed, keep_answer=keep_answer).cut
 
 
-def test_confidence_needs_more_questions() -> None:
-    """None may be lost of n with P^n <= 1 - confidence: .9^22 is .0985, .9^21 is .109."""
-    options = {"keep_answer": 0.9, "confidence": 0.9}
-    with pytest.raises(InputError, match=r"with confidence=0\.9 needs at least 22 questions"):
-        calibrate([ranked(0.5)] * 21, **options)  # type: ignore[arg-type]
-
-    assert 0.5 == calibrate([ranked(0.5)] * 22, **options).cut  # type: ignore[arg-type]
-
-
 def test_confidence_is_the_upper_bound_of_clopper_and_pearson() -> None:
-    """The known bound of 95% for 2 of 50 is 12.06%; so that much risk allows just two losses."""
+    """2 of 50 are at most 12.06% by 95%; of n none may be lost: .9^22 is .0985, .9^21 .109."""
     questions = [ranked(float(n)) for n in range(50)]
     allowed, refused = (
         calibrate(questions, keep_answer=1 - risk, confidence=0.95).cut for risk in (0.1207, 0.1205)
     )
 
     assert (2.0, 1.0) == (allowed, refused)
+
+    options = {"keep_answer": 0.9, "confidence": 0.9}
+    with pytest.raises(InputError, match=r"with confidence=0\.9 needs at least 22 questions"):
+        calibrate([ranked(0.5)] * 21, **options)  # type: ignore[arg-type]
+
+    assert 0.5 == calibrate([ranked(0.5)] * 22, **options).cut  # type: ignore[arg-type]
 
 
 @FEW

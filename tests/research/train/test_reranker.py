@@ -73,15 +73,17 @@ class Lengths:
 
 
 def test_each_useful_clue_is_paired_with_each_other() -> None:
-    """Two useful, one not: two pairs."""
+    """And with the best ranked sentences without an answer; one-sided questions are counted."""
     texts = ["in 1990 rain fell .", *TEXTS]
     found, _ = pairs([example("q", {0: True, 1: True, 2: False}, texts)])
 
     assert [TextPair("q", texts[0], texts[2]), TextPair("q", texts[1], texts[2])] == found
 
+    found, left_out = pairs([example("q", {0: True, 1: True}, ranking=(1, 3))], extra_negatives=1)
 
-def test_questions_without_a_pair_are_counted() -> None:
-    """All useful, none useful, no clue, and yes or no, which may stand anywhere."""
+    assert [TextPair("q", TEXTS[0], TEXTS[3]), TextPair("q", TEXTS[1], TEXTS[3])] == found
+    assert 0 == left_out["all_useful"]
+
     one_sided = [example(useful={0: True, 1: True}), example(useful={0: False}), example(useful={})]
     asked = example(useful={0: True, 1: False}, texts=["yes .", "yes yes ."], answers=("yes",))
     found, left_out = pairs([*one_sided, asked])
@@ -90,23 +92,12 @@ def test_questions_without_a_pair_are_counted() -> None:
     assert {"no_clue": 2, "none_useful": 1, "all_useful": 1} == left_out
 
 
-def test_extra_negatives_are_the_best_ranked_sentences_without_an_answer() -> None:
-    """Sentence 3 is ranked before 2; sentence 1 holds the answer, too."""
-    found, left_out = pairs([example("q", {0: True, 1: True}, ranking=(1, 3))], extra_negatives=1)
-
-    assert [TextPair("q", TEXTS[0], TEXTS[3]), TextPair("q", TEXTS[1], TEXTS[3])] == found
-    assert 0 == left_out["all_useful"]
-
-
 def test_ranks_are_measured_where_only_some_clues_are_useful() -> None:
-    """Shorter is nearer: `seals sang` (20) before `seals cried` (21) in one question of two."""
+    """`seals sang` (20) is before `seals cried` (21) in one question of two; a tie is none."""
     both = [example(), example(useful={0: False, 1: True}), example(useful={0: True, 1: True})]
 
     assert {"questions": 2, "first": 0.5, "pairs": 0.5} == measure(both, Lengths())
 
-
-def test_equal_clues_are_not_in_order() -> None:
-    """No credit for a tie."""
     twice = example(texts=[TEXTS[0], TEXTS[0]])
 
     assert {"questions": 1, "first": 0.0, "pairs": 0.0} == measure([twice], Lengths())
@@ -221,15 +212,9 @@ def test_figures_are_of_each_data_set_and_their_mean() -> None:
     assert {"questions": 1, **dict.fromkeys(third, 1.0)} == found["b"]
     assert pytest.approx((2 / 3, 0.5)) == (found["mean"]["auc"], found["mean"]["recall_1"])
 
-
-def test_as_many_sentences_are_kept_as_fit_a_tenth_of_the_words() -> None:
-    """Of 100 words in 50 sentences, ten: five sentences, so the fifth counts and the sixth not."""
     scores = [float(-n) for n in range(50)]
     recalls = [figures([judged("a", scores, [n], 2)])["a"]["recall_tenth"] for n in (4, 5)]
 
     assert [1.0, 0.0] == recalls
 
-
-def test_without_a_question_of_both_kinds_there_are_no_figures() -> None:
-    """Nothing is divided by none."""
     assert {} == figures([judged("a", [1, 2], []), judged("a", [1], [0])])

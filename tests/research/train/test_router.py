@@ -31,7 +31,7 @@ def giving(name: str, *texts: str) -> Named:
 
 
 def test_each_source_is_answered_from_alone() -> None:
-    """The model that echoes the evidence is right by the one with the answer; memory has none."""
+    """By an echo of filtered evidence: right by the one with the answer; memory has none."""
     sources = (
         giving("web", "Summer Breeze was sung by Seals."),
         giving("api", "Summer Breeze is from 1972."),
@@ -44,20 +44,6 @@ def test_each_source_is_answered_from_alone() -> None:
         "right": {"web": True, "api": False, "memory": False},
     } == labels
 
-
-def test_known_sources_are_the_labels() -> None:
-    """Nobody is asked: neither the sources nor the generator."""
-    llm = ScriptedLLM([])
-    sources = (giving("a", "text"), giving("b", "text"))
-    known = replace(EXAMPLE, metadata={"sources": ["b"]})
-    labels = SourceLabeller(sources, Reader(llm))(known)
-
-    assert {"a": False, "b": True} == labels["right"]
-    assert [] == llm.prompts
-
-
-def test_evidence_is_filtered_first() -> None:
-    """The answer stands in a document that the stage drops."""
     source = giving("web", "It is old.", "Summer Breeze was sung by Seals.")
     whole = SourceLabeller((source,), Reader(echo()))(EXAMPLE)
     cut = SourceLabeller((source,), Reader(echo()), Pipeline(TopK(1)))(EXAMPLE)
@@ -65,8 +51,15 @@ def test_evidence_is_filtered_first() -> None:
     assert (True, False) == (whole["right"]["web"], cut["right"]["web"])
 
 
-def test_a_source_that_fails_makes_no_label() -> None:
-    """What it did not say does not count as wrong."""
+def test_known_sources_are_labels_and_failures_are_none() -> None:
+    """Nobody is asked; what a source did not say does not count as wrong."""
+    llm = ScriptedLLM([])
+    sources = (giving("a", "text"), giving("b", "text"))
+    known = replace(EXAMPLE, metadata={"sources": ["b"]})
+    labels = SourceLabeller(sources, Reader(llm))(known)
+
+    assert {"a": False, "b": True} == labels["right"]
+    assert [] == llm.prompts
 
     def broken(_: Query) -> list[Segment]:
         raise OSError("refused")
@@ -81,7 +74,7 @@ def taught(right: Sequence[Sequence[int]], vectors: Sequence[Sequence[float]]) -
 
 
 def test_what_none_answers_learns_from_the_nearest() -> None:
-    """12 of 20 on b; not from itself; a tie goes to the best of all."""
+    """12 of 20 on b, not from itself; a tie goes to the best of all; so does validation."""
     near, far = [[1.0, 0.0]], [[0.0, 1.0]]
     right = [[0, 0], *[[0, 1]] * 12, *[[1, 0]] * 8, *[[1, 0]] * 30]
     found = taught(right, near * 21 + far * 30).helps()
@@ -100,9 +93,6 @@ def test_what_none_answers_learns_from_the_nearest() -> None:
     assert [False, True] == taught(right, vectors).helps()[0].tolist()
     assert [True, False] == taught([[0, 0]], [[1.0, 0.0]]).helps()[0].tolist()
 
-
-def test_other_questions_learn_from_those_known() -> None:
-    """A question of validation gets what helps the nearest of training."""
     known = taught([[1, 0]] * 20 + [[0, 1]] * 20, [[1.0, 0.0]] * 20 + [[0.0, 1.0]] * 20)
     held = taught([[0, 0], [1, 0]], [[0.1, 0.9], [0.1, 0.9]])
 

@@ -39,22 +39,19 @@ def choosing(**known: int) -> ScriptedLLM:
 
 
 def test_the_cut_point_is_taught_on_the_ranking() -> None:
-    """The ranked sentences, best first, and as many as are needed, in figures."""
+    """The ranked sentences, best first, and as many as are needed of those that are shown."""
     (sample,) = samples(EXAMPLES[0], Truncate(echo()))
 
     assert "[1] Whales swam.\n[2] Seals sang.\n[3] It rained." in sample.prompt[-1].content
     assert "1" == sample.target
+
+    assert [] == samples(EXAMPLES[1], Truncate(echo(), max_clues=1))
 
 
 @pytest.mark.parametrize("unknown", [example("a", (0,), None), example("a", (), 0)])
 def test_without_a_label_nothing_is_taught(unknown: TrainingExample) -> None:
     """No ranking, or no cut point of it."""
     assert [] == samples(unknown, Truncate(echo()))
-
-
-def test_a_cut_point_behind_what_is_shown_teaches_nothing() -> None:
-    """The second is needed, one is shown."""
-    assert [] == samples(EXAMPLES[1], Truncate(echo(), max_clues=1))
 
 
 def test_figures_by_hand() -> None:
