@@ -2,12 +2,7 @@
 
 import json
 import math
-import multiprocessing
-import random
 import re
-import sys
-import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -204,42 +199,6 @@ def test_a_slow_system_can_be_asked_less(tmp_path: Path) -> None:
     assert [1, 2, 3] == [r["line"] for r in records(tmp_path, "sample--top-documents--fake-echo")]
     assert not [note for note in report.notes if "nfinished" in note]
     assert 3 == row.differences["accuracy"].n
-
-
-def slow(log: Path) -> ScriptedLLM:
-    """An LLM that takes a moment and writes down what it is asked."""
-
-    def reply(prompt: Prompt) -> str:
-        time.sleep(0.01)
-        with log.open("a") as file:
-            file.write(json.dumps(prompt[-1].content) + "\n")
-        return "[1, 2]" if "JSON" in prompt[-1].content else prompt[-1].content[:40]
-
-    return ScriptedLLM(reply, identity="slow")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="starts processes by fork")
-def test_killed_at_ten_moments_the_records_are_the_same(tmp_path: Path) -> None:
-    """Byte for byte but for times; what was killed in a call is all that is asked again."""
-    run(tmp_path / "whole", llm=slow(tmp_path / "whole.log"))
-    context, draw = multiprocessing.get_context("fork"), random.Random(0)
-    cut, log = tmp_path / "cut", tmp_path / "cut.log"
-    for _ in range(10):
-        process = context.Process(target=run, args=(cut, CONFIG, slow(log)))
-        process.start()
-        time.sleep(draw.uniform(0.05, 0.6))
-        process.kill()
-        process.join(10)
-    run(cut, llm=slow(log))
-    whole, asked = (
-        Counter(path.read_text().splitlines()) for path in (tmp_path / "whole.log", log)
-    )
-    again = (asked - whole).total()
-
-    assert files(tmp_path / "whole") == files(cut)
-    assert {*whole} == {*asked}
-    assert again <= 10 * (CONFIG.workers + 2)  # those in a call, and a warm-up question each
 
 
 def fails_on(word: str) -> ScriptedLLM:

@@ -1,7 +1,6 @@
 """Weights as they are published: pickles become safetensors, and say what their authors' do."""
 
 import json
-import os
 import pickle
 import subprocess
 import sys
@@ -14,24 +13,21 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, pre_tokenizers
+from tokenizers import Tokenizer
 from tokenizers.models import Unigram
 
 from ragsieve import models
 from ragsieve.errors import ModelError
-from ragsieve.models.base import Message
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.prompts import render
 from ragsieve.systems import build
 from ragsieve.trace import step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.models.convert import to_safetensors
-from ragsieve_research.models.reflection import NEEDED
 from ragsieve_research.models.sentence_transformers import CRAGEvaluator, DotProduct
-from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.score.helpful import Helpful
 from ragsieve_research.systems.crag import PAPER, crag
-from ragsieve_research.systems.reflection import ByTokens
+from tests.research.artifacts.test_trained import Bomb
 from tests.tiny import save_t5
 
 TEXT = "the a cat dog river town runs sleeps through old paris is capital of france who sang it"
@@ -40,24 +36,12 @@ QUESTION = "who sang it"
 TEXTS = ["the old river runs through the town", "a dog sleeps", "paris is the capital of france"]
 
 
-def pickled(folder: Path, model: Any, *, shards: int = 1, **config: Any) -> Path:
+def pickled(folder: Path, model: Any, **config: Any) -> Path:
     """Write the weights as ``.bin``, as transformers 4 did, and change the configuration."""
     said = {**model.config.to_dict(), "architectures": [type(model).__name__], **config}
     (folder / "config.json").write_text(json.dumps(said))
     (folder / "model.safetensors").unlink(missing_ok=True)
-    tensors = model.state_dict()
-    if shards == 1:
-        torch.save(tensors, folder / "pytorch_model.bin")
-        return folder
-    names = {
-        name: f"pytorch_model-{1 + n % shards:05}-of-{shards:05}.bin"
-        for n, name in enumerate(tensors)
-    }
-    for file in {*names.values()}:
-        part = {name: tensor for name, tensor in tensors.items() if names[name] == file}
-        torch.save(part, folder / file)
-    index = json.dumps({"metadata": {}, "weight_map": names})
-    (folder / "pytorch_model.bin.index.json").write_text(index)
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
     return folder
 
 
@@ -164,38 +148,6 @@ def test_a_tokenizer_of_sentencepiece_alone_is_read(tmp_path: Path) -> None:
     assert expected.tolist() == pytest.approx(CRAGEvaluator(str(tmp_path)).score(pairs), abs=1e-5)
 
 
-def test_self_rags_shards(tmp_path: Path) -> None:
-    """A Llama whose tokenizer has the reflection tokens behind its own, in two pickles."""
-    vocab = {
-        name: n for n, name in enumerate(["<unk>", "<s>", "</s>", "▁", *map(chr, range(32, 127))])
-    }
-    made = Tokenizer(Unigram([(name, -float(n)) for name, n in vocab.items()], unk_id=0))
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    read = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, bos_token="<s>", eos_token="</s>", unk_token="<unk>",
-        additional_special_tokens=["[No Retrieval]", "[Continue to Use Evidence]", *NEEDED],
-    )  # fmt: skip
-    read.save_pretrained(tmp_path)
-    config = transformers.LlamaConfig(
-        vocab_size=len(read), hidden_size=16, intermediate_size=16, num_hidden_layers=2,
-        num_attention_heads=2, max_position_embeddings=256, bos_token_id=1, eos_token_id=2,
-        initializer_range=0.5, tie_word_embeddings=False,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    llama = transformers.LlamaForCausalLM(config).eval()
-    to_safetensors(pickled(tmp_path, llama, shards=2))
-    llm = Transformers(str(tmp_path), dtype="float32", device="cpu")
-    ByTokens().check(llm)
-    prompt = (Message("raw", "### Instruction:\nwho\n\n### Response:\n"),)
-    (odds,) = llm.choose([prompt], [["[Retrieval]", "[No Retrieval]"]])
-    ids = read(prompt[0].content, return_tensors="pt")["input_ids"]
-    marks = read.convert_tokens_to_ids(["[Retrieval]", "[No Retrieval]"])
-    with torch.no_grad():
-        expected = llama(ids).logits[0, -1, marks].softmax(-1).tolist()
-
-    assert expected == pytest.approx(odds, abs=1e-4)
-
-
 def test_exits_adapter(tmp_path: Path) -> None:
     """Gemma with a LoRA adapter, both named in one line; Yes against No behind its own prompt."""
     peft = pytest.importorskip("peft")
@@ -242,16 +194,6 @@ def test_exits_adapter(tmp_path: Path) -> None:
     assert [TEXTS[0]] == [s.text for s in system(QUESTION, [TEXTS[0]]).kept]
 
 
-class Evil:
-    """What runs a command when it is unpickled."""
-
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.system, (f"touch {self.mark}",)
-
-
 @pytest.mark.parametrize("name", ["model", "adapter_model"])
 def test_one_file_becomes_one_file(name: str, tmp_path: Path) -> None:
     """Tied, transposed and half-precise tensors, too; the pickle stays."""
@@ -291,9 +233,9 @@ def test_a_pickle_that_runs_code_is_refused(form: str, tmp_path: Path) -> None:
     """In one line, nothing run and nothing written."""
     mark, file = tmp_path / "ran", tmp_path / "pytorch_model.bin"
     if form == "pickle":
-        file.write_bytes(pickle.dumps({"a": Evil(mark)}))
+        file.write_bytes(pickle.dumps({"a": Bomb(mark)}))
     else:
-        torch.save({"a": Evil(mark)}, file, _use_new_zipfile_serialization=form == "zip")
+        torch.save({"a": Bomb(mark)}, file, _use_new_zipfile_serialization=form == "zip")
     with pytest.raises(ModelError, match="more than tensors") as caught:
         to_safetensors(tmp_path)
 
@@ -339,7 +281,7 @@ def test_the_command_prints_what_it_wrote(tmp_path: Path) -> None:
     torch.save({"a": torch.ones(1)}, tmp_path / "pytorch_model.bin")
     done = subprocess.run(run, capture_output=True, text=True, timeout=120)
     (tmp_path / "model.safetensors").unlink()
-    torch.save({"a": Evil(tmp_path / "ran")}, tmp_path / "pytorch_model.bin")
+    torch.save({"a": Bomb(tmp_path / "ran")}, tmp_path / "pytorch_model.bin")
     refused = subprocess.run(run, capture_output=True, text=True, timeout=120)
 
     assert (0, f"{tmp_path / 'model.safetensors'}\n") == (done.returncode, done.stdout)

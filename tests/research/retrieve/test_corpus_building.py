@@ -130,20 +130,6 @@ def test_searching_writes_nothing(old: Path) -> None:
     assert "1\n" * 3 == done.stdout, done.stderr
 
 
-def test_a_reader_sees_what_another_process_added(old: Path) -> None:
-    """The next search has the new state, by words and by vectors; removed files are not missed."""
-    reader, late = Corpus(old, HashingEmbedder()), Corpus(old, HashingEmbedder())
-    before = reader.search(Query("fox 7"))
-    done = child("Corpus(path, Mortal()).add(documents)", old)
-
-    assert ["old"] == [s.document.id for s in before]
-    assert 0 == done.returncode, done.stderr
-    for corpus in (reader, late):
-        for by in ("bm25", "dense", "hybrid"):
-            found = corpus.search(Query("fox 7 runs"), by=by, k=1)  # type: ignore[arg-type]
-            assert ["7"] == [s.document.id for s in found]
-
-
 def test_searches_go_on_while_states_change(old: Path) -> None:
     """Every search has one of the states: all documents of it, and no error."""
     program = (

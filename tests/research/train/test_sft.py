@@ -138,19 +138,6 @@ def test_layers_below_keep_nothing_and_the_decoder_is_above(
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_weights(tmp_path: Path, causal: Transformers) -> None:
-    """Bit for bit; another seed gives others."""
-    found = []
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        learn(tmp_path / name, causal, Tuning(epochs=2, checks=1, seed=seed))
-        found.append(load_file(tmp_path / name / "adapter_model.safetensors"))
-    a, b, c = found
-
-    assert all(torch.equal(a[key], b[key]) for key in a)
-    assert not all(torch.equal(a[key], c[key]) for key in a)
-
-
-@pytest.mark.slow
 def test_a_killed_run_goes_on(
     tmp_path: Path, causal: Transformers, killed: Callable[[int], AbstractContextManager[None]]
 ) -> None:
