@@ -1,4 +1,4 @@
-"""Data sets by name, file or entry point: their questions, samples and parts."""
+"""Data sets by name, file or entry point: their questions, samples and parts; the bundled one."""
 
 import gzip
 import hashlib
@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.types import Example
+from ragsieve.text import normalise
+from ragsieve.types import Document, Example
 from ragsieve_research.datasets import DATASETS, Dataset, Entry, load
 from ragsieve_research.datasets.parts import SALT, part_of
 from tests.named import asking
@@ -242,3 +243,79 @@ def test_a_question_is_in_one_part_however_it_is_written() -> None:
     assert pytest.approx(0.5, abs=0.04) == parts.count("train") / 2000
     assert pytest.approx(0.1, abs=0.04) == parts.count("validation") / 2000
     assert {"train", "validation", "test"} == set(parts)
+
+
+EXAMPLES = list(load("sample"))
+
+
+def positives(example: Example) -> list[Document]:
+    return [d for d in example.documents if d.metadata["is_positive"]]
+
+
+def test_the_sample_has_every_kind_of_question() -> None:
+    """Twelve with five to eight documents: two hops, no answer, yes or no, a contradicted one."""
+    assert 12 == len({e.query.id for e in EXAMPLES}) == len(EXAMPLES)
+    assert [] == [e.query.id for e in EXAMPLES if not 5 <= len(e.documents) <= 8]
+    assert [] == [
+        e.query.id for e in EXAMPLES if len({d.title for d in e.documents}) < len(e.documents)
+    ]
+
+    kinds = [e.metadata for e in EXAMPLES]
+
+    assert 2 == sum(m["hops"] == 2 for m in kinds)
+    assert 1 == sum("unanswerable" in m for m in kinds)
+    assert 1 == sum(m.get("type") == "yes/no" for m in kinds)
+    assert 1 == sum("counterfactual_documents" in m for m in kinds)
+
+    two = [e for e in EXAMPLES if e.metadata["hops"] == 2]
+
+    assert [2, 2] == [len(positives(e)) for e in two]
+    assert [1, 1] == [
+        sum(any(holds_answer(a, d.text) for a in e.answers) for d in positives(e)) for e in two
+    ]
+
+    (example,) = [e for e in EXAMPLES if "counterfactual_answer" in e.metadata]
+    (document,) = example.metadata["counterfactual_documents"]
+
+    assert holds_answer(example.metadata["counterfactual_answer"], document["text"])
+    assert [] == [a for a in example.answers if holds_answer(a, document["text"])]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.query.id)
+def test_supporting_sentences_lie_in_their_documents(example: Example) -> None:
+    """Each once, and in positive documents only; most of a question's documents are noise."""
+    for document in example.documents:
+        sentences = document.metadata.get("supporting_sentences", [])
+
+        assert bool(sentences) == document.metadata["is_positive"]
+        assert [1] * len(sentences) == [document.text.count(s) for s in sentences]
+    assert len(positives(example)) <= 2
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.query.id)
+def test_answers_stand_in_supporting_sentences_and_nowhere_else(example: Example) -> None:
+    """But for yes or no; a question without answer has neither answers nor positives."""
+    if example.metadata.get("unanswerable"):
+        assert ((), []) == (example.answers, positives(example))
+        return
+    if example.metadata.get("type") == "yes/no":
+        assert example.answers in (("yes",), ("no",))
+        return
+    sentences = [s for d in positives(example) for s in d.metadata["supporting_sentences"]]
+    noise = [f"{d.title} {d.text}" for d in example.documents if d not in positives(example)]
+
+    assert any(holds_answer(answer, text) for answer in example.answers for text in sentences)
+    assert [] == [t for t in noise for answer in example.answers if holds_answer(answer, t)]
+
+
+def holds_answer(answer: str, text: str) -> bool:
+    return f" {normalise(answer)} " in f" {normalise(text)} "
+
+
+def test_the_file_is_plain_text() -> None:
+    """ASCII, and one line a question, so that it looks the same everywhere."""
+    path = DATASETS["sample"].file
+    data = path.read_bytes()
+
+    assert data.isascii()
+    assert 12 == data.count(b"\n")

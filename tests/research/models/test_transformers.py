@@ -15,7 +15,6 @@ import transformers
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import Message
-from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.trace import Usage, step
 from ragsieve_research.models.seq2seq import Seq2Seq
 from ragsieve_research.models.surprisal import windowed
@@ -49,26 +48,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def llm(folder: str) -> Transformers:
     return Transformers(folder)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-@pytest.mark.parametrize("schema", [None, SCHEMA])
-def test_replies_are_the_same_alone_together_and_from_threads(
-    folder: str, dtype: str, schema: dict[str, Any] | None
-) -> None:
-    """Of random weights, whose close calls are many."""
-    llm = Transformers(folder, dtype=dtype, batch_tokens=400)
-    prompts = [ask(text * n) for n in (0, 1, 3, 9) for text in SENTENCES]
-    together = llm.complete(prompts, max_tokens=16, schema=schema)
-    alone = [llm.complete([p], max_tokens=16, schema=schema)[0] for p in reversed(prompts)]
-    with DynamicBatcher(llm) as shared, ThreadPoolExecutor(8) as pool:
-        threads = list(
-            pool.map(lambda p: shared.complete([p], max_tokens=16, schema=schema)[0], prompts)
-        )
-
-    assert together == alone[::-1]
-    assert together == threads
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])

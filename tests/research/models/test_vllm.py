@@ -15,8 +15,6 @@ from ragsieve.trace import step
 from ragsieve.types import Document, Query
 from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.models.vllm import VLLM
-from ragsieve_research.systems.longllmlingua import llmlingua, longllmlingua
-from ragsieve_research.systems.selective_context import selective_context
 from tests.tiny import llama, save_bytes
 
 DOCUMENTS = [
@@ -137,22 +135,6 @@ def test_a_text_over_the_servers_context_is_read_in_parts(local: Transformers, s
 
     assert text == "".join(text[start:end] for start, end, _ in tokens)
     assert max(len(request["prompt"]) for request in server.requests) == 19
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "make",
-    [llmlingua, longllmlingua, selective_context],
-)
-def test_compressors_keep_the_same_by_a_server(
-    make: Callable[..., Any], local: Transformers, remote: VLLM
-) -> None:
-    """LLMLingua, LongLLMLingua and Selective-Context, of the model here and behind the server."""
-    here, there = (make(llm)(QUERY, DOCUMENTS) for llm in (local, remote))
-
-    assert here.text
-    assert here.text == there.text
-    assert len(here.text) < sum(len(d.text) for d in DOCUMENTS)
 
 
 def test_a_server_without_probabilities_of_prompts_is_an_error(

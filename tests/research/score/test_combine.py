@@ -1,4 +1,4 @@
-"""Scores made of scores: fused ranks, means and calibrated curves."""
+"""Scores made of scores, and scorers by their names."""
 
 import json
 import math
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from ragsieve import score
 from ragsieve.errors import InputError
-from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
+from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, ScriptedLLM
 from ragsieve.schema import read
 from ragsieve.score.base import Scorer
 from ragsieve.score.embedding import Cosine
@@ -25,6 +26,7 @@ from ragsieve_research.fusion import fuse
 from ragsieve_research.score.calibrated import Calibrated, Logistic, models_of
 from ragsieve_research.score.combine import Hybrid, Mean
 from ragsieve_research.score.judge import Critique, Relevance
+from ragsieve_research.score.named import SCORERS, NamedScorer, create_scorers, needed
 
 QUERY = Query("Who sang it?")
 
@@ -189,3 +191,33 @@ def test_scores_are_sums_of_weighted_reciprocal_ranks() -> None:
     assert {"a": 1 / 61, "b": 1 / 62} == fuse([["a", "a", "b"]], [1])
 
     assert {} == fuse([[], []], [0.5, 0.5])
+
+
+def test_scorers_bring_what_they_need_once() -> None:
+    """Reflection reads relevance; a mean reads all three."""
+    assert ["relevance", "reflection"] == needed(["reflection"])
+    assert ["relevance", "reflection", "critique", "mean"] == needed(["reflection", "mean"])
+    with pytest.raises(InputError, match=r"a scorer must be one of bm25, .*, got 'bm52'"):
+        needed(["bm52"])
+    with pytest.raises(InputError, match="at least one scorer"):
+        needed([])
+
+
+def test_models_are_asked_for_only_where_needed() -> None:
+    """BM25 needs none, a cross-encoder its own."""
+    asked = []
+
+    def model(role: str) -> Any:
+        asked.append(role)
+        return OverlapCrossEncoder()
+
+    assert ["bm25", "pair"] == list(create_scorers(["bm25", "pair"], model))
+    assert ["pair"] == asked
+
+
+def test_a_package_adds_a_scorer() -> None:
+    """By its entry point's name, after which it is one of the others."""
+    with SCORERS.isolated():
+        SCORERS.register("words", NamedScorer(score.BM25))
+        assert ["words"] == [*create_scorers(["words"], lambda role: None)]
+    assert "words" not in SCORERS

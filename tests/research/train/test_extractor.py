@@ -13,7 +13,6 @@ from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.select.extract import Extract
 from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.extractor import figures, samples, samples_of
-from ragsieve_research.train.sft import Tuning, tunable, tune
 
 DOCUMENTS = (
     Document("a", "It rained. Whales sang too."),
@@ -101,17 +100,3 @@ def test_every_window_teaches_its_own_numbers(base: Path) -> None:
 
     assert len(windows) > 1
     assert ["Whales sang too.", "Seals sang.", "Seals swam\nfar."] == named
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["point", "write"])
-def test_clues_are_learned(tmp_path: Path, base: Path, mode: str) -> None:
-    """The adapter names them as the model class asks for them; before, it did not."""
-    llm = tunable(f"transformers:{base}")
-    extract = Extract(llm, mode=mode)  # type: ignore[arg-type]
-    parts = [samples_of(part, extract) for part in ([EXAMPLE, NOTHING, WHETHER], [EXAMPLE])]
-    tuning = Tuning(epochs=12, lr=0.02, checks=2)
-    log = tune(tmp_path / "out", *parts, llm=llm, tuning=tuning, about={})
-
-    assert 2 == len(parts[0])
-    assert log[0]["loss"] > log[-1]["validation_loss"]

@@ -174,16 +174,6 @@ def test_a_run_that_was_ended_goes_on_to_the_same_weights(
 
 
 @pytest.mark.slow
-def test_all_weights_can_be_tuned(bert: str, tmp_path: Path) -> None:
-    """Then the folder is a whole model."""
-    folder = tmp_path / "whole"
-    learn(folder, bert, rank=0, learning_rate=0.005, epochs=1)
-    vectors = models.load(f"sentence_transformers:{folder}").embed(TEXTS)
-
-    assert not np.allclose(SentenceTransformer(bert).embed(TEXTS), vectors, atol=1e-3)
-
-
-@pytest.mark.slow
 def test_checkpoints_of_other_options_are_not_gone_on_from(
     bert: str, tmp_path: Path, killed: Callable[[int], AbstractContextManager[None]]
 ) -> None:
