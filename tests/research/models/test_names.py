@@ -1,7 +1,5 @@
 """Local models by name: what a name loads, and the rules of their options."""
 
-from typing import Any
-
 import pytest
 
 from ragsieve import models
@@ -36,14 +34,3 @@ LOCAL = ("transformers", "provence", "token_classifier", "sentence_transformers"
 def test_a_number_is_held_to_its_rule(name: str) -> None:
     """At the edges that the error names; there need be no such model."""
     check_fields(models.load(f"{name}:a"))
-
-
-DTYPE = "dtype must be one of auto, bfloat16, float32, got 'int8'"
-PLACE = r"prompt must have a place \$documents"
-WORDS: list[tuple[str, dict[str, Any], str]] = [
-    *((f"{name}:a", {"dtype": "int8"}, DTYPE) for name in (*LOCAL, "pe_rank")),
-    ("pe_rank:a", {"prompt": "Rank!"}, f"{PLACE}, got 'Rank!'"),
-    ("pe_rank:a", {"prompt": "$documents $"}, PLACE),
-    ("pe_rank:a", {"prompt": "$documents $x"}, r"prompt cannot have a place \$x"),
-    ("openai:a", {"tokenizer": "/no"}, "tokenizer must be a tokenizer.json, .* got '/no'"),
-]

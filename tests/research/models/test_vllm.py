@@ -12,7 +12,7 @@ from ragsieve import models
 from ragsieve.errors import ContextOverflow, ModelError
 from ragsieve.models.base import Message, Prompt
 from ragsieve.trace import step
-from ragsieve.types import Document, Query
+from ragsieve.types import Document
 from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.models.vllm import VLLM
 from tests.tiny import llama, save_bytes
@@ -21,7 +21,6 @@ DOCUMENTS = [
     Document("0", "Paris is the capital of France. It lies on a river, and is old.", "Paris"),
     Document("1", "The library of Rome opens at ten. It was built by a king."),
 ]
-QUERY = Query("When does the library open?")
 
 
 @pytest.fixture(scope="module")
