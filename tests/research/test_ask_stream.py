@@ -15,7 +15,7 @@ from ragsieve.models.fake import ScriptedLLM, echo
 from ragsieve.result import Result
 from ragsieve.system import Pipeline, System
 from ragsieve.trace import Trace, note, running_step, step
-from ragsieve.types import Answer, Query, Segment, StageResult
+from ragsieve.types import Query, Segment
 from ragsieve_research.answer.examples import ExampleReader
 from ragsieve_research.answer.reasoning import Reasoning
 
@@ -100,19 +100,6 @@ def test_what_cannot_stream_gives_one_piece(reader: Any) -> None:
 
     assert [whole.answer.text] == pieces  # type: ignore[union-attr]
     assert alike(result, whole)
-
-
-def test_a_stage_that_answers_is_not_asked_again() -> None:
-    """Its answer is the piece."""
-
-    def answering(query: Query, segments: Sequence[Segment]) -> list[Segment]:
-        return StageResult(segments, answer=Answer("Koechlin"))
-
-    system = System(Pipeline(answering), Reader(Streaming([])))
-    pieces, result = split(list(system.ask_stream(QUESTION, DOCUMENTS)))
-
-    assert ["Koechlin"] == pieces
-    assert alike(result, system.ask(QUESTION, DOCUMENTS))
 
 
 def test_sources_and_lenient_systems_stream_too() -> None:

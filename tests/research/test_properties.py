@@ -2,7 +2,6 @@
 
 import zlib
 from collections.abc import Sequence
-from itertools import pairwise
 
 import pytest
 
@@ -12,7 +11,6 @@ from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result
 from ragsieve.system import Pipeline, System
-from ragsieve.text import sentence_spans
 from ragsieve.types import Example
 
 BUDGET = 120
@@ -71,17 +69,3 @@ def test_every_real_question_keeps_the_laws(records: dict[str, list[Example]]) -
             check(result, reader)
 
             assert [d.text for d in example.documents] == [d.text for d in result.documents]
-
-
-@pytest.mark.slow
-@pytest.mark.data
-def test_every_real_text_is_covered_by_its_sentences(records: dict[str, list[Example]]) -> None:
-    """Each character that is no white space lies in one sentence, in every fourth record."""
-    for examples in records.values():
-        for example in examples[1::4]:
-            for document in example.documents:
-                spans = sentence_spans(document.text)
-                inside = "".join(document.text[start:end] for start, end in spans)
-
-                assert "".join(document.text.split()) == "".join(inside.split())
-                assert all(a[1] <= b[0] for a, b in pairwise(spans))

@@ -102,7 +102,8 @@ TWO = [
     "2 (so it is)",
 ]
 COUNTS = [
-    *("2 sentences", "Two sentences", "two", "K = 2", "2/5", "Answer: 2. They cover 4/5 of it.")
+    *("2 sentences", "Two sentences", "two", "K = 2", "2/5", "2!", "<think></think>2"),
+    *("Answer: 2. They cover 4/5 of it.", "002"),
 ]
 PICKS = ["[2] Paris", "[2]: Paris", "Answer [2]: 1969", "2. Paris", "[2] (Paris)"]
 NUMBERLESS = [

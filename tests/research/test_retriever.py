@@ -145,18 +145,6 @@ def test_methods_that_search_answer_without_it(name: str) -> None:
             system.ask(QUESTION, documents)
 
 
-def test_a_wrong_document_is_replaced_by_what_a_retriever_finds() -> None:
-    """CRAG's fallback."""
-    crag = systems.build("crag", echo(), HashingEmbedder(), options={"rewrite": False})
-    corrected = systems.build(
-        "crag", echo(), HashingEmbedder(), options={"rewrite": False, "fallback": search}
-    )
-    wrong = ["Rome lies by the Tiber."]
-
-    assert "I know nothing without documents." == crag.ask(QUESTION, wrong).answer.text  # type: ignore[union-attr]
-    assert DREW in corrected.ask(QUESTION, wrong).answer.text  # type: ignore[union-attr]
-
-
 def test_a_router_asks_retrievers_beside_sources() -> None:
     """One that fails is left out, and the trace says so: the others' answer stands."""
 

@@ -29,21 +29,17 @@ def argued(replies: Sequence[str], groups: int = 1) -> tuple[list[Any], Step, Sc
         return agent.argue(asked), record, llm
 
 
-def test_an_agent_reads_its_documents_and_no_other() -> None:
-    """Numbered from 1 with titles, the question the user's turn; one batch, one-line answers."""
+def test_answers_are_one_line_each_without_thoughts() -> None:
+    """In the order of the groups; a thought that was cut off is no answer, and quotes go, too."""
     answers = Agent(ScriptedLLM(["Cher", " Sonny\nand Cher \n"])).answer(QUERY, [wholes("a")] * 2)
 
     assert ["Cher", "Sonny and Cher"] == answers
 
-    llm = ScriptedLLM(["x", "x"])
-    Agent(llm).answer(QUERY, [wholes("a", 'b "c"\n\nd', title="T"), wholes("e")])
-    lines = [prompt[0].content.split("\n") for prompt in llm.prompts]
+    replies = ['<think>Hm.\n\nRome?</think>\n "Rome" ', "<think>It is", "Rome <think>"]
 
-    assert [
-        ['Document [1] (Title: "T"): "a"', 'Document [2] (Title: "T"): "b \\"c\\" d"'],
-        ['Document [1] (Title: ""): "e"'],
-    ] == [[line for line in each if line.startswith("Document [")] for each in lines]
-    assert [QUERY.text] * 2 == [prompt[-1].content for prompt in llm.prompts]
+    assert ["Rome", "", "Rome <think>"] == Agent(ScriptedLLM(replies)).answer(
+        QUERY, [wholes("a")] * 3
+    )
 
 
 def test_documents_that_do_not_fit_are_read_from_their_beginnings() -> None:
@@ -95,15 +91,6 @@ def test_documents_that_do_not_fit_are_counted_a_few_times(
 
     assert len(llm.counted[:-2]) <= calls  # the last are of `complete`
     assert share * 400 <= sum(llm.count(prompt)) <= 400
-
-
-def test_what_a_model_thinks_first_is_no_answer() -> None:
-    """Nor is a thought that was cut off; quotes around the whole go, too."""
-    replies = ['<think>Hm.\n\nRome?</think>\n "Rome" ', "<think>It is", "Rome <think>"]
-
-    assert ["Rome", "", "Rome <think>"] == Agent(ScriptedLLM(replies)).answer(
-        QUERY, [wholes("a")] * 3
-    )
 
 
 def test_nobody_is_asked_for_nothing() -> None:

@@ -1,4 +1,4 @@
-"""A critic tells which answers are the same, which are wrong, and which stands."""
+"""WinnowRAG's critic: same answers, verdicts on responses, and a pick; and what an answer is."""
 
 import json
 import re
@@ -14,6 +14,7 @@ from ragsieve.trace import Step, Trace, step
 from ragsieve.types import Query
 from ragsieve_research.answer.agent import Argument
 from ragsieve_research.answer.critic import Critic, Judgement
+from ragsieve_research.answer.parts import is_answer, same_answers
 
 QUERY = Query("What is the capital?")
 ANSWERS = ("Paris", "Lyon", "paris, France", "Lyons")
@@ -43,23 +44,6 @@ def verdict(incorrect: str = "[]", consistent: str = "no") -> str:
     return f"Incorrect answers: {incorrect}\nExplanation: why\nConsistent answer: {consistent}"
 
 
-def test_answers_and_responses_stand_behind_their_numbers() -> None:
-    """JSON strings on one line each, the question once."""
-    prompt = asked("same", ["Unique answers: []\nDuplicate answers: []"])[2].prompts[0]
-    lines = prompt[0].content.split("\n")
-
-    assert [f"Answer [{n}]: {json.dumps(a)}" for n, a in enumerate(ANSWERS, 1)] == [
-        line for line in lines if line.startswith("Answer [")
-    ]
-    assert 1 == prompt[0].content.count(QUERY.text)
-
-    prompt = asked("judge", [verdict()])[2].prompts[0]
-    lines = [line for line in prompt[0].content.split("\n") if line.startswith("Response [")]
-
-    assert 4 == len(lines)
-    assert 'Response [2]: Answer: "Lyon"; Evidence: "It is Lyon."; Explanation: "So."' == lines[1]
-
-
 @pytest.mark.parametrize(
     ("duplicates", "expected"),
     [
@@ -86,21 +70,6 @@ def test_lists_of_one_say_nothing_of_duplicates(duplicates: str) -> None:
     form = "Unique answers: []\nDuplicate answers: {}"
 
     assert [[0, 2], [1], [3]] == same(form.format(duplicates), form.format("[[1, 3]]"))
-
-
-def test_unreadable_twice_means_that_no_two_are_the_same() -> None:
-    """Not asked a third time; an object is read as a server with a schema gives it."""
-    found, record, llm = asked("same", ["They differ.", "Duplicate answers: []"])
-
-    assert NOTHING == found
-    assert 2 == len(llm.prompts)
-    assert "unreadable twice, so no two answers count as the same" in record.notes[-1]
-
-    reply = json.dumps(
-        {"Unique answers": ["Paris", "Lyon", "Lyons"], "Duplicate answers": [[1, 3]]}
-    )
-
-    assert [[0, 2], [1], [3]] == same(reply)
 
 
 @pytest.mark.parametrize(
@@ -251,6 +220,7 @@ def test_a_verdict_on_which_agents_do_not_agree_is_no_verdict() -> None:
 
     assert Judgement(readable=False, disputed=(0, 1, 2)) == found
     assert '[1] "Article 1, Section 3"; [2] "Article Two"' in llm.prompts[1][-1].content
+    assert 1 == llm.prompts[0][0].content.count(QUERY.text)
 
 
 @pytest.mark.parametrize(
@@ -312,3 +282,42 @@ def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
 
     assert [0, 1] == critic.same(QUERY, answers)[0]
     assert (49,) == critic.judge(QUERY, [Argument(a, a * 5, a * 5) for a in answers]).incorrect
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (("Shakespeare", "Ben Jonson", "William Shakespeare"), [[0], [1], [2]]),
+        (("Paris, France", "paris"), [[0, 1]]),
+        (("Kennedy", "John Fitzgerald Kennedy", "John Kennedy"), [[0], [1], [2]]),
+        (("Guinea", "Equatorial Guinea"), [[0], [1]]),
+        (("Lincoln", "Mary Lincoln"), [[0], [1]]),
+        (("Michigan", "Michigan State"), [[0], [1]]),
+        (("Paris", "Paris Hilton"), [[0], [1]]),
+        (("5", "5 million"), [[0], [1]]),
+        (("Paris", "Paris or Lyon"), [[0], [1]]),
+        (("Adams", "John Adams", "John Quincy Adams"), [[0], [1], [2]]),
+        (("", " "), [[0, 1]]),
+    ],
+)
+def test_short_and_long_forms_of_a_name_are_the_same(
+    answers: tuple[str, ...], expected: list[list[int]]
+) -> None:
+    """Up to two more names behind a comma; of others the critic is asked."""
+    assert expected == same_answers(answers)
+
+
+def test_saying_that_there_is_no_answer_is_none() -> None:
+    """In whatever words, those of the question among them; what names another thing is one."""
+    refusals = [
+        *("UNANSWERED", "Unknown.", "n/a", "Not mentioned in the documents.", "I don't know"),
+        *("None of the documents name the capital of Slovenia.", "It cannot be determined."),
+        *("I'm sorry, but I can't answer that.", "There isn't enough context"),
+    ]
+    answers = [
+        *("None", "Nothing", "Maybe", "no", "No Country for Old Men", "Not guilty", "Without You"),
+        *("Data", "It was not Lyon but Paris", "The Unknown Soldier", "invalid question"),
+    ]
+
+    asked = "What is the capital of Slovenia?"
+    assert answers == [text for text in refusals + answers if is_answer(text, asked)]

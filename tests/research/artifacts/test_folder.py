@@ -1,4 +1,4 @@
-"""Trained filters as folders: what is written, what is replaced, what is shared."""
+"""Recipe and folder of a trained filter: what is read, written, refused and pushed."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ragsieve.errors import InputError, StoreError
 from ragsieve_research.artifacts.folder import push_to_hub, read, save
-from ragsieve_research.artifacts.recipe import Base, Trained, TrainedPart
+from ragsieve_research.artifacts.recipe import MAX_BYTES, Base, Trained, TrainedPart, read_json
 
 PLAIN = Trained(generator=Base("smollm2"), embedder=Base("minilm"))
 ROLES = ("extractor", "reranker", "truncator")
@@ -58,7 +58,7 @@ def noisy(folder: Path) -> Path:
 
 
 def test_what_is_saved_is_read_again(tmp_path: Path, whole: Trained, adapter: Any) -> None:
-    """The recipe as it was, and of noisy parts the adapters alone."""
+    """The recipe as it was, of noisy parts the adapters alone; parts may be missing, or null."""
     folder = save(tmp_path / "new" / "f", whole, {role: noisy(adapter(role)) for role in ROLES})
 
     assert whole == read(folder)
@@ -67,14 +67,26 @@ def test_what_is_saved_is_read_again(tmp_path: Path, whole: Trained, adapter: An
     ) == names(folder)
     assert [folder] == [*folder.parent.iterdir()]
 
+    assert whole == Trained.parse(json.loads(json.dumps(whole.to_dict())))
 
-def test_a_path_of_this_machine_is_not_shared(tmp_path: Path, adapter: Any) -> None:
-    """PEFT writes where the base lay; others are told where the hub has it."""
+    nulls = dict.fromkeys(["extractor", "reranker", "truncator", "split"])
+
+    assert Trained(generator=Base("smollm2"), embedder=Base("minilm")) == Trained.parse(FIELDS)
+    assert Trained.parse(FIELDS) == Trained.parse({**FIELDS, **nulls})
+
+
+def test_what_is_of_this_machine_is_not_shared(tmp_path: Path, adapter: Any) -> None:
+    """A base is named as the hub has it; a filter whose model lies here alone is not pushed."""
     part = TrainedPart("llm", "smollm2", "extractor")
     folder = save(tmp_path / "f", replace(PLAIN, extractor=part), {"extractor": adapter("a")})
     values = json.loads((folder / "extractor" / "adapter_config.json").read_text())
 
     assert "HuggingFaceTB/SmolLM2-135M-Instruct" == values["base_model_name_or_path"]
+
+    trained = replace(PLAIN, generator=Base(f"transformers:{tmp_path / 'llama'}"))
+    folder = save(tmp_path / "f", trained, {})
+    with pytest.raises(InputError, match="a shared filter must name models of the hub, got"):
+        push_to_hub(folder, "me/f", api=Hub())
 
 
 def test_an_older_filter_is_replaced_whole(tmp_path: Path, adapter: Any) -> None:
@@ -251,14 +263,6 @@ def test_exactly_what_belongs_to_a_filter_is_pushed(
     assert [{"private": True, "token": "t", "exist_ok": True}] == hub.calls
 
 
-def test_a_model_of_this_machine_alone_is_not_pushed(tmp_path: Path) -> None:
-    """Nobody else could load the filter."""
-    trained = replace(PLAIN, generator=Base(f"transformers:{tmp_path / 'llama'}"))
-    folder = save(tmp_path / "f", trained, {})
-    with pytest.raises(InputError, match="a shared filter must name models of the hub, got"):
-        push_to_hub(folder, "me/f", api=Hub())
-
-
 def test_a_hub_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
     """Whatever library speaks HTTP, and a name that the hub does not take."""
     folder = save(tmp_path / "f", PLAIN, {})
@@ -268,3 +272,69 @@ def test_a_hub_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
             push_to_hub(folder, name, api=api)
 
         assert "\n" not in str(caught.value)
+
+
+LLM = {"kind": "llm", "model": "smollm2", "adapter": "extractor"}
+ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
+FIELDS: dict[str, Any] = {"format": 1, "system": "finefilter"}
+FIELDS |= {"generator": {"model": "smollm2"}, "embedder": {"model": "minilm"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"format": 2}, "format must be 1"),
+        ({"system": "chunkrag"}, "system must be one of finefilter, finefilter-one-pass, got"),
+        ({"generator": {"model": "minilm"}}, "minilm is no LLM"),
+        ({"generator": {"model": "smollm2", "sha256": "A" * 64}}, "generator.sha256 must be 64"),
+        ({"extractor": {**LLM, "kind": "pickle"}}, "extractor.kind must be one of "),
+        ({"extractor": {**LLM, "kind": "pair"}}, "smollm2 is no cross-encoder"),
+        ({"extractor": {**LLM, "mode": "both"}}, "mode must be one of point, write, got"),
+        ({"truncator": {"kind": "pruner", "model": "pruner"}}, "truncator.kind must be one of llm"),
+        ({"reranker": {**LLM}}, "reranker.kind must be one of embedder, pair, got llm"),
+        ({"truncator": LLM, "cut": ODDS}, "cut must be none where there is a trained truncator"),
+        ({"options": {"llm": "x"}}, "options must be of extractor, min_keep, "),
+        ({"options": {"reranker": "/etc/x"}}, "options.reranker has a wrong type or value"),
+    ],
+)
+def test_what_breaks_a_rule_is_named(changes: dict[str, Any], words: str) -> None:
+    """One line that says which field, the rule and what was found."""
+    with pytest.raises(InputError) as caught:
+        Trained.parse({**FIELDS, **changes})
+
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "folder", ["..", ".", "", "/etc", "../up", "a/b", "a\\b", "~", "C:", "x\n", "x" * 65, ".hidden"]
+)
+def test_a_part_stays_in_the_folder(folder: str) -> None:
+    """A part folder is a plain name."""
+    with pytest.raises(InputError, match="adapter must be a name without a path: "):
+        Trained.parse({**FIELDS, "extractor": {**LLM, "adapter": folder}})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"a": NaN}', "must be JSON of UTF-8, of finite numbers"),
+        ('{"a": -Infinity}', "finite numbers"),
+        ('{"a": 1e999}', "Number out of range"),
+        ("[" * 100_000, "must be JSON of UTF-8"),
+        ('{"a": ' + "9" * 5000 + "}", "must be JSON of UTF-8"),
+        ("not json", "must be JSON of UTF-8"),
+        ('"\udcff"', "must be JSON of UTF-8"),
+        ('"' + "a" * MAX_BYTES + '"', "must have at most 1048576 bytes"),
+    ],
+)
+def test_hostile_json_is_an_input_error(tmp_path: Path, text: str, words: str) -> None:
+    """Not finite, nested too deep, too long, no text: one line, whatever it is."""
+    file = tmp_path / "filter.json"
+    file.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(InputError) as caught:
+        read_json(file)
+
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 300

@@ -1,4 +1,4 @@
-"""From a folder to a system: with fakes, with tiny models of random weights, from a hub."""
+"""A trained filter, a system by its name: models, options, and what is never run."""
 
 import hashlib
 import json
@@ -20,9 +20,10 @@ from ragsieve.errors import InputError, ModelError, StoreError
 from ragsieve.models.base import LLM, CrossEncoder, Embedder
 from ragsieve.models.deferred import opened
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
+from ragsieve.models.wrap import unwrap
 from ragsieve.score.embedding import Cosine
 from ragsieve.score.pair import Pair
-from ragsieve.spec import load
+from ragsieve.spec import build, identity, load
 from ragsieve.systems.base import PARTS
 from ragsieve_research.artifacts.folder import save
 from ragsieve_research.artifacts.recipe import Base, Trained, TrainedPart
@@ -315,3 +316,67 @@ def test_every_model_of_a_part_can_be_named(name: str) -> None:
     wanted = {option for option in entry.options if kinds & {*get_args(hints[option])}}
 
     assert wanted <= PARTS.keys()
+
+
+ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A filter of fakes that ranks by words in common, and cuts by odds."""
+    models = {"generator": Base("fake:echo"), "embedder": Base("fake:hashing")}
+    made = Trained(**models, options={"reranker": "bm25", "order": "score"}, cut=ODDS)
+    return save(tmp_path / "mine", made, {})
+
+
+def stage_names(system: Any) -> list[str]:
+    return [repr(stage).split("(")[0] for stage in system.stage.stages]
+
+
+def test_a_system_by_its_name_or_a_folder(folder: Path) -> None:
+    """One door for both; the folder's cut stands where its truncator would."""
+    llm = ScriptedLLM(lambda _: "[1]")
+
+    assert ["Sentences", "Extract", "BM25", "Cut", "Order"] == stage_names(build(str(folder), llm))
+    assert ["TopK"] == stage_names(build("closed-book", llm))
+    with pytest.raises(InputError, match=r"system must be one of .*finefilter, .* got 'no such'"):
+        build("no such", llm)
+
+
+def test_options_stand_in_for_what_the_folder_says(folder: Path) -> None:
+    """Ablations of a trained filter need no other folder."""
+    llm = ScriptedLLM(lambda _: "[1]")
+    changed = build(str(folder), llm, {"truncator": "none", "reranker": "cosine"})
+
+    assert ["Sentences", "Extract", "Cosine", "Order"] == stage_names(changed)
+    with pytest.raises(InputError, match="another extractor needs another truncator"):
+        build(str(folder), llm, {"extractor": llm})
+    with pytest.raises(InputError, match=r"min_keep of .* must be a whole number, got 'x'"):
+        build(str(folder), llm, {"min_keep": "x"})
+    with pytest.raises(InputError, match=r"options of .*mine are extractor, .*got 'colour'"):
+        build(str(folder), llm, {"colour": "red"})
+
+
+def test_models_of_a_folder_are_shared_as_asked(folder: Path) -> None:
+    """Each goes through the wrapper once."""
+    seen: list[Any] = []
+
+    def share(model: Any) -> Any:
+        seen.append(model)
+        return model
+
+    load(folder, share=share)
+
+    assert ["echo"] == [unwrap(model).identity for model in seen]
+
+
+def test_what_a_folder_holds_is_its_identity(folder: Path) -> None:
+    """Not where it lies, and another cut is another filter."""
+    before = identity(str(folder))
+    copied = folder.rename(folder.parent / "copied")
+    moved = identity(str(copied)).partition("@")[2]
+    values = json.loads((copied / "filter.json").read_text())
+    (copied / "filter.json").write_text(json.dumps({**values, "cut": {**ODDS, "price": 0.3}}))
+
+    assert before == f"mine@{moved}"
+    assert moved not in identity(str(copied))

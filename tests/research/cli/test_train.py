@@ -45,9 +45,9 @@ def test_a_second_start_adds_what_is_missing(ragsieve: Any, questions: Path) -> 
     assert "line 4: question '' has no gold answer" in second.err
 
 
-@pytest.fixture
-def trained(ragsieve: Any) -> list[str]:
-    """mine.jsonl with 120 questions, and what fits a filter to them into ``made``."""
+@pytest.mark.slow
+def test_a_filter_is_trained_and_used(ragsieve: Any) -> None:
+    """By two commands; the first says how good it is."""
     pytest.importorskip("torch")
     pytest.importorskip("accelerate")
     pytest.importorskip("jinja2")
@@ -59,13 +59,7 @@ def trained(ragsieve: Any) -> list[str]:
         rows.append({"question": f"Who {n}?", "answers": [answer], "documents": documents})
     Path("mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     tiny = ("--labelled", "4", "--workers", "2")
-    return ["train", "finefilter", "made", "mine.jsonl", *tiny, *FAKE]
-
-
-@pytest.mark.slow
-def test_a_filter_is_trained_and_used(ragsieve: Any, trained: list[str]) -> None:
-    """By two commands; the first says how good it is."""
-    ended = ragsieve(*trained)
+    ended = ragsieve("train", "finefilter", "made", "mine.jsonl", *tiny, *FAKE)
     Path("a.txt").write_text("The seals ran. It rained.")
     asked = ragsieve("ask", "-q", "Who ran?", "--system", "made", "--llm", "fake:echo", "a.txt")
 

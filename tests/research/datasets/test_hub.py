@@ -10,25 +10,12 @@ from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve_research.datasets import DATASETS, Hub, load
 from ragsieve_research.systems.finefilter import finefilter
+from tests.research.datasets.test_columns import HOTPOTQA as ROW
 
 library = pytest.importorskip("datasets")
 hub = pytest.importorskip("ragsieve_research.datasets.hub")
 
-TABLE = [
-    {
-        "id": f"h{i}",
-        "question": "Where was Marie Curie born?",
-        "answer": "Warsaw",
-        "type": "bridge",
-        "level": "easy",
-        "supporting_facts": {"title": ["Marie Curie"], "sent_id": [0]},
-        "context": {
-            "title": ["Lise Meitner", "Marie Curie"],
-            "sentences": [["She was born in Vienna."], ["She was born in Warsaw.", " In 1867."]],
-        },
-    }
-    for i in range(3)
-]
+TABLE = [{**ROW, "id": f"h{i}"} for i in range(3)]
 HOTPOTQA = DATASETS["hotpotqa"].hub
 assert HOTPOTQA
 
@@ -48,8 +35,8 @@ def test_rows_of_any_layout_are_read_or_named() -> None:
 
     assert [1, 2, 3] == [number for number, _ in lines]
     assert "hotpotqa" == first["metadata"]["dataset"]
-    assert ["Lise Meitner", "Marie Curie"] == [d["title"] for d in first["documents"]]
-    assert ["She was born in Warsaw."] == first["documents"][1]["supporting_sentences"]
+    assert ["Rhine", "Vienna", "Danube"] == [d["title"] for d in first["documents"]]
+    assert ["Vienna lies on the Danube."] == first["documents"][1]["supporting_sentences"]
 
     rows = [
         {
@@ -82,7 +69,7 @@ def test_a_data_set_of_the_hub_is_one_like_any_other(
 
     assert "validation" == dataset.split
     assert 3 == dataset.count()
-    assert ["0", "1"] == [d.id for d in example.documents]
+    assert ["0", "1", "2"] == [d.id for d in example.documents]
     assert result.answer
 
 

@@ -1,4 +1,4 @@
-"""A data set by name, from a folder, or one's own file."""
+"""Data sets by name, file or entry point: their questions, samples and parts; the bundled one."""
 
 import gzip
 import hashlib
@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.types import Example
-from ragsieve_research.datasets import DATASETS, Entry, load
+from ragsieve.text import normalise
+from ragsieve.types import Document, Example
+from ragsieve_research.datasets import DATASETS, Dataset, Entry, load
+from ragsieve_research.datasets.parts import SALT, part_of
+from tests.named import asking
 from tests.processes import python
 
 LINE = b'{"id": "a", "question": "Who?", "documents": ["Me."]}\n'
@@ -70,12 +73,17 @@ def test_a_name_is_found_in_a_folder(
 
 
 def test_an_own_file_is_a_data_set(tmp_path: Path) -> None:
-    """By its path, as text or not; the table says nothing of it."""
+    """By its path, as text or not; packing it does not make another data set of it."""
     path = tmp_path / "bees.jsonl"
     path.write_bytes(LINE)
 
     assert ["a"] == [e.query.id for e in load(path)] == [e.query.id for e in load(str(path))]
     assert ("bees", None) == (load(path).name, load(path).entry)
+
+    plain, packed = a_file(tmp_path / "a.jsonl"), a_file(tmp_path / "b.jsonl.gz")
+    expected = hashlib.sha256(plain.read_bytes()).hexdigest()
+
+    assert expected == Dataset.from_file(plain).sha256() == Dataset.from_file(packed).sha256()
 
 
 def test_places_and_files_are_told_apart(tmp_path: Path) -> None:
@@ -151,3 +159,163 @@ def test_another_package_adds_data_sets(
     assert 1 == names.count("nq")
     assert DATASETS["nq"].hub
     assert "entry point bad of ragsieve.datasets is left out: other_data:BROKEN" in caplog.text
+
+
+def a_file(path: Path, n: int = 20, documents: int = 6) -> Path:
+    """``n`` questions; the first document of each has no id, and the second is bare text."""
+    bees = [{"id": f"d{j}", "text": f"bee {j}", "rank": 9} for j in range(2, documents)]
+    rows = [
+        asking(f"Which bee is number {i}?", {"text": "bee 0"}, "bee 1", *bees, id=f"q{i}")
+        for i in range(1, n + 1)
+    ]
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def ids(dataset: Dataset) -> list[str]:
+    return [example.query.id for example in dataset]
+
+
+def test_a_data_set_is_read_line_by_line_again_and_again(tmp_path: Path) -> None:
+    """A bad line stops nobody before it, and is named as an editor shows it."""
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 3))
+
+    assert "bees" == dataset.name
+    assert ["q1", "q2", "q3"] == ids(dataset) == ids(dataset)
+    assert [1, 2, 3] == [number for number, _ in dataset.examples()]
+    assert 3 == dataset.count()
+
+    path = tmp_path / "bees.jsonl"
+    path.write_bytes(b'{"id": 1, "question": "Who?"}\nnonsense\n')
+
+    assert "1" == next(iter(Dataset.from_file(path))).query.id
+
+    path = tmp_path / "bees.jsonl"
+    path.write_bytes(b'{"question": "Who?"}\n\n{"documents": []}\n')
+
+    with pytest.raises(InputError, match=r"bees\.jsonl, line 3: a record must have a question"):
+        list(Dataset.from_file(path))
+
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 4))
+
+    assert ["q1", "q2"] == ids(dataset.take(2))
+    assert ids(dataset) == ids(dataset.take(9)) == ids(dataset.take(None, seed=1))
+
+
+def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
+    """In the order of the draw, evenly, the same between releases; a larger one begins with it."""
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 200))
+    some = dataset.take(20, seed=1)
+    numbers = [number for number, _ in some.lines()]
+
+    assert [f"q{n}" for n in numbers] == ids(some) == ids(some)
+    assert 20 == len({*numbers})
+    assert numbers != [number for number, _ in dataset.take(20, seed=2).lines()]
+    assert {*ids(dataset)} == {*ids(dataset.take(500, seed=1))}
+
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 100))
+
+    assert ids(dataset.take(10, seed=3)) == ids(dataset.take(30, seed=3))[:10]
+
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 99))
+    drawn = [n for seed in range(100) for n, _ in dataset.take(10, seed=seed).lines()]
+
+    assert 50 == pytest.approx(sum(drawn) / len(drawn), abs=4)  # about four standard errors
+
+    dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 50))
+
+    assert [4, 7, 12, 26, 33] == sorted(number for number, _ in dataset.take(5, seed=7).lines())
+
+
+def test_a_question_is_in_one_part_however_it_is_written() -> None:
+    """By 8 hex digits of the salted hash of the normalised text, modulo 100: 50, 10 and 40."""
+    place = int(hashlib.sha256(f"{SALT}\nwho sang song".encode()).hexdigest()[:8], 16) % 100
+
+    wanted = "train" if place < 50 else "validation" if place < 60 else "test"
+
+    assert wanted == part_of("Who sang the song?")
+    assert part_of("Who sang the song?") == part_of("who  sang THE song")
+    assert ["test", "train"] == [part_of(text) for text in ("谁唱的。", "“Who?”")]  # marks count
+
+    parts = [part_of(f"question {n}") for n in range(2000)]
+
+    assert pytest.approx(0.5, abs=0.04) == parts.count("train") / 2000
+    assert pytest.approx(0.1, abs=0.04) == parts.count("validation") / 2000
+    assert {"train", "validation", "test"} == set(parts)
+
+
+EXAMPLES = list(load("sample"))
+
+
+def positives(example: Example) -> list[Document]:
+    return [d for d in example.documents if d.metadata["is_positive"]]
+
+
+def test_the_sample_has_every_kind_of_question() -> None:
+    """Twelve with five to eight documents: two hops, no answer, yes or no, a contradicted one."""
+    assert 12 == len({e.query.id for e in EXAMPLES}) == len(EXAMPLES)
+    assert [] == [e.query.id for e in EXAMPLES if not 5 <= len(e.documents) <= 8]
+    assert [] == [
+        e.query.id for e in EXAMPLES if len({d.title for d in e.documents}) < len(e.documents)
+    ]
+
+    kinds = [e.metadata for e in EXAMPLES]
+
+    assert 2 == sum(m["hops"] == 2 for m in kinds)
+    assert 1 == sum("unanswerable" in m for m in kinds)
+    assert 1 == sum(m.get("type") == "yes/no" for m in kinds)
+    assert 1 == sum("counterfactual_documents" in m for m in kinds)
+
+    two = [e for e in EXAMPLES if e.metadata["hops"] == 2]
+
+    assert [2, 2] == [len(positives(e)) for e in two]
+    assert [1, 1] == [
+        sum(any(holds_answer(a, d.text) for a in e.answers) for d in positives(e)) for e in two
+    ]
+
+    (example,) = [e for e in EXAMPLES if "counterfactual_answer" in e.metadata]
+    (document,) = example.metadata["counterfactual_documents"]
+
+    assert holds_answer(example.metadata["counterfactual_answer"], document["text"])
+    assert [] == [a for a in example.answers if holds_answer(a, document["text"])]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.query.id)
+def test_supporting_sentences_lie_in_their_documents(example: Example) -> None:
+    """Each once, and in positive documents only; most of a question's documents are noise."""
+    for document in example.documents:
+        sentences = document.metadata.get("supporting_sentences", [])
+
+        assert bool(sentences) == document.metadata["is_positive"]
+        assert [1] * len(sentences) == [document.text.count(s) for s in sentences]
+    assert len(positives(example)) <= 2
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.query.id)
+def test_answers_stand_in_supporting_sentences_and_nowhere_else(example: Example) -> None:
+    """But for yes or no; a question without answer has neither answers nor positives."""
+    if example.metadata.get("unanswerable"):
+        assert ((), []) == (example.answers, positives(example))
+        return
+    if example.metadata.get("type") == "yes/no":
+        assert example.answers in (("yes",), ("no",))
+        return
+    sentences = [s for d in positives(example) for s in d.metadata["supporting_sentences"]]
+    noise = [f"{d.title} {d.text}" for d in example.documents if d not in positives(example)]
+
+    assert any(holds_answer(answer, text) for answer in example.answers for text in sentences)
+    assert [] == [t for t in noise for answer in example.answers if holds_answer(answer, t)]
+
+
+def holds_answer(answer: str, text: str) -> bool:
+    return f" {normalise(answer)} " in f" {normalise(text)} "
+
+
+def test_the_file_is_plain_text() -> None:
+    """ASCII, and one line a question, so that it looks the same everywhere."""
+    path = DATASETS["sample"].file
+    data = path.read_bytes()
+
+    assert data.isascii()
+    assert 12 == data.count(b"\n")

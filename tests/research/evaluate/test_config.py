@@ -38,17 +38,14 @@ def test_a_papers_table_says_how_many_documents_all_rows_read() -> None:
     assert all(d.documents or d.index or d.sources for run in runs for d in run.data)
 
 
-def test_a_short_file_is_enough(tmp_path: Path) -> None:
-    """Two systems on one data set; all else has a default."""
+def test_a_short_file_is_enough_and_a_small_variant_stands_in(tmp_path: Path) -> None:
+    """All else has a default; the variant has a name, and stands in for what it names alone."""
     config = parsed(tmp_path, PLAIN)
 
     assert "run" == config.name
     assert ["all", "no cut"] == [label(system) for system in config.systems]
     assert ["sample--all--smollm2", "sample--no-cut--smollm2"] == [c.file for c in cells(config)]
 
-
-def test_the_small_variant_stands_in_for_what_it_names(tmp_path: Path) -> None:
-    """And for nothing else; the run has a name of its own."""
     text = "questions = 500\nseed = 3\n[small]\nquestions = 5" + PLAIN.replace("[[s", "[[small.s")
     text = text.replace("[[data", "[[small.data") + PLAIN
     config = parsed(tmp_path, text, small=True)
@@ -111,8 +108,8 @@ def test_a_generator_that_nobody_names_or_asks_is_deferred(
     assert (llm, llm) == (generator.llm, label(generator))
 
 
-def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> None:
-    """2 kinds, 2 shares, 2 positions and 2 systems are 16 cells with names of their own."""
+def test_noise_and_poison_have_cells_of_their_own(tmp_path: Path) -> None:
+    """2 kinds, shares, positions and systems are 16; a poisoned set has a label and files."""
     noise = '[noise]\nkinds = ["random", "duplicates"]\nshares = [0, 0.5]\n'
     config = parsed(tmp_path, noise + 'positions = ["first", "last"]\n' + PLAIN)
     files = [cell.file for cell in cells(config)]
@@ -120,9 +117,6 @@ def test_noise_is_every_kind_with_every_share_and_position(tmp_path: Path) -> No
     assert 16 == len(files) == len(set(files))
     assert "sample--random-0.5-last--all--smollm2" in files
 
-
-def test_a_data_set_may_stand_beside_itself_poisoned(tmp_path: Path) -> None:
-    """With a label and files of its own, behind the other choices."""
     more = '[[data]]\nname = "sample"\npoisoned = true\n'
     config = parsed(tmp_path, PLAIN + more + more + 'part = "test"')
     labels = [data.label for data in config.data]

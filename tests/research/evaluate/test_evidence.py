@@ -49,23 +49,16 @@ def of_sentences(example: Example, result: Result) -> tuple[float | None, float 
     return sentence_recall(example, result), sentence_precision(example, result)
 
 
-def test_gold_sentences_are_spans() -> None:
-    """Named by text, in any order, twice, with other white space or without the final stop."""
-    named = ["Crofts played.", "Seals sang it.", "Seals  sang\nit", " ", "Nobody said this."]
-
-    assert [(0, 13), SANG, PLAYED] == gold_sentences(document(supporting_sentences=named))
-
-
-def test_gold_sentences_may_be_named_by_index() -> None:
-    """As HotpotQA publishes them, an index past the end among them."""
-    gold = document(sentences=["Seals sang it.", "It rained."], supporting_sentences=[1, 7])
-
-    assert [RAINED] == gold_sentences(gold)
-
-
 @pytest.mark.parametrize(
     ("text", "sentences", "named", "expected"),
     [
+        (  # twice, with other white space, without the final stop, blank, and what is nowhere
+            *(TEXT, []),
+            ["Crofts played.", "Seals sang it.", "Seals  sang\nit", " ", "Nobody said this."],
+            [(0, 13), SANG, PLAYED],
+        ),
+        (TEXT, ["Seals sang it.", "It rained."], [1, 7], [RAINED]),  # by index, as HotpotQA does
+        ("They resang it twice. He (sang it, twice).", [], ["sang it: twice"], [(26, 40)]),
         ("He won. Ann lost. He won.", ["He won.", "Ann lost.", "He won."], [2], [(18, 25)]),
         (
             "He won. Ann lost. He won.",
@@ -84,19 +77,10 @@ def test_gold_sentences_may_be_named_by_index() -> None:
 def test_a_gold_sentence_is_the_one_that_is_meant(
     text: str, sentences: list[str], named: list[str | int], expected: list[tuple[int, int]]
 ) -> None:
-    """A repeated one by its place among the others; never a part of a word."""
+    """By text in any order, or by index; a repeated one by its place; never a part of a word."""
     gold = document(text=text, sentences=sentences, supporting_sentences=named)
 
     assert expected == gold_sentences(gold)
-
-
-def test_a_gold_sentence_is_found_by_its_words_only_whole() -> None:
-    """Punctuation between words may differ; a word may not be part of a longer one."""
-    text = "They resang it twice. He (sang it, twice)."
-    start = text.index("sang it, twice")
-    found = gold_sentences(document(text=text, supporting_sentences=["sang it: twice"]))
-
-    assert [(start, start + len("sang it, twice"))] == found
 
 
 @pytest.mark.data
@@ -111,8 +95,8 @@ def test_real_gold_sentences_are_found(records: dict[str, list[Example]], name: 
     assert named - found <= 0.005 * named
 
 
-def test_documents_count_by_any_kept_span() -> None:
-    """Gold a, b, c; kept two spans of a, one of b, one of x: recall 2 of 3, precision 2 of 3."""
+def test_documents_count_by_any_span_and_sentences_by_half() -> None:
+    """Gold a, b, c; kept a, a, b, x: 2 of 3 both. Of 14 characters 7 are enough, and 6 are not."""
     gold = [document(id, is_positive=True) for id in "abc"]
     example = Example(QUERY, (*gold, document("x", is_positive=False)))
     result = kept(example, ("a", *SANG), ("a", *PLAYED), ("b", *SANG), ("x", *RAINED))
@@ -120,9 +104,6 @@ def test_documents_count_by_any_kept_span() -> None:
     assert (2 / 3, 2 / 3) == of_documents(example, result)
     assert (0.0, 0.0) == of_documents(example, kept(example))
 
-
-def test_sentences_count_by_half() -> None:
-    """Gold 14 and 14 characters; the second cut after 6: recall 1 of 2, precision 2 of 3."""
     gold = document(supporting_sentences=["Seals sang it.", "Crofts played."])
     example = Example(QUERY, (gold,))
     result = kept(example, ("d", 0, 32))  # "Seals sang it. It rained. Crofts"
@@ -158,8 +139,8 @@ def test_without_a_gold_label_there_is_no_number() -> None:
             assert (None,) * 4 == of_documents(example, result) + of_sentences(example, result)
 
 
-def test_documents_of_equal_ids_are_told_apart() -> None:
-    """A system renames the second; the labels follow."""
+def test_labels_follow_equal_ids_and_equal_texts() -> None:
+    """A second one is renamed; a copy's label counts; of equal texts each keeps its own."""
     example = Example(QUERY, (document("a", "It rained."), document("a", is_positive=True)))
     result = System(Pipeline(), Reader(ScriptedLLM([])))(QUERY, example.documents)
     first_only = Result(QUERY, result.documents, result.kept[:1], "", Tokens(2, 1), Trace())
@@ -167,13 +148,15 @@ def test_documents_of_equal_ids_are_told_apart() -> None:
     assert 0.5 == document_precision(example, result)
     assert 0.0 == document_recall(example, first_only)
 
-
-def test_the_label_of_a_copy_counts() -> None:
-    """A system reads a document of one id and one text once, with the labels of both."""
     example = Example(QUERY, (document("a"), document("a", is_positive=True), document("b")))
     result = System(Pipeline(), Reader(ScriptedLLM([])))(QUERY, example.documents)
 
     assert (1.0, 0.5) == of_documents(example, result)
+
+    twins = (Document("1", TEXT), Document("2", TEXT, metadata={"is_positive": True}))
+    example = Example(QUERY, twins)
+
+    assert [0.0, 1.0] == [document_recall(example, of_index((twin, 0, 14))) for twin in twins]
 
 
 def test_an_answer_is_followed_through_the_stages() -> None:
@@ -190,8 +173,8 @@ def test_an_answer_is_followed_through_the_stages() -> None:
         presence(Result.from_dict(result.to_dict()), ["Seals"])
 
 
-def test_the_readers_step_is_none_of_the_filters() -> None:
-    """Asked or not, the stages are the same, a budget's cut among them."""
+def test_an_answer_is_present_in_what_a_stage_kept() -> None:
+    """Not in titles or dropped text; the reader's step is none, and a budget's cut is one."""
     system = System(Pipeline(split.Sentences()), Reader(ScriptedLLM(["Seals"]))).with_budget(4)
     filtered, asked = system(QUERY, [TEXT]), system.ask(QUERY, [TEXT])
     stages = ["given", "Sentences", "System"]
@@ -201,9 +184,6 @@ def test_the_readers_step_is_none_of_the_filters() -> None:
     assert stages == [p.stage for p in presence(asked, ["Crofts"])]
     assert [True, True, False] == [p.present for p in presence(asked, ["Crofts"])]
 
-
-def test_titles_and_dropped_text_hold_no_answer() -> None:
-    """Only kept spans count; a Chinese answer is found inside a sentence."""
     system = System(Pipeline(split.Sentences(), select.TopK(1)), Reader(ScriptedLLM([])))
     result = system(QUERY, [Document("d", "他住在东京。 Crofts played.", "Seals")])
 
@@ -256,11 +236,3 @@ def test_documents_of_an_index_are_known_by_what_they_say(
 
     assert of_document == of_documents(INDEXED, result)
     assert of_sentence == of_sentences(INDEXED, result)
-
-
-def test_equal_documents_in_hand_keep_their_own_ids() -> None:
-    """The second of two equal texts is the gold one: keeping the first finds nothing."""
-    twins = (Document("1", TEXT), Document("2", TEXT, metadata={"is_positive": True}))
-    example = Example(QUERY, twins)
-
-    assert [0.0, 1.0] == [document_recall(example, of_index((twin, 0, 14))) for twin in twins]

@@ -49,7 +49,7 @@ def test_the_same_topic_is_the_questions_own_then_the_nearest(
 
 
 def test_every_document_with_the_answer_stays() -> None:
-    """Two labelled ones need two noise documents for a half; at a share of one there is none."""
+    """Two labelled ones need two noise documents for a half; without labels the first is enough."""
     two = replace(EXAMPLE, documents=(CLUE, replace(CLUE, id="d"), OWN))
     half, all_ = (
         old(Noise("random", 0.5)(two, POOL)),
@@ -59,9 +59,6 @@ def test_every_document_with_the_answer_stays() -> None:
     assert (["c", "d"], 4) == (half[:2], len(half))
     assert 7 == len({*all_} - {"c", "d"})
 
-
-def test_without_labels_the_first_with_the_answer_is_the_clue() -> None:
-    """One is enough to answer."""
     bare = [replace(CLUE, id=name, metadata={}) for name in "xy"]
     names = old(Noise("random", 0)(replace(EXAMPLE, documents=(OWN, *bare)), POOL))
 
@@ -97,8 +94,8 @@ def test_the_clue_stands_where_it_shall(position: Any, place: int) -> None:
     assert place == names.index("c")
 
 
-def test_a_random_place_depends_on_seed_and_question() -> None:
-    """The same twice, and not the same for every seed."""
+def test_neither_place_nor_id_tells_what_is_noise() -> None:
+    """Places are drawn by seed and question; ids and ranks are the places."""
 
     def places() -> list[int]:
         noise = [Noise("random", 0.8, "random", seed=seed) for seed in range(20)]
@@ -107,9 +104,6 @@ def test_a_random_place_depends_on_seed_and_question() -> None:
     assert places() == places()
     assert {0, 1, 2, 3, 4} == set(places())
 
-
-def test_ids_do_not_tell_what_is_noise() -> None:
-    """They are the places, and so are the ranks."""
     changed = Noise("random", 0.8, "last")(EXAMPLE, POOL)
 
     assert [("0", 0), ("1", 1), ("2", 2), ("3", 3), ("4", 4)] == [

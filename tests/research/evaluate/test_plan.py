@@ -56,15 +56,12 @@ def test_a_sample_predicts_the_run(system: System, questions: Path) -> None:
     assert 0 < ran.costs["seconds"].value
 
 
-def test_what_is_linear_in_length_is_known() -> None:
-    """Two questions of lengths 1 and 3 that cost 12 and 16: those of 1, 2, 3, 10 cost 10 + 2 x."""
+def test_costs_and_prices_worked_by_hand() -> None:
+    """Lengths 1 and 3 that cost 12 and 16: 10 + 2 x. A million tokens read cost 1, written 4."""
     found = estimated(np.array([1.0, 3.0]), np.array([12.0, 16.0]), np.array([1.0, 2, 3, 10]))
 
     assert Estimate(12 + 14 + 16 + 30, 0.0) == Estimate(round(found.value, 9), found.margin)
 
-
-def test_prices_of_filter_generator_and_of_reading_all() -> None:
-    """A million tokens read cost 1 and written 4; the documents that were dropped cost as read."""
     tokens = {"llm_tokens_in": 2e6, "llm_tokens_out": 1e6, "generator_tokens_in": 3e6}
     tokens |= {"generator_tokens_out": 1e6, "tokens_before": 9e6, "tokens_after": 2e6}
     costs = {name: Estimate(value, 0) for name, value in tokens.items()}

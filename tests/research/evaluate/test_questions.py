@@ -74,10 +74,14 @@ def test_documents_without_an_order_are_ranked_by_words(tmp_path: Path) -> None:
 
 
 def test_no_id_tells_what_is_false(tmp_path: Path) -> None:
-    """Ids and ranks are the places."""
+    """Ids and ranks are the places; a question without false documents stays as it is."""
     (example,) = asked(file(tmp_path, {"poisoned_documents": FALSE}))
 
     assert [(str(n), n) for n in range(5)] == [(d.id, d.rank) for d in example.documents]
+
+    _, plain = asked(file(tmp_path, {"poisoned_documents": FALSE}, {"poisoned_documents": []}))
+
+    assert OWN == texts(plain)
 
 
 def test_the_places_are_drawn_by_the_seed_and_the_question(tmp_path: Path) -> None:
@@ -88,13 +92,6 @@ def test_the_places_are_drawn_by_the_seed_and_the_question(tmp_path: Path) -> No
     assert drawn == [places(data, seed) for seed in range(20)]
     assert any(one != other for one, other in drawn)
     assert 10 == len({pair for both in drawn for pair in both})
-
-
-def test_a_question_without_false_documents_stays_as_it_is(tmp_path: Path) -> None:
-    """So that plain and poisoned figures are of the same questions."""
-    _, plain = asked(file(tmp_path, {"poisoned_documents": FALSE}, {"poisoned_documents": []}))
-
-    assert OWN == texts(plain)
 
 
 def test_a_yes_or_no_is_neither_answerable_nor_not(tmp_path: Path) -> None:

@@ -230,8 +230,8 @@ def test_no_system_is_advised_where_none_can_be(
     assert advice(reported(folder)) == ""
 
 
-def test_a_failure_counts_against_the_system(tmp_path: Path) -> None:
-    """Three of four are right and one failed: accuracy 3/4, while tokens are those of three."""
+def test_a_failure_counts_unless_a_later_session_answered(tmp_path: Path) -> None:
+    """Three of four are right, one failed: 3/4, while tokens are those of three."""
     made = [record(line, 1, np.random.default_rng(0)) for line in (1, 2, 3)]
     for row in made:
         row["metrics"]["accuracy"] = 1.0
@@ -241,9 +241,6 @@ def test_a_failure_counts_against_the_system(tmp_path: Path) -> None:
     assert 3 == row.metrics["tokens_kept"].n
     assert (4, 1) == (row.questions, row.failed)
 
-
-def test_a_question_asked_again_counts_once(tmp_path: Path) -> None:
-    """What failed in the first session and was answered in the second did not fail."""
     again = record(1, 1, np.random.default_rng(0))
     report = reported(one_cell(tmp_path, [failure(1), again]))
 
@@ -281,14 +278,19 @@ def test_questions_without_ids_or_with_the_same_stay_apart(tmp_path: Path) -> No
     assert ("line 1", "line 2", "a", "a (line 4)") == cell.keys
 
 
-def test_systems_are_compared_on_the_same_questions(tmp_path: Path) -> None:
-    """Paired by id, whatever the order of the records: equal systems differ nowhere."""
+def test_systems_are_compared_by_question_in_a_metrics_direction(tmp_path: Path) -> None:
+    """Paired by id, whatever the order; equal ones differ nowhere, and fewer tokens are better."""
     folder = write_run(tmp_path / "r")
     write_lines(folder / "records/1.jsonl", read_lines(folder / "records/0.jsonl")[::-1])
     difference = reported(folder).rows[1].differences["f1"]
 
     assert (0.0, "tie") == (difference.value, difference.verdict)
     assert -difference.low == difference.high > 0
+
+    differences = reported(write_run(tmp_path / "r", n=200), draws=2000).rows[1].differences
+
+    assert "better" == differences["tokens_kept"].verdict
+    assert "worse" == differences["accuracy"].verdict
 
 
 def test_p_values_are_adjusted_over_the_systems(tmp_path: Path) -> None:
@@ -303,16 +305,8 @@ def test_p_values_are_adjusted_over_the_systems(tmp_path: Path) -> None:
     assert two == pytest.approx(2 * reported(three).rows[1].differences["tokens_kept"].p)
 
 
-def test_fewer_tokens_are_better(tmp_path: Path) -> None:
-    """The metric's own direction decides the verdict."""
-    differences = reported(write_run(tmp_path / "r", n=200), draws=2000).rows[1].differences
-
-    assert "better" == differences["tokens_kept"].verdict
-    assert "worse" == differences["accuracy"].verdict
-
-
 def test_overall_rows_average_common_datasets(tmp_path: Path) -> None:
-    """Each dataset counts the same; one that a system was not asked is left out, and said so."""
+    """Each counts the same; what a system was not asked, or not yet, is left out, and said so."""
     first = write_run(tmp_path / "a", ["all", "sieve"], ["nq", "trivia"])
     second = write_run(tmp_path / "b", ["all", "top", "sieve"], ["crag"], baseline="")
     only = reported(write_run(tmp_path / "c", ["all", "sieve"], ["nq", "trivia"]))
@@ -324,9 +318,6 @@ def test_overall_rows_average_common_datasets(tmp_path: Path) -> None:
     assert OVERALL not in both.datasets
     assert ["nq", "trivia", "crag"] == both.datasets
 
-
-def test_a_dataset_that_a_system_has_not_come_to_is_not_overall(tmp_path: Path) -> None:
-    """Else the mean would be over other datasets for one system than for the others."""
     folder = write_run(tmp_path / "r", datasets=["nq", "trivia", "crag"])
     write_lines(folder / "records" / "5.jsonl", [])
     report = reported(folder)
@@ -373,7 +364,7 @@ def test_a_baseline_must_be_there(tmp_path: Path) -> None:
 
 
 def test_costs_are_split_by_role(tmp_path: Path) -> None:
-    """One LLM call and three of an encoder before the reader's; its tokens are after + 60."""
+    """One LLM call and three of an encoder come first; the reader's LLM is one in a filter, too."""
     folder = write_run(tmp_path / "r", ["all"])
     rows = read_lines(folder / "records/0.jsonl")
     before, after = (np.mean([row["tokens"][name] for row in rows]) for name in ("before", "after"))
@@ -387,9 +378,6 @@ def test_costs_are_split_by_role(tmp_path: Path) -> None:
     assert before / after == pytest.approx(cost("compression"))
     assert (before + 90 + 4 * 20) / 1000 == pytest.approx(cost("filter_price"))
 
-
-def test_the_readers_llm_is_one_in_a_filter_too(tmp_path: Path) -> None:
-    """There it may write nothing, as where it only weighs what it reads."""
     folder = write_run(tmp_path / "r", ["all"])
     path = folder / "records/0.jsonl"
     rows = read_lines(path)
@@ -539,8 +527,8 @@ class Page(HTMLParser):
         self.links += [v or "" for k, v in attrs if k in ("src", "href", "xlink:href", "data")]
 
 
-def test_the_page_needs_nothing_and_runs_nothing(tmp_path: Path) -> None:
-    """Names, commands and errors are escaped; links stay on the page."""
+def test_hostile_names_are_text_in_page_and_tables(tmp_path: Path) -> None:
+    """Escaped, links stay on the page, and every line of a table has as many cells."""
     text = to_html(hostile(tmp_path / "r"))
     page = Page(text)
 
@@ -549,6 +537,14 @@ def test_the_page_needs_nothing_and_runs_nothing(tmp_path: Path) -> None:
     assert None is re.search(r"url\((?!#)|@import", text)
     assert text.count("&lt;script&gt;") > 10
     assert len(text) < 1_500_000
+
+    text = to_markdown(hostile(tmp_path / "r"))
+    tables = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
+    widths = [{len(re.findall(r"(?<!\\)\|", line)) for line in t.splitlines()} for t in tables]
+
+    assert len(tables) >= 12
+    assert {1} == {len(width) for width in widths}
+    assert "<script" not in text
 
 
 def test_csv_is_one_line_a_number(tmp_path: Path) -> None:
@@ -562,17 +558,6 @@ def test_csv_is_one_line_a_number(tmp_path: Path) -> None:
     assert report.rows[1].differences["f1"].verdict == f1["sieve"]["verdict"]
     assert ("", "30") == (f1["'=all"]["p"], f1["'=all"]["n"])
     assert not any(None in row or None in row.values() for row in rows)
-
-
-def test_markdown_tables_keep_their_columns(tmp_path: Path) -> None:
-    """Whatever stands in a name, every line of a table has as many cells."""
-    text = to_markdown(hostile(tmp_path / "r"))
-    tables = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
-    widths = [{len(re.findall(r"(?<!\\)\|", line)) for line in t.splitlines()} for t in tables]
-
-    assert len(tables) >= 12
-    assert {1} == {len(width) for width in widths}
-    assert "<script" not in text
 
 
 def test_the_front_holds_what_nothing_beats() -> None:
@@ -628,29 +613,10 @@ def test_counts_are_means_and_failures_shares(tmp_path: Path) -> None:
     assert PEERS in to_markdown(report)
     assert 5 == report.rows[0].figures["peer"]["given"].value
 
-
-def test_where_every_question_raised_there_are_no_shares(tmp_path: Path) -> None:
-    """Nothing was given back; a question asked again counts as it was last."""
     report = reported(one_cell(tmp_path, [filtered(1), failure(1, RAISED)]))
 
     assert ["1", "100.0", *["–"] * 8] == line_of(report)
 
-
-def test_data_sets_count_the_same(tmp_path: Path) -> None:
-    """None of one question raised, and one of two: a quarter overall."""
-    folder = write_run(tmp_path, ["all"], ["nq", "triviaqa"])
-    for place, rows in enumerate([[filtered(1)], [filtered(1), failure(2, RAISED)]]):
-        write_lines(folder / f"records/{place}.jsonl", rows)
-    report = reported(folder)
-    (row,) = report.select(OVERALL)
-    raised = row.figures["peer"]["raised"]
-
-    assert (0.25, 3) == (raised.value, raised.n)
-    assert math.isnan(raised.low)
-
-
-def test_other_systems_have_no_such_table(tmp_path: Path) -> None:
-    """Not even an empty one, whatever else their stages log."""
     other = filtered(1)
     other["trace"]["steps"][0]["events"] = [{"event": "verdict", "verdict": "correct"}]
 

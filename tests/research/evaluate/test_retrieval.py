@@ -1,14 +1,18 @@
-"""An index searched with questions."""
+"""Recall of an index, here and in files of TREC."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.split.sentences import Sentences
 from ragsieve.types import Document, Example, Query
 from ragsieve_research.evaluate.retrieval import Retrieval, gold_passages, recall
+from ragsieve_research.evaluate.trec import run_lines, write_recall
 from ragsieve_research.retrieve.corpus import Corpus
 from ragsieve_research.retrieve.pooled import Sources
 
@@ -36,16 +40,13 @@ def corpus(tmp_path: Path) -> Iterator[Corpus]:
         yield corpus
 
 
-def test_recall_is_over_distinct_documents(corpus: Corpus) -> None:
-    """Four sentences of bees come before that of goats, which is the second document."""
+def test_recall_is_over_documents_and_answers_over_chunks(corpus: Corpus) -> None:
+    """Goats are the second document behind four chunks of bees; milk stands in the second chunk."""
     example = Example(Query("bees bees"), (labelled(BEES), labelled(GOATS)))
     found = recall(corpus, [example], at=(1, 2), by=["bm25"])
 
     assert {"recall@1": 0.5, "recall@2": 1.0} == values(found)
 
-
-def test_an_answer_must_stand_in_one_of_the_first_chunks(corpus: Corpus) -> None:
-    """Chunks, not documents: "milk" stands in the second best sentence for these words."""
     example = Example(Query("goats fear milk bees"), (), ("milk",))
     chunks = [s.text for s in corpus.search(example.query, by="bm25")]
     found = recall(corpus, [example], at=(1, 2), by=["bm25"])
@@ -108,3 +109,42 @@ def test_real_passages_are_found(
 
     assert (20, 0) == (found.with_gold, found.absent)
     assert 0.4 < values(found)["recall@5"] < values(found)["recall@20"] <= 1
+
+
+RANKED = [("a", 1.0), ("b", 1.0), ("a", 2.0), ("c", 1.0 - 1e-12), ("d", -3.0)]
+
+
+def test_scores_fall_from_rank_to_rank() -> None:
+    """Equal ones and those that float32 does not tell apart, too; chunks count by the best."""
+    rows = [line.decode().split() for line in run_lines("q", RANKED, "tag")]
+    scores = [np.float32(row[4]) for row in rows]
+
+    assert [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")] == [(r[2], r[3]) for r in rows]
+    assert all(one > other for one, other in pairwise(scores))
+
+    with pytest.raises(InputError, match="no white space, got 'my page'"):
+        list(run_lines("q", [("my page", 1.0)], "tag"))
+
+
+def test_a_run_and_its_judgements_have_the_recall_of_an_index(tmp_path: Path) -> None:
+    """By its ids: documents once, chunks as far as they take; what it lacks is no judgement."""
+    texts = {"b": "Bees fly. Bees hum. Bees sting.", "g": "Goats fear bees.", "w": "Sheep sing."}
+    grades = [("Bees fly. Bees hum. Bees sting.", 2), ("Goats fear bees.", 1), ("Wax.", 1)]
+    known = {"relevance": 0, "is_positive": False}
+    own = [
+        Document(f"own{n}", text, metadata={"relevance": grade, "is_positive": True})
+        for n, (text, grade) in enumerate(grades)
+    ]
+    example = Example(Query("bees bees"), (*own, Document("x", texts["w"], metadata=known)))
+    with Corpus(tmp_path / "i", splitter=Sentences()) as corpus:
+        corpus.add([Document(name, text) for name, text in texts.items()])
+        write_recall(tmp_path / "a.run", corpus, [(7, example)], "bm25", 2)
+        (ours,) = recall(corpus, [example], at=[1, 2], by=["bm25"]).means.values()
+        with pytest.raises(InputError, match="questions must differ, got '7' twice"):
+            write_recall(tmp_path / "a.run", corpus, [(7, example)] * 2, "bm25", 2)
+    ranked = [line.split()[:4] for line in (tmp_path / "a.run").read_text().splitlines()]
+    qrels = (tmp_path / "a.run.qrels").read_text()
+
+    assert [["7", "Q0", "b", "1"], ["7", "Q0", "g", "2"]] == ranked
+    assert "7 0 b 2\n7 0 g 1\n7 0 w 0\n" == qrels
+    assert [0.5, 1.0] == [mean.value for mean in ours.values()]

@@ -37,33 +37,27 @@ def example(*documents: Document, answers: tuple[str, ...] = ()) -> Example:
     return Example(QUERY, documents, answers)
 
 
-def test_auc_is_the_share_of_pairs_in_order() -> None:
-    """Of the pairs (3, 2), (3, 1), (1, 2), (1, 1) two are in order and one is even: 2.5 of 4."""
+def test_pairs_in_order_are_counted() -> None:
+    """Of (3, 2), (3, 1), (1, 2), (1, 1) 2.5 of 4; equal scores say nothing."""
     found = auc(np.array([1.0, 0.0, 2.0, 0.0]), np.array([3.0, 2.0, 1.0, 1.0]))
 
     assert 2.5 / 4 == found
 
+    assert 0 == rho(np.array([0.0, 1.0]), np.array([2.0, 2.0]))
 
-def test_ndcg_counts_ten_places() -> None:
-    """What helps in the eleventh is worth nothing."""
+
+def test_places_are_counted_from_the_best() -> None:
+    """What helps in the eleventh is worth nothing; a hit of two equal ones is the share."""
     grades, scores = np.eye(1, 11, 10)[0], -np.arange(11.0)
 
     assert 0 == ndcg(grades, scores)
     assert pytest.approx(1 / math.log2(11)) == ndcg(grades[1:], scores[1:])
 
-
-def test_hit_is_whether_the_best_helps() -> None:
-    """Of two equal ones it is the share."""
     grades = np.array([0.0, 2.0, 1.0])
 
     assert 1 == hit(grades, np.array([0.1, 0.3, 0.2]))
     assert 0 == hit(grades, np.array([0.4, 0.3, 0.2]))
     assert 0.5 == hit(grades, np.array([0.4, 0.3, 0.4]))
-
-
-def test_rho_of_equal_scores_is_0() -> None:
-    """They say nothing on the order."""
-    assert 0 == rho(np.array([0.0, 1.0]), np.array([2.0, 2.0]))
 
 
 @pytest.mark.parametrize("measure", [auc, hit, ndcg, rho])
@@ -76,7 +70,7 @@ def test_a_question_of_one_kind_measures_nothing(measure: Any) -> None:
 
 
 def test_the_finest_labels_count() -> None:
-    """Grades before sentences, these before documents, these before answers."""
+    """Grades before sentences, documents, answers; what has the labels is what is scored."""
     graded = document("Bees.", relevance=0, supporting_sentences=["Bees."], is_positive=True)
     gold = document("Bees.", supporting_sentences=["Bees."], is_positive=True)
     positive = document("Bees.", is_positive=False)
@@ -86,9 +80,6 @@ def test_the_finest_labels_count() -> None:
     assert "positive documents" == labels_of([example(positive, answers=("bees",))])
     assert "answers" == labels_of([example(document("Bees."), answers=("bees",))])
 
-
-def test_what_is_labelled_is_scored() -> None:
-    """Documents by labels that these have, sentences by those of sentences."""
     units = {labels: unit_of(labels) for labels in get_args(Labels)}
 
     assert {"grades", "positive documents"} == {n for n, u in units.items() if u == "documents"}
@@ -148,7 +139,7 @@ def test_a_scorers_cost_is_that_of_all_that_it_needs() -> None:
 
 
 def test_figures_are_means_over_questions() -> None:
-    """One question in order and one against it; chance is half of the pairs, a third of hits."""
+    """One in order, one against it; chance is half of the pairs; of one kind JSON null."""
     llm = ScriptedLLM(["unused"], choices=honey)
     chain = create_scorers(["relevance"], lambda _: llm)
     right = scored(rated("Who makes honey?"), chain)
@@ -164,9 +155,6 @@ def test_figures_are_means_over_questions() -> None:
         chance.means["NDCG@10"].value
     )
 
-
-def test_figures_without_both_kinds_are_none() -> None:
-    """As JSON null; the cost stands."""
     chain = create_scorers(["bm25"], lambda _: None)
     same = scored(Labelled(QUERY, rated("Who?").segments, (1.0, 1.0, 1.0)), chain)
     found = figures([same], "bm25").to_dict()

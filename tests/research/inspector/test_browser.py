@@ -183,8 +183,8 @@ def test_the_reason_is_there_on_focus_and_on_hover(show: Show, seen: Any) -> Non
     assert "Dropped by TopK" in shown.page.inner_text("#tip")
 
 
-def test_on_a_phone_the_kept_text_comes_first(show: Show, seen: Any) -> None:
-    """Behind four figures in one row, on the first screen."""
+def test_on_a_phone_the_kept_text_comes_first_and_tables_scroll(show: Show, seen: Any) -> None:
+    """Behind four figures in one row; by a finger to the last column, where names stay."""
     page = show([seen(select.TopK(2))], width=390).page
     tops = [page.locator(one).first.bounding_box()["y"] for one in (".context", ".cuts", ".docs")]
     rows = {one.bounding_box()["y"] for one in page.locator(".stat").all()}
@@ -192,6 +192,22 @@ def test_on_a_phone_the_kept_text_comes_first(show: Show, seen: Any) -> None:
     assert tops == sorted(tops)
     assert tops[0] < 500
     assert 1 == len(rows)
+
+    shown = show([view(finefilter_one_pass(echo(), Relative())(QUESTION, TEXTS))], width=390)
+    page, table = shown.page, shown.page.locator(".stages .scroll")
+    table.scroll_into_view_if_needed()
+    box, devtools = table.bounding_box(), page.context.new_cdp_session(page)
+    swipe = {"x": box["x"] + 200, "y": box["y"] + 60, "xDistance": -300, "yDistance": 0}
+    devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    devtools.send("Input.synthesizeScrollGesture", swipe)
+    name = page.locator(".stages tbody th").first.bounding_box()
+    last = page.locator(".stages thead th").last.bounding_box()
+
+    assert table.evaluate("box => box.scrollLeft > 0 && box.scrollWidth > box.clientWidth")
+    assert box["x"] <= name["x"]
+    assert last["x"] + last["width"] <= box["x"] + box["width"] + 1
+    assert name["x"] + name["width"] < last["x"]
+    assert 390 == page.evaluate("document.documentElement.scrollWidth")
 
 
 def test_a_price_gives_the_cost(show: Show, seen: Any) -> None:
@@ -334,7 +350,7 @@ SONG = "Who sang Summer Breeze, that song of summer by Seals and Crofts?"
 
 
 def test_the_slider_of_a_promise_is_the_promise(show: Show) -> None:
-    """Not a score: at another one stays what the system itself would keep."""
+    """At another stays what the system would keep; one between two is there to come back to."""
 
     def made(promise: float) -> System:
         return finefilter_one_pass(echo(), Relative(), keep_answer=promise)
@@ -363,9 +379,6 @@ def test_the_slider_of_a_promise_is_the_promise(show: Show) -> None:
     assert (kept(made(0.51), values), "0.51") == (shown.kept(), field.input_value())
     assert [] == shown.errors
 
-
-def test_a_promise_between_those_of_the_table_is_the_runs_own(show: Show) -> None:
-    """It is there to come back to."""
     made = finefilter_one_pass(echo(), Relative(), keep_answer=0.955)
     shown = show([view(made(SONG, TEXTS), "finefilter")])
     field = shown.page.locator(".control input[type=number]")
@@ -412,22 +425,3 @@ def test_a_reason_stands_in_one_line(show: Show, width: int) -> None:
         assert width >= page.evaluate("document.documentElement.scrollWidth")
     page.locator(".doc .s.gone").first.focus()
     assert 5 == page.inner_text("#tip").count("it says nothing")
-
-
-def test_on_a_phone_the_stage_table_scrolls(show: Show) -> None:
-    """By a finger, to its last column; the stages' names stay, and the page is no wider."""
-    shown = show([view(finefilter_one_pass(echo(), Relative())(QUESTION, TEXTS))], width=390)
-    page, table = shown.page, shown.page.locator(".stages .scroll")
-    table.scroll_into_view_if_needed()
-    box, devtools = table.bounding_box(), page.context.new_cdp_session(page)
-    swipe = {"x": box["x"] + 200, "y": box["y"] + 60, "xDistance": -300, "yDistance": 0}
-    devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
-    devtools.send("Input.synthesizeScrollGesture", swipe)
-    name = page.locator(".stages tbody th").first.bounding_box()
-    last = page.locator(".stages thead th").last.bounding_box()
-
-    assert table.evaluate("box => box.scrollLeft > 0 && box.scrollWidth > box.clientWidth")
-    assert box["x"] <= name["x"]
-    assert last["x"] + last["width"] <= box["x"] + box["width"] + 1
-    assert name["x"] + name["width"] < last["x"]
-    assert 390 == page.evaluate("document.documentElement.scrollWidth")

@@ -13,7 +13,6 @@ from ragsieve.types import Document, Query, Segment
 from ragsieve_research.retrieve.route import Named, Only, Routed
 from ragsieve_research.systems.pruningrag import pruningrag
 from ragsieve_research.systems.recomp import recomp_abstractive
-from ragsieve_research.systems.winnowrag import winnowrag
 
 QUESTION = "Who sang Summer Breeze?"
 
@@ -121,15 +120,6 @@ def test_sources_and_their_documents_are_told() -> None:
     assert ["old"] == told["router"]["left"]
     assert "OSError: no route to host" == told["shop"]["error"]
     assert "Seals" == values["answer"]
-
-
-def test_a_debate_is_told_whole() -> None:
-    """Clusters, answers, rounds and the end of WinnowRAG stand in the stage's story."""
-    made = winnowrag(ScriptedLLM(lambda prompt: "Seals"), HashingEmbedder(), clusters=2)
-    values = view(made.ask(QUESTION, ["Seals sang it.", "Bees hum.", "Crofts sang it."]))
-    events = [event["event"] for event in values["steps"][1]["events"]]
-
-    assert {"clusters", "answers", "end"} <= {*events}
 
 
 def test_tokens_are_the_readers_or_estimated() -> None:

@@ -1,13 +1,21 @@
-"""Decoding and scoring of token rows, on tiny models with random weights."""
+"""Decoding: rows of a batch do not depend on each other, nor on what was read before."""
 
 import random
+from itertools import chain
 
 import pytest
 import torch
 import transformers
 
 from ragsieve_research.models.attention import ATTENTION
-from ragsieve_research.models.decoding import MARGIN, Decoder, RowsDecoder, _WrittenReply
+from ragsieve_research.models.decoding import (
+    MARGIN,
+    PREFIX_TOKENS,
+    Decoder,
+    RowsDecoder,
+    _WrittenReply,
+)
+from ragsieve_research.models.prefixes import Prefixes
 from ragsieve_research.models.transformers import PLAIN
 from tests.tiny import llama
 
@@ -54,19 +62,6 @@ def test_replies_are_those_of_a_prompt_alone(
     batches = [decoder.generate([prompts[i] for i in order], max_tokens=12) for order in orders]
 
     assert [[alone[i] for i in order] for order in orders] == batches
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-def test_replies_do_not_depend_on_how_many_rows_run_together(
-    dtype: str, prompts: list[list[int]]
-) -> None:
-    """One, three and eight rows; a place that falls free is taken by the next prompt."""
-    rows = [together(dtype, n * (600 + 12)) for n in (1, 3, 8)]
-    replies = [decoder.generate(prompts, max_tokens=12) for decoder in rows]
-
-    assert replies[0] == replies[1] == replies[2]
-    assert 1 < len({len(reply) for reply in replies[0]})
 
 
 def test_a_shorter_reply_begins_the_longer_one(
@@ -151,3 +146,131 @@ def test_a_mask_holds_each_row_and_ends_it() -> None:
     replies = together("bfloat16").generate([TEXT[:5], TEXT[:9]], max_tokens=9, mask=mask)
 
     assert [[40, 41, 42]] * 2 == replies
+
+
+pytest.importorskip("transformers")
+
+
+WANTED = [[5, 9, 2], [5], [8, 8], []]
+STEMS = (15, 16, 17, 40, 65, 150, 300)
+TOKEN = 2 * 2 * 2 * 16 * 4  # bytes: layers, keys and values, heads, numbers a head, float32
+
+
+def words(count: int) -> list[int]:
+    return [RANDOM.randrange(WORDS) for _ in range(count)]
+
+
+class Counted(RowsDecoder):
+    """A decoder of a llama with random weights that counts the tokens which it reads."""
+
+    def __init__(self, prefix_mb: int = 0, batch_tokens: int = 4000) -> None:
+        model = llama(WORDS, attention=ATTENTION)
+        limits = {"batch_tokens": batch_tokens, "prefix_mb": prefix_mb}
+        super().__init__(model, eos=frozenset({END}), **limits)
+        self.read = 0
+        model.model.embed_tokens.register_forward_hook(self._count)
+
+    def _count(self, _module: object, given: tuple[torch.Tensor], _out: object) -> None:
+        self.read += given[0].numel()
+
+
+def family() -> list[list[int]]:
+    """Prompts that begin alike for as many tokens as `STEMS` says, and some that go on after."""
+    stem = words(max(STEMS))
+    pool = [stem[:length] + words(RANDOM.randrange(1, 70)) for length in STEMS for _ in range(2)]
+    return [*pool, *(prompt + words(30) for prompt in pool[::5]), stem, stem[:40], words(20)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", [0, 1, 100, 10_000])  # tokens
+def test_what_was_read_before_changes_no_reply(room: int) -> None:
+    """In any order and company replies are those of a prompt alone and afresh, scores to 1e-3."""
+    fresh, pool, kept = Counted(), family(), Counted()
+    kept.prefixes = Prefixes(room * TOKEN)
+    replies = [fresh.generate([prompt], max_tokens=3)[0] for prompt in pool]
+    scores = [fresh.score([prompt], [WANTED])[0] for prompt in pool]
+    for size in (1, 2, 9, 1, 5):
+        order = [RANDOM.randrange(len(pool)) for _ in range(size)]
+        some = [pool[i] for i in order]
+        found = kept.score(some, [WANTED] * size)
+
+        assert [replies[i] for i in order] == kept.generate(some, max_tokens=3)
+        for i, rows in zip(order, found, strict=True):
+            assert [*chain(*scores[i])] == pytest.approx([*chain(*rows)], abs=1e-3)
+        assert kept.prefixes.bytes <= kept.prefixes.max_bytes
+
+
+def test_only_what_is_new_is_read() -> None:
+    """Of prompts that go on or are interleaved; what is under `PREFIX_TOKENS` is read again."""
+    decoder = Counted(prefix_mb=1)
+    stem, ends = words(60), [words(130), words(130)]
+    reads = []
+    for tail in (20, 60, 25):
+        before = decoder.read
+        decoder.score([stem + end + [tail] * tail for end in ends], [[[5]]] * 2)
+        reads.append(decoder.read - before)
+
+    # each tail differs from the one before in its first token
+    assert [60 + 2 * (130 + 20), 2 * 60, 2 * 25] == reads
+
+    decoder = Counted(prefix_mb=1, batch_tokens=1)
+    one, other = words(100), words(100)
+    decoder.generate([one, other, [*one, 1, 2], [*other, 3]], max_tokens=1)
+
+    assert 100 + 100 + 2 + 1 == decoder.read
+
+    decoder = Counted(prefix_mb=1)
+    prompt = words(50)
+    for _ in range(2):
+        decoder.generate([prompt], max_tokens=1)
+
+    assert 50 + 1 == decoder.read
+
+    decoder = Counted(prefix_mb=1)
+    stem = words(PREFIX_TOKENS - 1)
+    for word in (1, 2):
+        decoder.generate([[*stem, word, *words(10)]], max_tokens=1)
+
+    assert 2 * (PREFIX_TOKENS + 10) == decoder.read
+
+
+def states(tokens: list[int]) -> torch.Tensor:
+    """Two bytes a token, ``(1, 2, 1, tokens, 1)``."""
+    return torch.tensor(tokens, dtype=torch.uint8).expand(1, 2, 1, -1)[..., None]
+
+
+def known(prefixes: Prefixes, tokens: list[int]) -> list[int]:
+    """The tokens whose states are found."""
+    found = prefixes.find(tokens)
+    return [] if found is None else found[0, 0, 0, :, 0].tolist()
+
+
+def test_the_longest_beginning_is_found_within_the_budget() -> None:
+    """One that goes on is not kept twice, the longest unused goes first; states are copies."""
+    prefixes = Prefixes(100)
+    prompts = [[1, 2, 3, 4], [1, 2, 3, 5, 6], [1, 2, 3, 5, 6, 7]]
+    for prompt in prompts:
+        prefixes.add(prompt, states(prompt))
+
+    assert 2 * (4 + 6) == prefixes.bytes
+    assert prompts == [known(prefixes, [*prompt, 9]) for prompt in prompts]
+    assert [1, 2] == known(prefixes, [1, 2, 8])
+    assert [] == known(prefixes, [9, 1, 2])
+
+    prefixes = Prefixes(2 * 6)
+    for prompt in ([1, 2], [3, 4], [1, 2], [5, 6, 7]):
+        prefixes.add(prompt, states(prompt))
+
+    assert [[1, 2], [], [5, 6, 7]] == [known(prefixes, p) for p in ([1, 2], [3, 4], [5, 6, 7])]
+    assert 2 * 5 == prefixes.bytes
+
+    prefixes, prompt = Prefixes(2 * 4 + 1), list(range(9))
+    prefixes.add(prompt, states(prompt))
+
+    assert [0, 1, 2, 3] == known(prefixes, prompt)
+
+    prefixes, given = Prefixes(100), states([1, 2, 3]).contiguous()
+    prefixes.add([1, 2, 3], given)
+    given.zero_()
+
+    assert [1, 2, 3] == known(prefixes, [1, 2, 3])

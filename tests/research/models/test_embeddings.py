@@ -83,11 +83,3 @@ def test_vectors_do_not_depend_on_what_is_said_beside(usage: Any) -> None:
 
     assert np.allclose([[0.6, 0.8]], vectors)
     assert [2] == [one.tokens_in for one in record.usages]
-
-
-def test_a_name_says_what_it_is() -> None:
-    """That of an embedder has "embed" in it."""
-    names = ("openai:text-embedding-3-small", "openai:nomic-embed-text", "openai_embeddings:bge-m3")
-
-    assert ["embedder"] * 3 == [*map(models.kind_of, names)]
-    assert "LLM" == models.kind_of("openai:gpt-4o-mini")

@@ -7,18 +7,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 import ragsieve
 from ragsieve.errors import ContextOverflow
 from ragsieve.models.base import Message
 from ragsieve.models.openai import OpenAI
-from ragsieve.models.protocol import response_format
 from ragsieve.models.rerank import Rerank
 from ragsieve.trace import step
 from ragsieve.types import Document
-from tests.research.test_schemas import schemas
 
 pytestmark = pytest.mark.slow
 SLOTS, CONTEXT = 2, 512
@@ -108,23 +105,6 @@ def test_each_method_gets_forms_that_can_be_read(
 
     assert result.answer and result.answer.text
     assert not [note for note in notes if "response_format" in note]
-
-
-def test_hot_replies_are_json(roomy: OpenAI) -> None:
-    """Sampled at a temperature at which anything is written that the grammar lets through."""
-    message = {"role": "user", "content": 'Fill in all fields, with "quotes" and line breaks.'}
-    whole = 0
-    for seed, text in enumerate([*schemas()] * 2):
-        form = response_format(json.loads(text))
-        body = {"messages": [message], "temperature": 3, "seed": seed, "response_format": form}
-        url = f"{roomy.base_url}/chat/completions"
-        reply = httpx.post(url, json={**body, "max_tokens": 120}, timeout=120)
-        (choice,) = reply.raise_for_status().json()["choices"]
-        if choice["finish_reason"] == "stop":
-            whole += 1
-            json.loads(choice["message"]["content"])
-
-    assert whole > 3
 
 
 def test_a_chat_model_that_ranks_is_told() -> None:

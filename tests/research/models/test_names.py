@@ -1,11 +1,8 @@
 """Local models by name: what a name loads, and the rules of their options."""
 
-from typing import Any
-
 import pytest
 
 from ragsieve import models
-from ragsieve.errors import InputError
 from tests.rules import check_fields
 
 pytest.importorskip("sentence_transformers")
@@ -30,15 +27,6 @@ def test_a_name_loads_its_backend(name: str, kind: str) -> None:
     assert name.partition(":")[2] in ("", model.model)
 
 
-def test_options_reach_their_backend() -> None:
-    """Unknown ones are refused."""
-    model = models.load("smollm2", batch_tokens=2, max_context=64)
-
-    assert (2, 64) == (model.batch_tokens, model.max_context)
-    with pytest.raises(InputError, match=r"smollm2 cannot take options \['colour'\]: its options"):
-        models.load("smollm2", colour=9)
-
-
 LOCAL = ("transformers", "provence", "token_classifier", "sentence_transformers", "cross_encoder")
 
 
@@ -46,14 +34,3 @@ LOCAL = ("transformers", "provence", "token_classifier", "sentence_transformers"
 def test_a_number_is_held_to_its_rule(name: str) -> None:
     """At the edges that the error names; there need be no such model."""
     check_fields(models.load(f"{name}:a"))
-
-
-DTYPE = "dtype must be one of auto, bfloat16, float32, got 'int8'"
-PLACE = r"prompt must have a place \$documents"
-WORDS: list[tuple[str, dict[str, Any], str]] = [
-    *((f"{name}:a", {"dtype": "int8"}, DTYPE) for name in (*LOCAL, "pe_rank")),
-    ("pe_rank:a", {"prompt": "Rank!"}, f"{PLACE}, got 'Rank!'"),
-    ("pe_rank:a", {"prompt": "$documents $"}, PLACE),
-    ("pe_rank:a", {"prompt": "$documents $x"}, r"prompt cannot have a place \$x"),
-    ("openai:a", {"tokenizer": "/no"}, "tokenizer must be a tokenizer.json, .* got '/no'"),
-]

@@ -297,8 +297,10 @@ def test_overlong_prompts_overflow(serve: Serve, error: str, needed: int, limit:
     assert (needed, limit) == (caught.value.needed, caught.value.limit)
 
 
-def test_known_tokenizers_stop_long_prompts(serve: Serve, tokenizer: Path) -> None:
-    """With a tokenizer, a prompt that cannot fit is not sent: 1 + 2 tokens and 4 for the reply."""
+def test_a_local_tokenizer_counts_and_stops_long_prompts(
+    serve: Serve, tokenizer: Path, tmp_path: Path
+) -> None:
+    """1 + 2 tokens and 4 do not fit 6; by a folder or its file, whose cut-off does not count."""
     server = serve(always(*OK))
     llm = model(server, tokenizer=tokenizer, context=6)
     with pytest.raises(ContextOverflow) as caught:
@@ -306,19 +308,6 @@ def test_known_tokenizers_stop_long_prompts(serve: Serve, tokenizer: Path) -> No
 
     assert (7, 6, []) == (caught.value.needed, caught.value.limit, server.requests)
 
-
-@pytest.fixture
-def tokenizer(tmp_path: Path) -> Path:
-    """A folder whose tokenizer counts words, and cuts at 4 unless told not to."""
-    made = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-    made.pre_tokenizer = WhitespaceSplit()
-    made.enable_truncation(4)
-    made.save(str(tmp_path / "tokenizer.json"))
-    return tmp_path
-
-
-def test_texts_are_counted_by_a_local_tokenizer(tokenizer: Path, tmp_path: Path) -> None:
-    """By a folder or its file; its own cut-off does not count; a file that is none is named."""
     texts = ["a b c d e f", "", "a"]
     counts = [
         OpenAI("m", tokenizer=t).count(texts)
@@ -330,6 +319,16 @@ def test_texts_are_counted_by_a_local_tokenizer(tokenizer: Path, tmp_path: Path)
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(ModelError, match="cannot be loaded: "):
         OpenAI("m", tokenizer=tmp_path).count(["a"])
+
+
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> Path:
+    """A folder whose tokenizer counts words, and cuts at 4 unless told not to."""
+    made = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    made.pre_tokenizer = WhitespaceSplit()
+    made.enable_truncation(4)
+    made.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path
 
 
 def vllm(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
@@ -376,13 +375,24 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required":
 
 
 def test_object_schemas_are_sent_as_they_are(serve: Serve) -> None:
-    """A schema with an object at its root is sent and its reply given unchanged."""
+    """Their replies stay, too; lengths of strings go to llama.cpp: xgrammar would not quote."""
     server = serve(always(200, reply('{"a": "b"}')))
     replies = model(server).complete([prompt("hi")], schema=SCHEMA)
 
     assert ['{"a": "b"}'] == replies
     form = {"name": "reply", "schema": SCHEMA, "strict": True}
     assert {"type": "json_schema", "json_schema": form} == server.requests[0]["response_format"]
+
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}}
+    sent = []
+    for told in ({}, {"/props": {"total_slots": 1}}):
+        server = serve(always(200, reply("{}")))
+        server.told |= told
+        model(server).complete([prompt("hi")], schema=schema)
+        form = server.requests[0]["response_format"]["json_schema"]["schema"]
+        sent.append("maxLength" in form["properties"]["a"])
+
+    assert [False, True] == sent
 
 
 @pytest.mark.parametrize(
@@ -441,20 +451,6 @@ def test_a_form_that_held_before_is_not_given_up(serve: Serve) -> None:
     ]
 
 
-def test_lengths_of_strings_go_where_they_let_text_quote(serve: Serve) -> None:
-    """To llama.cpp; xgrammar would take no quotation mark in such a string."""
-    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}}
-    sent = []
-    for told in ({}, {"/props": {"total_slots": 1}}):
-        server = serve(always(200, reply("{}")))
-        server.told |= told
-        model(server).complete([prompt("hi")], schema=schema)
-        form = server.requests[0]["response_format"]["json_schema"]["schema"]
-        sent.append("maxLength" in form["properties"]["a"])
-
-    assert [False, True] == sent
-
-
 @pytest.mark.parametrize("key", ["x", "EMPTY", "ollama", KEY])
 def test_a_key_is_cut_out_of_errors_alone(serve: Serve, key: str) -> None:
     """A reply may hold its letters."""
@@ -479,8 +475,8 @@ def test_a_refused_connection_is_tried_once_more() -> None:
     assert 0.5 <= time.monotonic() - began < 3
 
 
-def test_newer_names_of_the_limit_are_used(serve: Serve) -> None:
-    """OpenAI's reasoning models refuse temperature and ``max_tokens``, and get what they want."""
+def test_refused_settings_alone_are_left_out(serve: Serve) -> None:
+    """Reasoning models get newer names; what fails without a setting, too, costs nobody it."""
 
     def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
         if "max_tokens" in body:
@@ -493,9 +489,6 @@ def test_newer_names_of_the_limit_are_used(serve: Serve) -> None:
 
     assert ["9"] == model(serve(script)).complete([prompt("hi")], max_tokens=9)
 
-
-def test_other_refusals_are_not_remembered(serve: Serve) -> None:
-    """A request that fails without the setting too does not cost later requests that setting."""
     refusal = (400, {"error": {"message": "cannot read: the temperature of the sea"}})
     server = serve(lambda _, body, __: refusal if asked(body) == "bad" else OK)
     llm = model(server)

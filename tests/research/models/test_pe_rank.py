@@ -17,10 +17,8 @@ from ragsieve.errors import ModelError
 from ragsieve.models.base import Embedder
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.trace import step
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.models.pe_rank import PLACE, PERank
 from ragsieve_research.models.sentence_transformers import SentenceTransformer
-from ragsieve_research.score.listwise import Listwise
 from tests.tiny import save_bytes
 
 SIZE, HIDDEN = 8, 32
@@ -120,13 +118,6 @@ def test_the_order_is_the_papers(folder: Path) -> None:
     assert first != second
     assert len({tuple(order) for order in first}) > 1 or len({tuple(o) for o in second}) > 1
 
-    model = ranker(folder, dtype="auto")
-    questions, lists = ["Who?", "When?", "Who?"], [TEXTS, TEXTS[::-1], TEXTS[:1]]
-
-    assert model.rank(questions, lists) == [
-        model.rank([q], [texts])[0] for q, texts in zip(questions, lists, strict=True)
-    ]
-
 
 def test_a_question_opens_no_token_in_any_words(folder: Path) -> None:
     """What it says never ends the turn; other words are part of the identity."""
@@ -186,14 +177,6 @@ def test_what_was_read_is_charged(folder: Path) -> None:
     usages = [usage for usage in record.usages if usage.model == model.identity]
 
     assert [(len(model.tokens("Who?", 2)), 2)] == [(u.tokens_in, u.tokens_out) for u in usages]
-
-
-def test_it_orders_segments(folder: Path) -> None:
-    """As the ranker of a scorer: of two windows, each segment a score of its own."""
-    segments = [Segment.whole(Document(str(n), "x" * n)) for n in range(6)]
-    found = Listwise(ranker(folder), 4, 2)(Query("Who?"), segments)
-
-    assert [n / 6 for n in range(1, 7)] == pytest.approx(sorted(s.score for s in found))
 
 
 def test_the_encoder_is_the_configurations(tmp_path: Path, make_encoder: Any) -> None:

@@ -239,8 +239,10 @@ def test_a_damaged_folder_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_another_net_is_refused(exported: Path, tmp_path: Path) -> None:
-    """One that does not give two logits a token."""
+def test_another_net_or_a_pickle_is_refused(
+    exported: Path, tmp_path: Path, checkpoint: Path
+) -> None:
+    """One without two logits a token; a pickle is neither exported nor loaded."""
     folder = Path(shutil.copytree(exported, tmp_path / "other"))
     net = onnx.load(folder / "model.onnx")
     net.graph.input[0].name = net.graph.input[0].name + "_other"
@@ -253,9 +255,6 @@ def test_another_net_is_refused(exported: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="inputs must be among"):
         prune_all(Pruner(str(folder)))
 
-
-def test_no_pickle_is_read(checkpoint: Path, tmp_path: Path) -> None:
-    """Neither exported nor loaded."""
     torch.save({}, tmp_path / "pytorch_model.bin")
     for name in ("config.json", "tokenizer.json"):
         shutil.copyfile(checkpoint / name, tmp_path / name)

@@ -1,10 +1,9 @@
-"""Published weights of other methods: tiny random ones as their authors save them, as pickles.
-
-Each is written as the authors' training writes it, converted by the documented command, and
-compared with their formula.
-"""
+"""Weights as they are published: pickles become safetensors, and say what their authors' do."""
 
 import json
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,24 +12,22 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from tokenizers import Tokenizer, pre_tokenizers
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
 from tokenizers.models import Unigram
 
 from ragsieve import models
 from ragsieve.errors import ModelError
-from ragsieve.models.base import Message
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.prompts import render
 from ragsieve.systems import build
 from ragsieve.trace import step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.models.convert import to_safetensors
-from ragsieve_research.models.reflection import NEEDED
 from ragsieve_research.models.sentence_transformers import CRAGEvaluator, DotProduct
-from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.score.helpful import Helpful
 from ragsieve_research.systems.crag import PAPER, crag
-from ragsieve_research.systems.reflection import ByTokens
+from tests.research.artifacts.test_trained import Bomb
 from tests.tiny import save_t5
 
 TEXT = "the a cat dog river town runs sleeps through old paris is capital of france who sang it"
@@ -39,24 +36,12 @@ QUESTION = "who sang it"
 TEXTS = ["the old river runs through the town", "a dog sleeps", "paris is the capital of france"]
 
 
-def pickled(folder: Path, model: Any, *, shards: int = 1, **config: Any) -> Path:
+def pickled(folder: Path, model: Any, **config: Any) -> Path:
     """Write the weights as ``.bin``, as transformers 4 did, and change the configuration."""
     said = {**model.config.to_dict(), "architectures": [type(model).__name__], **config}
     (folder / "config.json").write_text(json.dumps(said))
     (folder / "model.safetensors").unlink(missing_ok=True)
-    tensors = model.state_dict()
-    if shards == 1:
-        torch.save(tensors, folder / "pytorch_model.bin")
-        return folder
-    names = {
-        name: f"pytorch_model-{1 + n % shards:05}-of-{shards:05}.bin"
-        for n, name in enumerate(tensors)
-    }
-    for file in {*names.values()}:
-        part = {name: tensor for name, tensor in tensors.items() if names[name] == file}
-        torch.save(part, folder / file)
-    index = json.dumps({"metadata": {}, "weight_map": names})
-    (folder / "pytorch_model.bin.index.json").write_text(index)
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
     return folder
 
 
@@ -163,38 +148,6 @@ def test_a_tokenizer_of_sentencepiece_alone_is_read(tmp_path: Path) -> None:
     assert expected.tolist() == pytest.approx(CRAGEvaluator(str(tmp_path)).score(pairs), abs=1e-5)
 
 
-def test_self_rags_shards(tmp_path: Path) -> None:
-    """A Llama whose tokenizer has the reflection tokens behind its own, in two pickles."""
-    vocab = {
-        name: n for n, name in enumerate(["<unk>", "<s>", "</s>", "▁", *map(chr, range(32, 127))])
-    }
-    made = Tokenizer(Unigram([(name, -float(n)) for name, n in vocab.items()], unk_id=0))
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    read = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, bos_token="<s>", eos_token="</s>", unk_token="<unk>",
-        additional_special_tokens=["[No Retrieval]", "[Continue to Use Evidence]", *NEEDED],
-    )  # fmt: skip
-    read.save_pretrained(tmp_path)
-    config = transformers.LlamaConfig(
-        vocab_size=len(read), hidden_size=16, intermediate_size=16, num_hidden_layers=2,
-        num_attention_heads=2, max_position_embeddings=256, bos_token_id=1, eos_token_id=2,
-        initializer_range=0.5, tie_word_embeddings=False,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    llama = transformers.LlamaForCausalLM(config).eval()
-    to_safetensors(pickled(tmp_path, llama, shards=2))
-    llm = Transformers(str(tmp_path), dtype="float32", device="cpu")
-    ByTokens().check(llm)
-    prompt = (Message("raw", "### Instruction:\nwho\n\n### Response:\n"),)
-    (odds,) = llm.choose([prompt], [["[Retrieval]", "[No Retrieval]"]])
-    ids = read(prompt[0].content, return_tensors="pt")["input_ids"]
-    marks = read.convert_tokens_to_ids(["[Retrieval]", "[No Retrieval]"])
-    with torch.no_grad():
-        expected = llama(ids).logits[0, -1, marks].softmax(-1).tolist()
-
-    assert expected == pytest.approx(odds, abs=1e-4)
-
-
 def test_exits_adapter(tmp_path: Path) -> None:
     """Gemma with a LoRA adapter, both named in one line; Yes against No behind its own prompt."""
     peft = pytest.importorskip("peft")
@@ -239,3 +192,100 @@ def test_exits_adapter(tmp_path: Path) -> None:
     assert (str(base), str(adapter)) == (llm.model, llm.adapter)
     system = build("exit", llm, options={"wording": "published", "min_score": 0})
     assert [TEXTS[0]] == [s.text for s in system(QUESTION, [TEXTS[0]]).kept]
+
+
+@pytest.mark.parametrize("name", ["model", "adapter_model"])
+def test_one_file_becomes_one_file(name: str, tmp_path: Path) -> None:
+    """Tied, transposed and half-precise tensors, too; the pickle stays."""
+    pickled = f"{name}.bin" if name == "adapter_model" else f"pytorch_{name}.bin"
+    shared = torch.arange(6.0).reshape(2, 3)
+    tensors = {"a": shared, "b": shared, "c": shared.T, "d": shared.half()}
+    torch.save(tensors, tmp_path / pickled)
+    (file,) = to_safetensors(tmp_path)
+    found = load_file(file)
+
+    assert f"{name}.safetensors" == file.name
+    assert tensors.keys() == found.keys()
+    assert all(torch.equal(tensors[name], found[name]) for name in tensors)
+    assert {file.name, pickled} == {f.name for f in tmp_path.iterdir()}
+
+
+def test_shards_become_shards(tmp_path: Path) -> None:
+    """With an index of the new names."""
+    for n, name in enumerate("ab", 1):
+        torch.save({name: torch.ones(n)}, tmp_path / f"pytorch_model-{n:05}-of-00002.bin")
+    names = {name: f"pytorch_model-{n:05}-of-00002.bin" for n, name in enumerate("ab", 1)}
+    index = {"metadata": {"total_size": 12}, "weight_map": names}
+    (tmp_path / "pytorch_model.bin.index.json").write_text(json.dumps(index))
+    *shards, listed = to_safetensors(tmp_path)
+    new = json.loads(listed.read_text())
+
+    assert {"total_size": 12} == new["metadata"]
+    assert [1, 2] == [
+        load_file(shard)[name].numel() for name, shard in zip("ab", shards, strict=True)
+    ]
+    assert [shard.name for shard in shards] == [*new["weight_map"].values()]
+    assert "model-00001-of-00002.safetensors" == shards[0].name
+
+
+@pytest.mark.parametrize("form", ["zip", "old", "pickle"])
+def test_a_pickle_that_runs_code_is_refused(form: str, tmp_path: Path) -> None:
+    """In one line, nothing run and nothing written."""
+    mark, file = tmp_path / "ran", tmp_path / "pytorch_model.bin"
+    if form == "pickle":
+        file.write_bytes(pickle.dumps({"a": Bomb(mark)}))
+    else:
+        torch.save({"a": Bomb(mark)}, file, _use_new_zipfile_serialization=form == "zip")
+    with pytest.raises(ModelError, match="more than tensors") as caught:
+        to_safetensors(tmp_path)
+
+    assert "\n" not in str(caught.value)
+    assert [file] == [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "cannot be read|more than tensors"),
+        (b"not a pickle", "cannot be read|more than tensors"),
+        ([1, 2], "must hold tensors by name, got list"),
+        ({"a": 1}, "must hold tensors by name, got dict"),
+    ],
+)
+def test_what_is_no_weights_is_an_error(content: Any, message: str, tmp_path: Path) -> None:
+    """In one line that names the file."""
+    file = tmp_path / "pytorch_model.bin"
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    else:
+        torch.save(content, file)
+    with pytest.raises(ModelError, match=f"^{file.name} .*({message})"):
+        to_safetensors(tmp_path)
+
+    assert [file] == [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("named", ["../x.bin", "/etc/x.bin", "x.safetensors", 1])
+def test_an_index_names_files_of_its_folder(named: Any, tmp_path: Path) -> None:
+    """Nothing outside is read or written."""
+    index = tmp_path / "pytorch_model.bin.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": named}}))
+    with pytest.raises(ModelError, match=r"must name \.bin files of the folder"):
+        to_safetensors(tmp_path)
+
+
+@pytest.mark.slow
+def test_the_command_prints_what_it_wrote(tmp_path: Path) -> None:
+    """And refuses with one line and exit code 1."""
+    run = [sys.executable, "-m", "ragsieve", "models", "convert", str(tmp_path)]
+    torch.save({"a": torch.ones(1)}, tmp_path / "pytorch_model.bin")
+    done = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save({"a": Bomb(tmp_path / "ran")}, tmp_path / "pytorch_model.bin")
+    refused = subprocess.run(run, capture_output=True, text=True, timeout=120)
+
+    assert (0, f"{tmp_path / 'model.safetensors'}\n") == (done.returncode, done.stdout)
+    assert 1 == refused.returncode
+    assert refused.stderr.startswith("error: pytorch_model.bin holds more than tensors")
+    assert 1 == refused.stderr.count("\n")
+    assert not (tmp_path / "ran").exists()

@@ -118,21 +118,13 @@ def test_an_item_is_charged_its_tokens(
     ] == seen.usages
 
 
-def test_identity_tells_weights_apart(save: Any) -> None:
-    """Two folders of other weights, whatever they are called."""
-    first, second = (save("BertModel") for _ in range(2))
-    marks = {SentenceTransformer(path).identity.split("@")[1] for path in (first, second)}
-
-    assert 2 == len(marks)
-
-
 def tuned(base: str, folder: Path) -> str:
     model = transformers.BertModel.from_pretrained(base)
     return save_adapter(model, folder, ["query", "value"])
 
 
-def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path) -> None:
-    """To 1e-5 as PEFT runs it."""
+def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path, save: Any) -> None:
+    """To 1e-5 as PEFT runs it; two folders of other weights are told apart, too."""
     bare = SentenceTransformer(bert)
     embedder = SentenceTransformer(bert, adapter=tuned(bert, tmp_path / "lora"))
     vectors = embedder.embed(TEXTS)
@@ -142,6 +134,11 @@ def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path) -> N
     assert np.allclose(inner.encode(TEXTS, normalize_embeddings=True), vectors, atol=1e-5)
     assert not np.allclose(bare.embed(TEXTS), vectors, atol=1e-2)
     assert embedder.identity.startswith(f"{bare.identity}+{embedder.adapter}@")
+
+    first, second = (save("BertModel") for _ in range(2))
+    marks = {SentenceTransformer(path).identity.split("@")[1] for path in (first, second)}
+
+    assert 2 == len(marks)
 
 
 def test_a_cross_encoder_has_one_output(bert: str, save: Any) -> None:

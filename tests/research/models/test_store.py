@@ -228,31 +228,6 @@ def test_fingerprints_follow_the_files_of_a_folder(tmp_path: Path) -> None:
     assert before != store.fingerprint(tmp_path)
 
 
-@pytest.mark.models
-def test_the_named_weights_load() -> None:
-    """Both folders load as they are: one writes a sentence and ends it, one gives unit vectors."""
-    sentence_transformers = pytest.importorskip("sentence_transformers")
-    transformers = pytest.importorskip("transformers")
-    folder = store.pull("smollm2")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
-    turn = {"role": "user", "content": "What is the capital of France? One short sentence."}
-    prompt = tokenizer.apply_chat_template(
-        [turn], add_generation_prompt=True, return_tensors="pt", return_dict=True
-    )
-    written = model.generate(**prompt, max_new_tokens=30, do_sample=False)
-    reply = tokenizer.decode(written[0][prompt["input_ids"].shape[1] :])
-    embedder = sentence_transformers.SentenceTransformer(str(store.pull("minilm")))
-    cat, kitten, law = embedder.encode(["a cat", "a kitten", "tax law"])
-
-    assert "Paris" in reply
-    assert reply.endswith("<|im_end|>")
-    assert 8192 == tokenizer.model_max_length == model.config.max_position_embeddings
-    assert "torch.bfloat16" == str(model.dtype)
-    assert cat @ kitten > 0.5 > cat @ law
-    assert pytest.approx(1.0, abs=1e-5) == float(cat @ cat)
-
-
 def test_a_hub_that_is_away_costs_one_attempt(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,19 +1,19 @@
-"""Replies while they are written: pieces that are the reply, from servers and local models."""
+"""Replies piece by piece, and replies behind thoughts."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from ragsieve import load
-from ragsieve.errors import ContextOverflow, EndedEarly, InputError, ModelError
-from ragsieve.models.base import Message, Prompt, Streamer, streamed
-from ragsieve.models.fake import ScriptedLLM
+from ragsieve.errors import BadReply, ContextOverflow, EndedEarly, InputError, ModelError
+from ragsieve.models.base import Message, Prompt, complete_parsed
 from ragsieve.models.openai import OpenAI
-from ragsieve.trace import Usage, step
+from ragsieve.trace import Usage, collect_step, step
 from ragsieve_research.models.streaming import as_text, stream_tokens
+from tests.serving import Handler, served
 
 KEY = "sk-very-secret"
 PROMPT: Prompt = (Message("system", "Reply."), Message("user", "Who drew it?"))
@@ -54,7 +54,7 @@ def streaming(serve: Any) -> Callable[[Reply], tuple[OpenAI, list[dict[str, Any]
 
 
 def test_a_server_streams(streaming: Any) -> None:
-    """Pieces as they are sent; the request is that of a whole reply, and costs as much."""
+    """Pieces of the first choice; the request is that of a whole reply, and costs as much."""
     llm, bodies = streaming(
         lambda body: (200, [*CHUNKS, "data: [DONE]\n\n"] if "stream" in body else whole())
     )
@@ -67,6 +67,12 @@ def test_a_server_streams(streaming: Any) -> None:
     assert {**bodies[1], "stream": True, "stream_options": {"include_usage": True}} == bodies[0]
     assert [Usage(llm.identity, 7, 3)] == pieces.usages == once.usages
     assert [] == pieces.notes == once.notes
+
+    other = chunk("No")
+    other["choices"][0]["index"] = 1
+    llm, _ = streaming(lambda _: (200, [chunk("Yes"), other, chunk(finish="stop")]))
+
+    assert ["Yes"] == list(llm.stream(PROMPT))
 
 
 def test_a_server_without_usage_is_charged_what_is_counted(streaming: Any) -> None:
@@ -103,15 +109,6 @@ def test_a_stream_that_ends_early_is_no_answer(streaming: Any, events: Any, whol
 
     assert "It is not" == given[-1].answer.text if whole else given[-1] == "It is not"
     assert whole != isinstance(given[-1], str)
-
-
-def test_another_choice_is_not_joined_in(streaming: Any) -> None:
-    """A server may write several: the first is the reply."""
-    other = chunk("No")
-    other["choices"][0]["index"] = 1
-    llm, _ = streaming(lambda _: (200, [chunk("Yes"), other, chunk(finish="stop")]))
-
-    assert ["Yes"] == list(llm.stream(PROMPT))
 
 
 @pytest.mark.parametrize("events", [[], [{"odd": 1}], [7], [{"choices": 7}], [chunk(7)], None])
@@ -159,14 +156,6 @@ def test_errors_are_those_of_whole_replies(streaming: Any) -> None:
         next(away.stream(PROMPT))
     with pytest.raises(InputError, match=r"^max_tokens must be at least 1, got 0$"):
         next(full.stream(PROMPT, max_tokens=0))
-
-
-def test_a_model_that_cannot_stream_gives_one_piece() -> None:
-    """Its reply."""
-    llm = ScriptedLLM(["Koechlin drew it."])
-
-    assert not isinstance(llm, Streamer)
-    assert ["Koechlin drew it."] == list(streamed(llm, PROMPT))
 
 
 def bytewise(tokens: Sequence[int]) -> str:
@@ -226,3 +215,101 @@ def test_work_ends_when_nobody_listens() -> None:
         assert ended.exception(5) is not None
         with pytest.raises(ModelError, match="no memory"):
             list(stream_tokens(lambda tell: pool.submit(broken, tell)))
+
+
+ASKED = (Message("user", "Where is it?"),)
+
+
+class Thinking(Handler):
+    """Thinks for 300 tokens, in a member of the message or in tags, then says "Rome"."""
+
+    tag: str | None = None
+    closes = True
+    bodies: ClassVar[list[dict[str, Any]]] = []
+
+    def do_POST(self) -> None:
+        """Reply, as far as ``max_tokens`` go."""
+        asked = self.asked()
+        if "messages" not in asked:
+            self.reply(404, {})
+            return
+        self.bodies.append(asked)
+        thinks = asked.get("chat_template_kwargs") != {"enable_thinking": False}
+        cut = thinks and asked["max_tokens"] < 301
+        message = {"role": "assistant", "content": "" if cut else "Rome"}
+        if thinks and self.tag is not None:
+            message["content"] = f"{self.tag}Hm." + ("" if cut else "</think>Rome" * self.closes)
+        elif thinks:
+            message["reasoning_content"] = "Hm."
+        choice = {"message": message, "finish_reason": "length" if cut else "stop"}
+        usage = {"prompt_tokens": 1, "completion_tokens": 64 if cut else 301 if thinks else 1}
+        self.reply(200, {"choices": [choice], "usage": usage})
+
+
+@pytest.fixture(params=[None, "<think>"], ids=["member", "tags"])
+def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    handler = type("Kind", (Thinking,), {"tag": request.param, "bodies": []})
+    with served(handler) as url:
+        yield f"{url}/v1", handler.bodies
+
+
+def test_thoughts_get_room_once_the_model_shows_some(
+    server: tuple[str, list[dict[str, Any]]],
+) -> None:
+    """The reply of thoughts alone is requested again, and charged; the trace says so."""
+    llm = OpenAI("m", base_url=server[0])
+    with collect_step() as step:
+        said = [llm.complete([ASKED], max_tokens=64)[0].removeprefix("<think>Hm.</think>")]
+        said += [llm.complete([ASKED], max_tokens=64)[0].removeprefix("<think>Hm.</think>")]
+
+    assert ["Rome", "Rome"] == said
+    assert [64, 64 + 2048, 64 + 2048] == [body["max_tokens"] for body in server[1]]
+    assert [64 + 301, 301] == [usage.tokens_out for usage in step.usages]
+    assert "thinks: replies have 2048 tokens more" in step.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("thinking", "sent"),
+    [
+        (False, {"max_tokens": 64, "chat_template_kwargs": {"enable_thinking": False}}),
+        (500, {"max_tokens": 564}),
+        ("low", {"max_tokens": 64 + 2048, "reasoning_effort": "low"}),
+    ],
+)
+def test_how_a_model_thinks_can_be_said(
+    server: tuple[str, list[dict[str, Any]]], thinking: Any, sent: dict[str, Any]
+) -> None:
+    """In the form that the server takes; what else a request has stands in ``extra_body``."""
+    llm = OpenAI("m", base_url=server[0], thinking=thinking, extra_body={"top_k": 1})
+    (said,) = llm.complete([ASKED], max_tokens=64)
+
+    assert said.endswith("Rome")
+    assert {**sent, "top_k": 1}.items() <= server[1][0].items()
+    assert "thinking" in llm.identity
+
+
+@pytest.mark.parametrize(
+    ("tag", "limits"),
+    [
+        ("", [64, 64, 2048, *[64 + 2 * 2048] * 2, 64 + 2048]),  # asked for, and the model's own
+        ("Rome? ", [64, 64, 2048, 64, 64, 64, 64]),
+    ],
+)
+def test_thoughts_that_a_template_opens_get_room(tag: str, limits: list[int]) -> None:
+    """Where no part reads a reply that was cut; the model is asked once whether it thinks."""
+
+    def parse(reply: str) -> str:
+        if reply != "Rome":
+            raise BadReply("Rome", reply)
+        return reply
+
+    handler = type("Kind", (Thinking,), {"tag": tag, "bodies": [], "closes": not tag})
+    with served(handler) as url, collect_step() as step:
+        llm = OpenAI("m", base_url=f"{url}/v1", concurrency=1)
+        said = complete_parsed(llm, [ASKED, ASKED], parse, max_tokens=64)
+        said += complete_parsed(llm, [ASKED], parse, max_tokens=64)
+
+    assert ([] if tag else ["Rome"] * 3) == [one for one in said if one == "Rome"]
+    assert limits == [body["max_tokens"] for body in handler.bodies]
+    assert len(limits) == len(step.usages)
+    assert bool(tag) == bool(step.warnings)

@@ -1,4 +1,4 @@
-"""Local models by transformers: tiny ones with random weights, and the default one."""
+"""Local language models: tiny ones of random weights, a Llama and a T5."""
 
 import json
 import math
@@ -13,13 +13,13 @@ import pytest
 import torch
 import transformers
 
-from ragsieve.errors import ContextOverflow, InputError, ModelError
+from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import Message
-from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.trace import Usage, step
+from ragsieve_research.models.seq2seq import Seq2Seq
 from ragsieve_research.models.surprisal import windowed
 from ragsieve_research.models.transformers import Transformers
-from tests.tiny import CHAT, ask, llama, save_adapter, save_bytes
+from tests.tiny import CHAT, ask, llama, save_adapter, save_bytes, save_t5
 
 SENTENCES = ["Paris is the capital of France.", "The river runs through the old town.", "1 2 3 10"]
 USER_ONLY = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
@@ -48,26 +48,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def llm(folder: str) -> Transformers:
     return Transformers(folder)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-@pytest.mark.parametrize("schema", [None, SCHEMA])
-def test_replies_are_the_same_alone_together_and_from_threads(
-    folder: str, dtype: str, schema: dict[str, Any] | None
-) -> None:
-    """Of random weights, whose close calls are many."""
-    llm = Transformers(folder, dtype=dtype, batch_tokens=400)
-    prompts = [ask(text * n) for n in (0, 1, 3, 9) for text in SENTENCES]
-    together = llm.complete(prompts, max_tokens=16, schema=schema)
-    alone = [llm.complete([p], max_tokens=16, schema=schema)[0] for p in reversed(prompts)]
-    with DynamicBatcher(llm) as shared, ThreadPoolExecutor(8) as pool:
-        threads = list(
-            pool.map(lambda p: shared.complete([p], max_tokens=16, schema=schema)[0], prompts)
-        )
-
-    assert together == alone[::-1]
-    assert together == threads
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
@@ -125,14 +105,24 @@ def test_control_tokens_in_contents_are_plain_text(llm: Transformers) -> None:
     assert llm.count([text])[0] > len("Obey")
 
 
-def test_an_overflow_names_its_numbers(llm: Transformers) -> None:
-    """Nothing is cut in silence."""
+def test_context_is_the_models_own_or_less(llm: Transformers, folder: str, tmp_path: Path) -> None:
+    """An overflow names its numbers; more than the model's is refused, and 4,096 the default."""
     size = len(llm.encode(ask("a " * 50)))
     with pytest.raises(ContextOverflow) as caught:
         llm.complete([ask("short"), ask("a " * 50)], max_tokens=500)
 
     assert (size + 500, 512) == (caught.value.needed, caught.value.limit)
     assert f"need {size + 500} tokens, the context of {llm.model} holds 512" in str(caught.value)
+
+    assert 512 == Transformers(folder).context
+    assert 100 == Transformers(folder, max_context=100).context
+    with pytest.raises(InputError, match="max_context must be at most 512, got 513"):
+        _ = Transformers(folder, max_context=513).context
+
+    config = transformers.BloomConfig(hidden_size=64, n_layer=1, n_head=2)
+    config.save_pretrained(tmp_path)
+
+    assert 4096 == Transformers(str(tmp_path)).context
 
 
 def test_a_call_is_charged_what_it_reads_and_writes(llm: Transformers) -> None:
@@ -156,19 +146,6 @@ def test_a_call_is_charged_what_it_reads_and_writes(llm: Transformers) -> None:
         llm.complete([ask(SENTENCES[0])], max_tokens=2)
 
     assert ["a reply was cut at 2 tokens"] == seen.messages
-
-
-def test_context_is_the_models_own_or_less(folder: str, tmp_path: Path) -> None:
-    """More than it was made for is refused; one that does not say has a few thousand."""
-    assert 512 == Transformers(folder).context
-    assert 100 == Transformers(folder, max_context=100).context
-    with pytest.raises(InputError, match="max_context must be at most 512, got 513"):
-        _ = Transformers(folder, max_context=513).context
-
-    config = transformers.BloomConfig(hidden_size=64, n_layer=1, n_head=2)
-    config.save_pretrained(tmp_path)
-
-    assert 4096 == Transformers(str(tmp_path)).context
 
 
 def test_threads_load_once(folder: str) -> None:
@@ -364,3 +341,63 @@ def test_a_text_over_the_context_is_read_in_parts(folder: str) -> None:
     assert [(own[:16], 16), (own[8:24], 8), (own[16:32], 8)] == [
         ([*before, *part], len(part)) for before, part in windowed([], own, 16)[:3]
     ]
+
+
+PIECES = ["▁", "▁the", "▁1", "▁10", "▁Who", "▁sang", *"[],?", *"0123456789", *"aehlnsrtw"]
+
+
+@pytest.fixture(scope="module")
+def t5_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    pieces = [(piece, -float(n)) for n, piece in enumerate(PIECES, 1)]
+    return save_t5(tmp_path_factory.mktemp("t5"), pieces)
+
+
+@pytest.fixture(scope="module")
+def t5(t5_folder: str) -> Seq2Seq:
+    return Seq2Seq(t5_folder, dtype="float32")
+
+
+def test_replies_are_those_of_transformers(t5: Seq2Seq) -> None:
+    """Greedy, on the same tokens with the end token behind them, which no content writes."""
+    prompt = ask("Who sang the 10?")
+    ids = torch.tensor([t5.tokenizer("Who sang the 10?").input_ids])
+    model = transformers.T5ForConditionalGeneration.from_pretrained(t5.model)
+    out = model.generate(ids, max_new_tokens=9, do_sample=False)[0]
+
+    assert ids[0].tolist() == t5.encode(prompt)
+    assert [t5.tokenizer.decode(out, skip_special_tokens=True)] == t5.complete(
+        [prompt], max_tokens=9
+    )
+
+    assert 1 == t5.encode(ask("the </s> the")).count(1)
+
+
+def test_a_t5_weighs_and_streams(t5: Seq2Seq) -> None:
+    """Odds are shares of exp(loglik); the pieces, more than one, are the reply."""
+    prompt, options = ask("Who sang?"), ["1", "10", "the"]
+    weights = [math.exp(t5.loglik([prompt], [o])[0][0]) for o in options]
+
+    assert t5.choose([prompt], [options])[0] == pytest.approx([w / sum(weights) for w in weights])
+
+    prompt = ask("Who sang the 1, 10?")
+    pieces = list(t5.stream(prompt, max_tokens=12))
+
+    assert t5.complete([prompt], max_tokens=12) == ["".join(pieces)]
+    assert len(pieces) > 1
+
+
+def test_what_it_cannot_is_said(t5: Seq2Seq) -> None:
+    """No surprisals without a prompt, no causal model, a schema noted and left."""
+    with pytest.raises(Unsupported, match=r"no surprisals: it can choose, complete, loglik$"):
+        t5.surprisals([()], ["a"])
+
+    assert "surprisals" not in t5.can
+
+    with step("Stage", []) as record:
+        held = t5.complete([ask("Who")], max_tokens=4, schema={"type": "integer"})
+
+    assert t5.complete([ask("Who")], max_tokens=4) == held
+    assert any("not held to a schema" in text for text in record.notes)
+
+    with pytest.raises(InputError, match="at least one message"):
+        t5.complete([()])

@@ -1,6 +1,5 @@
 """vLLM's server, scripted: its shapes, filled by a tiny model, agree with the model here."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,22 +11,16 @@ import transformers
 from ragsieve import models
 from ragsieve.errors import ContextOverflow, ModelError
 from ragsieve.models.base import Message, Prompt
-from ragsieve.split.sentences import Sentences
 from ragsieve.trace import step
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document
 from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.models.vllm import VLLM
-from ragsieve_research.score.inclusion import CXMI
-from ragsieve_research.score.likelihood import Likelihood
-from ragsieve_research.systems.longllmlingua import llmlingua, longllmlingua
-from ragsieve_research.systems.selective_context import selective_context
 from tests.tiny import llama, save_bytes
 
 DOCUMENTS = [
     Document("0", "Paris is the capital of France. It lies on a river, and is old.", "Paris"),
     Document("1", "The library of Rome opens at ten. It was built by a king."),
 ]
-QUERY = Query("When does the library open?")
 
 
 @pytest.fixture(scope="module")
@@ -141,44 +134,6 @@ def test_a_text_over_the_servers_context_is_read_in_parts(local: Transformers, s
 
     assert text == "".join(text[start:end] for start, end, _ in tokens)
     assert max(len(request["prompt"]) for request in server.requests) == 19
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "make",
-    [llmlingua, longllmlingua, selective_context],
-)
-def test_compressors_keep_the_same_by_a_server(
-    make: Callable[..., Any], local: Transformers, remote: VLLM
-) -> None:
-    """LLMLingua, LongLLMLingua and Selective-Context, of the model here and behind the server."""
-    here, there = (make(llm)(QUERY, DOCUMENTS) for llm in (local, remote))
-
-    assert here.text
-    assert here.text == there.text
-    assert len(here.text) < sum(len(d.text) for d in DOCUMENTS)
-
-
-def test_cxmi_and_likelihood_are_the_same_by_a_server(local: Transformers, remote: VLLM) -> None:
-    """To the tolerance of float32."""
-    segments = Sentences()(QUERY, [Segment(d, 0, len(d.text)) for d in DOCUMENTS])
-    for make in (Likelihood, lambda llm: CXMI(llm, {QUERY.text: ["ten"]})):
-        here, there = (make(llm).scores(QUERY, segments) for llm in (local, remote))
-
-        assert here.tolist() == pytest.approx(there.tolist(), abs=1e-3)
-
-
-def test_replies_are_held_to_a_schema_by_the_server(local: Transformers, serve: Any) -> None:
-    """Guided decoding is vLLM's ``response_format`` of type ``json_schema``."""
-    schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
-    message = {"role": "assistant", "content": '{"sure": true}', "refusal": None, "reasoning": None}
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-    server = serve(lambda *_: (200, {"object": "chat.completion", "choices": [choice]}))
-    replies = served(server, local).complete([prompt("Sure?")], schema=schema)
-    sent = server.requests[0]["response_format"]
-
-    assert [True] == [json.loads(reply)["sure"] for reply in replies]
-    assert ("json_schema", schema) == (sent["type"], sent["json_schema"]["schema"])
 
 
 def test_a_server_without_probabilities_of_prompts_is_an_error(

@@ -1,12 +1,10 @@
 """The papers' ablations: which part is random, and that all else stays as it is."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
 from ragsieve.result import Result
 from ragsieve.system import System
@@ -22,12 +20,9 @@ from ragsieve_research.peers.ablations import (
 from ragsieve_research.systems.chunkrag import chunkrag
 from ragsieve_research.systems.finefilter import finefilter
 from ragsieve_research.systems.pruningrag import pruningrag
-from tests.research.systems.test_debate import plane
+from tests.research.systems.test_debate import APART, CAPITALS, DISTINCT, plane, speaker
 
 QUESTION = "Where is it?"
-DISTINCT = "Unique answers: []\nDuplicate answers: []"
-CAPITALS = {"a": "Rome", "b": "Paris", "c": "Lyon"}
-APART = {"a": (0, 0), "b": (10, 0), "c": (30, 0)}
 ROME = "Incorrect answers: []\nExplanation: why\nConsistent answer: yes: Rome"
 
 
@@ -40,13 +35,8 @@ def ask(
     """WinnowRAG over documents that are named by their text; agents answer by the first."""
     pytest.importorskip("sklearn")
 
-    def reply(prompt: Prompt) -> str:
-        first = re.findall(r'^Document \[\d+\] \(Title: ".*"\): "(.*)"$', prompt[0].content, re.M)
-        argues = "Evidence: x\nExplanation: x\nAnswer: " if "remarked" in prompt[0].content else ""
-        return argues + answers[first[0]]
-
     critic = Critic(ScriptedLLM(replies, can=frozenset({"complete"})))
-    system = winnowrag_ablated(ScriptedLLM(reply), plane(places), critic=critic, **options)
+    system = winnowrag_ablated(speaker(answers), plane(places), critic=critic, **options)
     return system.ask(QUESTION, [{"id": name, "text": name} for name in places])
 
 

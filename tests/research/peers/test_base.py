@@ -62,8 +62,8 @@ def test_given_text_is_a_span_of_its_document() -> None:
     assert 1 == counts["invented"]
 
 
-def test_invented_text_is_marked_as_written() -> None:
-    """It stands where it was returned, as a document of its own, and is counted."""
+def test_what_is_invented_or_returned_twice_is_counted() -> None:
+    """Invented text is a document of its own; repeats count, and past the documents they go."""
     kept, counts = told(Parrot(("He left. Nobody knows.",)))
 
     assert ["He left.", "Nobody knows."] == [s.text for s in kept]
@@ -71,18 +71,12 @@ def test_invented_text_is_marked_as_written() -> None:
     assert tuple(GIVEN) == kept[1].document.parents
     assert (1, 2, 4) == (counts["invented"], counts["invented_words"], counts["words"])
 
-
-def test_what_is_returned_twice_is_kept_twice() -> None:
-    """The trace counts words that came before, and texts that are longer than the given one."""
     kept, counts = told(Parrot(("He left. He left.", f"{TEXT} {TEXT}")))
 
     assert ["He left."] * 2 == [s.text for s in kept[:2]]
     assert (2, 1) == (counts["repeated"], counts["grown"])
     assert (4 + 28, 2 + 2 + 14) == (counts["words"], counts["repeated_words"])
 
-
-def test_a_system_never_keeps_more_than_it_was_given() -> None:
-    """Where a filter repeats itself past the documents, the repeated spans go."""
     result = System(Parrot((f"{TEXT} {TEXT}",)), Reader(ScriptedLLM([])))("Who?", [TEXT])
 
     assert result.tokens.before == result.tokens.after

@@ -204,7 +204,7 @@ def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
 
 
 def test_json_holds_one_document_or_many(tmp_path: Path) -> None:
-    """An array, or an object; what has no id takes the file's name and its number."""
+    """An array, or an object; numbers are ids; whatever the depth, a document or one line."""
     (tmp_path / "a.json").write_text('\ufeff[{"text": "Bees", "id": "b", "n": NaN}, {"text": "C"}]')
     (tmp_path / "b.json").write_text('{"body": "Cheese."}')
     paths = [str(tmp_path / name) for name in ("a.json", "b.json")]
@@ -212,6 +212,15 @@ def test_json_holds_one_document_or_many(tmp_path: Path) -> None:
     found = [(d.id, d.text) for d in read_documents(paths)]
     assert [("b", "Bees"), (f"{paths[0]}:2", "C"), (f"{paths[1]}:1", "Cheese.")] == found
     assert found == [(d.id, d.text) for d in Sources(paths)]
+
+    for depth in (10, 500, 900, 100_000):
+        try:
+            text = read(tmp_path / "a.json", "[" * depth + "]" * depth)[0].text
+        except InputError as error:
+            text = str(error)
+
+        whole = text == "[" * (depth - 1) + "]" * (depth - 1)
+        assert whole or (depth > 500 and "nests too deep" in text)
 
 
 @pytest.mark.parametrize(
@@ -234,18 +243,6 @@ def test_any_json_is_documents(tmp_path: Path, name: str, data: str, expected: l
     assert expected == [document.text for document in documents]
     assert [f"{path}:{n}" for n in range(1, len(expected) + 1)] == [d.id for d in documents]
     assert [*documents] == [*Sources([str(path)])]
-
-
-def test_json_that_nests_deep_is_read_or_named(tmp_path: Path) -> None:
-    """Whatever the depth, there is a document or one line."""
-    for depth in (10, 500, 900, 100_000):
-        try:
-            text = read(tmp_path / "a.json", "[" * depth + "]" * depth)[0].text
-        except InputError as error:
-            text = str(error)
-
-        whole = text == "[" * (depth - 1) + "]" * (depth - 1)
-        assert whole or (depth > 500 and "nests too deep" in text)
 
 
 def test_a_pdf_is_a_document_a_page(tmp_path: Path) -> None:
@@ -330,7 +327,7 @@ def test_a_folder_below_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_word_file_is_read_in_order(tmp_path: Path) -> None:
-    """Headings and tables as Markdown, where a heading has at most six levels."""
+    """Headings of six levels at most, tables as Markdown; a cell stands in each of its rows."""
     file = docx.Document()
     file.add_heading("Insects", 2)
     file.add_paragraph("Bees are here.")
@@ -342,9 +339,6 @@ def test_a_word_file_is_read_in_order(tmp_path: Path) -> None:
 
     assert "## Insects\n\nBees are here.\n\n| legs | six |\n\n###### Cheese." == document.text
 
-
-def test_a_cell_stands_in_each_of_its_rows(tmp_path: Path) -> None:
-    """However many they are."""
     more = f"<w:tr>{CELL % '<w:vMerge/>'}</w:tr>" * 1999
     rows = {"<w:tcPr>": '<w:tcPr><w:vMerge w:val="restart"/>', "</w:tr>": f"</w:tr>{more}"}
     (document,) = read(tmp_path / "a.docx", word(rows))

@@ -77,7 +77,7 @@ def test_chunks_come_back_verbatim(tmp_path: Path) -> None:
 
 
 def test_scores_say_which_list_held_a_chunk(corpus: Corpus) -> None:
-    """The one that ranks stands last; a BM25 score of 0 is no hit."""
+    """The one that ranks is last; cosines are the embedder's, hybrid fuses both alike."""
     dogs = Query("dog")
     words = corpus.search(dogs, by="bm25")
     near = corpus.search(dogs, by="dense", k=100)
@@ -90,9 +90,6 @@ def test_scores_say_which_list_held_a_chunk(corpus: Corpus) -> None:
     for found in (words, near, both):
         assert sorted((s.score for s in found), reverse=True) == [s.score for s in found]
 
-
-def test_cosines_are_those_of_the_embedder(corpus: Corpus) -> None:
-    """Of question and each chunk behind its title, to within rounding, best first."""
     asked = HashingEmbedder(64).embed([CAT.text])[0]
     chunks = Sentences()(CAT, [Segment.whole(document) for document in pets()])
     cosines = HashingEmbedder(64).embed([*map(titled, chunks)]) @ asked
@@ -100,9 +97,6 @@ def test_cosines_are_those_of_the_embedder(corpus: Corpus) -> None:
 
     assert sorted(cosines, reverse=True) == pytest.approx([s.score for s in found], abs=1e-5)
 
-
-def test_hybrid_is_the_fusion_of_both_lists(corpus: Corpus) -> None:
-    """In equal weights; each list so deep as DEPTH, or as is asked for."""
     query = Query("cat 3 dog")
     dense = places(corpus.search(query, by="dense", k=DEPTH))
     words = places(corpus.search(query, by="bm25", k=DEPTH))
@@ -222,8 +216,8 @@ def test_identical_documents_of_a_call_count_once(tmp_path: Path) -> None:
     assert ["a"] == corpus.ids()
 
 
-def test_blank_texts_are_no_chunks(tmp_path: Path) -> None:
-    """Their documents are kept, and never found; so it is with an index of nothing else."""
+def test_an_index_of_nothing_or_blank_texts_is_searched(tmp_path: Path) -> None:
+    """Blank documents are kept, and never found; nor is one that was never built, or emptied."""
     corpus = Corpus(tmp_path, HashingEmbedder())
     corpus.add([Document("empty", ""), Document("blank", " \n")])
 
@@ -234,9 +228,6 @@ def test_blank_texts_are_no_chunks(tmp_path: Path) -> None:
     assert ["cat"] == [s.document.id for s in corpus.search(Query("cat"), by="bm25")]
     assert [] == corpus.search(Query("?!"), by="bm25")
 
-
-def test_an_index_of_nothing_is_searched(tmp_path: Path) -> None:
-    """One that was never built, and one from which all was removed."""
     corpus = Corpus(tmp_path / "index", HashingEmbedder())
 
     assert ([], []) == (corpus.search(CAT), corpus.ids())
@@ -260,8 +251,14 @@ def test_words_alone_need_no_embedder(tmp_path: Path) -> None:
         Corpus(tmp_path, HashingEmbedder())
 
 
-def test_an_index_is_opened_with_what_it_was_built_with(corpus: Corpus) -> None:
-    """Another embedder is an error at once; other ways to cut are one when documents come."""
+def test_an_index_says_what_it_was_built_with(corpus: Corpus) -> None:
+    """Counts and options; another embedder is an error at once, other cuts with documents."""
+    found = Corpus(corpus.path).about()
+
+    assert (12, 24, "hashing:64") == (found.documents, found.chunks, found.embedder)
+    assert repr(Sentences()) == found.splitter
+    assert found.bytes > 10_000
+
     Corpus(corpus.path, HashingEmbedder(64)).search(CAT)
 
     with pytest.raises(InputError, match=r"embedder must be .*'hashing:64', got 'hashing:65'"):
@@ -270,15 +267,6 @@ def test_an_index_is_opened_with_what_it_was_built_with(corpus: Corpus) -> None:
         Corpus(corpus.path, HashingEmbedder(64)).add(pets())
     with pytest.raises(InputError, match=r"embedder must be .*'hashing:64', got none"):
         Corpus(corpus.path, splitter=Sentences()).add(pets())
-
-
-def test_about_says_what_is_there(corpus: Corpus) -> None:
-    """Counts, and what the index was built with, to one who gives no options."""
-    found = Corpus(corpus.path).about()
-
-    assert (12, 24, "hashing:64") == (found.documents, found.chunks, found.embedder)
-    assert repr(Sentences()) == found.splitter
-    assert found.bytes > 10_000
 
 
 def test_progress_is_told(tmp_path: Path) -> None:
@@ -290,7 +278,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 
 def test_threads_find_what_one_finds_alone(corpus: Corpus) -> None:
-    """Sixteen questions at once, of an index that no one has opened yet."""
+    """Sixteen at once, of an index that no one has opened yet; a closed one opens again."""
     queries = [Query(f"cat {i} dog") for i in range(16)]
     alone = [corpus.search(query, k=7) for query in queries]
     fresh = Corpus(corpus.path, HashingEmbedder(64))
@@ -300,9 +288,6 @@ def test_threads_find_what_one_finds_alone(corpus: Corpus) -> None:
     assert alone == together
     assert [s.scores for s in alone[3]] == [s.scores for s in together[3]]
 
-
-def test_a_closed_index_opens_again(corpus: Corpus) -> None:
-    """Closing lets go of files, no more."""
     before = corpus.search(CAT)
     corpus.close()
 

@@ -104,21 +104,6 @@ def test_a_build_with_other_options_does_not_go_on(tmp_path: Path) -> None:
     assert Change(added=200, chunks=200) == Corpus(path, HashingEmbedder(16)).add(foxes())
 
 
-def test_a_failed_build_changes_nothing(old: Path) -> None:
-    """Neither does one whose documents end in an error."""
-
-    def broken():  # type: ignore[no-untyped-def]
-        yield from foxes()
-        raise OSError("no more of it")
-
-    corpus = Corpus(old, HashingEmbedder())
-    with pytest.raises(OSError, match="no more of it"):
-        corpus.add(broken())
-
-    assert ["old"] == corpus.ids()
-    assert Change(added=200, chunks=8) == corpus.add(foxes())
-
-
 def test_one_builds_at_a_time(old: Path) -> None:
     """The second one has its error at once, and searching goes on."""
     corpus = Corpus(old, HashingEmbedder())
@@ -143,20 +128,6 @@ def test_searching_writes_nothing(old: Path) -> None:
     )
 
     assert "1\n" * 3 == done.stdout, done.stderr
-
-
-def test_a_reader_sees_what_another_process_added(old: Path) -> None:
-    """The next search has the new state, by words and by vectors; removed files are not missed."""
-    reader, late = Corpus(old, HashingEmbedder()), Corpus(old, HashingEmbedder())
-    before = reader.search(Query("fox 7"))
-    done = child("Corpus(path, Mortal()).add(documents)", old)
-
-    assert ["old"] == [s.document.id for s in before]
-    assert 0 == done.returncode, done.stderr
-    for corpus in (reader, late):
-        for by in ("bm25", "dense", "hybrid"):
-            found = corpus.search(Query("fox 7 runs"), by=by, k=1)  # type: ignore[arg-type]
-            assert ["7"] == [s.document.id for s in found]
 
 
 def test_searches_go_on_while_states_change(old: Path) -> None:

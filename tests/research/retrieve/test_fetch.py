@@ -126,8 +126,8 @@ def test_each_connection_goes_to_an_address_checked_for_it(monkeypatch: pytest.M
     assert 1 == len(server.asked)
 
 
-def test_a_post_sends_json() -> None:
-    """The body is what was passed."""
+def test_bodies_are_json_whole_or_in_chunks() -> None:
+    """What was passed is sent; a reply need not say its length."""
     with serving(sends(reply(b"[]"))) as server:
         found = local(server).post_json("find", {"query": "caf\u00e9"})
         head, _, body = server.asked[0].partition(b"\r\n\r\n")
@@ -136,9 +136,6 @@ def test_a_post_sends_json() -> None:
     assert head.startswith(b"POST /find HTTP/1.1")
     assert {"query": "café"} == json.loads(body)
 
-
-def test_chunks_are_joined() -> None:
-    """A reply need not say its length."""
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[1\r\n2\r\n2]\r\n0\r\n\r\n"
     with serving(sends(answer.replace(b"2\r\n2]", b"3\r\n,2]"))) as server:
         found = local(server).get_json("a")
@@ -309,17 +306,14 @@ def test_the_time_as_a_whole_is_bounded(script: Script) -> None:
     assert time.monotonic() - began < 3
 
 
-def test_tls_is_bounded_in_time_too() -> None:
-    """The other side says nothing to a handshake."""
+def test_silence_and_nobody_are_one_line() -> None:
+    """Nothing is said to a handshake, or nobody listens on a port."""
     with serving(hangs) as server:
         url = server.url.replace("http:", "https:")
         said = error_of(Http(url, timeout_s=0.5, allow_private=True))
 
     assert f"{url}/a failed: no reply within 0.5 s" == said
 
-
-def test_nobody_there_is_one_line() -> None:
-    """A port that nobody listens on."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"

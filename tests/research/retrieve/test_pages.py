@@ -1,4 +1,4 @@
-"""A source over HTML pages in hand."""
+"""Pages and passages that a caller has, as sources."""
 
 import hashlib
 import time
@@ -11,8 +11,9 @@ import pytest
 from ragsieve.run.questions import lines, parse_json
 from ragsieve.text import contains_answer
 from ragsieve.trace import Step, step
-from ragsieve.types import Query, Segment
+from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.retrieve.pages import Pages
+from ragsieve_research.retrieve.passages import Passages
 
 QUERY = Query("Who makes honey?")
 HONEY = "<title>Hives</title><p>Bees make honey of nectar that they find in flowers.</p>"
@@ -33,7 +34,7 @@ def asked(source: Pages, query: Query = QUERY) -> tuple[list[Segment], Step]:
 
 
 def test_pages_become_documents_that_name_their_page() -> None:
-    """In the order given; the caller's title and metadata win."""
+    """In the order given; the caller's title and metadata win; equal urls get other ids."""
     page = {"html": HONEY, "url": "https://bees.example/a", "last_modified": "2024", "text": "?"}
     found = Pages([page, {"html": WASPS, "title": "Wasps", "id": "w"}])(QUERY)
     documents = [segment.document for segment in found]
@@ -46,9 +47,6 @@ def test_pages_become_documents_that_name_their_page() -> None:
     assert {**known, "sha256": checksum} == documents[0].metadata
     assert found == [Segment.whole(document) for document in documents]
 
-
-def test_pages_of_one_url_have_ids_of_their_own() -> None:
-    """As documents of one id have in a system."""
     found = Pages([{"html": HONEY, "url": "u"}, {"html": WASPS, "url": "u"}])(QUERY)
 
     assert ["u", "u#2"] == [segment.document.id for segment in found]
@@ -180,3 +178,44 @@ def test_real_pages_lose_menus_and_keep_what_they_say(data: Path) -> None:
         assert len(pages) == len(read)
         assert [] == [p for p in left if not contains_answer(read[p], gold)]
         assert 2 * sum(map(len, read.values())) < sum(len(page["html"]) for page in pages)
+
+
+BEES = Example(
+    Query("Who makes honey?"),
+    (
+        Document("1", "Bees make honey.", source="news"),
+        Document("2", "Honey is sweet.", source="wiki"),
+    ),
+)
+
+
+def found(source: Passages, question: str) -> list[str]:
+    return [segment.document.id for segment in source(Query(question))]
+
+
+def test_a_question_finds_its_own_documents() -> None:
+    """Whole, in their order, of one source where asked; equal ids get names of their own."""
+    source = Passages([BEES, Example(Query("Who sang?"), (Document("3", "Seals sang."),))])
+
+    assert ["1", "2"] == found(source, "Who makes honey?")
+    assert ["3"] == found(source, "Who sang?")
+    assert [] == found(source, "Who asked?")
+
+    assert ["2"] == found(Passages([BEES], only="wiki"), "Who makes honey?")
+    assert [] == found(Passages([BEES], only="web"), "Who makes honey?")
+
+    twice = Example(Query("q"), (Document("1", "one"), Document("1", "two")))
+
+    assert ["1", "1#2"] == found(Passages([twice]), "q")
+
+
+def test_pages_are_read_as_markdown() -> None:
+    """Of the HTML in a document's metadata; where there is none, its text is the page."""
+    html = "<html><body><h1>Honey</h1><p>Bees make honey.</p></body></html>"
+    page = Document("p", "menu Honey Bees make honey.", metadata={"html": html, "url": "https://x"})
+    text = Document("t", html.replace("Bees make", "Bees and wasps make much"))
+    source = Passages([Example(Query("Who makes honey?"), (page, text))], html=True)
+    first, second = source(Query("Who makes honey?"))
+
+    assert ("# Honey", "https://x") == (first.text.splitlines()[0], first.document.source)
+    assert "Bees and wasps" in second.text

@@ -210,8 +210,8 @@ def test_long_and_hostile_answers_are_bounded() -> None:
             assert not set("\ud800\x00") & set(segment.text)
 
 
-def test_calls_are_limited() -> None:
-    """The first ones are made, of names looked up as of endpoints, and the trace says so."""
+def test_calls_and_names_are_limited() -> None:
+    """The first ones count, of lookups, endpoints and 1,000 names; the trace says so."""
     server = library(pages={"result": {"pages": 320}}, author={"result": "Ann"})
     question = "Who wrote The Blue Lamp, of what length? And Lamp? And The Blue Lamps?"
     messages = notes(lambda: ask(server, question, max_calls=1))
@@ -219,6 +219,13 @@ def test_calls_are_limited() -> None:
     assert 2 == len(server.asked)
     assert ["of 3 names to look up, the first max_calls=1 were"] == messages[:1]
     assert "more calls fit than max_calls=1, the first were made" in messages
+
+    names = [f"Book {n}" for n in range(1000)]
+    found = {"/find": {"result": [*names, "The Blue Lamp"]}}
+
+    assert ["of 1001 names that 'find' found, the first 1000 count"] == notes(
+        lambda: ask(Server(found), "How many pages has The Blue Lamp?")
+    )[:1]
 
 
 def test_calls_are_made_at_once() -> None:
@@ -272,16 +279,6 @@ def test_values_in_a_path_cannot_leave_it(
 
     assert texts == [s.text for s in ask(server, question, parse("name = 'x'\n" + link))]
     assert [(path, {}) for path in paths] == server.asked
-
-
-def test_a_reply_of_many_names_is_compared_in_part() -> None:
-    """The trace says how many count: the first 1,000."""
-    names = [f"Book {n}" for n in range(1000)]
-    found = {"/find": {"result": [*names, "The Blue Lamp"]}}
-
-    assert ["of 1001 names that 'find' found, the first 1000 count"] == notes(
-        lambda: ask(Server(found), "How many pages has The Blue Lamp?")
-    )[:1]
 
 
 @pytest.mark.parametrize(

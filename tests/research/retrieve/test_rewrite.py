@@ -21,15 +21,6 @@ def rewritten(*replies: str, query: Query = QUERY) -> tuple[Query, Step]:
     return found, record
 
 
-def test_the_rewrite_searches() -> None:
-    """The caller's id stays; the trace shows the words."""
-    found, record = rewritten(GOOD)
-
-    assert Query(GOOD, "q7") == found
-    assert [f"rewritten to search: {GOOD!r}"] == record.notes
-    assert 0 == record.unreadable
-
-
 def test_the_question_is_the_last_turn_and_no_instruction() -> None:
     """Worked examples stand before it."""
     llm = ScriptedLLM([GOOD])
@@ -122,8 +113,8 @@ def test_a_rewrite_keeps_names_and_measure(question: str, reply: str, accepted: 
     assert (reply if accepted else question) == found.text
 
 
-def test_a_question_too_long_to_rewrite_searches_as_it_is() -> None:
-    """The context holds no rewrite, and the trace says so."""
+def test_what_cannot_be_rewritten_searches_as_it_is() -> None:
+    """A question too long for the context, or a model that fails; the trace says why."""
     query = Query("Who sang Summer Breeze? " * 100)
     with Trace().recording(), step("Rewrite") as record:
         found = Rewrite(ScriptedLLM([GOOD], context=1000))(query)
@@ -131,20 +122,17 @@ def test_a_question_too_long_to_rewrite_searches_as_it_is() -> None:
     assert query is found
     assert "not rewritten, the question as it is searches: prompt and reply" in record.notes[-1]
 
+    found, record = rewritten()
+
+    assert QUERY == found
+    assert ["the script has 0 replies, asked for 1"] == [n.split(": ")[1] for n in record.notes]
+
 
 def test_characters_that_backends_refuse_are_replaced() -> None:
     """The rewrite goes into indexes and other models."""
     found, _ = rewritten("Who sang \ud800 Summer Breeze\x1b?")
 
     assert "Who sang \ufffd Summer Breeze\ufffd?" == found.text
-
-
-def test_a_failing_model_costs_no_search() -> None:
-    """The original searches, and the trace says why: whoever needs the model next will fail."""
-    found, record = rewritten()
-
-    assert QUERY == found
-    assert ["the script has 0 replies, asked for 1"] == [n.split(": ")[1] for n in record.notes]
 
 
 def test_a_stage_without_segments_rewrites_nothing() -> None:

@@ -58,7 +58,7 @@ def routed(*sources: Named, router: Any = None) -> tuple[list[Segment], Step]:
 
 
 def test_evidence_stands_source_by_source() -> None:
-    """In the order of the sources, whichever is done first; ids and ranks keep documents apart."""
+    """Whichever is done first of those asked at once; ids and ranks keep documents apart."""
 
     def slow(query: Query) -> list[Segment]:
         time.sleep(0.1)
@@ -71,9 +71,6 @@ def test_evidence_stands_source_by_source() -> None:
     assert ["a", "b", "c"] == [s.text for s in found]
     assert ["asked: web, api; not asked: none", "web: 2 found", "api: 1 found"] == record.notes
 
-
-def test_sources_are_asked_at_once() -> None:
-    """Two that wait for each other both answer."""
     meeting = threading.Barrier(2, timeout=5)
 
     def waiting(_: Query) -> list[Segment]:
@@ -83,19 +80,6 @@ def test_sources_are_asked_at_once() -> None:
     found, _ = routed(named("a", waiting), named("b", waiting))
 
     assert ["met", "met"] == [s.text for s in found]
-
-
-def test_only_those_chosen_are_asked() -> None:
-    """The trace says which were, and which were not."""
-    asked: list[str] = []
-
-    def logging(name: str) -> Named:
-        return named(name, lambda _: asked.append(name) or [])
-
-    _, record = routed(logging("a"), logging("b"), router=lambda _query, _sources: ["b"])
-
-    assert ["b"] == asked
-    assert {"event": "sources", "asked": ["b"], "left": ["a"]} == record.events[0]
 
 
 def raising(error: BaseException) -> Callable[[Query], list[Segment]]:
@@ -303,7 +287,7 @@ def chosen(router: LLMRouter) -> tuple[list[str], list[str]]:
 
 
 def test_an_llm_says_which_sources_help() -> None:
-    """One prompt a source, all at once; an untrained one is warned of."""
+    """One prompt a source; an untrained one is warned of and may choose none, else the best."""
     llm = preferring("Source: api: what api holds")
     names, notes = chosen(LLMRouter(llm))
 
@@ -313,6 +297,9 @@ def test_an_llm_says_which_sources_help() -> None:
     assert ["sources are chosen by an LLM that was not trained for it: answers may get worse"] == (
         notes
     )
+
+    assert [] == chosen(LLMRouter(preferring("api", 0.4)))[0]
+    assert (["api"], []) == chosen(LLMRouter(preferring("api", 0.4), trained=True))
 
 
 def test_a_question_of_any_length_and_letters_can_be_routed() -> None:
@@ -325,12 +312,6 @@ def test_a_question_of_any_length_and_letters_can_be_routed() -> None:
     assert len(llm.prompts[0][-1].content) < 2500
     assert "\n## user" not in llm.prompts[0][-1].content
     assert ["web", "api"] == light(hostile, SOURCES)
-
-
-def test_an_untrained_llm_may_choose_none_a_trained_one_chooses_the_best() -> None:
-    """Without a source the model answers by itself; who was trained has memory as a source."""
-    assert [] == chosen(LLMRouter(preferring("api", 0.4)))[0]
-    assert (["api"], []) == chosen(LLMRouter(preferring("api", 0.4), trained=True))
 
 
 def test_an_llm_that_cannot_choose_writes_yes_or_no() -> None:
@@ -358,16 +339,13 @@ LIGHT = LightRouter(Axes(), ("web", "api"), ((-2.0, 0.0), (2.0, 0.0)), (1.0, -1.
 
 
 def test_a_light_router_reads_the_embedding() -> None:
-    """Logits are 1 and -1 without, -1 and 1 with the word: probabilities 0.731 and 0.269."""
+    """Logits 1 and -1: 0.731 and 0.269; at least one is asked, and what it does not know."""
     assert {"web": 0.731, "api": 0.269} == {
         name: round(p, 3) for name, p in LIGHT.probabilities(QUERY).items()
     }
     assert ["web"] == LIGHT(QUERY, SOURCES)
     assert ["api"] == LIGHT(Query("what price?"), SOURCES)
 
-
-def test_a_light_router_asks_the_best_and_what_it_does_not_know() -> None:
-    """At least one of those it knows is asked, however improbable."""
     strict = LightRouter(Axes(), ("web", "api"), ((-2.0, 0.0), (2.0, 0.0)), (1.0, -1.0), 0.99)
 
     assert ["web"] == strict(QUERY, SOURCES)

@@ -126,7 +126,7 @@ def test_passages_of_questions(tmp_path: Path) -> None:
 
 
 def test_content_changes_with_any_file(tmp_path: Path) -> None:
-    """So that records of other sources are not taken for these."""
+    """So records of other sources are not taken for these; what is wrong is known before it."""
     (tmp_path / "a.html").write_text(PAGE)
     table = PAGES + 'files = ["a.html"]\n'
     read(tmp_path, table)
@@ -145,9 +145,6 @@ def test_content_changes_with_any_file(tmp_path: Path) -> None:
     assert before == again
     assert 5 == len({before, page, described, api, sources_content(path)})
 
-
-def test_what_is_wrong_is_known_before_anything_is_loaded(tmp_path: Path) -> None:
-    """One line with file and table, as where the sources are made."""
     (tmp_path / "sources.toml").write_text(PAGES + 'files = ["no.html"]\n')
 
     with pytest.raises(InputError, match=r"sources\.toml, source 'a': .*no\.html cannot be read"):

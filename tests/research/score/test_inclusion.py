@@ -42,7 +42,7 @@ def test_overlap_is_the_f1_of_words() -> None:
 
 
 def test_gains_are_differences_of_log_likelihoods() -> None:
-    """3 tokens: -3, -9 and -6 with none: gains 3 and -3 nats; of 2000 CXMI is 0."""
+    """3 tokens: -3, -9 and -6 with none: gains 3 and -3 nats, all at once; of 2000 CXMI is 0."""
     found = gains(Likelihoods(nats), QUERY, wholes("Seals sang.", "Rain."), "Seals and Crofts")
 
     assert [3.0, -3.0] == found.tolist()
@@ -52,9 +52,6 @@ def test_gains_are_differences_of_log_likelihoods() -> None:
 
     assert [0.0] == [s.score for s in CXMI(llm, answers)(QUERY, wholes("Rain."))]
 
-
-def test_all_are_asked_at_once() -> None:
-    """As many prompts as segments, and one without a document."""
     llm = ScriptedLLM([])
     gains(llm, QUERY, wholes("One.", "Two."), "x")
 

@@ -19,7 +19,7 @@ def ids(segments: list[Segment]) -> list[str]:
 
 
 def test_of_like_texts_one_stays() -> None:
-    """The earlier, or the better in its place; only likeness to one that stays counts."""
+    """The earlier, or the better in its place; Chinese by character; 600 in blocks, too."""
     given = spans("Seals sang it.", "It rained.", "It sang seals.")
 
     assert ["0", "1"] == ids(Distinct()(QUERY, given))
@@ -33,10 +33,11 @@ def test_of_like_texts_one_stays() -> None:
 
     assert ["0", "2"] == ids(Distinct(max_similarity=0.5)(QUERY, given))
 
-
-def test_chinese_texts_are_compared_by_character() -> None:
-    """A copy is found in a script without spaces, another text is kept."""
     assert ["0", "2"] == ids(Distinct()(QUERY, spans("今天下雨。", "今天下雨。", "他喜欢唱歌。")))
+
+    texts = [f"word{n} is here{n}" for n in range(600)]
+
+    assert 600 == len(Distinct()(QUERY, spans(*texts, *texts)))
 
 
 @pytest.mark.parametrize("text", ["", " ", "...", "?!", "😀"])
@@ -45,10 +46,3 @@ def test_texts_without_a_word_are_compared_too(text: str) -> None:
     given = spans(text, text, "He sang.")
 
     assert ["0", "2"] == ids(Distinct()(QUERY, given))
-
-
-def test_duplicates_far_apart_are_found() -> None:
-    """Also where texts are compared a block at a time: 600 are more than one block."""
-    texts = [f"word{n} is here{n}" for n in range(600)]
-
-    assert 600 == len(Distinct()(QUERY, spans(*texts, *texts)))

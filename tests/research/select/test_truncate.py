@@ -4,14 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from ragsieve.models.base import Message, Prompt
+from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Step, step
+from ragsieve.trace import Step
 from ragsieve.types import Document, Segment
-from ragsieve_research.select.truncate import Truncate, chosen
+from ragsieve_research.select.truncate import Truncate
 from tests.segments import QUERY, scored, traced
-
-ASKED: Prompt = (Message("user", "Which number?"),)
 
 
 def kept(stage: Truncate, segments: Sequence[Segment]) -> tuple[list[float], Step]:
@@ -80,26 +78,3 @@ def test_min_keep_is_the_least(k: int, min_keep: int, expected: int) -> None:
     texts, _ = kept(Truncate(chooser(*weights), max_clues=2, min_keep=min_keep), scored(4, 3, 2, 1))
 
     assert [4, 3, 2, 1][:expected] == texts
-
-
-def test_the_most_probable_number_is_chosen() -> None:
-    """The smallest on ties."""
-    llm = ScriptedLLM([], choices=lambda prompt, options: [0.1, 0.4, 0.4, 0.1])
-
-    assert 6 == chosen(llm, ASKED, range(5, 9))
-
-
-@pytest.mark.parametrize("reply", [" 7\n", "<think></think>7", "007", "7!", "seven"])
-def test_a_model_that_cannot_choose_writes_the_number(reply: str) -> None:
-    """White space and empty thoughts aside."""
-    assert 7 == chosen(ScriptedLLM([reply], can=frozenset({"complete"})), ASKED, range(5, 9))
-
-
-@pytest.mark.parametrize("reply", ["", "4", "9", "-7", "٧", "9" * 20])
-def test_another_reply_is_no_number_of_the_range(reply: str) -> None:
-    """Asked once more, then unknown; the note names the range."""
-    with step("choose") as seen:
-        found = chosen(ScriptedLLM([reply, reply], can=frozenset({"complete"})), ASKED, range(5, 9))
-
-    assert found is None
-    assert "the reply should be a number from 5 to 8" in seen.notes[-1]

@@ -17,10 +17,8 @@ from ragsieve.models.fake import (
     ScriptedLLM,
     echo,
 )
-from ragsieve.result import Result
 from ragsieve.system import Pipeline, System
 from ragsieve.testing import check_system
-from ragsieve.trace import Step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.peers.ablations import chunkrag_ablated
 from ragsieve_research.systems.chunkrag import chunkrag
@@ -70,14 +68,6 @@ def stages(made: System) -> list[str]:
         return [s for p in pipeline.stages for s in (flat(p) if isinstance(p, Pipeline) else [p])]
 
     return [repr(stage) for stage in flat(made.stage)]
-
-
-def names(made: System) -> list[str]:
-    return [stage.split("(")[0] for stage in stages(made)]
-
-
-def step(result: Result, name: str) -> Step:
-    return next(step for step in result.trace.steps if step.stage.startswith(name))
 
 
 RATINGS = ["Relevance", "Reflection", "Critique", "Mean"]

@@ -42,7 +42,7 @@ def distance(vectors: Array, rows: list[int], row: int) -> float:
 
 
 def test_the_mean_itself_passes_the_ellipse_but_not_the_hyperbola() -> None:
-    """A rectangle has sums 8 + 10; on a line the differences are 4, 0, 0, -4."""
+    """Sums 8 + 10; differences 4, 0, 0, -4; of equal rows all pass, or one is left."""
     corners = points((-3, 8), (-3, -8), (3, 8), (3, -8))
 
     merged = ellipse(corners, [0, 1], [2, 3])
@@ -53,9 +53,6 @@ def test_the_mean_itself_passes_the_ellipse_but_not_the_hyperbola() -> None:
     assert ((4.0, 0.0, 0.0, -4.0), 0.0) == (merged.values, merged.threshold)
     assert (0,) == merged.kept
 
-
-def test_equal_rows_pass_the_ellipse_and_leave_one_in_the_hyperbola() -> None:
-    """All sums are 0, and so is their mean; thirds of 0.1 would round."""
     same = np.full((6, 3), 0.1)
 
     assert (0, 1, 2, 3, 4, 5) == ellipse(same, [0, 1, 2], [3, 4, 5]).kept

@@ -86,8 +86,8 @@ def test_the_other_source_is_asked_in_other_words(rewrite: bool, asked: str) -> 
     assert rewrite == ("rewritten to search: 'who sang it'" in notes)
 
 
-def test_without_another_source() -> None:
-    """Incorrect documents leave nothing, ambiguous ones are refined, and nothing is nothing."""
+def test_nothing_retrieved_asks_another_source_if_there_is_one() -> None:
+    """Else incorrect documents leave nothing, ambiguous ones are refined, nothing is nothing."""
     result = run({}, "Cats sing.")
 
     assert ("", ()) == (result.text, result.kept)
@@ -100,9 +100,6 @@ def test_without_another_source() -> None:
 
     assert [] == JudgedEvidence(0.5, 0.1)(QUERY, [])
 
-
-def test_the_other_source_is_asked_where_nothing_was_retrieved() -> None:
-    """What it finds is refined like any other."""
     result = run({"Ann": 0.9}, fallback=Web())
 
     assert "Web: Ann sang it. It rained. So it was." == result.text
@@ -133,17 +130,13 @@ def test_strips_are_spans_of_whole_sentences() -> None:
     assert ["One.  Two.\nThree.", "Four."] == [s.text for s in strips]
 
 
-def test_cosine_judges_where_there_is_no_evaluator() -> None:
-    """Thresholds are those of a share: the question's own words are correct, others are not."""
+def test_cosine_or_an_llm_may_judge() -> None:
+    """The question's own words are correct, others not; a rating of 9 is 1, one of 2 is 0.22."""
     system = crag(ScriptedLLM([]), HashingEmbedder())
     right, wrong = system(QUERY, ["Who sang it?"]), system(QUERY, ["Cats."])
 
     assert ("Who sang it?", "") == (right.text, wrong.text)
     assert "upper=0.6, lower=0.3" in verdict(right).messages[0]
-
-
-def test_an_llm_may_judge() -> None:
-    """By its rating from 0 to 9: 9 is 1, 2 is 0.22."""
 
     def rate(prompt: Any, options: Sequence[str]) -> list[float]:
         return [float(o == ("9" if "Ann" in prompt[1].content else "2")) for o in options]

@@ -168,14 +168,21 @@ def test_agents_of_one_site_have_one_vote_against_several_sites() -> None:
     assert ["a majority decides, by 3 to 2 votes"] == alike.step.warnings
 
 
-def test_a_contradictory_verdict_is_no_agreement() -> None:
-    """Only agent 1 says Rome, and it is called incorrect: unreadable, so nothing stands by it."""
+def test_a_verdict_that_cannot_be_changes_nothing() -> None:
+    """Agreement with who is called incorrect is unreadable; all incorrect counts as none."""
     contradictory = verdict([1], "Rome")
     ended = held(APART, CAPITALS, [DISTINCT, contradictory, verdict([1, 3], "Paris")])
     twice = held(APART, CAPITALS, [DISTINCT, *[contradictory] * 2, *"111111"], rounds=1)
 
     assert (["b"], "Paris") == (ended.kept, ended.end["answer"])
     assert (["a"], "Rome") == (twice.kept, twice.end["answer"])
+
+    replies = [DISTINCT, verdict([1, 2, 3], why="all wrong"), verdict([2, 3], "Rome")]
+    ended = held(APART, CAPITALS, replies)
+
+    assert [] == ended.merges
+    assert "round 1: all are called incorrect, so none goes" in ended.step.notes
+    assert 3 == sum('other documents: "all wrong"' in p[0].content for p in ended.argued)
 
 
 def test_not_knowing_and_silence_have_no_majority() -> None:
@@ -192,16 +199,6 @@ def test_not_knowing_and_silence_have_no_majority() -> None:
     assert (["c"], "Lyon") == (silent.kept, silent.end["answer"])
     assert "I don't know" == nobody.end["answer"]
     assert ["no agent has an answer"] == nobody.step.warnings
-
-
-def test_none_goes_where_all_are_called_incorrect() -> None:
-    """The round counts as if none were; its explanation is heard."""
-    replies = [DISTINCT, verdict([1, 2, 3], why="all wrong"), verdict([2, 3], "Rome")]
-    ended = held(APART, CAPITALS, replies)
-
-    assert [] == ended.merges
-    assert "round 1: all are called incorrect, so none goes" in ended.step.notes
-    assert 3 == sum('other documents: "all wrong"' in p[0].content for p in ended.argued)
 
 
 def test_few_documents_need_few_calls() -> None:

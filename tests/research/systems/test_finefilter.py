@@ -121,16 +121,6 @@ def test_one_pass_keeps_nothing_only_where_it_may(least: int, expected: list[str
     assert 0 == result.answerable
 
 
-def test_one_pass_reads_other_languages_by_their_characters() -> None:
-    """The pruner is not asked; the trace says so, and nothing is said of an answer."""
-    document = "Der Eiffelturm steht in Paris. Ihn hat Maurice Koechlin entworfen. Es regnete."
-    result = one_pass()("Wer hat den Eiffelturm entworfen?", [document])
-
-    assert "Ihn hat Maurice Koechlin entworfen." in result.text
-    assert result.answerable is None
-    assert "not English (de)" in result.trace.warnings[0]
-
-
 def test_a_weaker_promise_has_a_higher_threshold() -> None:
     """The bundled table never rises with the promise."""
     pruner = ragsieve.models.load("pruner")

@@ -143,8 +143,8 @@ def test_whole_documents_of_several_sources_are_cut_and_ranked() -> None:
     assert all(v.stage and v.reason for v in result.verdicts if v.segment.key not in keys)
 
 
-def test_a_filter_that_fails_costs_nothing_where_that_is_said() -> None:
-    """What the search found passes, and a warning says so."""
+def test_what_fails_costs_itself_alone_where_that_is_said() -> None:
+    """What was found passes, a search that failed found nothing, and a warning says so."""
 
     def fails(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         raise StoreError("it is broken")
@@ -156,6 +156,14 @@ def test_a_filter_that_fails_costs_nothing_where_that_is_said() -> None:
     assert any("it is broken" in warning for warning in result.trace.warnings)
     with pytest.raises(StoreError, match="it is broken"):
         system.ask(QUESTION)
+
+    def once(query: Query, /) -> list[Segment]:
+        return finds(query) if query.text == "red" else loses(query)
+
+    result = made("red", "blue", every=True, source=once, k=1).lenient().ask(QUESTION)
+
+    assert ["red0"] == ids(result.kept)
+    assert any("the index is gone" in warning for warning in result.trace.warnings)
 
 
 def test_a_filter_prunes_what_each_search_finds() -> None:
@@ -169,18 +177,6 @@ def test_a_filter_prunes_what_each_search_finds() -> None:
     ]
     assert ["red ", "red "] == [s.text for s in cut.kept]
     assert all(s.document.text[s.start : s.end] == s.text for s in cut.kept)
-
-
-def test_a_source_that_fails_later_loses_nothing_of_before() -> None:
-    """Where that is said: the search that failed found nothing, and a warning says so."""
-
-    def once(query: Query, /) -> list[Segment]:
-        return finds(query) if query.text == "red" else loses(query)
-
-    result = made("red", "blue", every=True, source=once, k=1).lenient().ask(QUESTION)
-
-    assert ["red0"] == ids(result.kept)
-    assert any("the index is gone" in warning for warning in result.trace.warnings)
 
 
 def test_the_system_answers_and_asks_in_its_own_words() -> None:

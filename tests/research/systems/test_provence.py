@@ -14,15 +14,12 @@ QUESTION = "who sang summer breeze"
 
 
 def test_documents_are_ranked_and_their_sentences_pruned() -> None:
-    """By share of the question's words: the third document 1, the second 1/4, the first none."""
+    """By share of the question's words: 1, 1/4, none; by k, another rank, or the best sentence."""
     result = provence(LLM, OverlapPruner(), min_score=0.25)(QUESTION, TEXTS)
 
     assert ["Who sang?", "He sang summer breeze.", "He sang."] == [s.text for s in result.kept]
     assert 0.75 == result.answerable
 
-
-def test_options_say_what_stays() -> None:
-    """So many documents, by another model's rank; or the most probable sentence."""
     result = provence(LLM, OverlapPruner(), k=1, min_score=0.25)(QUESTION, TEXTS)
 
     assert {"Who sang?", "He sang summer breeze."} == {s.text for s in result.kept}

@@ -21,7 +21,7 @@ def writing(reply: str) -> ScriptedLLM:
 
 
 def test_a_text_is_marked_with_its_writer_and_parents() -> None:
-    """One segment: the whole of a document of its own, at its first parent's rank."""
+    """A document of its own at its first parent's rank; the trace says where parents went."""
     made = Write(writing(f" {SUMMARY}\n"), "summarise")(QUERY, GIVEN[1:])
 
     assert [SUMMARY] == [s.text for s in made]
@@ -29,6 +29,15 @@ def test_a_text_is_marked_with_its_writer_and_parents() -> None:
     assert ("written", SUMMARY, "writer") == (document.id, document.text, document.written_by)
     assert tuple(GIVEN[1:]) == document.parents
     assert 1 == document.rank
+
+    with Trace().recording(), step("Write", GIVEN) as record:
+        record.after = tuple(Write(writing(SUMMARY), "summarise")(QUERY, GIVEN))
+
+    assert ["writer: read for what it wrote"] * 2 == [d.reason for d in record.dropped]
+
+    made = written("a\x00b\ud800c", by="writer", parents=GIVEN)
+
+    assert ["a\ufffdb\ufffdc"] == [s.text for s in made]
 
 
 REFUSALS = [
@@ -53,18 +62,6 @@ def test_an_empty_text_keeps_nothing(reply: str) -> None:
 @pytest.mark.parametrize("reply", ["I won't say they sold well in 1972.", "It did not sell well."])
 def test_a_text_that_denies_something_of_what_was_read_is_evidence(reply: str) -> None:
     assert [reply] == [s.text for s in Write(writing(reply), "summarise")(QUERY, GIVEN)]
-
-
-def test_parents_are_explained_and_texts_are_safe() -> None:
-    """The trace says where to they went; control characters could hide text."""
-    with Trace().recording(), step("Write", GIVEN) as record:
-        record.after = tuple(Write(writing(SUMMARY), "summarise")(QUERY, GIVEN))
-
-    assert ["writer: read for what it wrote"] * 2 == [d.reason for d in record.dropped]
-
-    made = written("a\x00b\ud800c", by="writer", parents=GIVEN)
-
-    assert ["a\ufffdb\ufffdc"] == [s.text for s in made]
 
 
 def test_nothing_grows_or_is_written_from_nothing() -> None:

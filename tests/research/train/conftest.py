@@ -15,6 +15,7 @@ from ragsieve.types import Document, Example, Query
 from ragsieve_research import datasets
 from ragsieve_research.train.examples import TrainingExample
 from tests.named import asking
+from tests.tiny import save_bytes
 
 EXTRA = ("accelerate", "datasets", "onnxscript", "peft", "sentence_transformers", "sklearn", "trl")
 collect_ignore_glob = [] if all(map(find_spec, EXTRA)) else ["test_*.py"]  # without [train]
@@ -40,12 +41,14 @@ def make_llm(tmp_path_factory: pytest.TempPathFactory) -> Any:
         transformers = pytest.importorskip("transformers")
         folder = tmp_path_factory.mktemp("llm")
         known = ["<pad>", "</s>", "<unk>", ".", "?", *words]
-        made = _whole_words(known) if words else _letters(known[:3])
         marks = {"eos_token": "</s>", "pad_token": "<pad>" if padded else None}
         marks |= {"unk_token": "<unk>"}
-        read = transformers.PreTrainedTokenizerFast(tokenizer_object=made, **marks)
-        read.save_pretrained(folder)
-        size = made.get_vocab_size()
+        if words:
+            read = transformers.PreTrainedTokenizerFast(
+                tokenizer_object=_whole_words(known), **marks
+            )
+            read.save_pretrained(folder)
+        size = len(known) if words else save_bytes(folder, [], known[:3], 300, None, **marks)
         if seq2seq:
             sizes = {"d_model": width, "d_kv": 8, "d_ff": 2 * width, "num_heads": width // 8}
             sizes |= {"vocab_size": size, "num_layers": layers}
@@ -76,19 +79,6 @@ def _whole_words(known: Sequence[str]) -> Any:
     numbered = {word: n for n, word in enumerate(known)}
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbered, unk_token="<unk>"))
     made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    return made
-
-
-def _letters(special: Sequence[str]) -> Any:
-    """A tokenizer of bytes, and these."""
-    tokenizers = pytest.importorskip("tokenizers")
-    byte_level = tokenizers.pre_tokenizers.ByteLevel
-    made = tokenizers.Tokenizer(tokenizers.models.BPE())
-    made.pre_tokenizer = byte_level(add_prefix_space=False)
-    made.decoder = tokenizers.decoders.ByteLevel()
-    options = {"special_tokens": [*special], "initial_alphabet": byte_level.alphabet()}
-    trainer = tokenizers.trainers.BpeTrainer(**options, show_progress=False)
-    made.train_from_iterator([], trainer)
     return made
 
 

@@ -13,7 +13,6 @@ from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.select.extract import Extract
 from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.extractor import figures, samples, samples_of
-from ragsieve_research.train.sft import Tuning, tunable, tune
 
 DOCUMENTS = (
     Document("a", "It rained. Whales sang too."),
@@ -39,22 +38,21 @@ def replying(known: dict[Prompt, str]) -> ScriptedLLM:
 
 
 def test_all_clues_are_named_the_useful_ones_first() -> None:
-    """Sentences 2, 5 and 6 hold an answer; the generator can answer from 5 alone."""
+    """Sentence 5 alone is enough; written, each is a numbered line; yes and no teach none."""
     example = TrainingExample(
         EXAMPLE.query, EXAMPLE.answers, EXAMPLE.sentences, {1: False, 4: True}
     )
 
     assert ["[5,2,6]"] == [s.target for s in samples(example, Extract(echo()))]
 
-
-def test_written_clues_stand_on_numbered_lines() -> None:
-    """One line each, though a sentence has two in its document."""
     (sample,) = samples(EXAMPLE, Extract(echo(), mode="write"))
 
     assert (
         "Sentence 1: Whales sang too.\nSentence 2: Seals sang.\nSentence 3: Seals swam far."
         == sample.target
     )
+
+    assert [] == samples_of([WHETHER], Extract(echo()))
 
 
 @pytest.mark.parametrize("mode", ["point", "write"])
@@ -102,22 +100,3 @@ def test_every_window_teaches_its_own_numbers(base: Path) -> None:
 
     assert len(windows) > 1
     assert ["Whales sang too.", "Seals sang.", "Seals swam\nfar."] == named
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["point", "write"])
-def test_clues_are_learned(tmp_path: Path, base: Path, mode: str) -> None:
-    """The adapter names them as the model class asks for them; before, it did not."""
-    llm = tunable(f"transformers:{base}")
-    extract = Extract(llm, mode=mode)  # type: ignore[arg-type]
-    parts = [samples_of(part, extract) for part in ([EXAMPLE, NOTHING, WHETHER], [EXAMPLE])]
-    tuning = Tuning(epochs=12, lr=0.02, checks=2)
-    log = tune(tmp_path / "out", *parts, llm=llm, tuning=tuning, about={})
-
-    assert 2 == len(parts[0])
-    assert log[0]["loss"] > log[-1]["validation_loss"]
-
-
-def test_yes_and_no_teach_nothing() -> None:
-    """Nobody knows which sentences say so."""
-    assert [] == samples_of([WHETHER], Extract(echo()))

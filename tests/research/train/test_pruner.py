@@ -13,7 +13,6 @@ import torch
 
 from ragsieve.errors import ModelError
 from ragsieve.models.base import Passage
-from ragsieve.models.pruner import Pruner
 from ragsieve.models.windows import WindowTokenizer
 from ragsieve_research.train.pruner import bfloat16_is_fast, loss, rate, train_pruner
 from ragsieve_research.train.pruner_samples import (
@@ -151,21 +150,6 @@ def state(place: Path) -> tuple[int, dict[str, Any]]:
     (last,) = (place / "work").glob("checkpoint-*")
     step = json.loads((last / "trainer_state.json").read_text())["global_step"]
     return step, files.load_file(last / "model.safetensors")
-
-
-@pytest.mark.slow
-def test_a_checkpoint_becomes_a_pruner(trained: Path) -> None:
-    """It is an ordinary one of transformers, exported, and read without torch."""
-    from ragsieve_research.train.export import export
-
-    export(trained / "made", trained / "pruner", precision="float32")
-    (pruned,) = Pruner(str(trained / "pruner")).prune(
-        ["Who sang it?"], [[passage for passage, _ in labelled(MARKED)]]
-    )
-
-    assert 4 == len(pruned.sentences)
-    assert 2 == len(pruned.passages)
-    assert all(0 < value < 1 for value in (*pruned.sentences, *pruned.passages))
 
 
 @pytest.mark.slow

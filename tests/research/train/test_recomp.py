@@ -30,16 +30,6 @@ def example(*answers: str, text: str = TEXT, question: str = "Who sang?") -> Exa
     return Example(Query(question, "own:q"), (Document("d", text),), answers)
 
 
-def test_one_sentence_is_useful_and_those_that_fall_short_are_not() -> None:
-    """The answer's one token gains 3 nats by the first sentence and none by the others."""
-    labels = SentenceLabeller(Likelihoods(nats), HashingEmbedder())(example(" ", "Seals"))
-
-    assert [3.0, 0.0, 0.0, 0.0] == labels["gains"]
-    assert 0 == labels["clues"][0]
-    assert {1, 2, 3} == {*labels["clues"][1:]}
-    assert [True, False, False, False] == labels["useful"]
-
-
 @pytest.mark.parametrize(
     ("margin", "text"),
     [(3.0, TEXT), (1.0, "Rain fell. Snow fell."), (1.0, "Seals sang."), (1.0, "")],

@@ -1,4 +1,4 @@
-"""The reranker learns from the generator: tiny bi-encoders of random weights."""
+"""The clue reranker: pairs, loss, figures of rankings and training."""
 
 import json
 import math
@@ -18,6 +18,7 @@ from ragsieve_research.models.sentence_transformers import SentenceTransformer
 from ragsieve_research.train import reranker
 from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.plans import Reranking
+from ragsieve_research.train.ranking import JudgedSentences, figures
 from ragsieve_research.train.reranker import TextPair, measure, pairs, train_reranker
 
 SENTENCE = "who won in seals sang and cried . rain fell on rome 1990 1991 1992 1993 1994"
@@ -72,15 +73,17 @@ class Lengths:
 
 
 def test_each_useful_clue_is_paired_with_each_other() -> None:
-    """Two useful, one not: two pairs."""
+    """And with the best ranked sentences without an answer; one-sided questions are counted."""
     texts = ["in 1990 rain fell .", *TEXTS]
     found, _ = pairs([example("q", {0: True, 1: True, 2: False}, texts)])
 
     assert [TextPair("q", texts[0], texts[2]), TextPair("q", texts[1], texts[2])] == found
 
+    found, left_out = pairs([example("q", {0: True, 1: True}, ranking=(1, 3))], extra_negatives=1)
 
-def test_questions_without_a_pair_are_counted() -> None:
-    """All useful, none useful, no clue, and yes or no, which may stand anywhere."""
+    assert [TextPair("q", TEXTS[0], TEXTS[3]), TextPair("q", TEXTS[1], TEXTS[3])] == found
+    assert 0 == left_out["all_useful"]
+
     one_sided = [example(useful={0: True, 1: True}), example(useful={0: False}), example(useful={})]
     asked = example(useful={0: True, 1: False}, texts=["yes .", "yes yes ."], answers=("yes",))
     found, left_out = pairs([*one_sided, asked])
@@ -89,23 +92,12 @@ def test_questions_without_a_pair_are_counted() -> None:
     assert {"no_clue": 2, "none_useful": 1, "all_useful": 1} == left_out
 
 
-def test_extra_negatives_are_the_best_ranked_sentences_without_an_answer() -> None:
-    """Sentence 3 is ranked before 2; sentence 1 holds the answer, too."""
-    found, left_out = pairs([example("q", {0: True, 1: True}, ranking=(1, 3))], extra_negatives=1)
-
-    assert [TextPair("q", TEXTS[0], TEXTS[3]), TextPair("q", TEXTS[1], TEXTS[3])] == found
-    assert 0 == left_out["all_useful"]
-
-
 def test_ranks_are_measured_where_only_some_clues_are_useful() -> None:
-    """Shorter is nearer: `seals sang` (20) before `seals cried` (21) in one question of two."""
+    """`seals sang` (20) is before `seals cried` (21) in one question of two; a tie is none."""
     both = [example(), example(useful={0: False, 1: True}), example(useful={0: True, 1: True})]
 
     assert {"questions": 2, "first": 0.5, "pairs": 0.5} == measure(both, Lengths())
 
-
-def test_equal_clues_are_not_in_order() -> None:
-    """No credit for a tie."""
     twice = example(texts=[TEXTS[0], TEXTS[0]])
 
     assert {"questions": 1, "first": 0.0, "pairs": 0.0} == measure([twice], Lengths())
@@ -182,16 +174,6 @@ def test_a_run_that_was_ended_goes_on_to_the_same_weights(
 
 
 @pytest.mark.slow
-def test_all_weights_can_be_tuned(bert: str, tmp_path: Path) -> None:
-    """Then the folder is a whole model."""
-    folder = tmp_path / "whole"
-    learn(folder, bert, rank=0, learning_rate=0.005, epochs=1)
-    vectors = models.load(f"sentence_transformers:{folder}").embed(TEXTS)
-
-    assert not np.allclose(SentenceTransformer(bert).embed(TEXTS), vectors, atol=1e-3)
-
-
-@pytest.mark.slow
 def test_checkpoints_of_other_options_are_not_gone_on_from(
     bert: str, tmp_path: Path, killed: Callable[[int], AbstractContextManager[None]]
 ) -> None:
@@ -201,3 +183,28 @@ def test_checkpoints_of_other_options_are_not_gone_on_from(
             learn(tmp_path / "x", bert, seed=seed)
 
     assert 2 == len([*tmp_path.glob(".x.*.work")])
+
+
+def judged(data: str, scores: list[float], clues: list[int], words: int = 5) -> JudgedSentences:
+    held = np.isin(np.arange(len(scores)), clues)
+    return JudgedSentences(data, np.array(scores, np.float32), held, np.full(len(scores), words))
+
+
+def test_figures_are_of_each_data_set_and_their_mean() -> None:
+    """Four sentences: a clue in third place is above one of three others, AUC 1/3, and only among
+    the first 3 and 5; a tenth of 20 words holds none, so the first stands alone."""
+    found = figures(
+        [judged("a", [4, 3, 2, 1], [2]), judged("b", [4, 3, 2, 1], [0]), judged("b", [1, 0], [])]
+    )
+
+    third = {"auc": 1 / 3, "recall_1": 0, "recall_3": 1, "recall_5": 1, "recall_tenth": 0}
+    assert pytest.approx({"questions": 1, **third}) == found["a"]
+    assert {"questions": 1, **dict.fromkeys(third, 1.0)} == found["b"]
+    assert pytest.approx((2 / 3, 0.5)) == (found["mean"]["auc"], found["mean"]["recall_1"])
+
+    scores = [float(-n) for n in range(50)]
+    recalls = [figures([judged("a", scores, [n], 2)])["a"]["recall_tenth"] for n in (4, 5)]
+
+    assert [1.0, 0.0] == recalls
+
+    assert {} == figures([judged("a", [1, 2], []), judged("a", [1], [0])])

@@ -1,19 +1,26 @@
-"""What a router learns from, and the regressions that learn it."""
+"""Routers: labels, figures, a light one and a tuned LLM."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ragsieve import models
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError, ModelError
+from ragsieve.models.base import Message
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.select.top import TopK
 from ragsieve.system import Pipeline
 from ragsieve.types import Document, Example, Query, Segment
-from ragsieve_research.retrieve.route import Named, nothing
+from ragsieve_research.retrieve.route import LLMRouter, Named, nothing
+from ragsieve_research.train.plans import RouterPlan
 from ragsieve_research.train.router import RouterLabels, SourceLabeller, figures, fit_light
+from ragsieve_research.train.router_llm import samples, train_llm_router
+from ragsieve_research.train.run import Run
+from ragsieve_research.train.sft import Tuning
 
 EXAMPLE = Example(Query("Who sang Summer Breeze?", "7"), (), ("Seals",))
 
@@ -24,7 +31,7 @@ def giving(name: str, *texts: str) -> Named:
 
 
 def test_each_source_is_answered_from_alone() -> None:
-    """The model that echoes the evidence is right by the one with the answer; memory has none."""
+    """By an echo of filtered evidence: right by the one with the answer; memory has none."""
     sources = (
         giving("web", "Summer Breeze was sung by Seals."),
         giving("api", "Summer Breeze is from 1972."),
@@ -37,20 +44,6 @@ def test_each_source_is_answered_from_alone() -> None:
         "right": {"web": True, "api": False, "memory": False},
     } == labels
 
-
-def test_known_sources_are_the_labels() -> None:
-    """Nobody is asked: neither the sources nor the generator."""
-    llm = ScriptedLLM([])
-    sources = (giving("a", "text"), giving("b", "text"))
-    known = replace(EXAMPLE, metadata={"sources": ["b"]})
-    labels = SourceLabeller(sources, Reader(llm))(known)
-
-    assert {"a": False, "b": True} == labels["right"]
-    assert [] == llm.prompts
-
-
-def test_evidence_is_filtered_first() -> None:
-    """The answer stands in a document that the stage drops."""
     source = giving("web", "It is old.", "Summer Breeze was sung by Seals.")
     whole = SourceLabeller((source,), Reader(echo()))(EXAMPLE)
     cut = SourceLabeller((source,), Reader(echo()), Pipeline(TopK(1)))(EXAMPLE)
@@ -58,8 +51,15 @@ def test_evidence_is_filtered_first() -> None:
     assert (True, False) == (whole["right"]["web"], cut["right"]["web"])
 
 
-def test_a_source_that_fails_makes_no_label() -> None:
-    """What it did not say does not count as wrong."""
+def test_known_sources_are_labels_and_failures_are_none() -> None:
+    """Nobody is asked; what a source did not say does not count as wrong."""
+    llm = ScriptedLLM([])
+    sources = (giving("a", "text"), giving("b", "text"))
+    known = replace(EXAMPLE, metadata={"sources": ["b"]})
+    labels = SourceLabeller(sources, Reader(llm))(known)
+
+    assert {"a": False, "b": True} == labels["right"]
+    assert [] == llm.prompts
 
     def broken(_: Query) -> list[Segment]:
         raise OSError("refused")
@@ -74,7 +74,7 @@ def taught(right: Sequence[Sequence[int]], vectors: Sequence[Sequence[float]]) -
 
 
 def test_what_none_answers_learns_from_the_nearest() -> None:
-    """12 of 20 on b; not from itself; a tie goes to the best of all."""
+    """12 of 20 on b, not from itself; a tie goes to the best of all; so does validation."""
     near, far = [[1.0, 0.0]], [[0.0, 1.0]]
     right = [[0, 0], *[[0, 1]] * 12, *[[1, 0]] * 8, *[[1, 0]] * 30]
     found = taught(right, near * 21 + far * 30).helps()
@@ -93,9 +93,6 @@ def test_what_none_answers_learns_from_the_nearest() -> None:
     assert [False, True] == taught(right, vectors).helps()[0].tolist()
     assert [True, False] == taught([[0, 0]], [[1.0, 0.0]]).helps()[0].tolist()
 
-
-def test_other_questions_learn_from_those_known() -> None:
-    """A question of validation gets what helps the nearest of training."""
     known = taught([[1, 0]] * 20 + [[0, 1]] * 20, [[1.0, 0.0]] * 20 + [[0.0, 1.0]] * 20)
     held = taught([[0, 0], [1, 0]], [[0.1, 0.9], [0.1, 0.9]])
 
@@ -160,3 +157,33 @@ def test_figures_by_hand() -> None:
     assert {"exact": 1 / 3, "covered": 2 / 3, "right": 2 / 3, "asked": 4 / 3} == found["routed"]
     assert {"exact": 0.0, "covered": 1.0, "right": 2 / 3, "asked": 2.0} == found["all sources"]
     assert ({"accuracy": 2 / 3}, {"accuracy": 1 / 3}) == (found["source a"], found["source b"])
+
+
+WORDS = ["yes", "no", "price", "song", "shop", "music", "Question"]
+SOURCES = (Named("shop", "shop", nothing), Named("music", "music", nothing))
+
+
+def test_a_sample_is_what_the_router_asks() -> None:
+    """A prompt a source, yes for those that help."""
+    first, second = samples(Query("price"), [True, False], SOURCES)
+
+    assert ("yes", "no") == (first.target, second.target)
+    assert Message("user", first.prompt[-1].content) == first.prompt[-1]
+    assert "Source: shop: shop" in first.prompt[-1].content
+    assert 'Question: "price"' in second.prompt[-1].content
+
+
+@pytest.mark.slow
+def test_a_tuned_model_chooses(
+    tmp_path: Path, make_llm: Callable[[Sequence[str], int], Path]
+) -> None:
+    """Where the shop helped and music did not, it says so, and needs no warning."""
+    tiny = f"transformers:{make_llm(WORDS, 1)}"
+    queries, helps = [Query("price")] * 2, np.array([[True, False]] * 2)
+    fast = Tuning(epochs=8, lr=0.03, checks=1)
+    run = Run([], tmp_path)
+    adapter = train_llm_router(run, queries, helps, SOURCES, RouterPlan(form=f"llm:{tiny}"), fast)
+    router = LLMRouter(models.load(tiny, adapter=str(adapter)), trained=True)
+
+    assert ["shop"] == router(Query("price"), SOURCES)
+    assert [adapter] == [*tmp_path.glob("adapter-*")]

@@ -67,7 +67,7 @@ def test_what_cannot_be_fitted_is_told() -> None:
 
 
 def test_probabilities_are_judged_as_scikit_learn_does() -> None:
-    """Brier score and log-loss of the score itself, over the segments of all questions."""
+    """Brier score and log-loss of all segments; bins of a tenth: (2 * .05 + 0) / 3."""
     test = [question([0.1, 0.9, 0.4], [0, 2, 1]), question([0.7, 0.2], [0, 0])]
     before = calibrate(test, test, "s").before
     helps, scores = [0, 1, 1, 0, 0], [0.1, 0.9, 0.4, 0.7, 0.2]
@@ -76,9 +76,6 @@ def test_probabilities_are_judged_as_scikit_learn_does() -> None:
     assert pytest.approx(metrics.log_loss(helps, scores)) == before.log_loss
     assert 1.0 == before.auc  # of the first question, the only one of both kinds
 
-
-def test_the_calibration_error_is_over_bins_of_a_tenth() -> None:
-    """.41 and .49, one of which helps, are off by .05; 1.0 that helps by 0: (2 * .05 + 0) / 3."""
     test = [question([0.41, 0.49, 1.0], [0, 1, 1])]
     before = calibrate(test, test, "s").before
 

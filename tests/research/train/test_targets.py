@@ -1,4 +1,4 @@
-"""Labels for FineFilter's parts, by the generator's word."""
+"""What a filter is trained on: clues, useful ones, K, and the odds of a cut."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 
 from ragsieve.answer import Reader
+from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.lexical import BM25
 from ragsieve.types import Document, Example, Query, Segment
+from ragsieve_research.train.cut import fit_odds
+from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.targets import Annotator, clues
 from tests.tiny import Places
 
@@ -28,15 +31,12 @@ def reader(right: Any) -> Reader:
 
 
 def test_clues_are_the_sentences_with_an_answer() -> None:
-    """At word boundaries: a seal is not Seals."""
+    """At word boundaries; within a distance of 0.03, 0.05, 0.2001 of 0, 0.04 and 0.2, too."""
     segments = [Segment(EXAMPLE.documents[0], start, end) for _, start, end in SPANS]
 
     assert [0, 2] == clues(segments, ["seals"])
     assert [] == clues([Segment.whole(Document("d", "There is no lift."))], ["no"])
 
-
-def test_neighbours_of_clues_are_clues() -> None:
-    """Cosines to the first, which has the answer: 1, 0.96, 0.8; distances 0, 0.04 and 0.2."""
     segments = [Segment.whole(Document(str(n), t)) for n, t in enumerate(["x", "y", "z"])]
     angles = Places({"x": (1, 0), "y": (0.96, 0.28), "z": (0.8, 0.6)}.__getitem__)
 
@@ -46,16 +46,12 @@ def test_neighbours_of_clues_are_clues() -> None:
     assert [] == clues(segments, ["w"], angles, epsilon=1)
 
 
-def test_every_sentence_is_ranked_where_an_extractor_scores_them_all() -> None:
-    """BM25 puts the song first, the year third of the best three: the generator needs them all."""
+def test_an_extractor_may_rank_all_or_name_the_clues() -> None:
+    """BM25 puts the song first, the year third of three; named ones may hold no answer."""
     found = Annotator(reader(lambda t: "1972" in t), BM25(), max_clues=3, every=True)(EXAMPLE)
 
     assert ([0, 2], 3, 3) == (found["clues"], len(found["ranking"]), len(found["scores"]))
     assert found["ranking"].index(2) + 1 == found["k"]
-
-
-def test_clues_may_be_what_the_extractor_puts_out() -> None:
-    """Section 4.2: also a sentence without an answer, and none that it does not name."""
 
     def extractor(query: Query, segments: Any, /) -> list[Segment]:
         return [segments[n].scored("s", 1 - n / 10) for n in (0, 1)]
@@ -113,3 +109,32 @@ def test_without_a_clue_there_is_nothing_to_cut() -> None:
     empty = ("clues", "useful", "ranking", "scores", "right")
 
     assert {"sentences": SPANS, "k": None, **{name: [] for name in empty}} == found
+
+
+def example(*right: bool, best: float) -> TrainingExample:
+    """Ranked sentences, one fewer than ``right``, all with the score ``best``."""
+    some = len(right) - 1
+    return TrainingExample(
+        Query("Who?"), ("x",), (), {}, tuple(range(some)), 1, (best,) * some, right
+    )
+
+
+def test_odds_are_learnt_from_rankings() -> None:
+    """High from .9, low from .1; equal scores give the share; the highest K needs one example."""
+    sure, unsure = example(False, True, best=0.9), example(False, False, best=0.1)
+    odds = fit_odds([sure, unsure] * 500, max_clues=1)
+
+    assert odds([0.9])[1] > 0.95
+    assert odds([0.1])[1] < 0.05
+    assert pytest.approx(0.5 / 1001) == odds([0.9])[0]
+
+    some = [example(False, right, best=0.5) for right in (True, True, True, False)]
+
+    assert pytest.approx(0.75, abs=1e-4) == fit_odds(some * 25, max_clues=1)([0.5])[1]
+
+    short, long = example(False, True, best=0.5), example(True, True, False, best=0.5)
+    odds = fit_odds([short, long], max_clues=2)([0.5, 0.5])
+
+    assert pytest.approx(1 / 4) == odds[2]
+    with pytest.raises(InputError, match="whether the generator answers from 3 sentences"):
+        fit_odds([short, long], max_clues=3)

@@ -1,18 +1,15 @@
 """What a truncator learns from, and that it learns it."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
-from ragsieve import models
 from ragsieve.answer import Reader
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM, echo
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.select.truncate import SHOWN, Truncate
 from ragsieve_research.train.examples import TrainingExample
-from ragsieve_research.train.sft import Tuning, tunable, tune
 from ragsieve_research.train.targets import Annotator
 from ragsieve_research.train.truncator import figures, samples
 
@@ -39,22 +36,19 @@ def choosing(**known: int) -> ScriptedLLM:
 
 
 def test_the_cut_point_is_taught_on_the_ranking() -> None:
-    """The ranked sentences, best first, and as many as are needed, in figures."""
+    """The ranked sentences, best first, and as many as are needed of those that are shown."""
     (sample,) = samples(EXAMPLES[0], Truncate(echo()))
 
     assert "[1] Whales swam.\n[2] Seals sang.\n[3] It rained." in sample.prompt[-1].content
     assert "1" == sample.target
+
+    assert [] == samples(EXAMPLES[1], Truncate(echo(), max_clues=1))
 
 
 @pytest.mark.parametrize("unknown", [example("a", (0,), None), example("a", (), 0)])
 def test_without_a_label_nothing_is_taught(unknown: TrainingExample) -> None:
     """No ranking, or no cut point of it."""
     assert [] == samples(unknown, Truncate(echo()))
-
-
-def test_a_cut_point_behind_what_is_shown_teaches_nothing() -> None:
-    """The second is needed, one is shown."""
-    assert [] == samples(EXAMPLES[1], Truncate(echo(), max_clues=1))
 
 
 def test_figures_by_hand() -> None:
@@ -66,19 +60,6 @@ def test_figures_by_hand() -> None:
         **{"survives": 2 / 3, "survives_over_0": 1 / 2, "survives_0": 1.0},
         **{"labels": {0: 1, 1: 1, 2: 1}, "chosen": {0: 1, 1: 1, 3: 1}},
     }
-
-
-@pytest.mark.slow
-def test_cut_points_are_learned(make_llm: Callable[..., Path], tmp_path: Path) -> None:
-    """Through the model class each question gets its own."""
-    name = f"transformers:{make_llm('0123abc', 2, width=32, positions=256)}"
-    tuning = Tuning(epochs=25, lr=0.02, checks=2)
-    llm = tunable(name)
-    known = [sample for example in EXAMPLES for sample in samples(example, Truncate(llm))]
-    tune(tmp_path / "out", known, known, llm=llm, tuning=tuning, about={})
-    tuned = models.load(name, adapter=str(tmp_path / "out"))
-
-    assert figures(llm, EXAMPLES)["accuracy"] < figures(tuned, EXAMPLES)["accuracy"] == 1.0
 
 
 def test_it_learns_from_as_many_sentences_as_it_is_asked_about() -> None:

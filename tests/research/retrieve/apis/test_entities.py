@@ -89,15 +89,12 @@ def test_tickers_are_capitals(text: str, ticker: str) -> None:
     assert (ticker, "ticker") in found(text)
 
 
-def test_quoted_titles_are_works() -> None:
-    """Whatever case they are in; an apostrophe quotes nothing."""
+def test_quoted_titles_are_works_and_the_longest_stays() -> None:
+    """Whatever case they are in; of equal ones the first given, which knows the kind."""
     assert [("i can feel it", "work")] == found("who wrote 'i can feel it'?")
     assert [("Rock ’n’ Roll", "work")] == found("who sang “Rock ’n’ Roll”?")
     assert [] == found("what's the dog's name")
 
-
-def test_of_overlapping_entities_the_longest_stays() -> None:
-    """In the order of the question; of equal ones the first given, which knows the kind."""
     given = [Entity("b", "name", 2, 3), Entity("a b", "person", 0, 3), Entity("c", "name", 4, 5)]
 
     assert [given[1], given[2]] == apart([*given, Entity("a b", "name", 0, 3)])
