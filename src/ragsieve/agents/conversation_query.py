@@ -6,28 +6,16 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
 from ragsieve.agents.messages import USER, texts
 
 _FEW = 4  # words of a question that says too little by itself
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
-_PERSONS = frozenset(_WORD.findall("he him his himself she her hers herself"))
-_THINGS = frozenset(
-    _WORD.findall(
-        "it its itself they them their theirs themselves this that these those there then one ones"
-        " other others else"
-    )
-)
-_BE = frozenset(["is", "are", "was", "were", "be", "been", "will", "s"])
-_BEGINS = re.compile(
-    r"\W*(?:and|but|or|so|also|then|(?:what|how) about|what else|which ones?|any other)\b",
-    re.IGNORECASE,
-)
 _USUAL = 400  # the most usual words of English, which name nothing
-_BITS = 4.8  # of a question that says enough: what its words tell beyond these
 
 
 def turns_of(last_first: Iterable[Any], most: int = 3) -> str:
@@ -56,27 +44,48 @@ def turns_of(last_first: Iterable[Any], most: int = 3) -> str:
 
 
 def leans(text: str) -> bool:
-    """Whether a question in English needs what was said before it.
+    """Whether a question needs what was said before it.
 
-    One does whose words tell little: of three words or fewer, in any language, or of common words
-    alone, by their ranks in the vocabulary of the filter's net (so many bits as a word is rarer
-    than the 400 most usual ones, counted in halvings). So does one with little behind *and*, *what
-    about* and the like; one with *he* or *she* before which it names nobody; and one with *it*,
-    *they*, *that* and the like that names one thing at most.
+    One of three words or fewer does, in any language; a longer one by weights that a logistic
+    regression learned from questions that do and others that do not (``experiments/turns.py``).
     """
-    words = [match[0].lower() for match in _WORD.finditer(text)]
-    bits = [max(0.0, math.log2(_rank(word) / _USUAL)) for word in words]
-    names = [n for n, word in enumerate(words) if bits[n] and word not in _PERSONS | _THINGS]
-    if len(words) < _FEW or sum(bits) < _BITS or (_BEGINS.match(text) and len(names) < _FEW):
+    if len(_WORD.findall(text)) < _FEW:
         return True
-    for n, word in enumerate(words):
-        first = sum(place < n for place in names) < 2
-        if word in _PERSONS:
-            return first and "and" not in words[1:n]
-        there = word == "there" and words[n - 1] in _BE  # as in: how many are there
-        if word in _THINGS and not there and first and len(names) < 2:
-            return True
-    return False
+    weights = _weights()
+    found = features(text)
+    return sum(weights.get(name, 0.0) * value for name, value in found.items()) > 0
+
+
+def features(text: str) -> dict[str, float]:
+    """What tells whether a question leans: its usual words by their places, and what others name.
+
+    A word's rank in the vocabulary of the filter's net tells how usual it is, and so many bits a
+    rarer one names as it is rarer than the usual ones, counted in halvings.
+    """
+    said = _WORD.findall(text)
+    words = [word.lower() for word in said]
+    bits = [max(0.0, math.log2(_rank(word) / _USUAL)) for word in words]
+    known = ["_" if own else word for word, own in zip(words, bits, strict=True)]
+    names = sum(map(bool, bits))
+    first = known.index("_") if names else len(known)
+    signs = [*known, *(f"{word} …" for word in known[:first])]
+    signs += [f"{a} {b}" for a, b in pairwise(["^", *known, "$"])]
+    counts = {
+        "1": 1.0,
+        "bits": min(sum(bits), 40) / 10,
+        "halvings of bits": math.log(1 + sum(bits)),
+        "halvings of words": math.log(1 + len(words)),
+        "names": min(names, 8) / 4,
+        "capitals": float(any(word[0].isupper() for word in said[1:])),
+        "digits": float(any(map(str.isdigit, text))),
+    }
+    return dict.fromkeys(signs, 1.0) | counts
+
+
+@cache
+def _weights() -> dict[str, float]:
+    lines = files(__package__).joinpath("leans.tsv").read_text("utf-8").splitlines()
+    return {name: float(weight) for name, weight in (line.split("\t") for line in lines)}
 
 
 def _rank(word: str) -> int:
@@ -85,7 +94,7 @@ def _rank(word: str) -> int:
     return max(1, ranks.get(word, len(ranks)) - ranks["the"] + 1)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _ranks() -> dict[str, int]:
     file = files("ragsieve") / "weights" / "pruner" / "tokenizer.json"
     vocabulary: dict[str, int] = json.loads(file.read_text("utf-8"))["model"]["vocab"]

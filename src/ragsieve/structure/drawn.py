@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ragsieve.structure.tree import Node
+from ragsieve.structure.tree import DEEPEST, Node
 
 _BRANCH = re.compile(r"^[ \t\xa0│|]*?([├└╰]|[+|`\\])[─-]+[┬+]? ?(?=[^\s─-╿+|=-])", re.MULTILINE)
 _TEES, _CORNERS = frozenset("+|"), frozenset("`\\")  # of a tree in ASCII
@@ -43,8 +43,8 @@ def redrawn(text: str, bare: str, nodes: Iterable[Node], *, rows: bool = False) 
         while above and above[-1][0] >= column:
             above.pop()
         if rows and above and branch.strip():
-            above[-1][1].children.append(node)
-            for _, one in above:
+            above[:DEEPEST][-1][1].children.append(node)
+            for _, one in above[:DEEPEST]:
                 one.tail = one.end = node.end
                 one.whole, one.mark, one.each = 0, "…", True
         else:

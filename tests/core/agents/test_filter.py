@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from ragsieve import load
 from ragsieve.adapter import Adapter
-from ragsieve.agents.conversation_query import turns_of
+from ragsieve.agents.conversation_query import leans, turns_of
 from ragsieve.agents.filter import Cut, ToolFilter
 from ragsieve.agents.messages import tool_results
 from ragsieve.agents.prefixes import Prefixes
@@ -319,7 +320,7 @@ LEANING = [
     *("How tall is it?", "And in winter?", "what did they say about the roof", "Why?", "为什么?"),
     *("Which film did he make in 1994?", "Did he win the Nobel Prize?", "Does it support Windows?"),
     *("what happened next", "Can you tell me more about that?", "What about Germany?"),
-    *("How much does the larger one cost?", "Who else was involved?", "Is there a cheaper one?"),
+    *("How much does the larger one cost?", "Is there a cheaper one?"),
     *("But why did the project fail?", "How do you get there from the airport?"),
     *("Show me more courses", "Why is the first so expensive?", "Do both have a parking lot?"),
     *("Would the second be larger?", "Any others near the station?", "Who paid for all this?"),
@@ -350,7 +351,16 @@ def test_a_question_that_follows_another_is_read_with_it(last: str, follows: boo
 
 
 ROOT = Path(__file__).parents[3]
+TURNS = ROOT / "experiments" / "turns" / "test.tsv"
 TRACES = ROOT / "tests" / "traces.jsonl"
+
+
+def test_nearly_all_turns_are_told_that_others_wrote() -> None:
+    """Nothing was learned from these."""
+    lines = [line.split("\t") for line in TURNS.read_text(encoding="utf-8").splitlines()]
+    right = Counter(label for label, text in lines if leans(text) == (label == "1"))
+
+    assert len(lines) == 300 and right["1"] >= 140 and right["0"] >= 135
 
 
 def cut_traces(system: Any = "finefilter", workers: int = 1, step: int = 1) -> list[str]:

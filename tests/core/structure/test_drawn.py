@@ -78,3 +78,11 @@ def test_a_condition_on_a_row_brings_what_holds_it() -> None:
 )
 def test_other_signs_are_no_branches(text: str) -> None:
     assert undrawn(text) is text
+
+
+def test_the_deepest_tree_is_read_to_its_end() -> None:
+    rows = [f"{' ' * n}└─disk{n}{' ' * (500 - n)}{n}G  disk" for n in range(450)]
+    text = "\n".join([f"NAME{' ' * 505}SIZE  TYPE", f"root{' ' * 505}1G    disk", *rows])
+    start = text.index("disk449")
+
+    assert "└─disk449" in joined(text, [(start, len(text))])
