@@ -200,9 +200,10 @@ def check_model(model: Any, *, batch: int = 5, tolerance: float = 1e-4) -> None:
 def check_adapter(adapter: Adapter, *, seed: int = 0, draws: int = 8) -> None:
     """Hold an adapter of a framework to what every adapter promises.
 
-    Spans are verbatim and in the text that comes out; metadata stays, is JSON and has one key more;
-    nothing of the caller's changes; the same comes again, in threads; documents of one id stay
-    apart; of no documents comes none; a blank question passes them as they were.
+    Spans are verbatim and in the text that comes out; metadata stays, is JSON and has one key more,
+    and ``retriever_score`` where a document came with a score; nothing of the caller's changes; the
+    same comes again, in threads; documents of one id stay apart; of no documents comes none; a
+    blank question passes them as they were.
 
     Args:
         adapter: Makes documents of its framework from mappings with ``id``, ``text`` and
@@ -238,7 +239,7 @@ def _check_adapted(adapter: Callable[..., Any], query: str, given: list[dict[str
     for one in found:
         metadata = dict(one["metadata"])
         _law("metadata is JSON", json.loads(json.dumps(metadata)) == metadata, metadata)
-        about = metadata.pop("ragsieve", {})
+        about, _ = metadata.pop("ragsieve", {}), metadata.pop("retriever_score", None)
         _law("metadata stays", metadata == _with_metadata(one)["metadata"], one)
         whole = [d["text"] for d in given if d["id"] == one["id"]]
         _law("what comes out came in", bool(whole), one)
