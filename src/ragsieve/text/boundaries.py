@@ -43,6 +43,7 @@ JOINS = [  # what stands before an end that is none, and behind it
     (r"(?:://|\bwww\.|\bmailto:)\S*[?!.]", r"\S"),  # https://a.org/f?Q=x
     (r"(?<!\w)!", r"\["),  # ![a picture](b.png)
     (r"\w[?!.]", r"[\w%-]+=[^\s=]"),  # f?Q=x
+    (r"[^\W\d_]\.", r"\s+\d{1,3},\s"),  # Eye dam. 1, H318
     (r"\.", r"(?:[-‐–—]\w|[ºª])"),  # J.-C.; Mon.–Fri.; art. 5.º
     (r"\b[ALR]\.", r"\s+\d+-\d"),  # art. L. 221-18
     (r"[\u0e00-\u0eff]\.", r"\s*[\d\u0e00-\u0eff]"),  # พ.ศ. 2560
