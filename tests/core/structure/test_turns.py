@@ -293,6 +293,25 @@ def test_records_and_notes_are_no_chat(text: str) -> None:
     assert not [root for root in outline(text) if root.mark == "…"]
 
 
+THREAD = "".join(
+    f"[09:{n:02}] {who}: {said}\n"
+    for n, (who, said) in enumerate(
+        [
+            ("jonas", "Can they live with it for two days?"),
+            ("petra", "Staging is up."),
+            ("ivo", "ok"),
+        ]
+        * 3
+    )
+).replace("[09:04]", "    ↳ [09:04]")
+
+
+def test_a_reply_behind_a_mark_is_a_turn_of_its_own() -> None:
+    start = THREAD.index("Staging", THREAD.index("↳"))
+
+    assert "…\n    ↳ [09:04] petra: Staging is up.\n…" == joined(THREAD, [(start, start + 14)])
+
+
 COURSES = "".join(
     f"""## GEO 2{n}10 · {name}
 10 credits · Lecturer: {who} · Fridays 10-13
