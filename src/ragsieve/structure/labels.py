@@ -17,7 +17,7 @@ _PARAGRAPH = 2000  # characters of one in which its label is looked for
 _NEAR = 40  # characters of a line's end and the blank lines below it
 _LABEL = re.compile(
     r"^[ \t]*((?P<mark>\*{1,2}|_{1,2})(?=[^\s*_])[^\n*_]{1,80}(?P=mark)[:.]?"
-    r"|(?:[^\W\d]{1,8}\.? |§ ?)?\d[\d.:,/-]*[a-z]?[.):]{0,2})(?=[ \t]+\S)",
+    r"|(?:[^\W\d]{1,8}\.? |§ ?)?[^\w\s]{0,2}[^\W\d]{0,4}\d[\w.:,/-]*[^\w\s]{0,3})(?=[ \t]+\S)",
     re.MULTILINE,
 )
 _ENDED = re.compile(r"(?:\A|\n[ \t\r]*\n|[.!?…:;|][\"'”’)*_]*[ \t\r]*\n)\Z")

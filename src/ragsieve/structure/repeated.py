@@ -72,7 +72,7 @@ def _chats(
             if not _NO_SPEAKERS.match(one.name) and _heads(text, one):
                 forms.setdefault(one.form, {})[one.start] = one
     for form in [*forms]:  # a reply, behind a mark
-        if form[0] not in "SN0" and form[1:] in forms:
+        if form[0] not in "SN0" and "S" in form and form[1:] in forms:
             forms[form[1:]] |= forms.pop(form)
     timed = forms.get("S", {}) | forms.get("NS", {})
     told: list[tuple[tuple[int, bool, int], str, list[Beginning]]] = []

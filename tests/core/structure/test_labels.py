@@ -21,6 +21,12 @@ SHIP = """0150 Squall, 32 knots. Mizzen down. Everybody in harness.
 0355 We turn. Course 215 to the fjord.
 0410 Told the coast radio. They offer a boat.
 """
+HELP = """`F8` How long is the guarantee? Five years on material. Two on electronics.
+
+`F9` How do I wash down? At 30 degrees with a soap. Dry it with two balls.
+
+`F10` Do you have shops? In Hallein and Chur. Hours are on their pages.
+"""
 WRAPPED = """The society was founded in the year
 1998 by nine teachers of the town. It had
 2010 members when the hall was built in
@@ -36,6 +42,7 @@ WRAPPED = """The society was founded in the year
         (HUTS, "The door is open", "**Kvitestølen** … The door is open"),
         (HUTS, "No stove", "**Steinbu** … No stove"),
         (SHIP, "Course 215", "0355 … Course 215"),
+        (HELP, "Dry it", "`F9` … Dry it"),
         (WRAPPED, "The rest", "The rest"),
     ],
 )
