@@ -71,9 +71,8 @@ def _chats(
             one = _cue(text, above, one) if one.form.count("S") > 1 else one
             if not _NO_SPEAKERS.match(one.name) and _heads(text, one):
                 forms.setdefault(one.form, {})[one.start] = one
-    for form in [*forms]:  # a reply, behind a mark
-        if form[0] not in "SN0" and "S" in form and form[1:] in forms:
-            forms[form[1:]] |= forms.pop(form)
+    for form in [f for f in forms if f[0] not in "SN0" and "S" in f and f[1:] in forms]:
+        forms[form[1:]] |= forms.pop(form)  # a reply, behind a mark
     timed = forms.get("S", {}) | forms.get("NS", {})
     told: list[tuple[tuple[int, bool, int], str, list[Beginning]]] = []
     for form, found in forms.items():
@@ -83,8 +82,8 @@ def _chats(
         heads = heads if "S" in form else _speakers(text, heads)
         headed = sum(bool(_HEADING.search(text, a.end, b.start)) for a, b in pairwise(heads))
         counted = len(_BEGUN.findall(text)) if form[0] == "0" else 0  # lines with a number alone
-        if 2 * headed > len(heads) or counted > 2 * len(heads):  # each is in a section of its own
-            continue
+        if 2 * headed > len(heads) or counted > 2 * len(heads):
+            continue  # each is in a section of its own, or few lines that are alike
         talk = len(heads) >= _FEWEST and _talk(text, form, heads)
         if talk or ("S" in form and len(heads) >= (2 if form[:2] == "SN" else _FEWEST)):
             told.append(((len(heads) * (1 + ("S" in form)), talk, len(form)), form, heads))
