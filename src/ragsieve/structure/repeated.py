@@ -76,20 +76,19 @@ def _chats(
     timed = forms.get("S", {}) | forms.get("NS", {})
     told: list[tuple[tuple[int, bool, int], str, list[Beginning]]] = []
     for form, found in forms.items():
-        begun = form[0] == "S" and form.count("S") == 1  # a few lines may tell of no one
-        every = timed | found if begun and 2 * len(found) > len(timed) else found
+        begun = form[0] == "S" and form.count("S") == 1 and 2 * len(found) > len(timed)
+        every = timed | found if begun else found  # a few lines may tell of no one
         heads = [every[start] for start in sorted(every)]
         heads = heads if "S" in form else _speakers(text, heads)
         headed = sum(bool(_HEADING.search(text, a.end, b.start)) for a, b in pairwise(heads))
-        counted = len(_BEGUN.findall(text)) if form[0] == "0" else 0  # lines with a number alone
-        if 2 * headed > len(heads) or counted > 2 * len(heads):
-            continue  # each is in a section of its own, or few lines that are alike
+        counted = len(_BEGUN.findall(text)) * (form[0] == "0")  # lines with a number alone
+        if max(2 * headed, counted / 2) > len(heads):  # each is in a section of its own
+            continue
         talk = len(heads) >= _FEWEST and _talk(text, form, heads)
         if talk or ("S" in form and len(heads) >= (2 if form[:2] == "SN" else _FEWEST)):
             told.append(((len(heads) * (1 + ("S" in form)), talk, len(form)), form, heads))
     if told:
-        _, form, heads = max(told)
-        yield from _runs(text, form, heads, roots)
+        yield from _runs(text, *max(told)[1:], roots)
 
 
 def _cue(text: str, above: Sequence[Beginning], one: Beginning) -> Beginning:
