@@ -49,7 +49,7 @@ def main() -> None:
     rows = [*read(LINES / "train.tsv"), *alone[::2]]
     vectors = DictVectorizer(sparse=False)
     seen = vectors.fit_transform([features(text) for text, _ in rows])
-    model = LogisticRegression(penalty="l1", solver="liblinear", max_iter=2000)
+    model = LogisticRegression(penalty="l1", solver="liblinear", max_iter=9999, random_state=0)
     model.fit(seen, [label for _, label in rows])
     learned = dict(zip(vectors.get_feature_names_out(), model.coef_[0], strict=True))
     learned["1"] += model.intercept_[0]

@@ -57,10 +57,10 @@ def leans(text: str) -> bool:
 
 
 def features(text: str) -> dict[str, float]:
-    """What tells whether a question leans: its usual words by their places, and what others name.
+    """Features of a question for `leans`: its usual words in their places, and how much it names.
 
-    A word's rank in the vocabulary of the filter's net tells how usual it is, and so many bits a
-    rarer one names as it is rarer than the usual ones, counted in halvings.
+    The vocabulary of the filter's net has usual words first. The first 400 are usual and stand for
+    themselves; a rarer one is ``_``, and names ``log2(rank / 400)`` bits.
     """
     said = _WORD.findall(text)
     words = [word.lower() for word in said]
@@ -73,8 +73,8 @@ def features(text: str) -> dict[str, float]:
     counts = {
         "1": 1.0,
         "bits": min(sum(bits), 40) / 10,
-        "halvings of bits": math.log(1 + sum(bits)),
-        "halvings of words": math.log(1 + len(words)),
+        "log of bits": math.log(1 + sum(bits)),
+        "log of words": math.log(1 + len(words)),
         "names": min(names, 8) / 4,
         "capitals": float(any(word[0].isupper() for word in said[1:])),
         "digits": float(any(map(str.isdigit, text))),

@@ -1,6 +1,7 @@
 """Trees that are drawn with lines, as programs list folders, devices and what depends on what.
 
-To a reader their branches are blanks: what they draw is told by where a line begins.
+Readers of structure see blanks in place of the branches: the indentation that is left says which
+line lies in which.
 """
 
 from __future__ import annotations

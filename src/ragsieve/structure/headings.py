@@ -7,7 +7,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragsieve.structure.labels import label
+from ragsieve.structure.labels import BLANK, label
 
 _CHAPTERS = "Chapter|Part|Title|Book|Kapitel|Teil|Chapitre|Titre|Capítulo|Título|Capitolo|Глава"
 _ARTICLES = (
@@ -39,7 +39,6 @@ _CAPITALS = re.compile(
 )
 _LATER = re.compile(r"(?!(?:\d+\.)*1\.?\s)\d")
 _PROSE = re.compile(r"[-*•(]|.{50}|.*[.!?。！？][\"'”’)]*\s*$")
-_BLANK = re.compile(r"\n[ \t\r]*\n")
 _WORD = re.compile(r"\w+")
 
 
@@ -81,9 +80,9 @@ def between(text: str, end: int, start: int, mark: str) -> str:
     begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     above = left_out(text, end, start)
     if end <= label(text, start)[0] < start:
-        joint = "\n\n" + above if above or _BLANK.search(gap) else f" {mark}\n"
+        joint = "\n\n" + above if above or BLANK.search(gap) else f" {mark}\n"
         return joint + labelled(text, start, mark)
-    *blank, led = _BLANK.split(gap)
+    *blank, led = BLANK.split(gap)
     if "\n" not in gap or not (begins or blank or above):
         return f" {mark} "
     left = blank and not above and re.match(r"[ \t]*\w.*\n", led)  # the line that leads to it

@@ -21,7 +21,7 @@ _LABEL = re.compile(
     re.MULTILINE,
 )
 _ENDED = re.compile(r"(?:\A|\n[ \t\r]*\n|[.!?…:;|][\"'”’)*_]*[ \t\r]*\n)\Z")
-_BLANK = re.compile(r"\n[ \t\r]*\n")
+BLANK = re.compile(r"\n[ \t\r]*\n")
 
 
 def label(text: str, place: int) -> tuple[int, int]:
@@ -29,7 +29,7 @@ def label(text: str, place: int) -> tuple[int, int]:
     starts, labels = _labels(text)
     at = bisect_right(starts, place) - 1
     start, end = labels[at] if at >= 0 else (place, place)
-    inside = end <= place <= end + _PARAGRAPH and not _BLANK.search(text, end, place)
+    inside = end <= place <= end + _PARAGRAPH and not BLANK.search(text, end, place)
     return (start, end) if inside else (place, place)
 
 
