@@ -25,6 +25,7 @@ from ragsieve.types import Document, Key, Layout, Query, Segment, Span, grouped
 _TRIED = 3  # segments that do not fit which may be cut
 _PARTS = 50  # parts of a segment that are tried from the first that does not fit
 _LEAST = 4  # words of the beginning of a sentence that is cut
+_BELOW = "the best of it does not fit below"
 _NESTED = ("array", "object", "lines")  # of JSON and configuration
 
 _Parted = tuple[list[Segment], list[Segment]]  # all parts of a segment, and those that are kept
@@ -190,14 +191,26 @@ def _fitted(
             ranked = [s for s in ranked if s is not segment]
             kept |= {s.key: s for s in chosen}
             note(f"{segment.key} does not fit: {len(chosen)} of its {len(parts)} parts are kept")
+        if chosen or not (kept or isinstance(best.document.layout, Headless)):
             break
     if query and limits.room and best in finer and best.key not in kept:
-        document, whole = best.document, not kept and limits.broken(layout.own[best.key]) is None
-        alone = whole or stands_alone(document.text, best.start)
-        if alone and not isinstance(document.layout, Headless):
-            name = document.id
-            warn(f"heads of document {name!r:.80} are left out: the best of it does not fit below")
-            return _fitted(_laid_out(segments, document, Headless), limits, reader, query, rate)
+        document = best.document
+        own = [s for s in segments if s.document.id == document.id and s.key != best.key]
+        others = [] if stands_alone(document.text, best.start) else own  # such a part stands alone
+        if not ((others and kept) or isinstance(document.layout, Headless)):
+            warn(f"heads of document {document.id!r:.80} are left out: {_BELOW}")
+            some = _laid_out([s for s in segments if s not in others], document, Headless)
+            _record(others, {}, (0, 0), layout)
+            finer, stay = _fitted(some, limits, reader, query, rate)
+            return _exchanged(segments, some, finer), stay
+    return finer, _filled(finer, ranked, kept, layout)
+
+
+def _filled(
+    finer: Sequence[Segment], ranked: Sequence[Segment], kept: dict[Key, Segment], layout: Fitting
+) -> list[Segment]:
+    """What is kept, and what fits beside it, best first; records why the others went."""
+    limits = layout.limits
     used = layout.size(kept.values())
     for segment in ranked:
         if limits.broken(sum_of(used, layout.own[segment.key])) is None:  # else do not even try it
@@ -206,7 +219,7 @@ def _fitted(
                 kept[segment.key] = segment
                 used = trial
     _record(finer, kept, used, layout)
-    return finer, [s for s in finer if s.key in kept]
+    return [s for s in finer if s.key in kept]
 
 
 def _laid_out(

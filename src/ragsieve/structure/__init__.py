@@ -106,7 +106,7 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
 
 
 class Terse(Layout):
-    """As usual, but that no mark says how much is left out, and of what names a record one field.
+    """As usual, but that no mark says how much is left out, and of what names a part one field.
 
     A budget takes it where the best span does not fit with what usually stands around it.
     """
@@ -122,7 +122,8 @@ class Terse(Layout):
 class Headless(Terse):
     """Kept spans alone, without the keys, headers, headings or fields that lead to them.
 
-    A budget takes it where the best span does not fit below them, of a text that `stands_alone`.
+    A budget takes it where the best span does not fit below them, of a text that `stands_alone`,
+    or where else nothing would stay.
     """
 
 

@@ -47,9 +47,9 @@ def _blocks(text: str) -> Iterator[Node]:
 
 
 def _close(node: Node) -> None:
-    """Its entries are parts, below what leads to them; the lines of one without are."""
+    """Its entries are parts, below what leads to them where they are most of it; else its lines."""
     first = next((n for n, one in enumerate(node.children) if one.children), 0)
-    if first:
+    if first and 2 * node.children[first].start < node.start + node.end:
         node.head = node.children[first - 1].end
         del node.children[:first]
     inner = any(one.children for one in node.children)

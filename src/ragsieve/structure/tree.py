@@ -220,9 +220,10 @@ def _shown(text: str, node: Node, kept: Kept) -> str:
 
 def _chosen(node: Node, kept: Kept) -> list[int]:
     """The places of the parts that are shown: what is kept, and what is shown with it."""
-    shorter = kept.layout.is_short and node.kind == "object"  # of a record without a key its name
-    most = int(node.head - node.start == 1) if shorter else len(node.children)
-    stay = (n for n, one in enumerate(node.children[:most]) if one.sticky)
+    stay = [n for n, one in enumerate(node.children) if one.sticky]
+    if kept.layout.is_short:  # of a record its name, where it has no key
+        named = node.kind == "object" and (stay[:1] != [0] or node.head - node.start > 1)
+        stay = [] if named else stay[:1]
     return sorted({*stay, *(n for n, one in enumerate(node.children) if _reached(one, kept))})
 
 

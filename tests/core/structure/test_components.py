@@ -27,16 +27,16 @@ def test_an_event_stands_in_its_calendar() -> None:
 
 
 def test_a_line_of_a_long_event_stands_with_its_name_and_time() -> None:
-    """And inside its own begin and end."""
+    """And inside its own begin and end, with or without an alarm."""
     text = f"{HEAD}{EVENT.format(1, '')}{EVENT.format(2, ' or ask' * 99)}END:VCALENDAR"
+    text = text.replace("END:VEVENT", "BEGIN:VALARM\nTRIGGER:-PT15M\nEND:VALARM\nEND:VEVENT")
     place = text.index("DESCRIPTION", text.index("Drill 2"))
-    shown = joined(text, [(place, text.index("\nEND:VEVENT", place))])
+    shown = joined(text, [(place, text.index("\nBEGIN:VALARM", place))])
 
     lines = shown.replace(" or ask", "").split("\n")
-    assert [*HEAD.split(), "BEGIN:VEVENT", "DTSTART:20261102T100000Z", "SUMMARY:Drill 2"] == lines[
-        :5
-    ]
-    assert ["  number 2.", "… 3 of 4 shown", "END:VEVENT", "… 1 of 2 shown"] == lines[6:-1]
+    named = ["BEGIN:VEVENT", "DTSTART:20261102T100000Z", "SUMMARY:Drill 2"]
+    assert [*HEAD.split(), *named] == lines[:5]
+    assert ["  number 2.", "… 3 of 5 shown", "END:VEVENT", "… 1 of 2 shown"] == lines[6:-1]
 
 
 def test_cards_are_kept_one_by_one() -> None:
