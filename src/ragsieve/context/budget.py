@@ -182,7 +182,7 @@ def _fitted(
     fitting = layout.best()
     kept = {s.key: s for s in layout.ranked[:fitting]}  # as trying one by one would
     finer, ranked = segments, layout.ranked[fitting:]
-    plain = isinstance(best.document.layout, Headless) or not _has_parts(best)
+    solid = isinstance(best.document.layout, Headless) or not _has_parts(best)
     for segment in ranked[: _TRIED if limits.room else 0]:
         if query is None or layout.fits([*kept.values(), segment]):
             break
@@ -192,14 +192,14 @@ def _fitted(
             ranked = [s for s in ranked if s is not segment]
             kept |= {s.key: s for s in chosen}
             note(f"{segment.key} does not fit: {len(chosen)} of its {len(parts)} parts are kept")
-        if chosen or not (kept or plain):
+        if chosen or not (kept or solid):
             break
     if query and limits.room and best in finer and best.key not in kept:
         document = best.document
         own = [s for s in segments if s.document.id == document.id and s.key != best.key]
         others = [] if stands_alone(document.text, best.start) else own  # such a part stands alone
         bare = isinstance(document.layout, Headless)
-        alone = not kept and (not plain or limits.broken(layout.own[best.key]) is None)
+        alone = not kept and (not solid or limits.broken(layout.own[best.key]) is None)
         if not bare and (alone or not others):
             warn(f"heads of document {document.id!r:.80} are left out: {_BELOW}")
             some = _laid_out([s for s in segments if s not in others], document, Headless)
