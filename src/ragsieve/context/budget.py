@@ -198,12 +198,12 @@ def _fitted(
         document = best.document
         own = [s for s in segments if s.document.id == document.id and s.key != best.key]
         others = [] if stands_alone(document.text, best.start) else own  # such a part stands alone
-        bare = isinstance(document.layout, Headless)
         alone = not kept and (not solid or limits.broken(layout.own[best.key]) is None)
-        if not bare and (alone or not others):
+        if (alone or not others) and not isinstance(document.layout, Headless):
             warn(f"heads of document {document.id!r:.80} are left out: {_BELOW}")
             some = _laid_out([s for s in segments if s not in others], document, Headless)
-            _record(others, {}, (0, 0), layout)
+            for segment in others:
+                record_drop(segment, "its heads do not fit, and the best of its document is alone")
             finer, stay = _fitted(some, limits, reader, query, rate)
             return _exchanged(segments, some, finer), stay
     return finer, _filled(finer, ranked, kept, layout)

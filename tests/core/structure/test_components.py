@@ -27,7 +27,7 @@ def test_an_event_stands_in_its_calendar() -> None:
 
 
 def test_a_line_of_a_long_event_stands_with_its_name_and_time() -> None:
-    """And inside its own begin and end, with or without an alarm."""
+    """And inside its own begin and end, though an alarm stands in it."""
     text = f"{HEAD}{EVENT.format(1, '')}{EVENT.format(2, ' or ask' * 99)}END:VCALENDAR"
     text = text.replace("END:VEVENT", "BEGIN:VALARM\nTRIGGER:-PT15M\nEND:VALARM\nEND:VEVENT")
     place = text.index("DESCRIPTION", text.index("Drill 2"))
