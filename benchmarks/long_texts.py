@@ -1,11 +1,12 @@
 """Processor time and evidence of a first look on long texts, beside reading them whole.
 
     python benchmarks/long_texts.py FOLDER --sets cuad qmsum --questions 12
+    python benchmarks/long_texts.py FOLDER --sets cuad --shares --beside pruner:OTHER
 
 FOLDER holds ``NAME.questions.jsonl.gz`` and ``NAME.passages.jsonl.gz``: the passages of a question,
 joined, are one text, each asked one question that ``--seed`` draws. What survives is the share of
 spans of evidence of which something is kept. The log is what ``python -v`` says of a start, up to a
-megabyte. Run it on one processor.
+megabyte. Run it on one processor. ``--beside`` reads each text whole by other pruners, too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -69,6 +71,7 @@ def log() -> Text:
 def measured(system: System, one: Text) -> tuple[float, float]:
     """Processor seconds, and the share of evidence that survives."""
     question, text, spans = one
+    system("Who?", ["He slept."])
     began = time.process_time()
     kept = system(question, [text]).kept
     seconds = time.process_time() - began
@@ -76,32 +79,32 @@ def measured(system: System, one: Text) -> tuple[float, float]:
 
 
 def main() -> None:
-    """A row a set and number of characters."""
+    """Rows of each set: read whole, whole by other pruners, and by a first look."""
     about = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     about.add_argument("data", type=Path)
-    about.add_argument("--sets", nargs="+", default=["cuad", "qmsum"])
+    about.add_argument("--sets", nargs="+", default=["cuad", "qmsum", "log"])
     about.add_argument("--questions", type=int, default=12)
     about.add_argument("--seed", type=int, default=1)
-    about.add_argument("--shares", nargs="+", type=float, default=[0.1, 0.2, 0.3])
+    about.add_argument("--shares", nargs="*", type=float, default=[0.1, 0.2, 0.3])
+    about.add_argument("--beside", nargs="*", default=[], help="pruners, pruner:FOLDER")
     o = about.parse_args()
-    print("| texts | characters | first look | processor seconds | of whole | survives |")
+    print("| texts | characters | read | processor seconds | of whole | survives |")
     print("|---" * 6 + "|", flush=True)
-    sets = {name: joined(o.data, name, o.questions, o.seed) for name in o.sets} | {"log": [log()]}
-    for name, texts in sets.items():
-        whole = 0.0
-        shares = [1.0, *o.shares] if name != "log" else [0.02, 0.04]
-        for share in shares:
-            found = []
-            for one in texts:
-                system = ragsieve.load("finefilter")
-                system("Who?", ["He slept."])
-                most = None if share == 1 else int(share * len(one[1]))
-                found.append(measured(system.at(first_look=most), one))
-            seconds = mean(s for s, _ in found)
-            whole = seconds if share == 1 else whole
-            ratio = f"{seconds / whole:.2f}" if whole else ""
-            size, survive = mean(len(one[1]) for one in texts), mean(kept for _, kept in found)
-            row = f"{size:,.0f} | {share:.0%} | {seconds:.2f} | {ratio}"
+    whole, *others = (ragsieve.load("finefilter", pruner=p) for p in ("pruner", *o.beside))
+    for name in o.sets:
+        texts = [log()] if name == "log" else joined(o.data, name, o.questions, o.seed)
+        found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        for one in texts:
+            for by, system in zip(("all", *o.beside), (whole, *others), strict=True):
+                found[by].append(measured(system, one))
+            for share in o.shares:
+                looks = whole.at(first_look=int(share * len(one[1])))
+                found[f"{share:.0%}"].append(measured(looks, one))
+        size = mean(len(text) for _, text, _ in texts)
+        first = mean(seconds for seconds, _ in found["all"])
+        for by, results in found.items():
+            seconds, survive = (mean(column) for column in zip(*results, strict=True))
+            row = f"{size:,.0f} | {by} | {seconds:.2f} | {seconds / first:.2f}"
             print(f"| {name} | {row} | {survive:.0%} |", flush=True)
 
 
