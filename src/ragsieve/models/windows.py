@@ -109,7 +109,7 @@ class Layout:
     size: Count = 256
     question: Count = 64
     title: Amount = 24
-    context: Amount = 16
+    context: Amount = 64
 
     def __post_init__(self) -> None:
         check_options(self)
