@@ -2,8 +2,8 @@
 
 A reader of sentences cannot tell that one pod of 24 crashed, or that one of 120 lines of a log says
 something else. How rare it is can be counted: of lines with as many words each position is a
-column, and a value, a number far from the others, or a number of words that few lines have, is odd
-by ``-log`` of its share, where nearly all other lines are alike.
+column, and a value, a number far from the others or more than all of them, or a number of words
+that few lines have, is odd by ``-log`` of its share, where nearly all other lines are alike.
 """
 
 from __future__ import annotations
@@ -107,6 +107,9 @@ def _rare(text: str, run: Sequence[Span]) -> Iterator[tuple[Span, float, str]]:
             continue
         for column in zip(*(words for words in rows if len(words) == length), strict=True):
             yield from _few(spans, [_DIGITS.sub("0", word) for word in column])
+            told = {s: w for s, w in zip(spans, column, strict=True) if _DIGITS.search(w)}
+            if 2 * max(Counter(told.values()).values(), default=0) > len(column):
+                yield from _few([*told], [*told.values()])
             yield from _far(spans, column)
 
 
@@ -122,7 +125,10 @@ def _few(spans: Sequence[Span], values: Sequence[object]) -> Iterator[tuple[Span
 
 
 def _far(spans: Sequence[Span], column: _Words) -> Iterator[tuple[Span, float, str]]:
-    """Those whose number is far from all others, of one unit; a header may stand above them."""
+    """Those whose number is far from all others, or more than all of them, of one unit.
+
+    A header may stand above them.
+    """
     read = {span: _NUMBER.fullmatch(word) for span, word in zip(spans, column, strict=True)}
     numbers = {span: float(m[1].replace(",", "")) for span, m in read.items() if m}
     if len(numbers) < len(spans) - 1 or len({m[2] for m in read.values() if m}) != 1:
@@ -131,6 +137,8 @@ def _far(spans: Sequence[Span], column: _Words) -> Iterator[tuple[Span, float, s
     usual = 1.4826 * median(abs(number - middle) for number in numbers.values())
     far = [abs(number - middle) > _FAR * usual > 0 for number in numbers.values()]
     yield from _few([*numbers], far)
+    whole = sum(map(abs, numbers.values()))
+    yield from _few([*numbers], [2 * abs(number) > whole for number in numbers.values()])
 
 
 def _words(line: str) -> _Words:

@@ -70,12 +70,21 @@ def test_the_one_row_with_another_state_is_odd(size: int) -> None:
         assert found.count("\n") <= 1
 
 
-def test_a_number_far_from_the_others_is_odd() -> None:
+@pytest.mark.parametrize(
+    ("fault", "others"),
+    [
+        ("100%", "20% 22% 21% 25% 28% 24% 27% 26% 23% 29% 30%"),  # far from the others
+        ("71.3", "3.9 0.0 0.3 0.1 0.0 0.0 0.1 0.3 0.0 0.2 2.6"),  # more than all of them
+        ("503", "200 200 200 200 200 200 200 200 200 200 200"),  # alone
+        ("0/1", "1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1"),
+    ],
+)
+def test_a_number_unlike_the_others_is_odd(fault: str, others: str) -> None:
     """Of one unit: a disk that is full among others."""
-    sizes = [20, 22, 21, 25, 28, 100, 24, 27, 26, 23, 29, 30]
-    rows = (f"/dev/sd{n:02}  100G  {size}%  /data/{n}\n" for n, size in enumerate(sizes))
+    values = [*others.split()[:5], fault, *others.split()[5:]]
+    rows = (f"/dev/sd{n:02}  100G  {value}  /data/{n}\n" for n, value in enumerate(values))
 
-    assert ["/dev/sd05  100G  100%  /data/5"] == odd(
+    assert [f"/dev/sd05  100G  {fault}  /data/5"] == odd(
         "Uploads fail.", f"Name       Size  Use%  Place\n{''.join(rows)}"
     )
 
