@@ -8,7 +8,7 @@ from itertools import tee
 
 from ragsieve.models.base import LLM, Prompt, complete_with_room, streamed
 from ragsieve.models.deferred import opened
-from ragsieve.models.replies import strip_thinking
+from ragsieve.models.thoughts import strip_thinking
 from ragsieve.prompts import FRAME, context, render
 from ragsieve.schema import Count, Options
 from ragsieve.system import fit

@@ -9,14 +9,15 @@ charges the running step of the trace, `ragsieve.trace.record_usage`, once a cal
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from functools import partial
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, Unsupported
-from ragsieve.models.replies import strip_thinking
-from ragsieve.trace import CUT, note, record_unreadable, recorded_usages, running_step
+from ragsieve.models.thoughts import strip_thinking
+from ragsieve.trace import CUT, Step, note, record_unreadable, running_step
 from ragsieve.types import Span
 
 
@@ -60,6 +61,7 @@ class LLM(Identified, Protocol):
     ) -> list[str]:
         """The most probable continuation of each prompt, of at most ``max_tokens`` tokens.
 
+        A `Cut` where it knows that the limit ended it.
         ``schema`` is a JSON schema that the reply is held to while it is written.
 
         Raises:
@@ -239,11 +241,8 @@ class SentencePruner(CrossEncoder, Protocol):
 def promised(table: Mapping[float, float], keep_answer: float) -> float:
     """The number for a promise, between two that of the more careful; beyond all, `InputError`."""
     if not table or not min(table) <= keep_answer <= max(table):
-        rule = (
-            f"from {min(table)} to {max(table)}"
-            if table
-            else "left alone, as the model has no thresholds"
-        )
+        known = f"from {min(table)} to {max(table)}" if table else ""
+        rule = known or "left alone, as the model has no thresholds"
         raise InputError(f"keep_answer must be {rule}, got {keep_answer!r}")
     return table[min(promise for promise in table if promise >= keep_answer)]
 
@@ -253,6 +252,17 @@ ROOM = 2048
 
 _SHORT: Prompt = (Message("user", "Reply with one word: yes"),)
 _thinks: dict[str, bool] = {}  # by identity: whether a model's chat template opens thoughts
+
+
+class Cut(str):
+    """A reply that was cut off at its limit of tokens; ``note`` is what the trace says of it."""
+
+    note: str
+
+    def __new__(cls, reply: str, note: str = "") -> Self:
+        cut = super().__new__(cls, reply)
+        cut.note = note
+        return cut
 
 
 def has_said(reply: str) -> bool:
@@ -270,29 +280,40 @@ def complete_with_room(
 ) -> list[str]:
     """Replies; those that are cut in thoughts are requested again, with `ROOM` tokens more.
 
-    Where a server's chat template opens the thoughts, a reply that is cut in them has no tag. So
-    the first that is cut has the model of a server asked for one word, once, unless its option
-    ``thinking`` is set: thoughts are closed in that reply, or the model has none.
+    Where a template opens the thoughts, a reply that is cut in them has no tag (`thinks_first`).
+    One that stays cut in them is an empty `Cut`. An option ``thinking`` is not exceeded.
     """
-    begun = len(recorded_usages())
+    step, how = running_step() or Step(""), getattr(llm, "thinking", False)
+    told = len(step.warnings)
     replies = [*llm.complete(prompts, max_tokens=max_tokens, **options)]
-    cut = any(usage.note.startswith(CUT) for usage in recorded_usages()[begun:])
-    unread = {p: prompts[p] for p, reply in enumerate(replies) if cut and not is_read(reply)}
-    if unread and getattr(llm, "thinking", False) is None and _thinks_first(llm):
+    short = [place for place, reply in enumerate(replies) if isinstance(reply, Cut)]
+    cut = [p for p in short if not (has_said(replies[p]) and is_read(replies[p]))]
+    thoughts = [place for place in cut if not strip_thinking(replies[place]).strip()]
+    if len(thoughts) < len(cut) and not isinstance(how, bool) and thinks_first(llm):
+        thoughts = cut
+    if thoughts and how in (None, True):
         note(f"{llm.identity} was cut in its thoughts: asked again with {ROOM} tokens more")
-        again = _fitting(llm, [*unread.values()], max_tokens=max_tokens + ROOM, **options)
-        if None not in again and (step := running_step()):
-            step.warnings = [text for text in step.warnings if not text.startswith(CUT)]
-        for place, reply in zip(unread, again, strict=True):
+        ask = partial(llm.complete, max_tokens=max_tokens + ROOM, **options)
+        again = _fitting(ask, [prompts[place] for place in thoughts])
+        for place, reply in zip(thoughts, again, strict=True):
             replies[place] = replies[place] if reply is None else reply
+    for place in thoughts:
+        if isinstance(reply := replies[place], Cut) and not has_said(reply):
+            replies[place] = Cut("", reply.note)
+    left = {r.note for r in replies if isinstance(r, Cut)}
+    warned = [text for text in step.warnings[told:] if text.startswith(CUT)]
+    gone = {text for text in warned if text.rpartition(": ")[0] not in left}
+    step.warnings[told:] = [text for text in step.warnings[told:] if text not in gone]
     return replies
 
 
-def _thinks_first(llm: LLM) -> bool:
-    """Whether a model closes thoughts in a reply of one word."""
+def thinks_first(llm: LLM) -> bool:
+    """Whether a model closes thoughts in a reply of one word, or is cut before it; asked once."""
     if llm.identity not in _thinks:
         try:
-            _thinks[llm.identity] = has_said(llm.complete([_SHORT], max_tokens=ROOM)[0])
+            (reply,) = llm.complete([_SHORT], max_tokens=ROOM)
+            late = isinstance(reply, Cut) and not reply.strip("\"'*_ ").casefold().startswith("yes")
+            _thinks[llm.identity] = late or has_said(reply)
         except ModelError as error:
             _thinks[llm.identity] = False
             note(f"{llm.identity} does not say whether it thinks: {error}")
@@ -313,18 +334,17 @@ def complete_parsed(
 ) -> list[T | BadReply]:
     """Replies as ``parse`` reads them; an unreadable one is requested once more, with the error.
 
-    One that was cut in thoughts has room for them first (`complete_with_room`). All second requests
-    are one batch. ``parse`` receives a reply without thoughts
-    (`strip_thinking`), and raises `BadReply`. A prompt whose second reply is unreadable too, or
-    that leaves no space for a second one, yields that error: the caller chooses what replaces it,
-    and notes that.
+    Thoughts have room (`complete_with_room`). All second requests are one batch. ``parse`` receives
+    a reply without thoughts, a `Cut` if it is one, and raises `BadReply`. A prompt whose second
+    reply is unreadable too, or that leaves no space for a second one, yields that error: the caller
+    chooses what replaces it, and notes that.
     """
 
     def is_read(reply: str) -> bool:
         return not isinstance(_parsed(parse, reply), BadReply)
 
-    options: dict[str, Any] = {"max_tokens": max_tokens, "schema": schema}
-    replies = complete_with_room(llm, prompts, is_read, **options)
+    ask = partial(complete_with_room, llm, is_read=is_read, max_tokens=max_tokens, schema=schema)
+    replies = ask(prompts)
     results = [_parsed(parse, reply) for reply in replies]
     corrections: dict[int, Prompt] = {}
     for place, result in enumerate(results):
@@ -336,7 +356,7 @@ def complete_parsed(
                 Message("assistant", replies[place]),
                 Message("user", f"That cannot be read: {result}. Reply again, in that form only."),
             )
-    again = _fitting(llm, list(corrections.values()), **options)
+    again = _fitting(ask, list(corrections.values()))
     for place, reply in zip(corrections, again, strict=True):
         if reply is not None:
             results[place] = second = _parsed(parse, reply)
@@ -353,16 +373,18 @@ def readable(reply: T | BadReply | None, otherwise: D, meaning: str) -> T | D:
     return reply
 
 
-def _fitting(llm: LLM, prompts: Sequence[Prompt], **options: Any) -> list[str | None]:
+def _fitting(
+    ask: Callable[[Sequence[Prompt]], list[str]], prompts: Sequence[Prompt]
+) -> list[str | None]:
     """Replies, in one batch where all prompts fit; None where one has no space in the context."""
     if not prompts:
         return []
     try:
-        return [*llm.complete(prompts, **options)]
+        return [*ask(prompts)]
     except ContextOverflow:
         if len(prompts) == 1:
             return [None]
-        return [_fitting(llm, [prompt], **options)[0] for prompt in prompts]
+        return [_fitting(ask, [prompt])[0] for prompt in prompts]
 
 
 def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:
@@ -370,6 +392,6 @@ def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:
         said = strip_thinking(reply)
         if reply.strip() and not said.strip():
             raise BadReply("text behind the thoughts", reply)
-        return parse(said)
+        return parse(Cut(said) if isinstance(reply, Cut) else said)
     except BadReply as error:
         return error

@@ -20,12 +20,12 @@ import numpy as np
 from filelock import FileLock
 
 from ragsieve.errors import InputError
-from ragsieve.models.base import ClassifiedToken, Nats, Pruned
+from ragsieve.models.base import ClassifiedToken, Cut, Nats, Pruned
 from ragsieve.models.deferred import identity_of
 from ragsieve.models.lru import LRU
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
 from ragsieve.schema import Count, Wait, check_number
-from ragsieve.trace import Usage, collect_step, note, record_usage
+from ragsieve.trace import CUT, Usage, collect_step, note, record_usage
 
 _log = logging.getLogger(__name__)
 _VERSION = 4  # of keys and values; another version's entries are never read
@@ -113,7 +113,7 @@ class Cached(Wrapper):
         bodies |= {key: body for key, (body, _) in computed.items() if body}
         entries = [_decoded(method, bodies.get(key, b"")) or computed[key][1] for key in keys]
         self._charge_hits(method, keys, {*missing}, entries)
-        return [entry.value for entry in entries]
+        return [Cut(e.value, e.note) if e.note.startswith(CUT) else e.value for e in entries]
 
     def _key(self, method: str, item: Sequence[Any], options: Mapping[str, Any]) -> bytes:
         parts = [_VERSION, identity_of(self), method, item, options]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -13,11 +12,11 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from ragsieve.errors import EndedEarly, ModelError, Overdue, needs_extra
 from ragsieve.models import protocol
-from ragsieve.models.base import LLM, ROOM, JsonSchema, Prompt, check_fits
-from ragsieve.models.options import Odds, first_token_odds, written_odds
+from ragsieve.models.base import LLM, ROOM, Cut, JsonSchema, Prompt, check_fits, thinks_first
+from ragsieve.models.options import Odds, filled_odds, first_token_odds
 from ragsieve.models.pruner import bundled
-from ragsieve.models.replies import strip_thinking
 from ragsieve.models.server import OPENAI, REFUSED, Away, Context, Home, Server
+from ragsieve.models.thoughts import strip_thinking
 from ragsieve.models.tokenizer import read_tokenizer, tokenizer_file
 from ragsieve.schema import Count, check_number
 from ragsieve.timeouts import check_time, deadline, until
@@ -30,6 +29,7 @@ with needs_extra("openai"):
 T = TypeVar("T")
 
 _FORM = "response_format"
+_LOOK = 16  # tokens of a reply that shows whether it begins with the option
 _PROBE_S = 20.0
 """Seconds in which a server says how it counts tokens, a twentieth for one that was late before."""
 
@@ -96,9 +96,11 @@ class OpenAI(Server, LLM):
         bounded = schema is not None and self.limits.slots is not None  # llama.cpp's text quotes
         extra = {_FORM: protocol.response_format(schema, bounded=bounded)} if schema else {}
         replies = self._ask(prompts, max_tokens, extra)
-        if schema is None or schema.get("type") == "object":
-            return [reply.text for reply in replies]
-        return [protocol.unwrapped(reply.text) for reply in replies]
+        own = schema is None or schema.get("type") == "object"
+        texts = [reply.text if own else protocol.unwrapped(reply.text) for reply in replies]
+        pairs = zip(texts, replies, strict=True)
+        cut = f"{CUT} {max_tokens + self._room} tokens"
+        return [Cut(text, cut) if reply.finish == "length" else text for text, reply in pairs]
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
         """As `complete`, in pieces as the server sends them; one, where it sends no events.
@@ -150,6 +152,9 @@ class OpenAI(Server, LLM):
     ) -> list[Odds | None]:
         """As `LLM.choose`, from the reply's first token: no text is sampled.
 
+        The first replies may be `_LOOK` tokens long: where one shows thoughts, or is cut and the
+        model turns out to think (`thinks_first`), options are requested as text from then on.
+
         An option's probability is that of the 20 likeliest tokens with which it begins, in any
         case, and no other option does, normalised; an option not among them gets 0. Where the
         server gives no probabilities, under .05 lie on all options together, or over 1 % of them
@@ -165,19 +170,17 @@ class OpenAI(Server, LLM):
         protocol.check_options(prompts, options)
         results: list[Odds | None] = [None] * len(prompts)
         if "logprobs" not in self._refused and not self._room:  # else the first token is a thought
-            replies = self._ask(prompts, 1, {"logprobs": True, "top_logprobs": 20})
+            most = 1 if "first" in self._held else _LOOK
+            replies = self._ask(prompts, most, {"logprobs": True, "top_logprobs": 20})
+            cut = most > 1 and any(reply.finish == "length" for reply in replies)
+            told = not (cut and thinks_first(self)) and not self._room
+            if told and replies:
+                self._held.add("first")
             pairs = zip(replies, options, strict=True)
-            results = [first_token_odds(reply.top or [], some) for reply, some in pairs]
+            results = [first_token_odds((told and r.top) or [], some) for r, some in pairs]
             if replies and all(reply.top is None for reply in replies):
                 self._refused.add("logprobs")
-        open_ = [place for place, row in enumerate(results) if row is None]
-        counts = Counter(f"{list(options[place])!r:.200}" for place in open_)
-        for shown, count in counts.items():
-            note(f"first tokens do not tell {shown} apart: asked {count} as text")
-        asked = ([prompts[place] for place in open_], [options[place] for place in open_])
-        for place, row in zip(open_, written_odds(self, *asked), strict=True):
-            results[place] = row
-        return results
+        return filled_odds(self, prompts, options, results)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """As `LLM.count`, of the texts as they are sent.
@@ -231,10 +234,8 @@ class OpenAI(Server, LLM):
             self._refused.add(error.setting)
             return protocol.ChatReply("", chat, tokens=(0, 0), unsent=(error.setting,))
         reply = self._read(data, chat)._replace(unsent=unsent)
-        if not self._shows_thinking(reply, room):
+        if not self._shows_thinking(reply, room) or "logprobs" in extra:
             return reply
-        if "logprobs" in extra:
-            return reply._replace(top=[])
         again = self._send(chat, max_tokens, extra)
         tokens = (reply.tokens or (0, 0), again.tokens or (0, 0))
         return again._replace(tokens=(tokens[0][0] + tokens[1][0], tokens[0][1] + tokens[1][1]))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
 from ragsieve.models.replies import Field, option_field, read_fields
+from ragsieve.trace import note
 
 LEAST_MASS = 0.05
 """Probability that all options need together, of a reply's first token, to decide anything."""
@@ -75,6 +77,22 @@ def odds(
     A model without ``choose`` writes one, which then has 1 (`written_odds`).
     """
     return (llm.choose if "choose" in llm.can else partial(written_odds, llm))(prompts, options)
+
+
+def filled_odds(
+    llm: LLM,
+    prompts: Sequence[Prompt],
+    options: Sequence[Sequence[str]],
+    results: Sequence[Odds | None],
+) -> list[Odds | None]:
+    """Odds that first tokens tell; where they are None, those of `written_odds`, which is noted."""
+    open_ = [place for place, row in enumerate(results) if row is None]
+    counts = Counter(f"{list(options[place])!r:.200}" for place in open_)
+    for shown, count in counts.items():
+        note(f"first tokens do not tell {shown} apart: asked {count} as text")
+    rows = written_odds(llm, [prompts[p] for p in open_], [options[p] for p in open_])
+    filled = dict(zip(open_, rows, strict=True))
+    return [filled.get(place, row) for place, row in enumerate(results)]
 
 
 def written_odds(

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models.base import Prompt
-from ragsieve.models.replies import strip_thinking
+from ragsieve.models.thoughts import strip_thinking
 from ragsieve.models.wrap import check_columns
 from ragsieve.text import json_value, safe
 
@@ -52,6 +52,9 @@ def thinking(how: bool | int | str | None, backend: str, url: str) -> dict[str, 
     return {"reasoning_effort": effort}
 
 
+_UNTOLD = 32  # tokens of a reply that a server may cut from its text
+
+
 class ChatReply(NamedTuple):
     """A reply, with what a request says of it."""
 
@@ -73,10 +76,14 @@ class Refused(ModelError):
 
 
 def thinks(reply: ChatReply) -> bool:
-    """Whether a reply shows thoughts, or was cut before it said anything."""
-    said = strip_thinking(reply.text)
+    """Whether a reply shows thoughts, or was cut before it said anything.
+
+    More tokens than bytes were thoughts that are not told, but for a fence that a server cuts.
+    """
+    said, written = strip_thinking(reply.text), (reply.tokens or (0, 0))[1]
     cut = reply.finish == "length" and not reply.text.strip() and reply.top is None
-    return reply.thought or cut or said.strip() != reply.text.strip()
+    hidden = written > len(reply.text.encode()) + _UNTOLD
+    return reply.thought or cut or hidden or said.strip() != reply.text.strip()
 
 
 def check_url(name: str, url: str, rule: str = ".*") -> None:

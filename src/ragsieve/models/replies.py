@@ -15,18 +15,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ragsieve.errors import BadReply
-
-_THINK = r"(?:[a-z]+:)?(?:think(?:ing)?|thoughts?|reasoning|analysis|reflection)"
-_OPEN = re.compile(  # <think>, [THINK], <|START_THINKING|>, channels of gpt-oss and Gemma
-    rf"[<\[◁]\|?(?:start_)?{_THINK}\|?[>\]▷]|<\|channel\|?>\s*(?:analysis|commentary|thought)\b",
-    re.IGNORECASE,
-)
-_CLOSE = re.compile(rf"[<\[◁]\|?(?:/|end_){_THINK}\|?[>\]▷]", re.IGNORECASE)
-_CHANNEL = re.compile(r"<channel\|>|<\|end\|>")
-_AROUND = re.compile(  # <|start|>assistant<|channel|>final<|message|>
-    r"\s*(?:<\|channel\|>\s*final.*?<\|message\|>\s*|<\|(?!channel|START_THINK)[^<>|]*\|>(?:assistant)?\s*)*"
-)
-_BEHIND = re.compile(r"(?:<\|[^<>|]{1,40}\|>\s*){1,4}\Z")
+from ragsieve.models.thoughts import strip_thinking as strip_thinking
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*[ \t]*$|^```\w*|```$", re.MULTILINE)
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=\S)([^\n]{1,400}?)(?<=\S)\1(?![\w*])")
@@ -59,34 +48,6 @@ class Field(NamedTuple):
     read: Kind
     labels: tuple[str, ...] = ()
     bare: bool = True
-
-
-def strip_thinking(reply: str) -> str:
-    """A reply without what a model thinks first; empty where it was cut off thinking.
-
-    Where a server's template opens the thoughts, a reply has their closing tag alone; a tag behind
-    a quotation mark is spoken of.
-    """
-    at, begun = 0, None
-    while opened := _OPEN.match(reply, at := _before(reply, at)):
-        begun, end = opened, (_CHANNEL if "channel" in opened[0] else _CLOSE).search(reply, at + 1)
-        if not end:
-            return ""
-        at = end.end()
-    if at > len(reply) - len(reply.lstrip()):
-        return _BEHIND.sub("", reply[at:])
-    opened = begun or _OPEN.search(reply)
-    for end in _CLOSE.finditer(reply, 0, opened.start() if opened else len(reply)):
-        before, after = reply[: end.start()][-1:], reply[end.end() : end.end() + 80]
-        if before not in {*"`\"'“‘"} and not (before == " " and re.match(r"[ \t]+\S", after)):
-            return reply[end.end() :]
-    return reply
-
-
-def _before(reply: str, at: int) -> int:
-    """Where a reply goes on behind white space and what stands around a message."""
-    match = _AROUND.match(reply, at)
-    return match.end() if match else at
 
 
 def read_fields(reply: str, *fields: Field) -> list[Any]:

@@ -380,3 +380,13 @@ def _picked(first: torch.Tensor, longer: torch.Tensor | None, tokens: Sequence[i
     logits = first if longer is None else torch.cat([first, longer[: len(tokens) - 1]])
     logs = logits.float().log_softmax(-1)
     return logs[torch.arange(len(tokens)), torch.tensor(tokens)].tolist()
+
+
+def odds(options: Sequence[Sequence[float]], tags: Sequence[Sequence[float]]) -> list[float] | None:
+    """Odds of options, of which there are logarithms by token; None where a tag comes first."""
+    if tags and max(tag[0] for tag in tags) > max(tokens[0] for tokens in options):
+        return None
+    logs = [sum(tokens) for tokens in options]
+    top = max(logs)
+    weights = [math.exp(value - top) for value in logs]
+    return [weight / sum(weights) for weight in weights]

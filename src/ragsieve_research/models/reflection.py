@@ -9,6 +9,8 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from ragsieve.models.thoughts import TAG
+
 TOKENS: Mapping[str, tuple[str, ...]] = {
     "retrieve": ("[Retrieval]", "[No Retrieval]"),
     "relevant": ("[Relevant]", "[Irrelevant]"),
@@ -27,7 +29,7 @@ RAW = "raw"
 
 
 def decoded(tokenizer: Any, reply: Sequence[int]) -> str:
-    """A reply's text without control tokens, but for reflection tokens.
+    """A reply's text without control tokens, but for reflection tokens and those around thoughts.
 
     Args:
         tokenizer: One of transformers.
@@ -35,8 +37,11 @@ def decoded(tokenizer: Any, reply: Sequence[int]) -> str:
     """
     own = tokenizer.get_added_vocab()
     marks = {own[token] for token in ALL & own.keys()}
-    runs = groupby(reply, key=marks.__contains__)
-    return "".join(tokenizer.decode([*run], skip_special_tokens=not m) for m, run in runs)
+    tags = {own[token] for token in own if TAG.fullmatch(token)}
+    end = max((n for n, token in enumerate(reply, 1) if token in tags), default=0)
+    runs = groupby(reply[end:], key=marks.__contains__)
+    said = (tokenizer.decode([*run], skip_special_tokens=not mark) for mark, run in runs)
+    return "".join([tokenizer.decode([*reply[:end]]) if end else "", *said])
 
 
 def retokenized(text: str, *, plain: bool) -> Tokenizer:

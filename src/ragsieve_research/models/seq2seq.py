@@ -60,7 +60,7 @@ class Seq2Seq(Transformers):
         broken = [self._controls.sub(lambda m: f"{m[0][0]} {m[0][1:]}", text) for text in texts]
         return super().plain(broken)
 
-    def encode(self, prompt: Prompt) -> list[int]:
+    def encode(self, prompt: Prompt, thinking: bool | int | None = None) -> list[int]:
         """The contents as plain text, and an end token."""
         if not prompt:
             raise InputError("a prompt must have at least one message, got none")

@@ -21,8 +21,10 @@ with needs_extra("local"):
     import transformers
     from tokenizers import Tokenizer
 
-from ragsieve.models.base import JsonSchema, Message, Nats, Prompt, check_fits
+from ragsieve.models.base import Cut, JsonSchema, Message, Nats, Prompt, check_fits
+from ragsieve.models.options import Odds, filled_odds
 from ragsieve.models.reopen import once
+from ragsieve.models.thoughts import TAG, opening
 from ragsieve.models.wrap import check_columns
 from ragsieve.schema import Amount, Count, check_number
 from ragsieve.text import safe
@@ -30,7 +32,7 @@ from ragsieve.timeouts import deadline
 from ragsieve.trace import CUT, Usage, record_usage
 from ragsieve_research.models import reflection, store
 from ragsieve_research.models.attention import ATTENTION
-from ragsieve_research.models.decoding import Decoder, Mask, RowsDecoder
+from ragsieve_research.models.decoding import Decoder, Mask, RowsDecoder, odds
 from ragsieve_research.models.loading import (
     BatchedModel,
     adapted,
@@ -131,8 +133,11 @@ class Transformers(BatchedModel):
         mask = self._mask(schema) if schema is not None else None
         generate = self.decoder.generate
         replies = compute(generate, rows, max_tokens=max_tokens, mask=mask, moment=deadline())
-        self._record_usage(rows, [len(reply) for reply in replies], max_tokens)
-        return [reflection.decoded(self.tokenizer, reply) for reply in replies]
+        cut = self._record_usage(rows, [len(reply) for reply in replies], max_tokens)
+        texts = [reflection.decoded(self.tokenizer, reply) for reply in replies]
+        if mask is None and prompts[0][0].role != reflection.RAW:
+            texts = [self._opening(self.thinking) + text for text in texts]
+        return [Cut(t, note) if note else t for t, note in zip(texts, cut, strict=True)]
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
         """See `ragsieve.models.base.Streamer`."""
@@ -148,21 +153,28 @@ class Transformers(BatchedModel):
 
     def choose(
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
-        """See `ragsieve.models.base.LLM.choose`.
+    ) -> list[Odds | None]:
+        """See `ragsieve.models.base.LLM.choose`; of a reply without thoughts, where they can go.
 
-        Where the tokens of one option begin those of another, every option is followed by the end
-        of the turn, so that "1" and "10" compete as whole replies.
+        Where a tag around thoughts is likelier than all options, one is requested as text. Where
+        the tokens of one option begin those of another, every option is followed by the end of the
+        turn, so that "1" and "10" compete as whole replies.
         """
         for group in options:
             if not group or len(set(group)) < len(group) or not all(group):
                 raise InputError(f"options must be different and not empty, got {list(group)!r}")
         check_columns([prompts, options])
         wanted = [self._option_tokens(group) for group in options]
-        rows = self._encoded(prompts, max((len(o) for group in wanted for o in group), default=1))
-        scores = compute(self.decoder.score, rows, wanted)
-        self._record_usage(rows, [1] * len(rows))
-        return [_normalised([sum(tokens) for tokens in row]) for row in scores]
+        longest = max((len(o) for group in wanted for o in group), default=1)
+        found: list[Odds | None] = [None] * len(prompts)
+        if not self._opening(False):  # else the first token is a thought's
+            rows = self._encoded(prompts, longest, False)
+            own = self.tokenizer.get_added_vocab()
+            tags = [[own[token]] for token in own if TAG.fullmatch(token)]
+            scores = compute(self.decoder.score, rows, [[*group, *tags] for group in wanted])
+            self._record_usage(rows, [1] * len(rows))
+            found = [odds(s[: len(w)], s[len(w) :]) for s, w in zip(scores, wanted, strict=True)]
+        return filled_odds(self, prompts, options, found)
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
         """See `ragsieve.models.base.LLM.loglik`; equal prompts are read once."""
@@ -293,22 +305,24 @@ class Transformers(BatchedModel):
         rows = self._plain_tokenizer.encode_batch(sent, add_special_tokens=False)
         return [row.ids for row in rows]
 
-    def _encoded(self, prompts: Sequence[Prompt], reply: int) -> list[list[int]]:
+    def _encoded(
+        self, prompts: Sequence[Prompt], reply: int, thinking: bool | int | None = None
+    ) -> list[list[int]]:
         """Token rows of prompts, which leave ``reply`` tokens of the context."""
-        rows = [self.encode(prompt) for prompt in prompts]
+        rows = [self.encode(prompt, thinking) for prompt in prompts]
         check_fits([len(row) for row in rows], reply, self.context, self.model)
         return rows
 
-    def encode(self, prompt: Prompt) -> list[int]:
-        """The chat format around the contents, the contents as plain text."""
+    def encode(self, prompt: Prompt, thinking: bool | int | None = None) -> list[int]:
+        """The chat format around the contents, the contents as plain text; ``thinking`` if set."""
         if not prompt:
             raise InputError("a prompt must have at least one message, got none")
         if prompt[0].role == reflection.RAW:
             (content,) = self.plain([message.content for message in prompt])
             return self._start + content
-        frame = self._frame([message.role for message in prompt])
+        frame = self._frame([message.role for message in prompt], thinking)
         if not frame and len(prompt) > 1 and prompt[0].role == "system":
-            return self.encode(_merged(prompt))
+            return self.encode(_merged(prompt), thinking)
         if not frame:
             roles = [message.role for message in prompt]
             raise ModelError(f"the chat format of {self.model} does not take the turns {roles!r}")
@@ -329,10 +343,15 @@ class Transformers(BatchedModel):
         first = self._frame_tokenizer.encode("").ids[:1]
         return first if first == [self.tokenizer.bos_token_id] else []
 
-    def _frame(self, roles: Sequence[str]) -> list[str]:
+    def _opening(self, thinking: bool | int) -> str:
+        """The tag with which the chat format opens thoughts; empty where it does not."""
+        return opening((self._frame(["user"], thinking) or [""])[-1])
+
+    def _frame(self, roles: Sequence[str], thinking: bool | int | None = None) -> list[str]:
         """The chat format's text before, between and after turns; nothing if it refuses."""
         marks = [f"\ue000{place}\ue001" for place in range(len(roles))]
-        how = {} if self.thinking is True else {"enable_thinking": bool(self.thinking)}
+        thinking = self.thinking if thinking is None else thinking
+        how = {} if thinking is True else {"enable_thinking": bool(thinking)}
         if self.tokenizer.chat_template:
             turns = [Message(*turn)._asdict() for turn in zip(roles, marks, strict=True)]
             try:
@@ -353,11 +372,12 @@ class Transformers(BatchedModel):
 
     def _record_usage(
         self, rows: Sequence[Sequence[int]], out: Sequence[int], limit: int | None = None
-    ) -> None:
+    ) -> list[str]:
         cut = f"{CUT} {limit} tokens"
         notes = [cut if tokens == limit else "" for tokens in out]
         items = zip(rows, out, notes, strict=True)
         record_usage([Usage(self.identity, len(row), n, note=text) for row, n, text in items])
+        return notes
 
 
 _MARK = re.compile("\ue000\\d+\ue001")
@@ -367,12 +387,6 @@ def _merged(prompt: Prompt) -> Prompt:
     """``prompt`` with what the system says at the head of the next turn."""
     system, turn, *rest = prompt
     return (Message(turn.role, f"{system.content}\n\n{turn.content}"), *rest)
-
-
-def _normalised(logs: Sequence[float]) -> list[float]:
-    top = max(logs)
-    weights = [math.exp(value - top) for value in logs]
-    return [weight / sum(weights) for weight in weights]
 
 
 def _is_plain(config: Any) -> bool:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import BadReply, ContextOverflow
-from ragsieve.models.base import LLM, Message, Prompt, complete_parsed
+from ragsieve.models.base import LLM, Cut, Message, Prompt, complete_parsed, complete_with_room
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.models.replies import strip_thinking
-from ragsieve.trace import Step, collect_step
+from ragsieve.trace import CUT, Step, Usage, collect_step, record_usage
 
 PROMPT: Prompt = (Message("user", "Which number?"),)
 
@@ -113,6 +113,44 @@ def test_an_unreadable_reply_is_asked_for_once_more() -> None:
     assert ["unreadable reply, asked once more: the reply should be a number, got 'two'"] == (
         seen.notes
     )
+
+
+class Stopped(ScriptedLLM):
+    """A server's model that is cut where a script's reply ends in dots."""
+
+    thinking = None
+
+    def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+        text = f"{CUT} {options['max_tokens']} tokens"
+        replies = super().complete(prompts, **options)
+        cut = [Cut(reply, text) if reply.endswith("...") else reply for reply in replies]
+        record_usage([Usage("m", 1, note=text) for reply in cut if isinstance(reply, Cut)])
+        return cut
+
+
+@pytest.mark.parametrize(
+    ("script", "said", "limits"),
+    [  # the first two, a word, again
+        ("Hm...|No...|yes|", "Hm...|No...", "9"),
+        ("Hm...|No...|yes, it...|", "Hm...|No...", "9"),
+        ("Hm...|No...|Hm, it...|Hm. </think>\n1|Hm...", "Hm. </think>\n1|", "2057"),
+        ("Hm...|No...|Hm</think>yes|Hm</think>1|Hm</think>2", "Hm</think>1|Hm</think>2", ""),
+        ("<think>a...|2|<think>a</think>1", "<think>a</think>1|2", ""),
+        ("<think>a...|No...|yes|<think>a</think>1", "<think>a</think>1|No...", "9"),
+    ],
+)
+def test_a_reply_that_stays_cut_in_thoughts_is_none(script: str, said: str, limits: str) -> None:
+    """The first word that a model is asked for says whether it thinks, also where that is cut; the
+    warning of a reply goes where the reply has come to its end."""
+    llm = Stopped(script.split("|"), identity=script)
+    with collect_step() as seen:
+        replies = complete_with_room(llm, [PROMPT] * 2, max_tokens=9)
+
+    assert said.split("|") == replies
+    assert [f"{CUT} {n} tokens: " for n in limits.split()] == [*dict.fromkeys(seen.warnings)]
+    assert ["..." in reply or not reply for reply in replies] == [
+        isinstance(reply, Cut) for reply in replies
+    ]
 
 
 class Small(ScriptedLLM):

@@ -274,7 +274,7 @@ LLAMAS = "request (5000 tokens) exceeds the available context size (4096 tokens)
 @pytest.mark.parametrize("most", [None, 9])
 def test_a_cut_answer_is_a_warning(serve: Serve, most: int | None) -> None:
     """Which says how it can be longer."""
-    server = serve(always(200, reply("It is not", finish="length")))
+    server = serve(always(200, reply("Yes, it is", finish="length")))
     system = load("all", model(server)).with_answer_tokens(most)
     result = system.ask("Who?", ["Seals sang."])
 
@@ -502,14 +502,15 @@ def test_refused_settings_alone_are_left_out(serve: Serve) -> None:
 def test_choices_weigh_first_tokens(serve: Serve) -> None:
     """Those that begin an option add up: 0.5 + 0.1 for yes; an unlikely shared one spoils none."""
     found = tops(yes=0.5, **{" y": 0.1, "no": 0.2, "maybe": 0.1, "\n": 0.1})
-    server = serve(always(200, reply("x", finish="length", logprobs=found)))
+    server = serve(always(200, reply("x", logprobs=found)))
+    llm = model(server)
     with step("judge") as current:
-        shares = model(server).choose([prompt("?")], [["yes", "no"]])
-    sent = server.requests[0]
+        shares = [llm.choose([prompt("?")], [["yes", "no"]]) for _ in range(2)]
+    sent = server.requests[1]
 
-    assert [pytest.approx([0.75, 0.25])] == shares
+    assert [[pytest.approx([0.75, 0.25])]] * 2 == shares
     assert (1, True, 20) == (sent["max_tokens"], sent["logprobs"], sent["top_logprobs"])
-    assert ([], [Usage(f"openai:m@{server.url}/v1", 7, 3)]) == (current.notes, current.usages)
+    assert ([], [Usage(f"openai:m@{server.url}/v1", 7, 3)] * 2) == (current.notes, current.usages)
 
     found = tops(relevant=0.6, related=0.2, rel=0.001)
     server = serve(always(200, reply("x", logprobs=found)))
@@ -542,6 +543,22 @@ def test_untold_choices_are_asked_as_text(serve: Serve, logprobs: Any, text: str
     assert [[0.0, 1.0, 0.0]] == shares
     assert ["first tokens do not tell ['1', '10', '2'] apart: asked 1 as text"] == current.notes
     assert {"type": "string", "enum": ["1", "10", "2"]} == schema["properties"]["reply"]
+
+
+@pytest.mark.parametrize(("word", "found"), [("Hm.</think>yes", 0.0), ("yes", 0.75)])
+def test_odds_of_a_thought_are_not_read(serve: Serve, word: str, found: float) -> None:
+    """Where a first reply is cut the model is asked for a word, once; then options as text."""
+    top = tops(yes=0.6, no=0.2)
+
+    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+        if "logprobs" in body:
+            return 200, reply("Hm", finish="length", logprobs=top)
+        return 200, reply(word if "one word" in asked(body) else "no")
+
+    llm = model(serve(script))
+    shares = [llm.choose([prompt("?")], [["yes", "no"]]) for _ in range(2)]
+
+    assert [[pytest.approx([found, 1 - found])]] * 2 == shares
 
 
 def test_each_choice_keeps_its_place(serve: Serve) -> None:

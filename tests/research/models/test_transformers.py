@@ -15,7 +15,9 @@ import transformers
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import Message
+from ragsieve.models.thoughts import strip_thinking
 from ragsieve.trace import Usage, step
+from ragsieve_research.models.reflection import decoded
 from ragsieve_research.models.seq2seq import Seq2Seq
 from ragsieve_research.models.surprisal import windowed
 from ragsieve_research.models.transformers import Transformers
@@ -203,6 +205,23 @@ def test_thoughts_are_turned_off_by_the_template_or_have_room(tmp_path: Path) ->
     assert 3 == len({llm.identity for llm in (off, room, plain)})
     with pytest.raises(InputError, match="thinking must be"):
         Transformers(path, thinking=0)
+
+
+def test_thoughts_whose_tags_are_control_tokens_are_told_from_the_reply(tmp_path: Path) -> None:
+    """They stay around thoughts, and go behind them; where a template opens thoughts, its tag is
+    before the reply, and options are asked for as text."""
+    special = ["[THINK]", "[/THINK]", "<|im_start|>", "<|im_end|>"]
+    words = save_bytes(tmp_path, SENTENCES, special, 320, CHAT + "[THINK]\n", pad_token=special[3])
+    llama(words, max_position_embeddings=512, eos_token_id=3).save_pretrained(tmp_path)
+    llm = Transformers(str(tmp_path))
+    row = llm.tokenizer("[THINK]Lyon?[/THINK]Paris<|im_end|>")["input_ids"]
+
+    assert "[THINK]Lyon?[/THINK]Paris" == decoded(llm.tokenizer, row)
+    assert "Paris" == strip_thinking(decoded(llm.tokenizer, row))
+    assert llm.complete([ask("x")], max_tokens=4)[0].startswith("[THINK]")
+    with step("choose") as record:
+        llm.choose([ask("x")], [["yes", "no"]])
+    assert ["first tokens do not tell ['yes', 'no'] apart: asked 1 as text"] == record.notes[:1]
 
 
 def test_a_model_without_an_end_writes_to_the_limit(tmp_path: Path) -> None:
