@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Prompt, complete_parsed, complete_with_room
+from ragsieve.models.base import LLM, Cut, Prompt, complete_parsed, complete_with_room
 from ragsieve.models.replies import (
     Field,
     paragraph,
@@ -51,9 +51,13 @@ class Argument:
     explanation: str = ""
     quoted: bool = True
 
-    def checked(self, group: Sequence[Segment], /) -> Argument:
-        """The argument, ``quoted`` as none of these documents says what it gives as evidence."""
-        return replace(self, quoted=_quotes(self.evidence, group))
+    def checked(self, group: Sequence[Segment], question: str = "", /) -> Argument:
+        """The argument, ``quoted`` as none of these documents says what it gives as evidence.
+
+        Its answer is empty where it is none (`is_answer`).
+        """
+        answer = self.answer if is_answer(self.answer, question, read_text(group)) else ""
+        return replace(self, answer=answer, quoted=_quotes(self.evidence, group))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,13 +117,14 @@ class Agent(Options):
     limits: AgentLimits = AgentLimits()
 
     def answer(self, query: Query, groups: Sequence[Sequence[Segment]], /) -> list[str]:
-        """The answer from each set of documents; empty where it is none."""
+        """The answer from each set of documents; empty where it is none, or was cut."""
         prompts = [self._prompt("agent_answer", query, group, self.max_tokens) for group in groups]
         replies = complete_with_room(self.llm, prompts, max_tokens=self.max_tokens)
-        said = [unquoted(" ".join(strip_thinking(reply).split())) for reply in replies]
+        whole = ["" if isinstance(reply, Cut) else strip_thinking(reply) for reply in replies]
+        said = [unquoted(" ".join(reply.split())) for reply in whole]
+        pairs = zip(said, groups, strict=True)
         return [
-            text if is_answer(text, query.text, " ".join(map(titled, group))) else ""
-            for text, group in zip(said, groups, strict=True)
+            text if is_answer(text, query.text, read_text(group)) else "" for text, group in pairs
         ]
 
     def argument_prompt(
@@ -161,12 +166,19 @@ _ANSWERED = Field("yes or no", word(("yes", "no")), ("Answered",), bare=False)
 def _argument(reply: str) -> Argument:
     if (said := plain_text(reply)) and len(said.splitlines()) == 1 and not _PARTS.search(said):
         return Argument(unquoted(said))  # as of an agent that is asked for its answer alone
-    evidence, explanation, answer = read_fields(reply, *_FIELDS)
+    if isinstance(reply, Cut):
+        raise BadReply("a reply that comes to its end", reply)
     with suppress(BadReply):
         if read_fields(reply, _ANSWERED) == ["no"]:
-            answer = ""
+            return Argument("")
+    evidence, explanation, answer = read_fields(reply, *_FIELDS)
     nothing = plain(answer) == "none" and plain(evidence) in ("", "none")
     return Argument("" if nothing else answer, evidence, explanation)
+
+
+def read_text(group: Sequence[Segment]) -> str:
+    """The text of an agent's documents, as it is asked whether an answer is of them."""
+    return "\n".join(map(titled, group))
 
 
 def _quotes(evidence: str, group: Sequence[Segment]) -> bool:

@@ -125,7 +125,7 @@ class Critic(Options):
 
     def judge(self, query: Query, arguments: Sequence[Argument], /) -> Judgement:
         """Judge which arguments are wrong, why, and what the others agree on."""
-        answers, most = [argument.answer for argument in arguments], len(arguments)
+        answers, most = _given(arguments), len(arguments)
         number = {"type": "integer", "minimum": 1, "maximum": most}
         form: Form = {
             "Incorrect answers": {"type": "array", "items": number, "maxItems": most},
@@ -148,7 +148,7 @@ class Critic(Options):
         The probability of each is the mean over both orders, so that no place is preferred. An
         answer stands that is over 0.5 in all its pairs; the others are incorrect.
         """
-        groups = rivals([argument.answer for argument in arguments], disputed)
+        groups = rivals(_given(arguments), disputed)
         orders = [*permutations(range(len(groups)), 2)]
         prompts = [
             self._fitting("critic_pair", query, [arguments[groups[n][0]] for n in pair], _PICKED)
@@ -226,10 +226,17 @@ class _Disagreement(BadReply):
 
 def rivals(answers: Sequence[str], disputed: Sequence[int]) -> list[list[int]]:
     """Places of different answers, by `same_answers`; of those disputed, or none, over `PAIRED`."""
-    groups = [group for group in same_answers(answers) if is_answer(answers[group[0]])]
+    groups = [group for group in same_answers(answers) if answers[group[0]]]
     if len(groups) > PAIRED:
         groups = [group for group in groups if {*group} & {*disputed}]
     return groups if len(groups) <= PAIRED else []
+
+
+def _given(arguments: Sequence[Argument]) -> list[str]:
+    """Answers of arguments, empty where they are none."""
+    quoted = [f"{argument.evidence} {argument.explanation}" for argument in arguments]
+    pairs = zip(arguments, quoted, strict=True)
+    return [a.answer if is_answer(a.answer, evidence=said) else "" for a, said in pairs]
 
 
 def _answer(number: int, argument: Argument, words: int) -> str:
@@ -282,7 +289,7 @@ def _judgement(reply: str, answers: Sequence[str]) -> Judgement:
     wrong = sorted(number - 1 for number in incorrect)
     answer = _consistent(consistent, answers, reply)
     right = [place for place in range(len(answers)) if place not in wrong]
-    rival = [p for p in right if is_answer(answers[p]) and not agree(answers[p], answer or "")]
+    rival = [p for p in right if answers[p] and not agree(answers[p], answer or "")]
     if answer and rival:
         told = "; ".join(f"[{place + 1}] {quoted(answers[place])}" for place in right)
         rule = f"as {_JUDGED[2]} what all that are not among the {_JUDGED[0]} answer, or no: {told}"
@@ -290,7 +297,7 @@ def _judgement(reply: str, answers: Sequence[str]) -> Judgement:
     if answer and _contradicts(answer, wrong, answers):
         rule = f"as {_JUDGED[2]} no answer of a response that is among the {_JUDGED[0]}"
         raise BadReply(rule, reply)
-    if answer and not any(is_answer(answers[place]) for place in right):
+    if answer and not any(answers[place] for place in right):
         note(f"no response that stands has an answer, so {quoted(answer)} does not")
         answer = None
     return Judgement(tuple(wrong), explanation, answer)
@@ -309,8 +316,8 @@ def _verdict(value: Any) -> str:
 
 def _consistent(written: str, answers: Sequence[str], reply: str) -> str | None:
     """The answer behind "yes", or in an agent's words; None for a "no"; all else is in doubt."""
-    rest = written
-    if plain(written) not in {plain(one) for one in answers} - {"yes", "no"}:
+    rest, known = written, {plain(one) for one in answers if one}
+    if plain(written) not in known - {"yes", "no"}:
         yes = re.fullmatch(
             r"(yes|no|none|null)\b(?:\s*(?:[:,;–—*-]+|\.(?=\s|$)))?(.*)",
             written,
@@ -325,6 +332,6 @@ def _consistent(written: str, answers: Sequence[str], reply: str) -> str | None:
             (rest,) = read_fields(
                 reply, Field("the answer behind yes", paragraph, (_AGREED,), False)
             )
-    if not is_answer(rest):
+    if plain(rest) not in known and not is_answer(rest):
         raise BadReply(f'"no", or "yes: " and the answer as {_JUDGED[2]}', reply)
     return rest

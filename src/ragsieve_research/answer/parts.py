@@ -12,7 +12,7 @@ UNANSWERED = "UNANSWERED"
 """The word that a model is asked to reply with where it has no answer."""
 
 _SAID = re.compile(r"[\w'/]+")
-_ANSWERS = {"no", "none", "nothing"}  # of some questions
+_ANSWERS = {"no", "none", "nothing", "neither"}  # of some questions
 _DENYING = """
 n/a no not none nothing nor neither cannot unable lack lacks lacking fail fails impossible
 insufficient inconclusive unknown unclear uncertain undetermined undecided unspecified
@@ -27,14 +27,19 @@ directly clearly definitely clear known sure certain given provided available me
 specified said found listed included contained described named identified determined established
 inferred derived answered confirmed know say says state states mention mentions specify give
 gives provide provides contain contains include includes tell tells name determine determines
-answer answers find finds identify help assist agree need based above below following context
-document documents passage passages text texts source sources evidence information info data
-detail details content excerpt excerpts article articles material response responses agent
-agents other others question questions asked consistent consensus agreement relevant specific
-explicit direct further more indicate indicates
+answer answers find finds identify help assist agree need based above below following response
+responses agent agents other others question questions asked consistent consensus agreement relevant
+specific explicit direct further more indicate indicates
 """
+_SOURCES = """
+context document documents passage passages text texts source sources evidence information info data
+detail details content excerpt excerpts article articles material
+"""
+SOURCES = frozenset(_SOURCES.split())
+"""Words for what a model is asked to answer from."""
 _DENIALS = frozenset(_DENYING.split())
-_NO_CONTENT = _DENIALS.union(_SAYING.split())  # of what a reply speaks that has no answer
+_NO_CONTENT = _DENIALS.union(_SAYING.split(), SOURCES)  # of what a reply speaks that has no answer
+_STEM = 5  # characters that words of one stem begin with
 _SPOKEN = re.compile(r"[^.!?]*\b(?:I|we|you)\b", re.IGNORECASE)
 
 
@@ -85,24 +90,56 @@ def _is_short_form(one: str, other: str) -> bool:
     return 1 <= len(long) - len(short) <= 2 and plain(other).startswith(f"{plain(one)},")
 
 
+def words(text: str) -> list[str]:
+    """A text's words in lower case, without the mark of a possessive."""
+    said = _SAID.findall(text.casefold().replace("’", "'"))
+    return [word.removesuffix("'s") for word in said]
+
+
 def content_words(text: str) -> set[str]:
     """A text's words in lower case, without those that deny, speak of sources or say nothing."""
-    said = _SAID.findall(text.casefold().replace("’", "'"))
-    return {word for word in said if not word.endswith("n't")} - _NO_CONTENT
+    return {word for word in words(text) if not word.endswith("n't")} - _NO_CONTENT
 
 
 def is_answer(text: str, question: str = "", evidence: str = "") -> bool:
     """Whether a text can be an answer: not where it says, in whatever words, that there is none.
 
-    It does where it denies something, but names nothing beside sources, knowledge and what the
-    question names; and, where there is evidence to speak of, where it denies something for itself
-    or its reader ("I can't …"), and the most of what it names is not in the evidence.
+    It does where it has `UNANSWERED`, or denies something, but names nothing beside sources,
+    knowledge and what the question names; and, where there is evidence to speak of, where it denies
+    something for itself or its reader ("I can't …"), and the most of what it names is not in the
+    evidence. What is a name there is an answer ("Unavailable", a song).
     """
-    said = _SAID.findall(text.casefold().replace("’", "'"))
-    if not any(word in _DENIALS or word.endswith("n't") for word in said):
+    said = words(text)
+    if UNANSWERED in text and UNANSWERED not in question + evidence:
+        return False
+    denies = any(word in _DENIALS or word.endswith("n't") for word in said)
+    if not denies or _is_name(text, evidence):
         return bool(said)
-    own = content_words(text) - {*_SAID.findall(question.casefold())}
+    own = content_words(text) - {*words(question)}
     if evidence and _SPOKEN.match(text):
-        known = own & {*_SAID.findall(evidence.casefold())}
+        known = own & {*words(evidence)}
         own = known if 2 * len(known) >= len(own) else set()
     return bool(own) or (len(said) == 1 and said[0] in _ANSWERS)
+
+
+def _is_name(text: str, evidence: str) -> bool:
+    """Whether a text is a title there, or is in quotes, or has a capital in a sentence."""
+    name = re.escape(text.strip(" .\"'“”‘’*_"))
+    found = rf"^{name}(?: \([^()\n]*\))?:|[\"“‘*_]{name}(?!\w)|\b[a-z]+,? {name}(?!\w)"
+    return text[:1].isupper() and re.search(found, evidence, re.MULTILINE) is not None
+
+
+def in_doubt(text: str, question: str, evidence: str) -> bool:
+    """Whether an answer may say that there is none, in words that nobody foresaw.
+
+    Of what it names beside the question the most does not occur in the evidence, or it names
+    nothing at all; and it has no number, no name, is no yes or no, and no single word.
+    """
+    said, asked = _SAID.findall(text), {"i", *words(question)}
+    names = [w for n, w in enumerate(said) if not w[0].islower() and (n or not w[0].isupper())]
+    named = any(not {*words(word.split("'")[0])} <= asked for word in names)
+    if named or len(said) < 2 or re.match(r"(?:yes|no)\b(?! \w)", text, re.IGNORECASE):
+        return False
+    own, known = content_words(text) - asked, {word[:_STEM] for word in words(evidence)}
+    found = sum(word[:_STEM] in known for word in own)
+    return 2 * found < len(own) if own else not content_words(text)

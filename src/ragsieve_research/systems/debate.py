@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from ragsieve.prompts import render, titled
 from ragsieve.timeouts import until
 from ragsieve.trace import Usage, log_event, note, record_drop, recorded_usages, warn
 from ragsieve.types import Answer, Query, Segment
-from ragsieve_research.answer.agent import Agent, Argument
+from ragsieve_research.answer.agent import Agent, Argument, read_text
 from ragsieve_research.answer.critic import Judge, Judgement, rivals
-from ragsieve_research.answer.parts import agree, is_answer, plain, same_answers
+from ragsieve_research.answer.parts import agree, in_doubt, plain, same_answers
 from ragsieve_research.systems import cluster
 from ragsieve_research.systems.cluster import Merged, inequality
 
@@ -121,16 +121,19 @@ class Debate:
             member.argument = Argument(text)
             note(f"agent {member.number} answers {_cut(text)!r} from {self._titles(member)}")
         self._silence()
-        different = len(self._by_answer(self.members))
         log_event(
-            f"{different} different answers",
+            f"{len(self._by_answer(self.members))} different answers",
             "answers",
             answers=[{"agent": m.number, "answer": m.argument.answer} for m in self.members],
         )
 
     def _silence(self) -> None:
-        """Members without an answer leave, with their documents, unless nobody has one."""
-        said = [m for m in self.members if is_answer(m.argument.answer, self.query.text)]
+        """Members without an answer leave, with their documents, unless nobody has one.
+
+        So do those whose answer may be a refusal (`in_doubt`), where another's is none.
+        """
+        said = [m for m in self.members if m.argument.answer]
+        said = [m for m in said if not self._doubts(m)] or said
         silent = [m for m in self.members if m not in said] if said else []
         for member in silent:
             for row in member.rows:
@@ -166,8 +169,7 @@ class Debate:
         if not self._argued():
             self.ending = "the majority, as nothing has changed since the round before"
             return True
-        arguments = [m.argument for m in self.members]
-        self.judgement = judgement = self._judged(arguments)
+        self.judgement = judgement = self._judged([m.argument for m in self.members])
         wrong = [self.members[place].number for place in judgement.incorrect]
         verdict = f"incorrect: {_names(wrong)}" if wrong else "none is incorrect"
         answer = judgement.answer
@@ -176,11 +178,7 @@ class Debate:
             f"round {number}: {verdict}; {stands}; because {_cut(judgement.explanation)!r}",
             "round",
             round=number,
-            arguments=[
-                {"agent": m.number, "answer": a.answer}
-                | {"evidence": a.evidence, "explanation": a.explanation, "quoted": a.quoted}
-                for m, a in zip(self.members, arguments, strict=True)
-            ],
+            arguments=[{"agent": m.number, **asdict(m.argument)} for m in self.members],
             incorrect=wrong,
             explanation=judgement.explanation,
             answer=answer,
@@ -229,8 +227,7 @@ class Debate:
 
     def pick(self) -> Answer:
         """The answer that the critic picks at once."""
-        groups = self._by_answer(self.members)
-        place = 0
+        groups, place = self._by_answer(self.members), 0
         if len(groups) > 1:
             if not self._may(4):
                 return self.end()
@@ -251,7 +248,7 @@ class Debate:
             own = [m for m in same if plain(m.argument.answer) == plain(answer)] or same
             return self._ended(own[0].argument.answer if own else answer, same or right)
         groups = self._by_answer(right)
-        if not is_answer(groups[0][0].argument.answer, self.query.text):
+        if not groups[0][0].argument.answer:
             warn("no agent has an answer")
             return self._ended(NO_ANSWER, self.members)
         capped = len({len(self._sites(group)) for group in groups}) > 1
@@ -281,9 +278,8 @@ class Debate:
         """Whether the limits leave so many calls; if not, the majority so far is to stand."""
         usages = self._calls()
         tokens = sum(usage.tokens_in + usage.tokens_out for usage in usages)
-        seconds = time.monotonic() - self._began
-        reason = self.agent.limits.passed(len(usages), calls, tokens, seconds)
-        if reason:
+        so_far = len(usages), calls, tokens, time.monotonic() - self._began
+        if reason := self.agent.limits.passed(*so_far):
             self._cut_short(reason)
         return not reason
 
@@ -292,7 +288,6 @@ class Debate:
         self.ending = "the majority so far, as a limit is reached"
 
     def _calls(self) -> list[Usage]:
-        """Calls of the LLM so far."""
         return [usage for usage in recorded_usages() if not usage.embedded]
 
     def _argued(self) -> bool:
@@ -308,7 +303,7 @@ class Debate:
             if isinstance(reply, BadReply):
                 note(f"agent {member.number} is unreadable twice, so it keeps its answer: {reply}")
                 reply = Argument(member.argument.answer)
-            reply = reply.checked(self._documents(member))
+            reply = reply.checked(self._documents(member), self.query.text)
             if not reply.quoted:
                 note(f"agent {member.number} quotes what none of its documents says")
             self._replies[prompts[member.number]] = reply
@@ -375,6 +370,10 @@ class Debate:
 
     def _documents(self, member: Member) -> list[Segment]:
         return [self.segments[row] for row in member.rows]
+
+    def _doubts(self, member: Member) -> bool:
+        read = read_text(self._documents(member))
+        return in_doubt(member.argument.answer, self.query.text, read)
 
     def _titles(self, member: Member) -> str:
         names = [s.document.title or s.document.id for s in self._documents(member)]

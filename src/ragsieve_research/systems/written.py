@@ -10,15 +10,15 @@ from typing import Any
 from ragsieve.answer import Reader
 from ragsieve.documents import unused_id
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM
+from ragsieve.models.base import LLM, Cut
 from ragsieve.models.replies import Field, read_fields
 from ragsieve.models.replies import text as text_of
 from ragsieve.prompts import context
 from ragsieve.schema import Count, Options
-from ragsieve.text import normalise, safe
+from ragsieve.text import normalise, safe, sentence_spans
 from ragsieve.trace import note, record_drop, record_unreadable
 from ragsieve.types import Document, Query, Segment
-from ragsieve_research.answer.parts import is_answer
+from ragsieve_research.answer.parts import SOURCES, in_doubt, is_answer, words
 
 NOTHING = "none"
 """Reply of a model that has nothing to write; in any case, with any mark."""
@@ -31,8 +31,9 @@ class Write(Options):
     It is no span of the segments: it is the whole of a new document, which names its writer and its
     parents. The trace says of each segment whether it was read. The model writes at most as many
     tokens as it reads, so nothing grows. A reply that is empty, `NOTHING`, or a refusal
-    (`is_answer`) is none. Where not all segments fit its context, the best that do are read, of
-    unscored ones the first; so split long documents before.
+    (`is_answer`, `in_doubt`) is none; of one that is cut the last sentence goes. Where not all
+    segments fit its context, the best that do are read, of unscored ones the first; so split long
+    documents before.
 
     Args:
         llm: Writes; an encoder-decoder as well.
@@ -78,8 +79,12 @@ def _text(reply: str, question: str, evidence: str) -> str:
     except BadReply:
         record_unreadable()
         return ""
+    if isinstance(reply, Cut):
+        text = text[: (sentence_spans(text) or [(0, 0)])[-1][0]]
+        note("the text was cut: its last sentence does not count")
     ends = text.rstrip(" .\"'").endswith(NOTHING.upper())
     nothing = ends or normalise(text) == NOTHING or not is_answer(text, question, evidence)
+    nothing |= in_doubt(text, question, evidence) and bool(SOURCES & {*words(text)})
     return "" if nothing else str(text)
 
 

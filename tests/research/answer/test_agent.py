@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragsieve.errors import BadReply, ContextOverflow
-from ragsieve.models.base import Prompt
+from ragsieve.models.base import Cut, Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, Trace, step
 from ragsieve.types import Document, Query, Segment
@@ -146,6 +146,33 @@ def test_an_argument_unreadable_twice_is_its_error(reply: str) -> None:
 
     assert [reply] == [error.text for error in found if isinstance(error, BadReply)]
     assert 2 == len(llm.prompts)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"Answered": false, "Answer": ""}',
+        '{"evidence": "", "EXPLANATION": "", "answered": "No", "answer": null, "sure": 1}',
+        '{"Evidence": "Cher sang.", "Explanation": "", "Answered": false, "Answer": "Cher"}',
+        "Evidence: none\nExplanation:\nAnswered: no\nAnswer:",
+    ],
+)
+def test_a_reply_says_by_its_flag_that_it_has_no_answer(reply: str) -> None:
+    """Whatever its other parts are."""
+    assert [Argument("")] == argued([reply])[0]
+
+
+def test_a_reply_that_was_cut_is_no_answer() -> None:
+    """Nor an argument, though its last part is there in part."""
+
+    class Stopped(ScriptedLLM):
+        def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+            return [Cut(reply) for reply in super().complete(prompts, **options)]
+
+    agent = Agent(Stopped(["Washing", LINES, LINES]))
+
+    assert [""] == agent.answer(QUERY, [wholes("a")])
+    assert isinstance(agent.argue([agent.argument_prompt(QUERY, wholes("a"))])[0], BadReply)
 
 
 def test_an_answer_alone_is_an_argument_without_evidence() -> None:

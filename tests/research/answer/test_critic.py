@@ -14,7 +14,7 @@ from ragsieve.trace import Step, Trace, step
 from ragsieve.types import Query
 from ragsieve_research.answer.agent import Argument
 from ragsieve_research.answer.critic import Critic, Judgement
-from ragsieve_research.answer.parts import is_answer, same_answers
+from ragsieve_research.answer.parts import in_doubt, is_answer, same_answers
 
 QUERY = Query("What is the capital?")
 ANSWERS = ("Paris", "Lyon", "paris, France", "Lyons")
@@ -321,3 +321,13 @@ def test_saying_that_there_is_no_answer_is_none() -> None:
 
     asked = "What is the capital of Slovenia?"
     assert answers == [text for text in refusals + answers if is_answer(text, asked)]
+
+    names = ["Unavailable", "Sorry", "The Unknown", "Neither"]
+    songs = 'Unavailable (song): By Davido. They sang "Sorry" in the film The Unknown.'
+    songs += " The cause is unknown. Impossible, they say."
+    others = ["Unknown", "Impossible", "UNANSWERED - it speaks of rivers", "N/A"]
+    assert names == [text for text in names + others if is_answer(text, "Which?", songs)]
+
+    sure = ["No", "no, none of it", "Not Sorry", "in the film", "12 days", "Buddhism", "the film"]
+    doubted = ["No idea.", "That isn't covered.", "The texts leave that open.", "Not applicable"]
+    assert doubted == [text for text in sure + doubted if in_doubt(text, "Which?", songs)]

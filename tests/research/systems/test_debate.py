@@ -185,6 +185,18 @@ def test_a_verdict_that_cannot_be_changes_nothing() -> None:
     assert 3 == sum('other documents: "all wrong"' in p[0].content for p in ended.argued)
 
 
+def test_a_refusal_in_any_words_does_not_outvote_an_answer() -> None:
+    """It names nothing of its documents, and another's answer does; alone it stands."""
+    places = {"a": (0, 0), "b": (10, 0), "c": (30, 0), "Rome lies on a river": (60, 0)}
+    answers = {"a": "No idea.", "b": "That isn't covered.", "c": "It remains to be seen."}
+    said = answers | {"Rome lies on a river": "on a river"}
+    ended = held(places, said, [DISTINCT, verdict([])], rounds=1)
+    alone = held(APART, answers, [DISTINCT, verdict([])], rounds=1)
+
+    assert (["Rome lies on a river"], "on a river") == (ended.kept, ended.end["answer"])
+    assert "No idea." == alone.end["answer"]
+
+
 def test_not_knowing_and_silence_have_no_majority() -> None:
     """Two say that it is unknown, or nothing; silence stands where nobody says anything."""
     answers = {"a": "Unknown", "b": "unknown.", "c": "Lyon"}

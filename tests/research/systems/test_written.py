@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragsieve.models.base import Prompt
+from ragsieve.models.base import Cut, Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.system import Pipeline, System
 from ragsieve.systems.baselines import top_documents
@@ -62,6 +62,16 @@ def test_an_empty_text_keeps_nothing(reply: str) -> None:
 @pytest.mark.parametrize("reply", ["I won't say they sold well in 1972.", "It did not sell well."])
 def test_a_text_that_denies_something_of_what_was_read_is_evidence(reply: str) -> None:
     assert [reply] == [s.text for s in Write(writing(reply), "summarise")(QUERY, GIVEN)]
+
+
+def test_the_last_sentence_of_a_text_that_was_cut_is_no_evidence() -> None:
+    """Nor a text that is that alone."""
+    for text, kept in (("Rome is old. It lies", ["Rome is old. "]), ("Rome li", [])):
+        llm = writing(text)
+        object.__setattr__(llm, "complete", lambda *_, text=text, **__: [Cut(text)])
+        made = Write(llm, "summarise")(QUERY, GIVEN)
+
+        assert [one.strip() for one in kept] == [s.text for s in made]
 
 
 def test_nothing_grows_or_is_written_from_nothing() -> None:
