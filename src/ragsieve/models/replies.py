@@ -21,6 +21,7 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*[ \t]*$|^```\w*|```$", re.MULTILINE)
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=\S)([^\n]{1,400}?)(?<=\S)\1(?![\w*])")
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 _TAGGED = re.compile(r"<(\w{1,40})>([^<>]*)</\1>")
+_ROW = re.compile(r"^\|[ \t]*([^|\n]+?)[ \t]*\|[ \t]*([^|\n]+?)[ \t]*\|[ \t]*$", re.MULTILINE)
 _LINE = re.compile(r"^[ \t]*(?:(?:[>#*•\-–]+|\d{1,2}[.)])[ \t]+)*(?:#+)?", re.MULTILINE)
 _MARK = re.compile(r"^(?:[>#*•\-–]+[ \t]+)*(?:#+)?")  # no number: "2. Paris"
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -73,6 +74,7 @@ def read_fields(reply: str, *fields: Field) -> list[Any]:
 def plain_text(text: str) -> str:
     """A text without fences, headings' and lists' marks, emphasis and tags around values."""
     text = _BOXED.sub(r"\1", _FENCE.sub("", text.replace("\r\n", "\n"))).strip()
+    text = _ROW.sub(r"\1: \2", text)
     text = _TAGGED.sub(r"\n\1: \2\n", (_LINE if "\n" in text else _MARK).sub("", text))
     for _ in range(3):  # ***one in another***
         text = _EMPHASIS.sub(r"\2", text)
@@ -121,6 +123,7 @@ def _labelled(text: str, fields: Sequence[Field]) -> list[tuple[str, Any]]:
     names = [*(name for field in fields for name in field.labels)]
     names += ["answer", "reply"] if len(fields) == 1 and fields[0].bare else []
     either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    either = either.replace(r"\ ", "[ _]")
     is_open = fields[0].bare and not _closed(fields[0])
     verb = r"" if len(fields) > 1 or is_open else r"|(?:is|are)(?![^ \t:])"
     label = re.compile(
@@ -280,8 +283,8 @@ def groups(most: int, names: Sequence[str] = ()) -> Kind:
     return read
 
 
-_ITEM = r"(?:[^\W\d_]+ )?\[?\"?\d{1,9}\"?\]?(?: ?\([^()]*\))?"
-_BETWEEN = r"\s*(?:(?:[,;&>≥]|and\b)\s*)+|\s+"
+_ITEM = r"(?:[^\W\d_]+ |[^\W\d_]|#)?\[?\"?\d{1,9}\"?\]?(?: ?\([^()]*\))?"
+_BETWEEN = r"\s*(?:(?:[,;&>≥→=]|and\b)\s*)+|\s+|(?<=\])(?=\[)"
 _LISTED = re.compile(rf"(?>{_ITEM})(?:(?>{_BETWEEN})(?>{_ITEM}))*+\.?", re.IGNORECASE)
 _NONE = re.compile(r"(?:none|nothing|n/a|-|\[\s*\])?\.?", re.IGNORECASE)
 _BRACKETED = re.compile(r"\[\s*(?:\"?\d{1,9}\"?(?:\s*,\s*\"?\d{1,9}\"?)+)?\s*\]\.?$")
@@ -320,6 +323,8 @@ def _rows(value: Any, names: Sequence[str]) -> list[list[int]]:
 
 def _item(value: Any, names: Sequence[str]) -> list[int]:
     """The number that an item is, or those of the names that it is."""
+    if isinstance(value, dict):  # of one number, beside what it is called or why
+        value = [one for member in value.values() for one in _tried(number(1, 10**9), member)]
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, str):

@@ -36,7 +36,7 @@ _SAME = ("Unique answers", "Duplicate answers")
 _JUDGED = ("Incorrect answers", "Explanation", "Consistent answer")
 _AGREED = "Agreed answer"  # behind a consistent answer's "yes", where a reply is held to a form
 _CHARS = {"answer": 100, "explanation": 300}  # where a reply can be held to them
-_SO = re.compile(r"(?:\w+,? )?(?:the )?(?:\w+ )?answer is:? ", re.IGNORECASE)
+_SO = re.compile(r"(?:\w+,? )?(?:the )?(?:\w+ )?answer(?: is|:):? ", re.IGNORECASE)
 PAIRED = 4
 """Different answers at most that are judged two by two."""
 _PICKED = 48  # tokens of a number as the reply

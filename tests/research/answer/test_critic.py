@@ -55,6 +55,7 @@ def verdict(incorrect: str = "[]", consistent: str = "no") -> str:
         ("Answers 1 and 3", [[0, 2], [1], [3]]),
         ("[[1, 2], [3, 4], [4, 1]]", [[0, 1, 2, 3]]),  # 2-1-4-3 is one chain
         ('[["Lyon", "Lyons"]]', [[0], [1, 3], [2]]),
+        ("[1] = [3], [2] = [4]", [[0, 2], [1, 3]]),
     ],
 )
 def test_duplicates_are_one_group(duplicates: str, expected: list[list[int]]) -> None:
@@ -79,6 +80,9 @@ def test_lists_of_one_say_nothing_of_duplicates(duplicates: str) -> None:
         ("[4, 2, 4]", (1, 3)),
         ("Response [2], Response [4]", (1, 3)),
         ("2 (Lyon) and 4 (Lyons)", (1, 3)),
+        ("#2, #4", (1, 3)),
+        ("[2][4]", (1, 3)),
+        ('[{"number": 2, "why": "x"}, {"number": "4"}]', (1, 3)),
     ],
 )
 def test_incorrect_answers_are_places(incorrect: str, expected: tuple[int, ...]) -> None:
@@ -91,6 +95,7 @@ def test_incorrect_answers_are_places(incorrect: str, expected: tuple[int, ...])
     [
         ("Paris", "Paris"),
         ("The consistent answer is Paris", "Paris"),
+        ("yes\nAnswer: Paris", "Paris"),
         ("Therefore, the correct answer is Marseille", "Marseille"),
         ("yes: Paris\n\nLet me know if you need more.", "Paris"),
         ("yes: Paris", "Paris"),
