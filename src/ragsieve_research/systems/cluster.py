@@ -115,7 +115,7 @@ def ellipse(vectors: Vectors, *sets: Sequence[int]) -> Merged:
     return _merged(members, values, threshold, stays)
 
 
-def hyperbola(vectors: Vectors, right: Sequence[int], wrong: Sequence[int]) -> Merged:
+def hyperbola(vectors: Vectors, right: Sequence[int], *sets: Sequence[int]) -> Merged:
     """The rows nearer to one centroid than to the other by more than they are on average.
 
     If all are equally so, the first row of ``right`` stays: all have the largest difference.
@@ -123,14 +123,15 @@ def hyperbola(vectors: Vectors, right: Sequence[int], wrong: Sequence[int]) -> M
     Args:
         vectors: ``(n, dim)``, finite.
         right: The set of the agent that remains.
-        wrong: The set of the agent that was judged incorrect.
+        sets: Those of the agents that were judged incorrect; their order is of no account.
 
     Raises:
         InputError: If ``vectors`` is no finite matrix.
 
     Source: Equation 5.
+    Differs: The paper merges one; several are one set, so that no order of merging counts.
     """
-    array = _matrix(vectors)
+    array, wrong = _matrix(vectors), [row for rows in sets for row in rows]
     members = sorted([*right, *wrong])
     distances = _distances(array, members, (right, wrong))
     to_right, to_wrong = distances

@@ -198,15 +198,17 @@ class Debate:
         return judgement
 
     def winnow(self, number: int) -> None:
-        """Members judged incorrect are merged into the nearest that remains; not if all are."""
+        """Members judged incorrect merge, at once, into the nearest that remain; not if all are."""
         wrong = [self.members[place] for place in self.judgement.incorrect]
         right = [member for member in self.members if member not in wrong]
         if not right:
             note(f"round {number}: all are called incorrect, so none goes")
             return
-        for member in wrong:
-            place = cluster.nearest(self.vectors, member.rows, [r.rows for r in right])
-            self.merge(right[place], [member], "hyperbola", number)
+        sets = [member.rows for member in right]
+        near = [cluster.nearest(self.vectors, member.rows, sets) for member in wrong]
+        for place, member in enumerate(right):
+            if others := [w for w, its in zip(wrong, near, strict=True) if its == place]:
+                self.merge(member, others, "hyperbola", number)
 
     @contextmanager
     def timed(self) -> Iterator[None]:
@@ -284,7 +286,8 @@ class Debate:
         return not reason
 
     def _cut_short(self, reason: str) -> None:
-        note(f"the debate is cut short: {reason}")
+        tell = warn if reason.startswith("max_seconds") else note  # others are foreseen
+        tell(f"the debate is cut short: {reason}")
         self.ending = "the majority so far, as a limit is reached"
 
     def _calls(self) -> list[Usage]:

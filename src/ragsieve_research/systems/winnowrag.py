@@ -49,14 +49,16 @@ class Winnow(Options):
     Source: WinnowRAG (arXiv 2511.04700v1), section 3.
     Differs: Answers that differ in case, space or outer punctuation alone, and "Paris" and "Paris,
     France", count as the same without asking the critic. An agent without an answer, which has one
-    fixed word for that, leaves with its documents unless all have none. Evidence that stands in
-    none of an agent's documents is marked for the critic. Where a round would bring nothing new,
-    the debate ends. A consistent answer rests on the agents that gave it. It does not stand where
-    those not called incorrect have none, or one of them gave another: see `Critic`. More than two
-    duplicates merge in one ellipse. A merged agent votes as often as agents gave its answer; one
-    that was called incorrect brings documents, but no vote. An answer has no more votes than sites
-    (`ragsieve.documents.site`) speak for it where rivals are of different numbers of sites; where a
-    majority decides between answers the trace warns how narrowly.
+    fixed word for that, leaves with its documents unless all have none, and so does one that names
+    nothing of its documents where another does (`ragsieve_research.answer.parts.in_doubt`); one
+    that was cut has none. Incorrect agents with one nearest merge with it at once. Evidence that
+    stands in none of an agent's documents is marked for the critic. Where a round would bring
+    nothing new, the debate ends. A consistent answer rests on the agents that gave it. It does not
+    stand where those not called incorrect have none, or one of them gave another: see `Critic`.
+    More than two duplicates merge in one ellipse. A merged agent votes as often as agents gave its
+    answer; one that was called incorrect brings documents, but no vote. An answer has no more votes
+    than sites (`ragsieve.documents.site`) speak for it where rivals are of different numbers of
+    sites; where a majority decides between answers the trace warns how narrowly.
     """
 
     agent: Agent

@@ -197,6 +197,19 @@ def test_a_refusal_in_any_words_does_not_outvote_an_answer() -> None:
     assert "No idea." == alone.end["answer"]
 
 
+@pytest.mark.parametrize("order", ["bc", "cb"])
+def test_numbers_of_wrong_agents_are_of_no_account(order: str) -> None:
+    """Both merge at once, from what the sets were before the round: c is nearer to b than a is."""
+    names = ["a1", "a2", *(f"{name}{n}" for name in order for n in (1, 2))]
+    left = {"a": 0, "b": 10, "c": 16}
+    places = {name: (left[name[0]] + int(name[1]), 0) for name in names}
+    said = {name: CAPITALS[name[0]] for name in names}
+    replies = [DISTINCT, verdict([2, 3]), verdict([], "Rome")]
+    ended = held(places, said, replies, clusters=3)
+
+    assert [("hyperbola", 1, [2, 3], "a1a2")] == ended.merges[-1:]
+
+
 def test_not_knowing_and_silence_have_no_majority() -> None:
     """Two say that it is unknown, or nothing; silence stands where nobody says anything."""
     answers = {"a": "Unknown", "b": "unknown.", "c": "Lyon"}

@@ -222,4 +222,4 @@ def test_a_debate_ends_in_time_in_the_middle_of_a_step(slow: str, rounds: int) -
     assert time.monotonic() - began < 5
     assert result.answer.text in TOWNS
     late = slow in (("same", "argue", "judge") if rounds else ("pick",))
-    assert late == ("the debate is cut short: max_seconds=0.2 are over" in notes(result))
+    assert late == ("the debate is cut short: max_seconds=0.2 are over" in result.trace.warnings)
