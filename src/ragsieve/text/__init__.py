@@ -25,6 +25,9 @@ from ragsieve.timeouts import check_wanted
 from ragsieve.types import Span
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
+_DASH = "[\u2010-\u2015\u2212-]"  # as typed: hyphens, dashes and minus signs
+_RANGE = re.compile(rf"(?<=\d) ?{_DASH} ?(?=\d)")
+_MINUS = re.compile(rf"(?<![\w)]){_DASH}(?=[^\w\s]?\.?\d)")
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INITIAL = re.compile(r"([A-Z]\s*)[^\S\x00-\x7f](?=\.)")
@@ -275,12 +278,14 @@ _PUNCTUATION = _Punctuation(str.maketrans("", "", f"{string.punctuation}\u2212")
 def normalise(text: str) -> str:
     """Text as answers are compared: NFKC, lower case, no punctuation, no articles, single spaces.
 
-    Articles stay where there is no other word. Hyphens, short dashes and minus signs go alike.
+    Articles stay where there is no other word. Dashes and minus signs between numbers go alike; any
+    of them before a number that nothing precedes is its minus sign.
 
     Source: SQuAD's evaluation, with Unicode NFKC before it (FineFilter's decided reading).
-    Differs: Punctuation is all of Unicode's, beside SQuAD's, which is ASCII's.
+    Differs: Punctuation is all of Unicode's, beside SQuAD's, which is ASCII's; a minus sign stays.
     """
-    text = unicodedata.normalize("NFKC", text).lower().translate(_PUNCTUATION)
+    text = _RANGE.sub("", unicodedata.normalize("NFKC", text).lower())
+    text = "-".join(part.translate(_PUNCTUATION) for part in _MINUS.split(text))
     return " ".join((_ARTICLES.sub(" ", text).strip() or text).split())
 
 
