@@ -134,19 +134,31 @@ def places(spans: Sequence[Span], start: int, end: int) -> range:
 def name_first(children: Sequence[Node]) -> None:
     """Let what names a record be shown with any of its parts: its first field.
 
-    And that of its first part where it stands right behind; and all that stands beside the one long
-    list of an object, which is what an API says of its own list.
+    And that of its first part where it stands right behind; and what is short, nested or not,
+    beside the one long list of an object, which is what an API says of its own list.
     """
-    lists = [child for child in children if child.kind == "array" and child.children]
     if len(children) > 1 and not children[0].children:
         children[0].sticky = children[0].size <= _STICKY_CHARS
         inside = children[1].children
         if inside and not inside[0].children:
             children[1].sticky = inside[0].sticky = True
-    beside = [child for child in children if not child.children]
-    if len(lists) == 1 and sum(one.size for one in beside) <= min(_BESIDE, lists[0].size):
-        for child in beside:
-            child.sticky = True
+    longest = max(children, key=lambda one: one.size, default=None)
+    beside = [one for one in children if one is not longest and one.size <= _BESIDE]
+    if longest and sum(one.size for one in beside) <= min(_BESIDE, longest.size):
+        _stick(beside if _lists(longest) else [])
+
+
+def _lists(node: Node) -> bool:
+    """Whether it is a list, or most of what it holds is one."""
+    while node.kind == "object" and node.children:
+        node = max(node.children, key=lambda one: one.size)
+    return node.kind == "array" and bool(node.children)
+
+
+def _stick(nodes: Iterable[Node]) -> None:
+    for node in nodes:
+        node.sticky = True
+        _stick(node.children)
 
 
 class Kept:
