@@ -18,7 +18,7 @@ from ragsieve.documents import site
 from ragsieve.schema import Amount, Options, Probability
 from ragsieve.structure import Headless, Terse, parts_of, stands_alone
 from ragsieve.structure.parts import CLAUSE, clauses, holds, parts
-from ragsieve.structure.tree import stripped
+from ragsieve.structure.tree import TABLES, stripped
 from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Document, Key, Layout, Query, Segment, Span, grouped
 
@@ -27,6 +27,7 @@ _PARTS = 50  # parts of a segment that are tried from the first that does not fi
 _LEAST = 4  # words of the beginning of a sentence that is cut
 _BELOW = "the best of it does not fit below"
 _NESTED = ("array", "object", "lines")  # of JSON and configuration
+_ROW = 600  # characters of a row that is not cut
 
 _Parted = tuple[list[Segment], list[Segment]]  # all parts of a segment, and those that are kept
 
@@ -268,7 +269,9 @@ def _cut(
     """
     text, start, end = segment.document.text, segment.start, segment.end
     head, body, kind = parts_of(text, start, end)
-    order, tree, table = "", bool(body), kind in ("table", "grid", "group")
+    order, tree, table = "", bool(body), kind in TABLES
+    if table and not tree and end - start <= _ROW:
+        return [], []
     if not tree:
         head, body, order = parts(text, start, end)
     listed = (tree and (table or kind in _NESTED)) or holds(text, start, end)

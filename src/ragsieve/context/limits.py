@@ -13,7 +13,7 @@ from ragsieve.context.choose import ranked_segments
 from ragsieve.types import Answer, Query, Segment, rounded
 
 UNITS = ("tokens", "characters")
-_SIGNS = re.compile(r"""[\s"'{}\[\],:]+""")  # of JSON
+_SIGNS = re.compile(r"""<[^<>]*>|[-=─]{3,}|[\s"'{}\[\],:+|│]+""")  # of JSON, pages and tables
 
 Size = tuple[int, int]
 
@@ -117,7 +117,7 @@ class Fitting:
 
 
 def _least_of(segment: Segment) -> str:
-    """What is shown of a segment at least: of JSON shown as paths no bracket and no comma."""
+    """What is shown of a segment at least: without brackets, commas and tags where they may go."""
     paths = segment.document.layout.json_as == "paths"
     return _SIGNS.sub(" ", segment.text) if paths else segment.text
 

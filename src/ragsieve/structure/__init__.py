@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 from ragsieve.structure import brackets, margins
 from ragsieve.structure.drawn import redrawn, undrawn
+from ragsieve.structure.elements import untagged
 from ragsieve.structure.headings import between, labelled, left_out
 from ragsieve.structure.margins import Piece
 from ragsieve.structure.printed import is_below
-from ragsieve.structure.tree import ELEMENTS, Kept, Node, shown, stripped, within
+from ragsieve.structure.tree import ELEMENTS, TABLES, Kept, Node, leaf, shown, stripped, within
 from ragsieve.types import USUAL, Layout, Segment, Span, grouped
 
 READERS = [
@@ -81,7 +82,8 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
     Returns:
         What stands before the tree; the records, entries, rows or statements of the deepest node
         that holds the rest, with what stands before, between and behind them, none where that has
-        no parts; and the node's kind. What heads a part that is alone is no part.
+        no parts; and the node's kind, of a row that of its table. What heads a part that is alone
+        is no part.
     """
     part = margins.piece_at(pieces(text), start)
     if part.lines:
@@ -94,15 +96,26 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
     node = inside[0]
     head = text[start : node.start].rstrip()
     first, last = max(start, node.start), min(end, node.end)
+    kind = node.kind
     while len(inside) == 1:
         node = inside[0]
-        inside = within(node.children, start, end)
+        kind = node.kind if node.children or kind not in TABLES else kind
+        inside = within([] if node.is_row else node.children, start, end)
+    if kind in TABLES and not inside:  # a row, between what stands above and behind it
+        bounds = pairwise([first, max(first, node.start), min(last, node.end), last])
+        above, *parts = [[stripped(text, a, b)] if text[a:b].strip() else [] for a, b in bounds]
+        own = [span for part in parts for span in part]
+        return (
+            [(start, start + len(head))] * bool(head) + above,
+            own if above or own[1:] else [],
+            kind,
+        )
     if text[first : node.start].strip() and not inside:
-        return [stripped(text, start, node.start)], [stripped(text, node.start, last)], node.kind
-    apart = bool(inside) and inside[-1].sticky  # what was raised needs no frame
+        return [stripped(text, start, node.start)], [stripped(text, node.start, last)], kind
+    apart = bool(inside) and kind == "lines" and inside[-1].sticky  # what was raised needs no frame
     begins = [first, *(child.start for child in inside[not apart :]), last]
     parts = [stripped(text, a, b) for a, b in pairwise(begins) if inside and text[a:b].strip()]
-    return [(start, start + len(head))] if head else [], parts, node.kind
+    return [(start, start + len(head))] if head else [], parts, kind
 
 
 class Terse(Layout):
@@ -122,8 +135,8 @@ class Terse(Layout):
 class Headless(Terse):
     """Kept spans alone, without the keys, headers, headings or fields that lead to them.
 
-    A budget takes it where the best span does not fit below them, of a text that `stands_alone`,
-    or where else nothing would stay.
+    Of a page without its tags. A budget takes it where the best span does not fit below them, of a
+    text that `stands_alone`, or where else nothing would stay.
     """
 
 
@@ -246,12 +259,14 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
     if layout.json_as == "closed" and [*spans] == [(0, len(text))] and not layout.compact:
         return text, kept
     bare = isinstance(layout, Headless)
-    roots = () if bare else outline(text, small=True)
+    roots = outline(text, small=True)
+    pages = [root for root in roots if bare and root.kind in ELEMENTS]
+    roots = () if bare else roots
     apart = pieces(text)
     kept = Kept(text, margins.merged(apart, text, spans), layout)
     if margined := any(part.lines for part in apart):
         kept.numbers = lambda start, end: margins.piece_at(apart, start).said(start, end)
-    if layout.compact:
+    if layout.compact or layout.is_short:
         kept.compact = import_module("ragsieve.structure.compact").compact
     read: set[int] = set()
     out, last = "", -1
@@ -264,7 +279,11 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
                 out += between(text, last, start, layout.mark)
             elif not bare:
                 out = left_out(text, 0, begin, title) + labelled(text, begin, layout.mark)
-            out += shown(text, root, kept) if root else text[start:end]
+            if said := untagged(text, start, end) if within(pages, start, end) else []:
+                kept.compacted.append((leaf(start, end), said))
+                out += " ".join(text[a:b] for a, b in said)
+            else:
+                out += shown(text, root, kept) if root else text[start:end]
             read |= {root.start} if root else set()
         last = root.end if root else end
         out += "".join(f"\n{layout.mark} {one}" for one in _listed(layout, kept, start, end))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragsieve.structure.tree import ALWAYS, DEEPEST, MERGED, Node, name_first, over, stripped
+from ragsieve.structure.beside import name_first
+from ragsieve.structure.tree import ALWAYS, DEEPEST, MERGED, Node, over, stripped
 from ragsieve.types import Span
 
 SMALLEST = 200  # characters of a value that is cut, or seen inside prose

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import cycle
 from typing import TypeVar
 
 from ragsieve.structure import outline
@@ -245,7 +246,7 @@ def _of_table(text: str, node: Node) -> Iterator[tuple[Span, Cells]]:
         begin = row_begin(text, span[0])
         spans = [(begin + a, begin + b) for a, b in parted(text[begin : span[1]])]
         short = max(0, len(names) - len(spans)) if above and node.kind == "grid" else 0
-        own = [(name, *span) for name, span in zip(names[short:], spans, strict=False)]
+        own = [(name, *span) for name, span in zip(cycle(names[short:]), spans)]
         blank = {name for name, a, b in own if a == b} | {*names[:short]}
         return [one for one in own if one[1] < one[2]] + [one for one in above if one[0] in blank]
 

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from itertools import pairwise
 
-from ragsieve.structure.tree import line_spans
+from ragsieve.structure.tree import COMMANDS, line_spans
 from ragsieve.types import Span
 
 BARS = "|│┃║"
 _NAMED = re.compile(r"[ \t]*[./]*[^\W\d][^\s:]*:(?! )[^:\n]*:")
 _SEEN = 50  # rows by whose cells the columns of spaces are known
 _USUAL = 0.8  # share of the cells of a column that are of one kind, at least
-_RULE = re.compile(r"[\s|+:=_\u2500-\u257f-]{2,}$|\{\||\|\}|\|-+ *\w+=|\[[\w.]*=.*\]$")
+_RULE = re.compile(
+    rf"[\s|+:=_\u2500-\u257f-]{{2,}}$|\{{\||\|\}}|\|-+ *\w+=|\[[\w.]*=.*\]$|{COMMANDS}"
+)
 _GAPPED = re.compile(r"\s*(?:[-=~─═]{2,}\s+)+[-=~─═]{2,}\s*$")
 _NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,:/ %)-]*[€%]?$")
 _LETTERS, _DIGITS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)*"), re.compile(r"\d+")
@@ -24,6 +26,9 @@ _GAPS = re.compile(r"[ ]*\t[ \t]*|[ ]{2,}")
 _OUTER = re.compile(rf"^\|\|(?=\s)|^[!{BARS}]|(?<=\s)\|\|$|[{BARS}]$")
 _BETWEEN = re.compile(rf"\n\s*[|!]|!!|(?<!\S)\|\|(?!\S)|[{BARS}]")
 _ATTRIBUTES = re.compile(r"(?:\s*[\w-]+=\"[^\"]*\")+\s*$")
+_AMPERSAND = re.compile(r"(?<!\\)&")
+_ROW_END = re.compile(rf"\\\\\*?(?:\[[^]]*\])?(?:{COMMANDS}|\s*$)")  # of TeX, with rules below
+_SIGNED = ("+|", ".|", "+\n", ".\n")
 _LINE, _WORD, _PART = re.compile(r"\n"), re.compile(r"\S+"), re.compile(rb"x+")
 
 Divide = Callable[[str], list[Span]]
@@ -42,7 +47,8 @@ def columns(head: str, rows: Sequence[str]) -> tuple[list[Span], Divide] | None:
         return None
     in_lines = first[:1] in BARS or '"' not in first  # which a cell in quotes may have, too
     deep = len(_with_cells(first)) if in_lines else 1
-    deep = 1 if len(by_bars(head[slice(*lines[-1])])) == deep else deep
+    above = len(by_bars(head[slice(*lines[-1])]))
+    deep = 1 if above == deep or 1 < above == len(by_bars(first.partition("\n")[0])) else deep
     if len(lines) < deep:
         return None
     start = lines[-deep][0]
@@ -50,8 +56,12 @@ def columns(head: str, rows: Sequence[str]) -> tuple[list[Span], Divide] | None:
     divide = division([named, *rows])
     spans = divide(named)
     names = cells(named, spans)
-    few = len(names) < min(len(divide(row)) for row in rows)  # of a title
-    if few or are_letters(names) or names.count("") > 1:
+    firsts = {len(divide(row.partition("\n")[0])) for row in rows}
+    if in_lines and firsts == {len(names)} != {1} and any("\n" in row for row in rows):
+        divide = partial(_by_line, divide, len(names))
+    elif len(names) < min(len(divide(row)) for row in rows):  # of a title
+        return None
+    if are_letters(names) or names.count("") > 1:
         return None
     return [(start + a, start + b) for a, b in spans], divide
 
@@ -86,6 +96,8 @@ def is_gapped(line: str) -> bool:
 def division(lines: Sequence[str]) -> Divide:
     """What divides the rows of a table, two at least, the first of them its header, into cells."""
     first = lines[0].strip()
+    if ends_row(lines[-1]):
+        return by_ampersands
     if first[:1] in (*BARS, "!") or " | " in first:
         return by_bars
     if "\n" in first:
@@ -131,6 +143,32 @@ def by_bars(row: str) -> list[Span]:
     begin = start + outer[0][1] if outer and outer[0][0] == 0 else start
     spans = _between(_BETWEEN, row, begin, max(begin, last))
     return [span for span in spans if not _ATTRIBUTES.match(row[slice(*span)])]
+
+
+def by_ampersands(row: str) -> list[Span]:
+    """Cells of TeX."""
+    end = _ROW_END.search(row)
+    return _between(_AMPERSAND, row, *trimmed(row, 0, end.start() if end else len(row)))
+
+
+def _by_line(divide: Divide, number: int, row: str) -> list[Span]:
+    """So many cells of each line of a row: what does not fit into a cell stands below it.
+
+    Without the sign of psql that it does, which stands at the end of the column.
+    """
+    found: list[Span] = []
+    for start, end in line_spans(row):
+        own = [(start + a, start + b) for a, b in divide(row[start:end])]
+        own = own if len(own) == number else _between(_BETWEEN, row, start, end)  # blank outer ones
+        goes_on = (row[b - 1 : b + 1] in _SIGNED for _, b in own)
+        bare = (trimmed(row, a, max(a, b - on)) for (a, b), on in zip(own, goes_on, strict=True))
+        found += bare if len(own) == number else []
+    return found
+
+
+def ends_row(line: str) -> bool:
+    """Whether a line ends a row of TeX."""
+    return bool(_ROW_END.search(line))
 
 
 @cache

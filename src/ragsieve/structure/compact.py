@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 
+from ragsieve.structure.columns import is_rule
 from ragsieve.structure.linearize import columns_of, row_begin
 from ragsieve.structure.tree import KEY, Kept, Node
 from ragsieve.types import Span
@@ -27,7 +28,11 @@ Rows = tuple[str, list[Span]]
 def compact(text: str, node: Node, kept: Kept) -> Rows | None:
     """Kept rows of a list or table; None of what is none, or where a row is kept in part."""
     rows = [child for child in node.children if any(kept.within(child.start, child.end))]
-    if len(rows) < _FEWEST or not all(kept.whole(one.start, one.end) for one in rows):
+    short = kept.layout.is_short  # where rows of one line stay as they are
+    wrapped = node.kind == "table" and any("\n" in text[one.start : one.end] for one in rows)
+    if len(rows) < (1 if short else _FEWEST) or (short and node.kind != "grid" and not wrapped):
+        return None
+    if not all(kept.whole(one.start, one.end) for one in rows):
         return None
     left = kept.said(node, len(rows)) if len(rows) < len(node.children) else ""
     mark = kept.layout.mark
@@ -81,16 +86,19 @@ def _csv(text: str, node: Node, rows: Sequence[Node], left: str) -> Rows | None:
         return None
     names, divide = found
     begun = [(row_begin(text, row.start), row.end) for row in rows]
-    cells = [[(at + a, at + b) for a, b in divide(text[at:end])] for at, end in begun]
-    if any(len(row) != len(names) for row in cells):
+    cells = [names, *([(at + a, at + b) for a, b in divide(text[at:end])] for at, end in begun)]
+    spans = [span for row in cells for span in row if span[0] < span[1]]
+    ragged = any(len(row) % len(names) for row in cells)
+    if ragged or any(_UNQUOTED.search(text, *span) for span in spans):
         return None
-    spans = [span for row in (names, *cells) for span in row]
-    if any(_UNQUOTED.search(text, *span) for span in spans):
-        return None
-    lines = [",".join(_quoted(text[a:b]) for a, b in row) for row in (names, *cells)]
-    before = text[node.start : text.rfind("\n", node.start, names[0][0]) + 1]
-    return before + "\n".join([*lines, left] if left else lines), spans
+    columns = range(len(names))
+    said = [[_said(text, row[n :: len(names)]) for n in columns] for row in cells]
+    before = [line for line in text[node.start : names[0][0]].split("\n")[:-1] if not is_rule(line)]
+    lines = [*before, *(",".join(row) for row in said), *([left] if left else [])]
+    return "\n".join(lines), spans
 
 
-def _quoted(cell: str) -> str:
+def _said(text: str, lines: Sequence[Span]) -> str:
+    """A cell, of several lines as one."""
+    cell = " ".join(text[a:b] for a, b in lines if a < b)
     return f'"{cell}"' if "," in cell else cell

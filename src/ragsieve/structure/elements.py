@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
+
+from ragsieve.structure.tree import stripped
+from ragsieve.types import Span
 
 TAG = re.compile(
     r"<(?:!--.*?(?:-->|\Z)|!\[CDATA\[.*?(?:\]\]>|\Z)|[!?][^<>]*+>"
@@ -61,6 +65,12 @@ class Element:
     tail: int = -1
     end: int = -1
     parts: list[Element] = field(default_factory=list)
+
+
+def untagged(text: str, start: int, end: int) -> list[Span]:
+    """What stands there between tags, without white space around it."""
+    tags = [(start, start), *(tag.span() for tag in TAG.finditer(text, start, end)), (end, end)]
+    return [stripped(text, a, b) for (_, a), (b, _) in pairwise(tags) if text[a:b].strip()]
 
 
 class Reader:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from ragsieve.structure.beside import name_first
 from ragsieve.structure.entry_lines import COMMENT, RULE, SECTION, YAML, EntryLines, Line
 from ragsieve.structure.tree import (
     ALWAYS,
@@ -19,7 +20,6 @@ from ragsieve.structure.tree import (
     Node,
     leaf,
     line_spans,
-    name_first,
     over,
     stripped,
 )

@@ -154,6 +154,8 @@ def in_tags(row: str) -> list[Span]:
 
 def _row(row: str, names: Sequence[str], divide: Divide) -> str:
     values = [_plain(cell) for cell in cells(row, divide(row))]
+    if len(values) > len(names) and len(values) % len(names) == 0:  # lines of one row
+        values = [" ".join(values[n :: len(names)]).strip() for n in range(len(names))]
     spanned = len(values) < len(names) and row.startswith("<")  # below a cell of another row
     if spanned or len(values) > len(names) or len(values) < 2:
         return row

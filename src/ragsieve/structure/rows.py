@@ -17,11 +17,13 @@ from ragsieve.structure.columns import (
     BARS,
     are_letters,
     begins,
+    by_bars,
     by_gaps,
     by_mark,
     by_place,
     cells,
     division,
+    ends_row,
     form,
     is_gapped,
     is_named,
@@ -43,6 +45,7 @@ _MISSING = frozenset(["", "-", "?", "n/a", "N/A", "NA", "null", "NULL", "None", 
 _LOG = re.compile(
     r"\W{0,2}\d[\d./-]{3,9}[T ]?[ ]{0,2}\d?\d:\d\d(?::\d\d)?.*[A-Za-z]{3} [A-Za-z]{2}"
 )
+_BAR = re.compile(r"[ +.]\| ")  # behind a cell, which may go on below
 _SIGNS = re.compile(r"\w")
 
 
@@ -181,7 +184,7 @@ def _bars(line: str) -> int:
     bare = line.strip()
     if bare[:1] in BARS or bare[:2] == "! " or (is_rule(bare) and not is_gapped(bare)):
         return max(2, sum(map(bare.count, BARS)))
-    return bare.count(" | ") + 1
+    return max(len(_BAR.findall(bare)), bare.count("&") if ends_row(bare) else 0) + 1
 
 
 def _marks(mark: str, line: str) -> int:
@@ -297,10 +300,38 @@ def _rows(lines: Sequence[RowLine]) -> list[list[RowLine]]:
     depth = _depth(parts)
     if not parts or loose or depth == len(parts[-1]) > 1:  # a blank line or rule between rows
         return parts[1:]
-    flat = [line for group in groups for line in group]
-    heads = 1 if depth > 1 else _header(groups, lines)
-    bounds = pairwise([*range(heads, len(flat), depth), len(flat)])
-    return [flat[a:b] for a, b in bounds]
+    between = _are_rows(groups)
+    by_group = [[group] if between else [*_wrapped(group, lines)] for group in groups]
+    heads = 1 if depth > 1 else _header([[row[0] for row in some] for some in by_group], lines)
+    rows = [row for some in by_group for row in some]
+    bounds = pairwise([*range(heads, len(rows), depth), len(rows)])
+    return [[line for row in rows[a:b] for line in row] for a, b in bounds]
+
+
+def _are_rows(groups: Sequence[Sequence[RowLine]]) -> bool:
+    """Whether the lines between two rules are a row: most of several have blank cells at last."""
+    several = [by_bars(group[-1].text) for group in groups if len(group) > 1]
+    blank = sum(any(a == b for a, b in row) for row in several)
+    return len(groups) > 2 and 2 * blank > len(several)
+
+
+def _wrapped(group: Sequence[RowLine], lines: Sequence[RowLine]) -> Iterator[list[RowLine]]:
+    """The lines of each row: those with cells that go on below, and those that end none of TeX.
+
+    At the end of such a cell, below that of its column's rule, psql sets a sign.
+    """
+    rule = next((one.text.rstrip() for one in lines if "-+-" in one.text), "")
+    ends = [*(n - 1 for n, sign in enumerate(rule) if sign == "+"), len(rule) - 1] if rule else []
+    tex = any(ends_row(line.text) for line in group)
+    row: list[RowLine] = []
+    for line in group:
+        row.append(line)
+        signs = any(line.text[n : n + 1] in ("+", ".") for n in ends)
+        if not signs and (ends_row(line.text) or not tex):
+            yield row
+            row = []
+    if row:
+        yield row
 
 
 def _apart(lines: list[RowLine]) -> Iterator[list[RowLine]]:

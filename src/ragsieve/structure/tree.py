@@ -13,14 +13,15 @@ from ragsieve.types import USUAL, Layout, Listed, Span
 ALWAYS = 10**9  # characters: a node that is whole wherever a segment may be that long
 MERGED = 250  # characters of neighbouring scalars that make one unit
 DEEPEST = 40  # levels that have nodes of their own
-_STICKY_CHARS = 160  # of a field that names its record
-_BESIDE = 400  # of all fields beside a long list
 ELEMENTS = ("tags", "xml", "items", "grid", "group", "cells", "inline")  # nodes with tags
+TABLES = ("table", "grid", "group", "cells")  # whose parts are rows or cells
 ROWSPAN = re.compile(r"(\browspan\s*=\s*[\"']?)([1-9]\d{0,4})", re.IGNORECASE)
 JSON = ("array", "object", "rows")
 _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell that is blank
 _SECTION = re.compile(r"[|│][^|│\n]*\w[^|│\n]*(?:[|│][ ]*){2,}")
 _PADDING = re.compile(r"([^\w\s]|_)\1{3,}|[ ]+(?= [|│┃║])")  # of a table's head
+COMMANDS = r"(?:\s*\\[A-Za-z]+\*?(?:\{(?:[^{}]|\{[^{}]*\})*\}|\[[^]]*\]|\([^)]*\))*)+\s*$"  # of TeX
+_COMMANDED = re.compile(rf"^{COMMANDS}\n?", re.MULTILINE)
 _BREAK = re.compile(r"\s*[\r\n]\s*")
 KEY = re.compile(
     r"""(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|'([^'\\]*+(?:\\.[^'\\]*+)*+)'|(?<!["']):?([A-Za-z_$][\w$]*+))"""
@@ -63,6 +64,11 @@ class Node:
     def size(self) -> int:
         """Its characters."""
         return self.end - self.start
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it is a row of HTML that is not cut, however many cells it has."""
+        return self.kind == "cells" and self.size <= self.whole
 
     @property
     def ends_early(self) -> bool:
@@ -129,36 +135,6 @@ def places(spans: Sequence[Span], start: int, end: int) -> range:
     """Places of those of spans side by side of which another one has something."""
     first = bisect_right(spans, start, key=lambda one: one[1])
     return range(first, bisect_left(spans, end, first, key=lambda one: one[0]))
-
-
-def name_first(children: Sequence[Node]) -> None:
-    """Let what names a record be shown with any of its parts: its first field.
-
-    And that of its first part where it stands right behind; and what is short, nested or not,
-    beside the one long list of an object, which is what an API says of its own list.
-    """
-    if len(children) > 1 and not children[0].children:
-        children[0].sticky = children[0].size <= _STICKY_CHARS
-        inside = children[1].children
-        if inside and not inside[0].children:
-            children[1].sticky = inside[0].sticky = True
-    longest = max(children, key=lambda one: one.size, default=None)
-    beside = [one for one in children if one is not longest and one.size <= _BESIDE]
-    if longest and sum(one.size for one in beside) <= min(_BESIDE, longest.size):
-        _stick(beside if _lists(longest) else [])
-
-
-def _lists(node: Node) -> bool:
-    """Whether it is a list, or most of what it holds is one."""
-    while node.kind == "object" and node.children:
-        node = max(node.children, key=lambda one: one.size)
-    return node.kind == "array" and bool(node.children)
-
-
-def _stick(nodes: Iterable[Node]) -> None:
-    for node in nodes:
-        node.sticky = True
-        _stick(node.children)
 
 
 class Kept:
@@ -274,6 +250,7 @@ def _lines(text: str, node: Node, kept: Kept, chosen: Sequence[int]) -> str:
     out, last, mark = text[node.start : node.head], -1, kept.layout.of(node.mark)
     if node.kind == "table" and not kept.whole(node.start, node.head):
         out = _PADDING.sub(lambda run: (run[1] or "") * 3, out)
+        out = _COMMANDED.sub("", out) if kept.layout.is_short else out
     end = node.head
     for place in chosen:
         child = node.children[place]

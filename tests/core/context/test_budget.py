@@ -24,6 +24,10 @@ from ragsieve.trace import Step, step
 from ragsieve.types import Document, Query, Segment
 from tests.timing import is_linear
 
+HTML = "<table>\n<tr><th>Room</th><th>Low</th></tr>\n" + "\n".join(
+    f"<tr>\n<td>{name}</td>\n<td>{fee}</td>\n</tr>"
+    for name, fee in [("Single", 60), ("Double", 71)]
+)
 TABLE = "Rates\n\n| Room | Low | High |\n|---|---|---|\n| Single | 60 | 84 |\n| Double | 71 | 97 |"
 STEPS = (
     "To rotate the key:\n\n1. Open the vault.\n2. Press Rotate\n   and wait.\n3. Restart the rest."
@@ -223,6 +227,7 @@ def test_a_blank_segment_has_no_parts() -> None:
         (LONG, 3, [], "is left out"),
         ("Name: Ann Hale\n},\nBox: 14 to 16\n</v>", 1, [], "is left out"),
         (TABLE, 8, ["| Double | 71 | 97 |"], "heads of document"),
+        (HTML, 3, ["<tr>\n<td>Double</td>\n<td>71</td>\n</tr>"], "heads of document"),
     ],
 )
 def test_where_the_best_is_left_out_or_alone_a_warning_says_so(
