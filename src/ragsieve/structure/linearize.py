@@ -31,7 +31,8 @@ _ROW = 2000  # characters of a row that is read whole with each part of it
 _SEEN = 50  # rows that tell what divides all
 _CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)(?=<t[hd]\b|</tr|\Z)", re.IGNORECASE | re.DOTALL)
 _WORD = re.compile(r"[^\W_]+(?:[._-]+[^\W_]+)*")
-_PART = re.compile(r"[^\W_]+")
+_PART, _KIND = re.compile(r"[^\W_]+"), re.compile(r"[^\W\d_]+|\d+")
+_NUMBERED = re.compile(r"([^\W\d_]+)[ -](\d+)\b")  # an identifier, typed in two words
 _COMMON = """
 a about an and any are at be been between by can could did do does for from get give had has have
 how i if in into is it its list me many more most much my name no not of on or our please show
@@ -199,9 +200,10 @@ def content_words(question: str) -> set[str]:
 
 
 def words(text: str) -> set[str]:
-    """Words in small letters, names with dots and dashes whole and in parts."""
-    names = {*_WORD.findall(unicodedata.normalize("NFC", text.lower()))}
-    return names.union(*map(_PART.findall, names))
+    """Words in small letters, names with dots, dashes or numbers whole and in parts."""
+    text = unicodedata.normalize("NFC", text.lower())
+    names = {*_WORD.findall(text), *map("".join, _NUMBERED.findall(text))}
+    return names.union(*(part.findall(name) for name in names for part in (_PART, _KIND)))
 
 
 def _said(node: Node, span: Span) -> Iterator[Span]:
