@@ -21,6 +21,7 @@ _FIRST = 0.1  # share of the best step's rating from which steps are read from t
 _WORDLESS = 0.25  # share of its rating that a part keeps which has none of the question's words
 _MANY = 300  # parts from which on they are ranked without their heads
 _BARE = re.compile(r"</?[A-Za-z][\w:.-]*\s*/?>")  # a tag without attributes
+_ANSWERED = re.compile(r"[?？؟]\W+\w+\W+\w")
 _TELLS = re.compile(r"\w|[^\x00-\x7f]")
 
 Rate = Callable[[Sequence[Segment]], Sequence[float] | None]
@@ -99,7 +100,7 @@ def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:
 def _shared(question: str, some: Sequence[Segment]) -> list[float]:
     """How much of the question's rarer words each has in its title and what is shown of it.
 
-    The most is 1; what only repeats the question has none. Of many parts their own words count,
+    The most is 1; what only repeats the question, without two words behind it, has none. Of many parts their own words count,
     since what is shown of each takes time by the whole text.
     """
     from ragsieve.text import repeats  # loads splitters of sentences
@@ -108,7 +109,7 @@ def _shared(question: str, some: Sequence[Segment]) -> list[float]:
     for one in some:
         text = one.document.text
         shown = one.text if len(some) > _MANY else joined(text, [(one.start, one.end)])
-        told = repeats(one.text, question)
+        told = repeats(one.text, question) and not _ANSWERED.search(one.text)
         found.append(set() if told else asked & _words(f"{one.document.title}\n{shown}"))
     often = Counter(word for each in found for word in each)
     values = [math.fsum(math.log(1 + len(some) / often[word]) for word in each) for each in found]

@@ -94,8 +94,7 @@ class _Units:
             items = self._sentences(*block.items[0])
             asks = head and self.text[slice(*head[-1])].rstrip(" *_#").endswith("?")
             is_question = bool(asks and items)
-            below = _APART.search(self.text, items[0][0], items[-1][1]) if is_question else None
-            answer = [one for one in items if below and one[1] <= below.end()] or items
+            answer = self._answer(head[-1][0], items) if is_question else items
             whole = is_question and answer[-1][1] - head[0][0] <= self.max_chars // 2
             if whole and len(answer) < len(items):  # what its first paragraph says
                 self.spans += self._joined(head, answer, True, block.kind)
@@ -114,6 +113,21 @@ class _Units:
                 items = [part for item in items for part in self._entry(*item)]
         self.spans += self._joined(head, items, bool(whole), block.kind)
         self.prose = block.kind == "prose"
+
+    def _answer(self, question: int, items: list[Span]) -> list[Span]:
+        """What is said below a question: the first paragraph.
+
+        Of sentences that have a line each, among which the question stands, too, the first one.
+        """
+        begun = [self.text.rfind("\n", 0, start) for start in (question, *(a for a, _ in items))]
+        alone = not any(
+            self.text[at + 1 : a].strip() for at, (a, _) in zip(begun[1:], items, strict=True)
+        )
+        above = self.text[self.text.rfind("\n", 0, max(0, begun[0])) + 1 : max(0, begun[0])]
+        if alone and above.strip():
+            return items[:1]
+        below = _APART.search(self.text, items[0][0], items[-1][1])
+        return [one for one in items if below and one[1] <= below.end()] or items
 
     def add_text(self, start: int, end: int) -> None:
         """The segments of what has no structure of a format."""

@@ -187,14 +187,15 @@ class _MarkdownReader:
         return self._block("code", range(self.place, after))
 
     def _faq(self) -> Block | None:
-        """A question with its answer, both marked as such."""
+        """A question with its answer, both marked as such; where lines follow lines, one line."""
         place, answered = self.place + 1, False
+        tight = bool(self.before and ENDS.search(self.before.text))
         while place < len(self.lines) and self.lines[place].kind not in ("question", "heading"):
             if _ANSWER.match(self.lines[place].text.lstrip()):
                 answered = True
-            elif (
-                self.lines[place - 1].kind == "blank" if answered else place - self.place > _BETWEEN
-            ):
+            elif answered and (self.lines[place - 1].kind == "blank" or tight):
+                break
+            elif not answered and place - self.place > _BETWEEN:
                 break
             place += 1
         if not answered:

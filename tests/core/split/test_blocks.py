@@ -57,11 +57,13 @@ def test_what_is_too_long_is_cut() -> None:
     table = "\n".join(["| n | v |", "| - | - |", *ROWS])
     items = "You need:\n- one. It\n- two\n- three\n- four"
     chapter = blocks("## Why?\n\nSo it is. " + "He sang of it. " * 50)
+    asked = blocks("It is old.\nWho pays?\nThe reader.\nIt is new.\nQ: Why?\nA: So.\nIt ends.")
     turns = blocks(f"GROSS: {'He sang it. ' * 30}\nEHRMAN: Right. So it is.\nGROSS: Thanks.")
 
     assert [f"| n | v |\n| - | - |\n{ROWS[0]}", *ROWS[1:]] == blocks(table, max_chars=60)
     assert ["You need:\n- one. It\n- two", "- three\n- four"] == blocks(items, max_chars=25)
     assert ("## Why?\n\nSo it is.", 51) == (chapter[0], len(chapter))
+    assert ["Who pays?\nThe reader.", "It is new.", "Q: Why?\nA: So.", "It ends."] == asked[1:]
     assert ["He sang it.", "EHRMAN: Right. So it is.", "GROSS: Thanks."] == turns[-3:]
     assert ("GROSS: He sang it.", 32) == (turns[0], len(turns))
 
