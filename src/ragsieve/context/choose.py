@@ -10,6 +10,7 @@ from itertools import chain, islice
 
 from ragsieve.structure import joined, parts_of
 from ragsieve.structure.linearize import words as names
+from ragsieve.structure.notes import behind
 from ragsieve.structure.odd import odd_keys
 from ragsieve.structure.parts import holds, parts
 from ragsieve.structure.tree import JSON
@@ -74,7 +75,8 @@ def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
 
     A scorer gives items of a list, rows and what differs in an identifier nearly the same score.
     Odd lines of the best one's document, and what has most of the question's rarer words, come
-    before lines that are like all others; what adds nothing to the question comes last.
+    before lines that are like all others; what adds nothing to the question comes last. A note
+    comes right behind what it is on.
     """
     from ragsieve.text import adds_nothing  # loads splitters of sentences
 
@@ -88,7 +90,7 @@ def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     first = [s for s in placed if s.document.id == placed[0].document.id]
     if odd := odd_keys(question, first):
         placed.sort(key=lambda s: s.key not in odd and keys.get(s.key, 0.0) < 1)
-    return sorted(placed, key=lambda s: adds_nothing(s.text, question))
+    return behind(sorted(placed, key=lambda s: adds_nothing(s.text, question)))
 
 
 def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:
@@ -100,8 +102,8 @@ def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:
 def _shared(question: str, some: Sequence[Segment]) -> list[float]:
     """How much of the question's rarer words each has in its title and what is shown of it.
 
-    The most is 1; what only repeats the question, without two words behind it, has none. Of many parts their own words count,
-    since what is shown of each takes time by the whole text.
+    The most is 1; what only repeats the question, without two words behind it, has none. Of many
+    parts their own words count, since what is shown of each takes time by the whole text.
     """
     from ragsieve.text import repeats  # loads splitters of sentences
 

@@ -8,8 +8,8 @@ from collections.abc import Container, Iterator, Sequence
 from ragsieve.types import Key, Segment, grouped
 
 _NOTE = re.compile(
-    r"^[ \t]*(\[\^[^\s\]]{1,30}\]|\[\d{1,3}\]|\*{1,3}(?!\*)|[†‡¹²³⁰⁴-⁹]{1,2}|\([a-z]\)|[a-z]/)"
-    r":?[ \t]*(?=\w)",
+    r"^[ \t]*(?:<(?!sup\b)\w+>)*(\[\^[^\s\]]{1,30}\]|\[\d{1,3}\]|\*{1,3}(?!\*)|[†‡§¹²³⁰⁴-⁹]{1,2}"
+    r"|\([a-z]\)|[a-z]/|\d{1,2}\)|<sup>\w{1,3}</sup>):?[ \t]*(?=\w)",
     re.MULTILINE,
 )
 _MOST = 3  # places that have a note's mark: what more have is no mark
@@ -28,6 +28,16 @@ def companions(kept: Container[Key], segments: Sequence[Segment]) -> dict[Key, s
             elif note.key in kept and not any(one.key in kept for one in marked):
                 found |= {one.key: sign for one in marked}
     return found
+
+
+def behind(ranked: Sequence[Segment]) -> list[Segment]:
+    """Ranked segments, each with the notes on it right behind it."""
+    places = {segment.key: (n, 0) for n, segment in enumerate(ranked)}
+    for some in grouped(ranked, lambda s: s.document.id).values():
+        for _, note, marked in _notes(some):
+            first = min(places[one.key] for one in marked)
+            places[note.key] = min(places[note.key], (first[0], 1))
+    return sorted(ranked, key=lambda s: places[s.key])
 
 
 def _notes(segments: Sequence[Segment]) -> Iterator[tuple[str, Segment, list[Segment]]]:

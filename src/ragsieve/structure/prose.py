@@ -193,9 +193,11 @@ class _MarkdownReader:
         while place < len(self.lines) and self.lines[place].kind not in ("question", "heading"):
             if _ANSWER.match(self.lines[place].text.lstrip()):
                 answered = True
-            elif answered and (self.lines[place - 1].kind == "blank" or tight):
-                break
-            elif not answered and place - self.place > _BETWEEN:
+            elif (
+                tight or self.lines[place - 1].kind == "blank"
+                if answered
+                else place - self.place > _BETWEEN
+            ):
                 break
             place += 1
         if not answered:

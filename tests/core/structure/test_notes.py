@@ -3,7 +3,7 @@
 import pytest
 
 from ragsieve.split.blocks import Blocks
-from ragsieve.structure.notes import companions
+from ragsieve.structure.notes import behind, companions
 from ragsieve.types import Document, Query, Segment
 
 NOTES = [
@@ -11,6 +11,8 @@ NOTES = [
     ("The quay is of concrete [4]. It rains.\n\n[4] Minutes of 4 May.\n", "[4]"),
     ("It carried 4 million tonnes.¹ It rains.\n\n¹ Without fish.\n", "¹"),
     ("Day | 9 (b)\nWeek | 30\n\nIt rains.\n\n(b) Not in August.\n", "(b)"),
+    ("Adults pay 4 EUR 1). It rains.\n\n1) Not before nine.\n", "1)"),
+    ("Entry is 5<sup>2</sup> EUR. It rains.\n\n<sup>2</sup> Free for some.\n", "<sup>2</sup>"),
     ("Growth was 4% e/ in May. It rains.\n\ne/ A guess.\n", "e/"),
 ]
 NONE = [
@@ -33,6 +35,9 @@ def test_a_note_goes_with_its_mark_both_ways(text: str, sign: str) -> None:
 
     assert {note.key: sign} == companions({marked.key}, some)
     assert {marked.key: sign} == companions({note.key}, some)
+    assert [marked, note] == behind([marked, *(s for s in some if s not in (marked, note)), note])[
+        :2
+    ]
 
 
 @pytest.mark.parametrize("text", NONE)
