@@ -25,7 +25,8 @@ class Result:
         documents: The documents as the system took them: in the caller's order, with unique ids,
             those of one id and one text once.
         kept: Verbatim spans in the order in which the reader reads them.
-        text: The context made of ``kept``, as it stands in the reader's prompt.
+        text: The context made of ``kept``, as it stands in the reader's prompt. Heads, headings and
+            marks stand in it, too, which no segment of ``kept`` covers.
         tokens: Tokens of the context before and after.
         trace: What every stage did.
         answer: The reader's answer, where one was asked for.
@@ -64,7 +65,10 @@ class Result:
 
     @property
     def shown(self) -> list[Segment]:
-        """What ``text`` has of the documents, verbatim: ``kept``, or the cells of compact rows."""
+        """What ``text`` has of the documents, verbatim: ``kept``, or the cells of compact rows.
+
+        Not the heads and headings that stand above.
+        """
         from ragsieve.structure import verbatim
 
         documents = grouped(self.kept, lambda s: s.document.id).values()
