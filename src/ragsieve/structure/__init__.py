@@ -103,13 +103,12 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
         inside = within([] if node.is_row else node.children, start, end)
     if kind in TABLES and not inside:  # a row, between what stands above and behind it
         bounds = pairwise([first, max(first, node.start), min(last, node.end), last])
-        above, *parts = [[stripped(text, a, b)] if text[a:b].strip() else [] for a, b in bounds]
-        own = [span for part in parts for span in part]
-        return (
-            [(start, start + len(head))] * bool(head) + above,
-            own if above or own[1:] else [],
-            kind,
-        )
+        above, *own = [
+            [stripped(text, *span)] if text[slice(*span)].strip() else [] for span in bounds
+        ]
+        body = [span for part in own for span in part]
+        heads = [*([(start, start + len(head))] if head else []), *above]
+        return heads, body if above or body[1:] else [], kind
     if text[first : node.start].strip() and not inside:
         return [stripped(text, start, node.start)], [stripped(text, node.start, last)], kind
     apart = bool(inside) and kind == "lines" and inside[-1].sticky  # what was raised needs no frame

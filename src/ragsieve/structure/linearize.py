@@ -31,7 +31,8 @@ _ROW = 2000  # characters of a row that is read whole with each part of it
 _SEEN = 50  # rows that tell what divides all
 _CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)(?=<t[hd]\b|</tr|\Z)", re.IGNORECASE | re.DOTALL)
 _WORD = re.compile(r"[^\W_]+(?:[._-]+[^\W_]+)*")
-_PART, _KIND = re.compile(r"[^\W_]+"), re.compile(r"[^\W\d_]+|\d+")
+_PART = re.compile(r"[^\W_]+")
+_KIND = re.compile(r"[^\W\d_]{3,}(?=\d)|(?<=[^\W\d_]{3})\d+")  # a word and its number
 _NUMBERED = re.compile(r"([^\W\d_]+)[ -](\d+)\b")  # an identifier, typed in two words
 _COMMON = """
 a about an and any are at be been between by can could did do does for from get give had has have
