@@ -102,19 +102,19 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
         kind = node.kind if node.children or kind not in TABLES else kind
         inside = within([] if node.is_row else node.children, start, end)
     if kind in TABLES and not inside:  # a row, between what stands above and behind it
-        bounds = pairwise([first, max(first, node.start), min(last, node.end), last])
-        above, *own = [
-            [stripped(text, *span)] if text[slice(*span)].strip() else [] for span in bounds
-        ]
-        body = [span for part in own for span in part]
-        heads = [*([(start, start + len(head))] if head else []), *above]
-        return heads, body if above or body[1:] else [], kind
+        row = max(first, node.start)
+        above, own = _full(text, first, row), _full(text, row, max(row, min(last, node.end)), last)
+        return _full(text, start, node.start), own if above or own[1:] else [], kind
     if text[first : node.start].strip() and not inside:
-        return [stripped(text, start, node.start)], [stripped(text, node.start, last)], kind
+        return _full(text, start, node.start), _full(text, node.start, last), kind
     apart = bool(inside) and kind == "lines" and inside[-1].sticky  # what was raised needs no frame
     begins = [first, *(child.start for child in inside[not apart :]), last]
-    parts = [stripped(text, a, b) for a, b in pairwise(begins) if inside and text[a:b].strip()]
-    return [(start, start + len(head))] if head else [], parts, kind
+    return _full(text, start, start + len(head)), _full(text, *begins) if inside else [], kind
+
+
+def _full(text: str, *bounds: int) -> list[Span]:
+    """What is not blank between bounds."""
+    return [stripped(text, a, b) for a, b in pairwise(bounds) if text[a:b].strip()]
 
 
 class Terse(Layout):
