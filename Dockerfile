@@ -20,9 +20,10 @@ RUN case ",${EXTRAS}," in *,local,*|*,train,*) \
 COPY pyproject.toml README.md LICENSE NOTICE sbom.cdx.json ./
 COPY src src
 COPY research research
+COPY large large
 COPY multilingual multilingual
 # all distributions from here: none is asked of an index
-RUN pip wheel --no-deps --wheel-dir wheels . ./research ./multilingual \
+RUN pip wheel --no-deps --wheel-dir wheels . ./research ./large ./multilingual \
     && pip install --constraint constraints.txt --find-links wheels "ragsieve[${EXTRAS}]"
 RUN for name in ${MODELS}; do ragsieve models pull "${name}" || exit 1; done
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.blocks import ROOT, Packages
 
-OTHERS = (str(ROOT / "research"), str(ROOT / "multilingual"))
+OTHERS = tuple(str(ROOT / name) for name in ("research", "large", "multilingual"))
 BIN = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 QUIET = {  # what frameworks would do on import
     "HAYSTACK_TELEMETRY_ENABLED": "False",
@@ -66,7 +66,7 @@ def install(folder: Path, wheel: Path, needs: Packages) -> None:
     run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder)
     place = ("--python", folder / "bin" / "python", "--find-links", wheel.parent)
     constraints = ("--constraint", ROOT / "constraints.txt")
-    names = ("ragsieve-research", "ragsieve-multilingual")  # their versions are as at each build
+    names = [f"ragsieve-{Path(one).name}" for one in OTHERS]  # their versions are as at each build
     fresh = (word for name in names for word in ("--refresh-package", name))
     run(uv, "pip", "install", "--quiet", *place, *constraints, *fresh, ours, *others)
 

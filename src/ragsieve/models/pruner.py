@@ -48,7 +48,7 @@ from ragsieve.schema import Count, Options, Probability, read
 if TYPE_CHECKING:
     from ragsieve.models.onnx import Encoder
 
-BUNDLED = {"pruner": "ragsieve", "multilingual": "ragsieve_multilingual"}
+BUNDLED = {"pruner": "ragsieve"} | {n: f"ragsieve_{n}" for n in ("large", "multilingual")}
 """Names of pruners, and the packages with a folder of theirs in ``weights``."""
 CONFIG, TOKENIZER, NET, SETTINGS = "config.json", "tokenizer.json", "model.onnx", "pruner.json"
 FILES = (CONFIG, TOKENIZER, NET, SETTINGS)
@@ -106,8 +106,8 @@ class Pruner(Options, WindowPruner):
     pruning a passage of one window costs one pass. Nothing in the folder is run as code.
 
     Args:
-        model: ``"pruner"``, which comes with the package, ``"multilingual"`` of
-            ``ragsieve[multilingual]``, a folder or a hub id.
+        model: ``"pruner"``, which comes with the package, ``"large"`` or ``"multilingual"`` of the
+            extra of that name, a folder or a hub id.
         threads: Windows that are read at a time, at least 1; None: one for each core that the
             process may use.
 

@@ -77,6 +77,16 @@ def test_english_is_as_without(installed: None) -> None:
     assert "+pruner:multilingual@" in SystemSpec().identity
 
 
-def test_without_the_package_one_line_says_how_to_get_it() -> None:
-    with pytest.raises(MissingExtra, match=r"pip install 'ragsieve\[multilingual\]'"):
-        _ = Pruner("multilingual").languages
+@pytest.mark.parametrize("name", ["large", "multilingual"])
+def test_without_the_package_one_line_says_how_to_get_it(name: str) -> None:
+    with pytest.raises(MissingExtra, match=rf"pip install 'ragsieve\[{name}\]'"):
+        _ = Pruner(name).languages
+
+
+def test_the_larger_net_is_a_distribution_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "large"))
+    sieve = ragsieve.load("finefilter", "fake:echo", pruner="pruner:large")
+    result = sieve("When was the bridge opened?", ["It rained. The bridge was opened in 1885."])
+
+    assert result.text == "The bridge was opened in 1885."
+    assert "pruner:large@" in {u.model[:13] for step in result.trace.steps for u in step.usages}
