@@ -28,7 +28,6 @@ from ragsieve.pipeline import Stage as Stage
 from ragsieve.result import Result, Tokens
 from ragsieve.retriever import AnySource, as_source, evidence_of
 from ragsieve.run.concurrency import Question, Streaming, in_own_context, in_thread, run_many
-from ragsieve.run.dataframes import map_dataset
 from ragsieve.structure import as_written, partial_lists
 from ragsieve.trace import Step, Trace, note, record_drop, step, warn
 from ragsieve.types import USUAL, Answer, CutNumbers, Document, Layout, Query, Segment, StageResult
@@ -246,9 +245,10 @@ class System:
             workers: Questions at once in a process.
             num_proc: Processes, of data sets that are not streamed.
         """
-        return map_dataset(
-            self.ask if answer else self, dataset, workers=workers, num_proc=num_proc
-        )
+        from ragsieve.run import dataframes  # a first call needs no tables
+
+        call = self.ask if answer else self
+        return dataframes.map_dataset(call, dataset, workers=workers, num_proc=num_proc)
 
     async def acall(self, query: Query | str, documents: Documents | None = None) -> Result:
         """The same as calling the system, in a thread of its own: the event loop goes on."""
