@@ -173,8 +173,9 @@ class OpenAI(Server, LLM):
             most = 1 if "first" in self._held else _LOOK
             replies = self._ask(prompts, most, {"logprobs": True, "top_logprobs": 20})
             cut = most > 1 and any(reply.finish == "length" for reply in replies)
-            told = not (cut and thinks_first(self)) and not self._room
-            if told and replies:
+            if self.thinking is None and cut and thinks_first(self):
+                self._held.add("thinking")
+            if (told := not self._room) and replies:
                 self._held.add("first")
             pairs = zip(replies, options, strict=True)
             results = [first_token_odds((told and r.top) or [], some) for r, some in pairs]

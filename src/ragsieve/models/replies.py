@@ -21,7 +21,7 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*[ \t]*$|^```\w*|```$", re.MULTILINE)
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=\S)([^\n]{1,400}?)(?<=\S)\1(?![\w*])")
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 _TAGGED = re.compile(r"<(\w{1,40})>([^<>]*)</\1>")
-_ROW = re.compile(r"^\|[ \t]*([^|\n]+?)[ \t]*\|[ \t]*([^|\n]+?)[ \t]*\|[ \t]*$", re.MULTILINE)
+_ROW = re.compile(r"^\|([^|\n]+)\|([^|\n]+)\|[ \t]*$", re.MULTILINE)
 _LINE = re.compile(r"^[ \t]*(?:(?:[>#*•\-–]+|\d{1,2}[.)])[ \t]+)*(?:#+)?", re.MULTILINE)
 _MARK = re.compile(r"^(?:[>#*•\-–]+[ \t]+)*(?:#+)?")  # no number: "2. Paris"
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -74,7 +74,7 @@ def read_fields(reply: str, *fields: Field) -> list[Any]:
 def plain_text(text: str) -> str:
     """A text without fences, headings' and lists' marks, emphasis and tags around values."""
     text = _BOXED.sub(r"\1", _FENCE.sub("", text.replace("\r\n", "\n"))).strip()
-    text = _ROW.sub(r"\1: \2", text)
+    text = _ROW.sub(lambda row: f"{row[1].strip()}: {row[2].strip()}", text)
     text = _TAGGED.sub(r"\n\1: \2\n", (_LINE if "\n" in text else _MARK).sub("", text))
     for _ in range(3):  # ***one in another***
         text = _EMPHASIS.sub(r"\2", text)

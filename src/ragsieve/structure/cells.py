@@ -244,9 +244,12 @@ def _of_table(text: str, node: Node) -> Iterator[tuple[Span, Cells]]:
 
     def cells(span: Span, above: Cells) -> Cells:
         begin = row_begin(text, span[0])
-        spans = [(begin + a, begin + b) for a, b in parted(text[begin : span[1]])]
+        row = text[begin : span[1]]
+        spans = [(begin + a, begin + b) for a, b in parted(row)]
+        wrapped = "\n" in row.strip() and parted is not in_tags
         short = max(0, len(names) - len(spans)) if above and node.kind == "grid" else 0
-        own = [(name, *span) for name, span in zip(cycle(names[short:]), spans)]
+        labels = cycle(names[short:]) if wrapped else names[short:]
+        own = [(name, *span) for name, span in zip(labels, spans, strict=False)]
         blank = {name for name, a, b in own if a == b} | {*names[:short]}
         return [one for one in own if one[1] < one[2]] + [one for one in above if one[0] in blank]
 

@@ -32,8 +32,8 @@ _SEEN = 50  # rows that tell what divides all
 _CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)(?=<t[hd]\b|</tr|\Z)", re.IGNORECASE | re.DOTALL)
 _WORD = re.compile(r"[^\W_]+(?:[._-]+[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
-_KIND = re.compile(r"[^\W\d_]{3,}(?=\d)|(?<=[^\W\d_]{3})\d+")  # a word and its number
-_NUMBERED = re.compile(r"([^\W\d_]+)[ -](\d+)\b")  # an identifier, typed in two words
+_KIND = re.compile(r"(?<![^\W\d_])[^\W\d_]{3,}+(?=\d)|(?<=[^\W\d_]{3})\d+")  # a word and its number
+_NUMBERED = re.compile(r"(?<![^\W\d_])([^\W\d_]++)[ -](\d+)\b")  # an identifier, typed in two words
 _COMMON = """
 a about an and any are at be been between by can could did do does for from get give had has have
 how i if in into is it its list me many more most much my name no not of on or our please show
@@ -156,7 +156,8 @@ def in_tags(row: str) -> list[Span]:
 
 def _row(row: str, names: Sequence[str], divide: Divide) -> str:
     values = [_plain(cell) for cell in cells(row, divide(row))]
-    if len(values) > len(names) and len(values) % len(names) == 0:  # lines of one row
+    wrapped = "\n" in row.strip() and not row.startswith("<")  # a row of several lines
+    if wrapped and 0 < len(names) < len(values) and len(values) % len(names) == 0:
         values = [" ".join(values[n :: len(names)]).strip() for n in range(len(names))]
     spanned = len(values) < len(names) and row.startswith("<")  # below a cell of another row
     if spanned or len(values) > len(names) or len(values) < 2:

@@ -300,8 +300,8 @@ def _rows(lines: Sequence[RowLine]) -> list[list[RowLine]]:
     depth = _depth(parts)
     if not parts or loose or depth == len(parts[-1]) > 1:  # a blank line or rule between rows
         return parts[1:]
-    between = _are_rows(groups)
-    by_group = [[group] if between else [*_wrapped(group, lines)] for group in groups]
+    between, ends = _are_rows(groups), _ends(lines)
+    by_group = [[group] if between else [*_wrapped(group, ends)] for group in groups]
     heads = 1 if depth > 1 else _header([[row[0] for row in some] for some in by_group], lines)
     rows = [row for some in by_group for row in some]
     bounds = pairwise([*range(heads, len(rows), depth), len(rows)])
@@ -315,13 +315,14 @@ def _are_rows(groups: Sequence[Sequence[RowLine]]) -> bool:
     return len(groups) > 2 and 2 * blank > len(several)
 
 
-def _wrapped(group: Sequence[RowLine], lines: Sequence[RowLine]) -> Iterator[list[RowLine]]:
-    """The lines of each row: those with cells that go on below, and those that end none of TeX.
-
-    At the end of such a cell, below that of its column's rule, psql sets a sign.
-    """
+def _ends(lines: Sequence[RowLine]) -> list[int]:
+    """Where a rule's columns end: psql sets a sign there below which a cell goes on."""
     rule = next((one.text.rstrip() for one in lines if "-+-" in one.text), "")
-    ends = [*(n - 1 for n, sign in enumerate(rule) if sign == "+"), len(rule) - 1] if rule else []
+    return [*(n - 1 for n, sign in enumerate(rule) if sign == "+"), len(rule) - 1] if rule else []
+
+
+def _wrapped(group: Sequence[RowLine], ends: Sequence[int]) -> Iterator[list[RowLine]]:
+    """The lines of each row: those with cells that go on below, and those that end none of TeX."""
     tex = any(ends_row(line.text) for line in group)
     row: list[RowLine] = []
     for line in group:

@@ -28,7 +28,7 @@ from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached, checksum_of
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
-from ragsieve.trace import Usage, collect_step, note, record_usage, step
+from ragsieve.trace import CUT, Usage, collect_step, note, record_usage, step
 from tests.tiny import ask
 
 UPDATE = "UPDATE ragsieve_cache SET value = ?, sum = ?"
@@ -573,3 +573,13 @@ def test_a_failure_has_its_cost() -> None:
         Cached(Failing(8)).embed(["one two"])
 
     assert ([Usage("hashing:8", 2, embedded=True)], ["tried"]) == (seen.usages, seen.notes)
+
+
+def test_odds_of_a_reply_that_was_cut_stay_odds(tmp_path: Path) -> None:
+    class Cutting(ScriptedLLM):
+        def choose(self, prompts: Any, options: Any) -> Any:
+            record_usage([Usage("m", 5, 5, note=f"{CUT} 41 tokens") for _ in prompts])
+            return [[1.0, 0.0] for _ in prompts]
+
+    with Cached(Cutting([]), tmp_path / "c") as cached, collect_step():
+        assert [[1.0, 0.0]] == cached.choose([ask("a")], [["yes", "no"]])

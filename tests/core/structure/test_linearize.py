@@ -52,6 +52,13 @@ def units(text: str) -> list[Segment]:
     return Blocks()(Query("?"), [Segment.whole(Document("d", text))])
 
 
+@pytest.mark.parametrize("head", ["", '<th colspan="2">Port</th>'])
+def test_cells_without_names_of_their_own_are_read_behind_each_other(head: str) -> None:
+    text = HTML.replace("<th>Name</th><th>Depth</th>", head)
+
+    assert "berth 7 7 m" in linearized(text, [(s.start, s.end) for s in units(text)])
+
+
 @pytest.mark.parametrize(("text", "row"), READ)
 def test_cells_are_read_behind_their_columns_names(text: str, row: str) -> None:
     """Whatever stands between them; prose beside a table as it is."""

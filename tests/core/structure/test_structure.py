@@ -559,6 +559,8 @@ LARGE: dict[str, Callable[[int], str]] = {
     "wide head": lambda n: "| a " * 10 * n + "|\n|---|---|\n" + "| b | c |\n" * 5 * n,
     "long row": lambda n: f"<table><tr><th>a<th>b<tr>{'<td>c' * 18 * n}<tr><td>d<td>e</table>",
     "items of XML": lambda n: "<r>\n" + "<row>7</row>\n" * 7 * n + "</r>",
+    "ruled TeX": lambda n: "\\hline\na & b \\\\\n" * 6 * n,
+    "letters": lambda n: "a" * 100 * n,
 }
 
 
@@ -583,7 +585,7 @@ REPEATED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*REPEATED, "wide head", "long row", "items of XML"])
+@pytest.mark.parametrize("kind", [*REPEATED, "wide head", "long row", "items of XML", "letters"])
 def test_a_document_takes_time_by_its_length(kind: str) -> None:
     """From the text to units, what is read and shared of them, and half of them joined."""
 

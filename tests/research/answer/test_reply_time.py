@@ -76,6 +76,7 @@ READERS: dict[str, Callable[[str], object]] = {
         ("parts", "", "answer ", "x"),
         ("parts", "", "answer:\n", ""),
         ("rating", "", "(", "x"),
+        ("rating", "|", " ", f"|{' ' * 99}| d |"),
         ("duplicates", "Unique answers: a\nDuplicate answers: ", "1 and ", "x"),
     ],
 )
