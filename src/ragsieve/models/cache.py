@@ -113,9 +113,9 @@ class Cached(Wrapper):
         bodies |= {key: body for key, (body, _) in computed.items() if body}
         entries = [_decoded(method, bodies.get(key, b"")) or computed[key][1] for key in keys]
         self._charge_hits(method, keys, {*missing}, entries)
-        cut = (isinstance(e.value, str) and e.note.startswith(CUT) for e in entries)
-        pairs = zip(entries, cut, strict=True)
-        return [Cut(e.value, e.note) if is_cut else e.value for e, is_cut in pairs]
+        if method != "complete":
+            return [entry.value for entry in entries]
+        return [Cut(e.value, e.note) if e.note.startswith(CUT) else e.value for e in entries]
 
     def _key(self, method: str, item: Sequence[Any], options: Mapping[str, Any]) -> bytes:
         parts = [_VERSION, identity_of(self), method, item, options]
