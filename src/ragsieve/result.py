@@ -65,9 +65,9 @@ class Result:
 
     @property
     def shown(self) -> list[Segment]:
-        """What ``text`` has of the documents, verbatim: ``kept``, or the cells of compact rows.
+        """What ``text`` has of the documents, verbatim: ``kept``, the heads and headings above it.
 
-        Not the heads and headings that stand above.
+        Of rows in a shorter form their cells; no titles, marks and numbers of lines.
         """
         from ragsieve.structure import verbatim
 

@@ -16,12 +16,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ragsieve.structure import brackets, margins
-from ragsieve.structure.drawn import redrawn, undrawn
 from ragsieve.structure.elements import untagged
-from ragsieve.structure.headings import between, labelled, left_out
+from ragsieve.structure.headings import between, labelled, led, left_out
 from ragsieve.structure.margins import Piece
 from ragsieve.structure.printed import is_below
-from ragsieve.structure.tree import ELEMENTS, TABLES, Kept, Node, leaf, shown, stripped, within
+from ragsieve.structure.render import Kept, shown
+from ragsieve.structure.tree import ELEMENTS, TABLES, Node, stripped, within
 from ragsieve.types import USUAL, Layout, Segment, Span, grouped
 
 READERS = [
@@ -107,6 +107,8 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
         return _full(text, start, node.start), own if above or own[1:] else [], kind
     if text[first : node.start].strip() and not inside:
         return _full(text, start, node.start), _full(text, node.start, last), kind
+    if not inside and first < node.head < last:  # a turn or a cue, below who said it or when
+        return _full(text, start, node.head), _full(text, node.head, last), kind
     apart = bool(inside) and kind == "lines" and inside[-1].sticky  # what was raised needs no frame
     begins = [first, *(child.start for child in inside[not apart :]), last]
     return _full(text, start, start + len(head)), _full(text, *begins) if inside else [], kind
@@ -177,6 +179,8 @@ def _read(text: str) -> Outline:
 
 
 def _read_bare(text: str) -> Outline:
+    from ragsieve.structure.drawn import redrawn, undrawn  # of what is structured alone
+
     bare = undrawn(text)
     found = _read_undrawn(bare)
     return found if bare is text else found._replace(roots=(*redrawn(text, bare, found.roots),))
@@ -272,6 +276,7 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
     for start, end, root in (part for span in spans for part in _parts(roots, *span)):
         if not root or root.start not in read:
             begin = root.start if root else start
+            kept.stands += () if bare else led(text, max(last, 0), begin, title)
             if margined and not bare:
                 out += margins.joint(apart, text, last, begin, layout.mark)
             elif last >= 0:
@@ -279,10 +284,10 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
             elif not bare:
                 out = left_out(text, 0, begin, title) + labelled(text, begin, layout.mark)
             if said := untagged(text, start, end) if within(pages, start, end) else []:
-                kept.compacted.append((leaf(start, end), said))
+                kept.stands += said
                 out += " ".join(text[a:b] for a, b in said)
             else:
-                out += shown(text, root, kept) if root else text[start:end]
+                out += shown(text, root, kept) if root else kept.show(start, end)
             read |= {root.start} if root else set()
         last = root.end if root else end
         out += "".join(f"\n{layout.mark} {one}" for one in _listed(layout, kept, start, end))
@@ -290,26 +295,13 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
 
 
 def verbatim(segments: Sequence[Segment]) -> list[Span]:
-    """What the text of one document's kept spans has of it: of rows in a shorter form the cells."""
+    """What the text of one document's kept spans has of it, with the heads that lead to them."""
     document = segments[0].document
     spans = [(s.start, s.end) for s in segments]
     kept = _joined(document.text, spans, _layout(segments), document.title)[1]
-    compacted = [(one.start, -one.end, cells) for one, cells in kept.compacted]
-    found: list[Span] = []
-    last = 0
-    for start, end, cells in sorted(compacted):
-        if start >= last:  # and in no other one
-            found += [*_between(document.text, spans, last, start), *cells]
-            last = -end
-    return [*found, *_between(document.text, spans, last, len(document.text))]
-
-
-def _between(text: str, spans: Sequence[Span], first: int, last: int) -> Iterator[Span]:
-    """What spans have between two places."""
-    for start, end in spans:
-        start, end = max(start, first), min(end, last)
-        if start < end and text[start:end].strip():
-            yield stripped(text, start, end)
+    shown = (stripped(document.text, *span) for span in kept.stands if span[0] < span[1])
+    stands = Kept(document.text, (span for span in shown if span[0] < span[1]))
+    return [*zip(stands.starts, stands.ends, strict=True)]
 
 
 def _layout(segments: Sequence[Segment]) -> Layout:

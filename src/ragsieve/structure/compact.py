@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from ragsieve.structure.columns import is_rule
 from ragsieve.structure.linearize import columns_of, row_begin
-from ragsieve.structure.tree import KEY, Kept, Node
+from ragsieve.structure.render import Kept
+from ragsieve.structure.tree import KEY, Node
 from ragsieve.types import Span
 
 _FEWEST = 3  # rows

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 from ragsieve.structure.labels import BLANK, label
+from ragsieve.types import Span
 
 _CHAPTERS = "Chapter|Part|Title|Book|Kapitel|Teil|Chapitre|Titre|Capítulo|Título|Capitolo|Глава"
 _ARTICLES = (
@@ -101,9 +103,20 @@ def left_out(text: str, end: int, start: int, title: str = "") -> str:
 
     Those whose words are all in a title say nothing below it.
     """
-    above = (one.text for one in headings(text, start) if end <= one.start < start)
+    return "".join(f"{one.text}\n\n" for one in _left_out(text, end, start, title))
+
+
+def led(text: str, end: int, start: int, title: str = "") -> list[Span]:
+    """Where these headings stand, and the label before the second place."""
+    first, last = label(text, start)
+    found = [(h.start, h.start + len(h.text)) for h in _left_out(text, end, start, title)]
+    return [*found, *([(first, last)] if end <= first < last else [])]
+
+
+def _left_out(text: str, end: int, start: int, title: str) -> Iterator[Heading]:
     told = {*_WORD.findall(title.casefold())}
-    return "".join(f"{one}\n\n" for one in above if {*_WORD.findall(one.casefold())} - told)
+    above = (one for one in headings(text, start) if end <= one.start < start)
+    yield from (one for one in above if {*_WORD.findall(one.text.casefold())} - told)
 
 
 @lru_cache(maxsize=8)

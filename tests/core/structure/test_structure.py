@@ -19,7 +19,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ragsieve.split.blocks import Blocks
-from ragsieve.structure import joined, outline
+from ragsieve.structure import joined, outline, verbatim
 from ragsieve.structure.linearize import linearized, shares
 from ragsieve.structure.units import units
 from ragsieve.types import USUAL, Document, Layout, Query, Segment
@@ -522,6 +522,12 @@ def test_spans_are_joined_as_they_stood(
     """White space stays, a line break makes a paragraph, a cut in one is marked. A sentence stands
     below its headings, also those without a mark; steps, clauses, tables and addresses are none."""
     assert shown == joined(text, bounds)
+
+    stands = verbatim([Segment(Document("d", text), *bound) for bound in bounds])
+
+    words = " ".join(text[a:b] for a, b in stands).split()
+
+    assert sorted(re.sub("… 1 of 2 shown|…", "", shown).split()) == sorted(words)
 
 
 LARGE: dict[str, Callable[[int], str]] = {
