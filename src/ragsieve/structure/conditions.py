@@ -25,7 +25,7 @@ from ragsieve.types import Span
 _NEAR = 4  # words between a word of comparison or a column's name and its value
 _FEW = 3  # rows that a condition names by itself, whatever the others say
 _LONG = 5  # words of a value
-_WORD = re.compile(r"[^\s,;|\"'`(){}\[\]<>=?!“”„«»]+")
+_WORD = re.compile(r"(?:[^\s,;|\"'`(){}\[\]<>=?!“”„«»]|(?<=\w)'(?=\w))+")
 _ENDS = re.compile(r"(?:['’]s?|[.:,…]+)$")
 _OPERAND = re.compile(
     r"(?:(?<![\w.,:/#-])(?:[$€£¥][ ]?)?[-+−]?|(?<=\d[-–]))(?:\d[\d.,]*\d|\d)"
@@ -143,9 +143,13 @@ class _Reader:
 
     def conditions(self) -> Iterator[Condition]:
         """Those of numbers and dates, then those of values, of which denied ones are reversed."""
+        from ragsieve.structure.codes import coded
+
         found = [*self._values(2)]  # names with a number in them are no numbers
         self.used += [span for span, _ in found]
         found += self._compared()
+        if code := coded(self.question, self.run):
+            found.append(((0, 0), Condition(*code, code.rows)))
         found = sorted([*found, *self._values(1)], key=lambda one: one[0])
         found = [
             one for one in found if one[1].said[:4] == "with" or not self._in_name(one[0], found)

@@ -16,6 +16,7 @@ from functools import lru_cache
 from statistics import median
 
 from ragsieve.structure import outline, pieces
+from ragsieve.structure.indentation import CODE
 from ragsieve.structure.linearize import content_words
 from ragsieve.structure.row_lines import line_runs
 from ragsieve.structure.tree import JSON, KEY, Node, places
@@ -27,10 +28,12 @@ _UNLIKE = 0.15  # share of all that are rare in one respect, at most: else nothi
 _FAR = 8.0  # median deviations between a number that is far from the others and their median
 _MOST = 10  # lines of a text that are kept for being odd
 _NAMED = 0.5  # share of lines, at most, that a word picks which the question has
+_BESIDE = 4  # words from either end of a line that may be shared
 _CHARS = 500  # characters of a line that are looked at
 _TOKEN = re.compile(r"[^\s,;|\"'`(){}\[\]<>]+")
 _PART = re.compile(r"[^\s,;|\"'`(){}\[\]<>_:=]+")
 _NUMBER = re.compile(r"([-+]?\d[\d,]*(?:\.\d+)?)([%A-Za-zµ]{0,3})")
+_SAYS = re.compile(r"[^\W_]")  # a rule does not
 _DIGITS = re.compile(r"[\w.+-]*\d[\w.+-]*")
 
 _Words = tuple[str, ...]
@@ -39,11 +42,11 @@ _Words = tuple[str, ...]
 def odd_keys(question: str, segments: Sequence[Segment]) -> dict[Key, str]:
     """Keys of what is odd in its document, and why, as ``1 of 24``.
 
-    Where words of the question pick some of the other lines, those are asked for: nothing is odd
-    that has none of these words. Ten lines of a document at most, the rarest.
+    Where words of the question's last line pick some of the other lines, those are asked for:
+    nothing is odd that has none of these words. Ten lines of a document at most, the rarest.
     """
     found: dict[Key, str] = {}
-    asked = content_words(question)
+    asked = content_words(last_line(question))
     for some in grouped(segments, lambda s: s.document.id).values():
         ordered = sorted(some, key=lambda s: s.start)
         spans = [(s.start, s.end) for s in ordered]
@@ -56,16 +59,22 @@ def odd_keys(question: str, segments: Sequence[Segment]) -> dict[Key, str]:
     return found
 
 
+def last_line(question: str) -> str:
+    """What the user asks: above it an agent's question has the words of its call."""
+    return question.rstrip().rpartition("\n")[2]
+
+
 @lru_cache(maxsize=64)
 def _odd(text: str) -> tuple[list[tuple[Span, str]], frozenset[str]]:
     """What is odd in the whole text or in a run of lines without blank ones, the rarest first.
 
     And the words, in small letters, that some of the lines have which are neither odd nor heads.
     """
-    roots = [root for root in outline(text) if root.kind in JSON]
-    runs = [[(a, min(b, a + _CHARS)) for a, b in run] for run in line_runs(text, roots)]
+    roots = [root for root in outline(text) if root.kind in JSON or root.mark.endswith((*CODE,))]
+    lines = ([(a, b) for a, b in run if _SAYS.search(text, a, b)] for run in line_runs(text, roots))
+    runs = [[(a, min(b, a + _CHARS)) for a, b in run] for run in lines if run]
     whole = [span for run in runs for span in run]
-    found = [*_fields(text, roots), *_rare(text, whole)]
+    found = [*_fields(text, [root for root in roots if root.kind in JSON]), *_rare(text, whole)]
     found += [one for run in runs if len(run) < len(whole) for one in _rare(text, run)]
     best: dict[Span, tuple[float, str]] = {}
     for span, share, said in found:
@@ -101,6 +110,8 @@ def _rare(text: str, run: Sequence[Span]) -> Iterator[tuple[Span, float, str]]:
     rows = [_words(text[slice(*span)]) for span in run]
     lengths = [len(words) for words in rows]
     yield from _few(run, lengths)
+    for place in (*range(_BESIDE), *range(-_BESIDE, 0)):
+        yield from _beside(run, rows, place)
     for length in {*lengths}:
         spans = [span for span, own in zip(run, lengths, strict=True) if own == length]
         if len(spans) < _LEAST:
@@ -111,6 +122,22 @@ def _rare(text: str, run: Sequence[Span]) -> Iterator[tuple[Span, float, str]]:
             if 2 * max(Counter(told.values()).values(), default=0) > len(column):
                 yield from _few([*told], [*told.values()])
             yield from _far(spans, column)
+
+
+def _beside(
+    run: Sequence[Span], rows: Sequence[_Words], place: int
+) -> Iterator[tuple[Span, float, str]]:
+    """Lines that share a word at a place from either end, with what is rare beside it."""
+    shared: dict[str, list[int]] = {}
+    for n, words in enumerate(rows):
+        if -len(words) <= place < len(words):
+            shared.setdefault(words[place], []).append(n)
+    for lines in shared.values():
+        for beside in (place - 1, place + 1):
+            if len(lines) >= _LEAST and beside * place >= 0 and beside not in (-1 - place, place):
+                some = [n for n in lines if -len(rows[n]) <= beside < len(rows[n])]
+                values = [_DIGITS.sub("0", rows[n][beside]) for n in some]
+                yield from _few([run[n] for n in some], values) if len(some) >= _LEAST else ()
 
 
 def _few(spans: Sequence[Span], values: Sequence[object]) -> Iterator[tuple[Span, float, str]]:

@@ -248,7 +248,7 @@ def _named(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     columns = [*zip(*rows, strict=False)]
     for own in columns:
         forms = {*map(form, own)}
-        if len(rows) > 2 and len(forms) == 1 and own[0] and not own[0].isalpha():
+        if len(rows) > 2 and len(forms) == 1 and own[0] and kind(own[0]) != "a":
             return False, False
     kinds = [[*map(kind, own)] for own in columns]
     above = any(

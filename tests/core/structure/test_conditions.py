@@ -41,6 +41,7 @@ CALLS = """\
   0.04         3         3 ioctl
 ------ --------- --------- ----------------
 100.00      2857       149 total"""
+ROSTER = "s = shop, n = at night\n\nname,Mon,Tue\nAda (s),s,n\nBen,n,s\nCy,,s\nDi,n,\n"
 LOG = "\n".join(
     f"2026-05-01 08:{n:02d}:00 {'ERROR' if n % 7 == 0 else 'INFO'} job {2070 + n} "
     f"{'failed after' if n % 7 == 0 else 'finished in'} {n * 3 + 5} s on node-{n % 3}"
@@ -73,6 +74,8 @@ LOG = "\n".join(
         (FLIGHTS, "Which flight has the most recent price?", [0, 1, 2, 3, 4]),
         (CALLS, "Which system call returned an error most often?", [0, 1, 4]),
         (LOG, "Which jobs failed?", [0, 7, 14]),
+        (ROSTER, "Who works at night on Tuesday?", [0]),
+        (ROSTER, "It's Monday. Who works at night?", [1, 3]),
         (LOG, "Show the errors on node-1.", [7]),
         (LOG, "Which jobs took more than 50 s?", [16, 17, 18, 19]),
         (LOG, "What happened between 08:05 and 08:08?", [5, 6, 7, 8]),

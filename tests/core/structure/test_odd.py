@@ -94,6 +94,7 @@ def test_what_is_asked_for_needs_nothing_odd() -> None:
     text = rows("levels", "killed", 60, 1)
 
     assert odd("What happened?", text)
+    assert odd("grep north\nWhat happened?", text)
     assert not odd("Which orders were packed for north?", text)
 
     fields = "".join(f"disk_size_{n}:{n}\ncpu_temp_{n}:{n}\n" for n in range(8))
@@ -102,6 +103,15 @@ def test_what_is_asked_for_needs_nothing_odd() -> None:
     assert odd("What happened?", fields)
     assert not odd("What size has it?", fields)
     assert odd("What size has it?", fields.replace("kernel", "size"))
+
+
+def test_what_is_rare_beside_a_word_that_lines_share_is_odd() -> None:
+    """However many words they have before or behind it."""
+    lines = [f"//t{n}:all {'again ' * (n % 4)}PASSED in 0.{n} s" for n in range(24)]
+
+    text = "\n".join([*lines[:9], "//t9:one TIMEOUT in 300 s", *lines[9:]])
+
+    assert ["//t9:one TIMEOUT in 300 s"] == odd("Is all well?", text)
 
 
 PROSE = """\

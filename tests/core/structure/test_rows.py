@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from ragsieve.structure import joined, outline, parts_of, pieces
+from ragsieve.structure import joined, outline, parts_of, pieces, verbatim
 from ragsieve.structure.linearize import linearized
 from ragsieve.structure.parts import parts
+from ragsieve.types import Document, Segment
 
 ROWS = [(f"A{n}", f"{11 + 7 * n} EUR", f"berth-{n % 3}") for n in range(1, 13)]
 
@@ -59,6 +60,12 @@ def test_each_row_is_read_behind_the_names_of_its_columns(dialect: str) -> None:
     assert said == linearized(text, spans, small=True)
     assert "Article" in joined(text, spans[5:6])
 
+    stands = verbatim([Segment(Document("d", text), *spans[5])])
+    shown = " ".join(text[a:b] for a, b in stands)
+
+    assert all(word in shown for word in ("Article", *ROWS[5][::2]))
+    assert ROWS[4][0] not in shown
+
 
 SUMMARY = """Dep. Variable:         claim   No. Observations:       2000
 Model:                   GLM   Df Residuals:           1995
@@ -71,6 +78,15 @@ age           -0.0154      0.004     -3.850      0.000
 km             0.0412      0.009      4.578      0.000
 young          0.7110      0.201      3.537      0.000
 """
+
+
+def test_a_name_of_two_words_is_one() -> None:
+    """A header may have it above words, too."""
+    text = "Land\tCustoms form\tDays\n" + "".join(f"{n}a\tyes\t{n}-9\n" for n in range(1, 6))
+
+    assert ["Land\tCustoms form\tDays"] == [
+        text[one.start : one.head] for one in outline(text, small=True)
+    ]
 
 
 def test_names_between_rules_stand_above_their_rows() -> None:

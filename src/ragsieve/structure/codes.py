@@ -1,0 +1,61 @@
+"""Short cells that a legend beside their table explains, as ``N = night`` of a roster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ragsieve.structure.cells import Run
+from ragsieve.structure.linearize import content_words
+from ragsieve.structure.words import stems
+
+_LEAST = 2  # codes of a legend
+_SHORT = 2  # letters of a column's name that begin a word of the question, at least
+_MEANT = re.compile(r"(?<!\w)([^\s=:,;|()]{1,4})[ ]?[=:–][ ]?([^\W\d_][^,;|()=\n]{1,60})")
+
+
+class Coded(NamedTuple):
+    """The rows that have the code of which a question tells what it means.
+
+    Args:
+        said: Column and code, as ``Wed = N``.
+        columns: Those that the question names, at least one.
+        rows: Places of the rows.
+    """
+
+    said: str
+    columns: tuple[int, ...]
+    rows: frozenset[int]
+
+
+def coded(question: str, run: Run) -> Coded | None:
+    """The rows that a question asks for by the meaning of a code; None where it names no column.
+
+    A column is named by its name or by what its name begins, as Wednesday is by ``Wed``.
+    """
+    cells = {token for column in run.columns for cell in column.values for token in cell.split()}
+    beside = f"{run.text[: run.start]}\n{run.text[run.end :]}"
+    legend = {m[1]: stems(m[2]) for m in _MEANT.finditer(beside) if m[1] in cells}
+    asked = stems(" ".join(content_words(question)))
+    shared = {code: len(asked & meaning) for code, meaning in legend.items()}
+    most = max(shared.values(), default=0)
+    codes = [code for code, number in shared.items() if number == most]
+    named = _named(question, [column.name for column in run.columns])
+    if len(legend) < _LEAST or not most or len(codes) > 1 or not named:
+        return None
+    columns = [run.columns[n] for n in named]
+    pairs = (pair for c in columns for pair in zip(c.rows, c.values, strict=True))
+    rows = frozenset(row for row, cell in pairs if codes[0] in cell.split())
+    said = f"{' or '.join(column.name for column in columns)} = {codes[0]}"
+    return Coded(said, (*named,), rows)
+
+
+def _named(question: str, names: Sequence[str]) -> list[int]:
+    words = re.findall(r"[^\W\d_]+", question.lower())
+    short = ((n, name.rstrip(".").lower()) for n, name in enumerate(names))
+    return [
+        n
+        for n, name in short
+        if len(name) >= _SHORT and any(word.startswith(name) for word in words)
+    ]
