@@ -277,8 +277,9 @@ def _cut(
     listed = (tree and (table or kind in _NESTED)) or holds(text, start, end)
     if inner and not listed and (tree or len(body) < 2 or text.find("\n", start, end) < 0):
         return [], []
+    headless = isinstance(segment.document.layout, Headless)
     heads, bodies = _inside(segment, head), _inside(segment, body)
-    ranked, ordered = ranked_parts(layout.question, heads, bodies, order, rate)
+    ranked, said, ordered = ranked_parts(layout.question, heads, bodies, order, rate)
     layout.add(segment, [*heads, *bodies])
     for needed in (heads, []) if tree else (heads,):
         first = layout.fitting(ranked, [*kept, *needed])
@@ -286,17 +287,29 @@ def _cut(
         for one in ranked[first : first + 1]:
             some, fitting = _cut(one, layout, [*kept, *chosen], rate, inner=True)
             finer, chosen = _exchanged(finer, [one], some or [one]), [*chosen, *fitting]
-        for one in () if ordered else ranked[first + 1 : first + _PARTS]:
-            if layout.fits([*kept, *chosen, one]):
-                chosen.append(one)
+        if not (headless or len(chosen) > len(needed)):
+            continue  # what answers less is worth no heads
+        others = () if ordered else ranked[first + 1 : first + _PARTS]
+        chosen = _beside(chosen, others, kept, layout)
         if len(chosen) > len(needed):
-            return finer, chosen
+            return finer, _beside(chosen, said, kept, layout)
     if kept or inner or table or not ranked:  # a row is not cut
         return [], []
     if not heads and len(bodies) < 2:
         return _shortened(segment, layout, rate)
     finer, chosen = _cut(ranked[0], layout, kept, rate)  # else it is cut itself
     return _exchanged([*heads, *bodies], [ranked[0]], finer), chosen
+
+
+def _beside(
+    chosen: Sequence[Segment], others: Sequence[Segment], kept: Sequence[Segment], layout: Fitting
+) -> list[Segment]:
+    """What is chosen, and of the others each that fits beside it and what is kept."""
+    found = [*chosen]
+    for one in others:
+        if layout.fits([*kept, *found, one]):
+            found.append(one)
+    return found
 
 
 def _inside(segment: Segment, spans: Iterable[Span]) -> list[Segment]:
@@ -308,7 +321,7 @@ def _shortened(segment: Segment, layout: Fitting, rate: Rate | None) -> _Parted:
     text, start, stop = segment.document.text, segment.start, segment.end
     begins, words = clauses(text, start, stop)
     pieces = _inside(segment, pairwise([*begins, stop]))
-    ranked, _ = ranked_parts(layout.question, [], pieces, "", rate)
+    ranked = ranked_parts(layout.question, [], pieces, "", rate).parts
     begins = [at for at in begins if not ranked or at <= ranked[0].start]
 
     def cut(begin: int, end: int) -> _Parted:

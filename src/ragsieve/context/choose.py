@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
+from typing import NamedTuple
 
 from ragsieve.structure import joined, parts_of
 from ragsieve.structure.linearize import words as names
 from ragsieve.structure.notes import behind
-from ragsieve.structure.odd import odd_keys
+from ragsieve.structure.odd import last_line, odd_keys
 from ragsieve.structure.parts import holds, parts
 from ragsieve.structure.tree import JSON
-from ragsieve.types import Segment, rounded
+from ragsieve.types import Key, Segment, rounded
 
 _ALSO = 0.5  # share of the best part's words from which others come before other segments
 _ALSO_RATED = 0.2  # the same where parts are rated
 _FIRST = 0.1  # share of the best step's rating from which steps are read from the first
+_WELL = 0.3  # score from which on what is odd does not come first
 _WORDLESS = 0.25  # share of its rating that a part keeps which has none of the question's words
+_PART = 3  # letters of a word that may be a part of another
 _MANY = 300  # parts from which on they are ranked without their heads
 _BARE = re.compile(r"</?[A-Za-z][\w:.-]*\s*/?>")  # a tag without attributes
 _ANSWERED = re.compile(r"[?？؟]\W+\w+\W+\w")
@@ -29,28 +32,54 @@ Rate = Callable[[Sequence[Segment]], Sequence[float] | None]
 """Probabilities that parts of a segment, all of them in order, are evidence; None where unknown."""
 
 
+class Ranked(NamedTuple):
+    """Parts of a segment, those that answer best first.
+
+    Args:
+        parts: What may answer.
+        said: What the question says itself, such as the name of what it asks about.
+        ordered: Whether the parts are steps from the first.
+    """
+
+    parts: Sequence[Segment]
+    said: Sequence[Segment] = ()
+    ordered: bool = False
+
+
 def ranked_parts(
     question: str, heads: Sequence[Segment], some: Sequence[Segment], order: str, rate: Rate | None
-) -> tuple[Sequence[Segment], bool]:
+) -> Ranked:
     """The parts that answer best, best first: by their rating and by the question's words.
 
     A part has the words of what is shown with it, and one without words is left out. Steps stay in
     order, from the first, where this one answers about as well as any; and all do where nothing
-    tells them apart.
+    tells them apart. What the question says itself is apart.
     """
+    from ragsieve.text import adds_nothing  # loads splitters of sentences
+
     if not some:  # a blank text
-        return some, False
+        return Ranked(some)
     rated = _rated(heads, some, rate) if rate else None
     values = rated or [1.0] * len(some)
     if order == "code" or (order and values[0] >= _FIRST * max(values)):
-        return some, True
+        return Ranked(some, ordered=True)
     shared = _shared(question, some)
     values = _weighed(values, shared) if rated else shared
-    pairs = zip(values, some, strict=True)
-    telling = [one for one in pairs if _TELLS.search(_BARE.sub("", one[1].text))]
-    ranked = sorted(telling, key=lambda one: -one[0])
-    least = _ALSO_RATED if rated else _ALSO
-    return [one for value, one in ranked if value >= least * ranked[0][0]], False
+    telling: list[tuple[float, Segment]] = []
+    said: list[Segment] = []
+    for value, one in zip(values, some, strict=True):
+        bare = _BARE.sub("", one.text)
+        if adds_nothing(bare, question):
+            said.append(one)
+        elif _TELLS.search(bare):
+            telling.append((value, one))
+    if not telling:
+        return Ranked(said)
+    places = _odd_first(question, some)
+    least = max(value for value, _ in telling) * (_ALSO_RATED if rated else _ALSO)
+    ranked = sorted(telling, key=lambda one: (places.get(one[1].key, False), -one[0]))
+    kept = (one for value, one in ranked if value >= least or not places.get(one.key, True))
+    return Ranked([*kept], said)
 
 
 def _rated(heads: Sequence[Segment], some: Sequence[Segment], rate: Rate) -> list[float] | None:
@@ -85,12 +114,26 @@ def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     shared = _shared(question, scored)
     values = _weighed([s.score for s in scored], shared)
     best = iter(sorted(zip(values, scored, strict=True), key=lambda one: -rounded(one[0])))
-    keys = {s.key: share for s, share in zip(scored, shared, strict=True)}
-    placed = [next(best)[1] if s.key in keys else s for s in ranked]
+    own = {s.key for s in scored}
+    placed = [next(best)[1] if s.key in own else s for s in ranked]
     first = [s for s in placed if s.document.id == placed[0].document.id]
-    if odd := odd_keys(question, first):
-        placed.sort(key=lambda s: s.key not in odd and keys.get(s.key, 0.0) < 1)
+    places = _odd_first(question, first)
+    placed.sort(key=lambda s: places.get(s.key, bool(places)))
     return behind(sorted(placed, key=lambda s: adds_nothing(s.text, question)))
+
+
+def _odd_first(question: str, some: Sequence[Segment]) -> Mapping[Key, bool]:
+    """Whether each comes behind what is odd; empty where nothing is, or where one scores well.
+
+    What has most of the words of the question's last line does not, unless half of all do.
+    """
+    well = any(s.scores and s.score >= _WELL for s in some)
+    if well or not (odd := odd_keys(question, some)):
+        return {}
+    shared = _shared(last_line(question), some)
+    apart = 2 * sum(share >= 1 for share in shared) <= len(shared)
+    own = zip(some, shared, strict=True)
+    return {s.key: s.key not in odd and not (apart and share >= 1) for s, share in own}
 
 
 def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:
@@ -112,11 +155,18 @@ def _shared(question: str, some: Sequence[Segment]) -> list[float]:
         text = one.document.text
         shown = one.text if len(some) > _MANY else joined(text, [(one.start, one.end)])
         told = repeats(one.text, question) and not _ANSWERED.search(one.text)
-        found.append(set() if told else asked & _words(f"{one.document.title}\n{shown}"))
+        own = _words(f"{one.document.title}\n{shown}")
+        found.append(set() if told else {word for word in asked if _has(own, word)})
     often = Counter(word for each in found for word in each)
     values = [math.fsum(math.log(1 + len(some) / often[word]) for word in each) for each in found]
     best = max(values, default=0.0) or 1.0
     return [value / best for value in values]
+
+
+def _has(words: set[str], word: str) -> bool:
+    """Whether a word is one of some, or begins or ends one of them, as openvpn has vpn."""
+    part = len(word) >= _PART and word.isalpha()
+    return word in words or (part and any(w.startswith(word) or w.endswith(word) for w in words))
 
 
 def _words(text: str) -> set[str]:

@@ -119,9 +119,8 @@ def _runs(
     """Turns below the titles that stand between them."""
     named = any(one.name for one in heads)
     merge = 0 if named or (form[-1] != "$" and form.count("S") < 2) else _CUES
-    heads = _begin_sentences(text, heads) if merge else heads
-    titles = _titles(text, heads)
-    runs: list[tuple[int, list[Node]]] = []
+    begun = {one.start for one in (_begin_sentences(text, heads) if merge else heads)}
+    titles, runs = _titles(text, heads), list[tuple[int, list[Node]]]()
     for one, end in zip(heads, _ends(text, heads, titles), strict=True):
         tag = _RUNS_ON.match(text, one.end + 1)
         node = said(text, one.start, tag.end() if tag else one.end, end, roots)
@@ -130,6 +129,8 @@ def _runs(
             node = roots[at]  # a traceback begins with the entry that tells of it
         if one.start in titles or not runs:
             runs.append((titles.get(one.start, node.start), []))
+        elif one.start not in begun:
+            node = over([runs[-1][1].pop(), node], mark="…", each=True)
         runs[-1][1].append(node)
     for title, turns in runs:
         node = over(turns, mark="…" if named or merge else "", whole=0, each=True, merge=merge)
@@ -140,7 +141,7 @@ def _runs(
 
 def _begin_sentences(text: str, cues: Sequence[Beginning]) -> list[Beginning]:
     """Cues but for those that go on a sentence, where sentences end at all."""
-    said = [text[a.end : b.start].rstrip() for a, b in pairwise(cues)]
+    said = (text[a.end : b.start].rstrip() for a, b in pairwise(cues))
     open_ = [not one.endswith((*".?!…",)) for one in said]
     if 4 * sum(open_) > 3 * len(cues):
         return [*cues]

@@ -98,6 +98,13 @@ def test_a_text_has_parts(text: str, head: list[str], body: list[str], ordered: 
     )
 
 
+PERSON = '{"name": "Bo", "town": "Ulm", "job": "smith by trade", "since": {"year": 1990}}'
+CUES = "\n\n".join(
+    f"{n}\n00:00:{n:02},000 --> 00:00:{n + 1:02},000\n{said}"
+    for n, said in enumerate(["Al stayed.", "Bo moved", "to Ulm.", "Cy left."], 1)
+)
+
+
 def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[list[str], Step]:
     """Texts that stay of a best segment and a lesser one; a word is a token."""
     segments = [Segment.whole(Document("a", text)).scored("s", 1)]
@@ -132,6 +139,7 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
         ("Is there thick cream?", INDEX, 4, ["cream, 20", "  thick, 25"]),
         ("Where was the deadlock?", PANICS, 4, ["db at b.rs:9:\ndeadlock"]),
         ("Do guests pay?", NOTE, 4, ["[^1]:", "Guests pay."]),
+        ("Where is Bo now?", CUES, 4, ["2\n00:00:02,000 --> 00:00:03,000\nBo moved"]),
         ("How high is the fine?", "How high is the fine?\n20 cents a day.\nIt rained.\nSo.", 11,
          ["How high is the fine?", "20 cents a day."]),
         ("When is the fee due?", LONG, 9, ["is due on the first day of each quarter"]),
@@ -371,6 +379,7 @@ def test_every_limit_holds(texts: list[str], limits: tuple[int | None, ...], see
         ("Who drew the tower? who drew it", "Who drew it, the tower?", True),
         ("Who drew the tower? Koechlin.", "Who drew the tower?", False),
         ("Rome is the capital.", "Is Rome the capital?", False),
+        ("Name: Bo", "Which town is Bo's?", True),
         ("The tower is older.", "Which is older, the tower or the bridge?", False),
         ("", "Who drew it?", False),
     ],

@@ -51,4 +51,7 @@ def test_a_line_with_a_name_of_the_question_goes_before_odd_ones() -> None:
     segments = [Segment(Document("1", text), *place).scored("s", 0.1) for place in places]
 
     assert ranked_segments("How big is part-7.txt?", segments)[0].text == lines[7]
-    assert ranked_segments("Is all well?", segments)[0].text.startswith("99999")
+    for question in ("Is all well?", "part-7.txt\nWhich part is too big?"):
+        assert ranked_segments(question, segments)[0].text.startswith("99999")
+    well = segments[3].scored("s", 0.4)
+    assert well == ranked_segments("Is all well?", [*segments[:3], well, *segments[4:]])[0]
