@@ -41,7 +41,6 @@ _ABOVE = re.compile(  # a paragraph that heads turns, with one more line
     r"(?:#{1,6} |\*|v?\d|[^\Wa-z_])[^\n]{0,80}(?<![.!?;…\s])(?:\n[^\n]{1,80}(?<![.!?;…\s]))?\s*\Z"
 )
 _HEADING, _BEGUN = (re.compile(begin, re.MULTILINE) for begin in ("^#{1,6} ", r"^[ \t]*\d"))
-_LAST_NUMBER = re.compile(r" #?\d+\Z")
 
 
 def regions(text: str, roots: Sequence[Node]) -> Iterator[Node]:
@@ -175,7 +174,7 @@ def _speakers(text: str, heads: Sequence[Beginning]) -> list[Beginning]:
 
 
 def _stem(name: str) -> str:
-    return _LAST_NUMBER.sub("", name)
+    return re.sub(r" #?\d+\Z", "", name)
 
 
 def _is_heading(text: str, one: Beginning) -> bool:
