@@ -281,6 +281,8 @@ def _cut(
     heads, bodies = _inside(segment, head), _inside(segment, body)
     ranked, said, ordered = ranked_parts(layout.question, heads, bodies, order, rate)
     layout.add(segment, [*heads, *bodies])
+    if not inner:
+        ranked = layout.with_notes(segment, ranked, bodies)
     for needed in (heads, []) if tree else (heads,):
         first = layout.fitting(ranked, [*kept, *needed])
         finer, chosen = [*heads, *bodies], [*needed, *ranked[:first]]

@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from ragsieve.context.choose import ranked_segments
+from ragsieve.structure.notes import behind, companions
 from ragsieve.types import Answer, Query, Segment, rounded
 
 UNITS = ("tokens", "characters")
@@ -94,6 +95,16 @@ class Fitting:
         """Let parts of a segment stand where it stands."""
         place, _ = self.place[segment.key]
         self.place |= {part.key: (place, part.start) for part in parts}
+
+    def with_notes(
+        self, segment: Segment, ranked: Sequence[Segment], parts: Sequence[Segment]
+    ) -> list[Segment]:
+        """Ranked parts of a segment, each with the notes on it right behind it."""
+        own, keys = segment.document.id, {part.key for part in ranked}
+        beside = [s for s in self.ranked if s.document.id == own and s.key != segment.key]
+        others = [*(part for part in parts if part.key not in keys), *beside]
+        notes = companions(keys, [*ranked, *others])
+        return behind([*ranked, *(s for s in others if s.key in notes)])
 
     def size(self, some: Iterable[Segment]) -> Size:
         """Tokens and characters of the context of some of them."""

@@ -48,7 +48,8 @@ def _notes(segments: Sequence[Segment]) -> Iterator[tuple[str, Segment, list[Seg
     for sign, notes in begun.items():
         star = sign[0] == "*"
         mark = r"(?<=[^\s*])" * star + re.escape(sign) + r"(?!\*)(?=[\s|.,;:)]|$)" * star
-        once = [s for s in segments if len(re.findall(mark, s.text)) == 1 and s is not notes[0]]
-        found = [s for s in once if not star or s.text.count(sign) % 2]  # else they emphasise
+        opens = rf"(?<![^\s(|]){re.escape(sign)}(?=[^\s*])" if star else "(?!)"  # and emphasises
+        others = (s for s in segments if sign in s.text and s is not notes[0])
+        found = [s for s in others if len(re.findall(mark, s.text)) > len(re.findall(opens, s.text))]
         if len(notes) == 1 and 0 < len(found) <= _MOST:
             yield sign, notes[0], found

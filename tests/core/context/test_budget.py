@@ -99,6 +99,7 @@ def test_a_text_has_parts(text: str, head: list[str], body: list[str], ordered: 
 
 
 PERSON = '{"name": "Bo", "town": "Ulm", "job": "smith by trade", "since": {"year": 1990}}'
+NOTED = "- Al: 3 EUR\n- Bo*: 4 EUR\n- Cy: 5 EUR\n\n* Not in July."
 CUES = "\n\n".join(
     f"{n}\n00:00:{n:02},000 --> 00:00:{n + 1:02},000\n{said}"
     for n, said in enumerate(["Al stayed.", "Bo moved", "to Ulm.", "Cy left."], 1)
@@ -139,6 +140,7 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
         ("Is there thick cream?", INDEX, 4, ["cream, 20", "  thick, 25"]),
         ("Where was the deadlock?", PANICS, 4, ["db at b.rs:9:\ndeadlock"]),
         ("Do guests pay?", NOTE, 4, ["[^1]:", "Guests pay."]),
+        ("What does Bo pay?", NOTED, 9, ["- Bo*: 4 EUR", "* Not in July."]),
         ("Where is Bo now?", CUES, 4, ["2\n00:00:02,000 --> 00:00:03,000\nBo moved"]),
         ("How high is the fine?", "How high is the fine?\n20 cents a day.\nIt rained.\nSo.", 11,
          ["How high is the fine?", "20 cents a day."]),

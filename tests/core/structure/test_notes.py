@@ -13,6 +13,7 @@ NOTES = [
     ("Day | 9 (b)\nWeek | 30\n\nIt rains.\n\n(b) Not in August.\n", "(b)"),
     ("Adults pay 4 EUR 1). It rains.\n\n1) Not before nine.\n", "1)"),
     ("Entry is 5<sup>2</sup> EUR. It rains.\n\n<sup>2</sup> Free for some.\n", "<sup>2</sup>"),
+    ("Tour;Price\nAl†;3\nBo†;4\nCy;5\n\nIt rains.\n\n† Not in July.\n", "†"),
     ("Growth was 4% e/ in May. It rains.\n\ne/ A guess.\n", "e/"),
 ]
 NONE = [
