@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
-from ragsieve.context.choose import Rate, ranked_parts
+from ragsieve.context.choose import WELL, Rate, ranked_parts
 from ragsieve.context.limits import UNITS, Fitting, Limits, ReaderLike, sum_of
 from ragsieve.documents import site
 from ragsieve.schema import Amount, Options, Probability
@@ -200,6 +200,8 @@ def _fitted(
         own = [s for s in segments if s.document.id == document.id and s.key != best.key]
         others = [] if stands_alone(document.text, best.start) else own  # such a part stands alone
         alone = not kept and (not solid or limits.broken(layout.own[best.key]) is None)
+        well = not best.scores or best.score >= WELL
+        alone = alone and (well or not any(layout.fits([s]) for s in others[:_PARTS]))
         if (alone or not others) and not isinstance(document.layout, Headless):
             warn(f"heads of document {document.id!r:.80} are left out: {_BELOW}")
             some = _laid_out([s for s in segments if s not in others], document, Headless)

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from ragsieve.structure import joined, parts_of
+from ragsieve.structure.linearize import content_words
 from ragsieve.structure.linearize import words as names
 from ragsieve.structure.notes import behind
 from ragsieve.structure.odd import last_line, odd_keys
@@ -20,13 +21,15 @@ from ragsieve.types import Key, Segment, rounded
 _ALSO = 0.5  # share of the best part's words from which others come before other segments
 _ALSO_RATED = 0.2  # the same where parts are rated
 _FIRST = 0.1  # share of the best step's rating from which steps are read from the first
-_WELL = 0.3  # score from which on what is odd does not come first
 _WORDLESS = 0.25  # share of its rating that a part keeps which has none of the question's words
 _PART = 3  # letters of a word that may be a part of another
 _MANY = 300  # parts from which on they are ranked without their heads
 _BARE = re.compile(r"</?[A-Za-z][\w:.-]*\s*/?>")  # a tag without attributes
 _ANSWERED = re.compile(r"[?？؟]\W+\w+\W+\w")
 _TELLS = re.compile(r"\w|[^\x00-\x7f]")
+
+WELL = 0.3
+"""Score from which on a segment is what was asked for, whatever else is odd or fits better."""
 
 Rate = Callable[[Sequence[Segment]], Sequence[float] | None]
 """Probabilities that parts of a segment, all of them in order, are evidence; None where unknown."""
@@ -127,7 +130,7 @@ def _odd_first(question: str, some: Sequence[Segment]) -> Mapping[Key, bool]:
 
     What has most of the words of the question's last line does not, unless half of all do.
     """
-    well = any(s.scores and s.score >= _WELL for s in some)
+    well = any(s.scores and s.score >= WELL for s in some)
     if well or not (odd := odd_keys(question, some)):
         return {}
     shared = _shared(last_line(question), some)
@@ -145,28 +148,25 @@ def _weighed(values: Sequence[float], shared: Sequence[float]) -> list[float]:
 def _shared(question: str, some: Sequence[Segment]) -> list[float]:
     """How much of the question's rarer words each has in its title and what is shown of it.
 
-    The most is 1; what only repeats the question, without two words behind it, has none. Of many
-    parts their own words count, since what is shown of each takes time by the whole text.
+    A word counts where it begins or ends a longer one, as vpn in openvpn. The most is 1; what only
+    repeats the question, without two words behind it, has none. Of many parts their own words
+    count, since what is shown of each takes time by the whole text.
     """
     from ragsieve.text import repeats  # loads splitters of sentences
 
     asked, found = _words(question), []
+    parts = {w for w in content_words(question) & asked if len(w) >= _PART and w.isalpha()}
     for one in some:
         text = one.document.text
         shown = one.text if len(some) > _MANY else joined(text, [(one.start, one.end)])
         told = repeats(one.text, question) and not _ANSWERED.search(one.text)
         own = _words(f"{one.document.title}\n{shown}")
-        found.append(set() if told else {word for word in asked if _has(own, word)})
+        held = {w for w in parts - own if any(one.startswith(w) or one.endswith(w) for one in own)}
+        found.append(set() if told else held | (asked & own))
     often = Counter(word for each in found for word in each)
     values = [math.fsum(math.log(1 + len(some) / often[word]) for word in each) for each in found]
     best = max(values, default=0.0) or 1.0
     return [value / best for value in values]
-
-
-def _has(words: set[str], word: str) -> bool:
-    """Whether a word is one of some, or begins or ends one of them, as openvpn has vpn."""
-    part = len(word) >= _PART and word.isalpha()
-    return word in words or (part and any(w.startswith(word) or w.endswith(word) for w in words))
 
 
 def _words(text: str) -> set[str]:
