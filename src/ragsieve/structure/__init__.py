@@ -287,11 +287,22 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
                 kept.stands += said
                 out += " ".join(text[a:b] for a, b in said)
             else:
-                out += shown(text, root, kept) if root else kept.show(start, end)
+                out += (
+                    _over(text, root) + shown(text, root, kept) if root else kept.show(start, end)
+                )
             read |= {root.start} if root else set()
         last = root.end if root else end
         out += "".join(f"\n{layout.mark} {one}" for one in _listed(layout, kept, start, end))
     return out, kept
+
+
+def _over(text: str, root: Node) -> str:
+    """The blanks before a table's header that stands further to the right than its rows."""
+    if root.kind != "table" or not root.children:
+        return ""
+    margins = [place - text.rfind("\n", 0, place) for place in (root.start, root.children[0].start)]
+    alone = not text[root.start + 1 - margins[0] : root.start].strip()
+    return " " * (margins[0] - margins[1]) * alone
 
 
 def verbatim(segments: Sequence[Segment]) -> list[Span]:

@@ -7,11 +7,11 @@ one template, as those of a log; there a column has the name of the word before 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import cycle
+from itertools import cycle, pairwise
 from typing import TypeVar
 
 from ragsieve.structure import outline
@@ -150,6 +150,16 @@ class Run:
                 for part in {value, *_LISTED.split(value)}:
                     found[part.casefold().strip("\"'`*_ ")][place].append(row)
         return found
+
+    @cached_property
+    def sections(self) -> dict[int, range]:
+        """Rows below each one that has its first cell alone, as a title among them, with it."""
+        cells = Counter(row for column in self.columns for row in column.rows)
+        first = {*self.columns[0].rows} if len(self.columns) > 2 else set[int]()
+        titles = [row for row in sorted(first) if cells[row] == 1]
+        titles = titles if 1 < len(titles) <= len(self.rows) / 2 else []
+        bounds = pairwise([*titles, len(self.rows)])
+        return {a: range(a, b) for a, b in bounds}
 
 
 @lru_cache(maxsize=16)

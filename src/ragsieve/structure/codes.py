@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ragsieve.structure.cells import Run
@@ -30,10 +29,7 @@ class Coded(NamedTuple):
 
 
 def coded(question: str, run: Run) -> Coded | None:
-    """The rows that a question asks for by the meaning of a code; None where it names no column.
-
-    A column is named by its name or by what its name begins, as Wednesday is by ``Wed``.
-    """
+    """The rows that a question asks for by the meaning of a code; None where it names no column."""
     cells = {token for column in run.columns for cell in column.values for token in cell.split()}
     beside = f"{run.text[: run.start]}\n{run.text[run.end :]}"
     legend = {m[1]: stems(m[2]) for m in _MEANT.finditer(beside) if m[1] in cells}
@@ -41,19 +37,20 @@ def coded(question: str, run: Run) -> Coded | None:
     shared = {code: len(asked & meaning) for code, meaning in legend.items()}
     most = max(shared.values(), default=0)
     codes = [code for code, number in shared.items() if number == most]
-    named = _named(question, [column.name for column in run.columns])
-    if len(legend) < _LEAST or not most or len(codes) > 1 or not named:
+    places = named(question, run)
+    if len(legend) < _LEAST or not most or len(codes) > 1 or not places:
         return None
-    columns = [run.columns[n] for n in named]
+    columns = [run.columns[n] for n in places]
     pairs = (pair for c in columns for pair in zip(c.rows, c.values, strict=True))
     rows = frozenset(row for row, cell in pairs if codes[0] in cell.split())
     said = f"{' or '.join(column.name for column in columns)} = {codes[0]}"
-    return Coded(said, (*named,), rows)
+    return Coded(said, (*places,), rows)
 
 
-def _named(question: str, names: Sequence[str]) -> list[int]:
+def named(question: str, run: Run) -> list[int]:
+    """Columns that a question names, or by what their name begins, as Wednesday is by ``Wed``."""
     words = re.findall(r"[^\W\d_]+", question.lower())
-    short = ((n, name.rstrip(".").lower()) for n, name in enumerate(names))
+    short = ((n, column.name.rstrip(".").lower()) for n, column in enumerate(run.columns))
     return [
         n
         for n, name in short

@@ -15,6 +15,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ragsieve.structure.cells import Column, Run
+from ragsieve.structure.codes import coded, named
 from ragsieve.structure.ends import ends
 from ragsieve.structure.linearize import content_words
 from ragsieve.structure.values import SIGNS, Moment, Number, hour, moments, number, unit
@@ -143,8 +144,6 @@ class _Reader:
 
     def conditions(self) -> Iterator[Condition]:
         """Those of numbers and dates, then those of values, of which denied ones are reversed."""
-        from ragsieve.structure.codes import coded
-
         found = [*self._values(2)]  # names with a number in them are no numbers
         self.used += [span for span, _ in found]
         found += self._compared()
@@ -229,6 +228,8 @@ class _Reader:
             if found:
                 self.used.append((begin, end))
                 yield (begin, end), found
+            elif isinstance(one.value, Moment) and named(self.question, self.run):
+                self.whole = True  # hours of a cell, as 10-18
             last, place = end, place + 1
 
     def _equals(self, found: Condition, before: str, after: str) -> bool:
@@ -342,7 +343,8 @@ class _Reader:
             columns = [n for n in columns if self.run.columns[n].kind != "number"]
         columns = self._nearest(columns, start, end) or columns
         columns = [n for n in columns if not self._names(n, text)] or columns
-        each = [frozenset(found[n]) for n in columns]
+        below = self.run.sections
+        each = [frozenset(row for n in found[c] for row in below.get(n, (n,))) for c in columns]
         if not each:
             return None
         rows, sure = frozenset().union(*each), frozenset.intersection(*each)

@@ -9,7 +9,7 @@ from ragsieve.types import Key, Segment, grouped
 
 _NOTE = re.compile(
     r"^[ \t]*(?:<(?!sup\b)\w+>)*(\[\^[^\s\]]{1,30}\]|\[\d{1,3}\]|\*{1,3}(?!\*)|[†‡§¹²³⁰⁴-⁹]{1,2}"
-    r"|\([a-z]\)|[a-z]/|\d{1,2}\)|<sup>\w{1,3}</sup>):?[ \t]*(?=\w)",
+    r"|\((?:[a-z]|\d{1,2})\)|[a-z]/|\d{1,2}\)|<sup>\w{1,3}</sup>):?[ \t]*(?=\w)",
     re.MULTILINE,
 )
 _MOST = 3  # places that have a note's mark: what more have is no mark

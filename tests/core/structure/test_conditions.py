@@ -41,6 +41,15 @@ CALLS = """\
   0.04         3         3 ioctl
 ------ --------- --------- ----------------
 100.00      2857       149 total"""
+BOATS = """\
+             1 hour   2 hours
+ROWING
+  Skiff        12        20
+  Canoe        14        24
+MOTOR
+  Pike         55       100
+  Raft         70       125
+"""
 ROSTER = "s = shop, n = at night\n\nname,Mon,Tue\nAda (s),s,n\nBen,n,s\nCy,,s\nDi,n,\n"
 LOG = "\n".join(
     f"2026-05-01 08:{n:02d}:00 {'ERROR' if n % 7 == 0 else 'INFO'} job {2070 + n} "
@@ -74,6 +83,8 @@ LOG = "\n".join(
         (FLIGHTS, "Which flight has the most recent price?", [0, 1, 2, 3, 4]),
         (CALLS, "Which system call returned an error most often?", [0, 1, 4]),
         (LOG, "Which jobs failed?", [0, 7, 14]),
+        (BOATS, "How much is rowing?", [0, 1, 2]),
+        (BOATS, "What does the Pike cost?", [4]),
         (ROSTER, "Who works at night on Tuesday?", [0]),
         (ROSTER, "It's Monday. Who works at night?", [1, 3]),
         (LOG, "Show the errors on node-1.", [7]),

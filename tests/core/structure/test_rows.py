@@ -215,4 +215,4 @@ def test_rows_of_two_lines_are_in_the_columns_of_their_table() -> None:
     (root,) = outline(WEEK, small=True)
 
     assert ("table", 4) == (root.kind, len(root.children))
-    assert joined(WEEK, [(WEEK.index("KMo"), len(WEEK))]).startswith("Monday         Tuesday ")
+    assert joined(WEEK, [(WEEK.index("KMo"), len(WEEK))]).startswith(f"{' ' * 14}Monday  ")
