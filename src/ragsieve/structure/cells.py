@@ -80,6 +80,13 @@ class Column:
         """Whether each cell says something else, so that it names its row."""
         return len({*self.values}) == len(self.values)
 
+    def is_name(self, text: str) -> bool:
+        """Whether a text is all of a cell, or one without the s of many, that names its row."""
+        said = text.casefold()
+        return self.distinct and any(
+            v.casefold() in (said, f"{said}s", said.removesuffix("s")) for v in self.values
+        )
+
     @cached_property
     def kind(self) -> str:
         """What its cells are: ``time``, ``number``, ``name`` (each has its own), ``prose``, …"""

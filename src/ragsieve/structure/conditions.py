@@ -350,7 +350,8 @@ class _Reader:
         rows, sure = frozenset().union(*each), frozenset.intersection(*each)
         names = " or ".join(self._name(n) for n in columns)
         named = " " in text or bool(re.search(r"[\d_A-Z/.@:]", text))
-        certain = named or len(rows) > 1 or any(self.run.columns[n].distinct for n in columns)
+        names_one = any(self.run.columns[n].is_name(text) for n in columns)
+        certain = named or len(rows) > 1 or names_one
         certain = certain and (named or not self._in_term(end))
         said = f"{names} = {text}"
         return Condition(said, tuple(columns), rows, sure, named=named, certain=certain)

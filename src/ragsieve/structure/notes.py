@@ -12,6 +12,11 @@ _NOTE = re.compile(
     r"|\((?:[a-z]|\d{1,2})\)|[a-z]/|\d{1,2}\)|<sup>\w{1,3}</sup>):?[ \t]*(?=\w)",
     re.MULTILINE,
 )
+_DEFINED = re.compile(r"(?:\W*\d[\d.]*[ ])?[\"“„«]([A-ZÀ-ÞА-Я][^\"“”„«»\n]{1,40})[\"”“»] \w")
+_CODE = re.compile(r"^[ \t]*([A-Z*#†‡]{1,2})(?:[ ]{2,}|\t|[ ]?[=:][ ])(?=[^\W\d])", re.MULTILINE)
+_CELL = re.compile(
+    r"(?:(?<=[|,;\t])|(?<=  )|^)[ ]?([A-Z*#†‡]{1,2})(?=[ ]?[|,;\t]|  |[ ]*$)", re.MULTILINE
+)
 _MOST = 3  # places that have a note's mark: what more have is no mark
 
 
@@ -27,7 +32,21 @@ def companions(kept: Container[Key], segments: Sequence[Segment]) -> dict[Key, s
                 found[note.key] = sign
             elif note.key in kept and not any(one.key in kept for one in marked):
                 found |= {one.key: sign for one in marked}
+        told = [one.text for one in some if one.key in kept]
+        for sign, note in _explained(some, told):
+            if note.key not in kept:
+                found.setdefault(note.key, sign)
     return found
+
+
+def _explained(segments: Sequence[Segment], told: Sequence[str]) -> Iterator[tuple[str, Segment]]:
+    """What defines a term in quotes, or a code of a legend, that stands in some of what is told."""
+    terms = [(m[1], s) for s in segments if (m := _DEFINED.match(s.text))]
+    yield from [(term, s) for term, s in terms if any(term in text for text in told)][:_MOST]
+    codes = [(m[1], s) for s in segments for m in _CODE.finditer(s.text)]
+    if len({code for code, _ in codes}) > 1:
+        cells = {cell for text in told for cell in _CELL.findall(text)}
+        yield from [(code, s) for code, s in codes if code in cells]
 
 
 def behind(ranked: Sequence[Segment]) -> list[Segment]:

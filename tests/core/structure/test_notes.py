@@ -47,3 +47,33 @@ def test_what_only_looks_like_a_mark_goes_with_nothing(text: str) -> None:
     some = units(text)
 
     assert not companions({some[0].key}, some)
+
+
+TERMS = """\
+1.1 "Plant" means the two lines.
+
+1.2 "Critical Fault" means that a line stands.
+
+2.1 The Firm comes on a Critical Fault at once. It rains.
+"""
+LEGEND = """\
+Notes              W      F
+Inn        0900   2010   2215
+
+W   does not run in July
+F   runs on Fridays only
+
+It rains. A cat F sleeps.
+"""
+
+
+@pytest.mark.parametrize(("text", "told", "found"), [(TERMS, 2, ["1.2"]), (LEGEND, 0, ["W  "])])
+def test_what_defines_a_term_or_a_code_goes_with_what_has_it(
+    text: str, told: int, found: list[str]
+) -> None:
+    """And nothing goes with the definition."""
+    some = units(text)
+    keys = companions({some[told].key}, some)
+
+    assert found == [unit.text[:3] for unit in some if unit.key in keys]
+    assert not companions({unit.key for unit in some if unit.text[:3] in found}, some)
