@@ -70,12 +70,13 @@ def _odd(text: str) -> tuple[list[tuple[Span, str]], frozenset[str]]:
 
     And the words, in small letters, that some of the lines have which are neither odd nor heads.
     """
-    roots = [root for root in outline(text) if root.kind in JSON or root.mark.endswith((*CODE,))]
+    roots = [root for root in outline(text) if root.kind in JSON]
+    code = any(root.mark.endswith((*CODE,)) for root in outline(text))
     lines = ([(a, b) for a, b in run if _SAYS.search(text, a, b)] for run in line_runs(text, roots))
     runs = [[(a, min(b, a + _CHARS)) for a, b in run] for run in lines if run]
     whole = [span for run in runs for span in run]
-    found = [*_fields(text, [root for root in roots if root.kind in JSON]), *_rare(text, whole)]
-    found += [one for run in runs if len(run) < len(whole) for one in _rare(text, run)]
+    found = [*_fields(text, roots), *_rare(text, whole, code)]
+    found += [one for run in runs if len(run) < len(whole) for one in _rare(text, run, code)]
     best: dict[Span, tuple[float, str]] = {}
     for span, share, said in found:
         best[span] = max(best.get(span, (0.0, "")), (-math.log(share), said))
@@ -103,14 +104,14 @@ def _fields(text: str, nodes: Sequence[Node]) -> Iterator[tuple[Span, float, str
             yield from _few(spans, [text[slice(*span)] for span in spans])
 
 
-def _rare(text: str, run: Sequence[Span]) -> Iterator[tuple[Span, float, str]]:
-    """Lines of a run with what is rare in them: the share that has it."""
+def _rare(text: str, run: Sequence[Span], code: bool) -> Iterator[tuple[Span, float, str]]:
+    """Lines of a run with what is rare in them, the share that has it; no words of code."""
     if len(run) < _LEAST:
         return
     rows = [_words(text[slice(*span)]) for span in run]
     lengths = [len(words) for words in rows]
     yield from _few(run, lengths)
-    for place in (*range(_BESIDE), *range(-_BESIDE, 0)):
+    for place in () if code else (*range(_BESIDE), *range(-_BESIDE, 0)):
         yield from _beside(run, rows, place)
     for length in {*lengths}:
         spans = [span for span, own in zip(run, lengths, strict=True) if own == length]
