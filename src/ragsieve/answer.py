@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import tee
 
-from ragsieve.models.base import LLM, Prompt, complete_with_room, streamed
+from ragsieve.models.base import LLM, Cut, Prompt, Streamer, complete_with_room, thinks_first
 from ragsieve.models.deferred import opened
 from ragsieve.models.thoughts import strip_thinking
 from ragsieve.prompts import FRAME, context, render
@@ -60,15 +60,23 @@ class Reader(Options):
     def stream(self, query: Query, segments: Sequence[Segment], /) -> Generator[str, None, Answer]:
         """See `ragsieve.run.concurrency.Streaming`."""
         read, said, shown = self.fitting(query, segments), "", ""
-        prompt = self.messages(query, read)
-        pieces, heard = tee(streamed(self.llm, prompt, max_tokens=self.max_tokens))
-        for piece in _without_thoughts(pieces):
-            said += piece
-            if more := said.strip()[len(shown) :]:
-                shown += more
-                yield more
-        reply = "".join(heard)
-        if (text := self._said(reply).strip()) != shown:
+        prompt, most, first = self.messages(query, read), self.max_tokens, None
+        if isinstance(self.llm, Streamer):
+            ends = thinks_first(self.llm)
+            pieces, heard = tee(self.llm.stream(prompt, max_tokens=most))
+            for piece in _without_thoughts(pieces, ends):
+                said += piece
+                if more := said.strip()[len(shown) :]:
+                    shown += more
+                    yield more
+            *_, last = parts = ["", *heard]
+            reply = "".join(parts)
+            first = [Cut(reply, last.note) if isinstance(last, Cut) else reply]
+        (reply,) = complete_with_room(self.llm, [prompt], max_tokens=most, first=first)
+        text = self._said(reply).strip()
+        if text and not shown:
+            yield text
+        elif text != shown:
             warn("thoughts that the model's template opens were among the pieces, not in the text")
         return Answer(text, tuple(read), reply)
 
@@ -121,19 +129,23 @@ class Reader(Options):
         return kept
 
 
-def _without_thoughts(pieces: Iterator[str]) -> Iterator[str]:
+def _without_thoughts(pieces: Iterator[str], ends: bool) -> Iterator[str]:
     """Pieces of a reply behind its thoughts and white space, as soon as they can be no thought.
 
-    A closing tag that nothing opened counts in the first of them alone: later it comes too late.
+    Args:
+        pieces: Of the reply.
+        ends: Whether the model ends thoughts that its template opens, so that all can be one until
+            a closing tag. Of others one that nothing opened counts in the first piece alone: later
+            it comes too late.
     """
     held, said = "", ""
     for piece in pieces:
         held += piece
-        if not held.lstrip().startswith(_MARKS) or said or {*piece} & _ENDS:
+        if not (ends or held.lstrip().startswith(_MARKS)) or said or {*piece} & _ENDS:
             said = strip_thinking(held)
+            said = "" if ends and said.strip() == held.strip() else said
         open_tag = said.lstrip().startswith(_MARKS) and not {*said[:_TAG]} & _ENDS
         if said.strip() and not (open_tag and len(said) < _TAG):
             yield said
             yield from pieces
             return
-    yield strip_thinking(held)

@@ -1,11 +1,12 @@
 """Evidence and a question in, an answer out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
 from ragsieve.answer import Reader
-from ragsieve.models.base import Message, Prompt
+from ragsieve.models.base import Cut, Message, Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.prompts import render
 from ragsieve.result import Result
@@ -67,9 +68,49 @@ def test_thoughts_are_no_answer(reply: str, text: str, warnings: int, size: int)
         assert warnings == len(result.trace.warnings)
 
 
+class Thinks(Pieces):
+    """Replies of a server's model: whether one is cut shows in its dots."""
+
+    thinking = None
+
+    def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+        return [Cut(r, r) if "..." in r else r for r in super().complete(prompts, **options)]
+
+    def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
+        (reply,) = self.complete([prompt], max_tokens=max_tokens)
+        yield from (reply[n : n + self.size] for n in range(0, len(reply), self.size))
+        yield from [Cut("", "cut")] * isinstance(reply, Cut)
+
+
+@pytest.mark.parametrize("size", [1, 3, 99])
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [  # a word, the reply, the one with room
+        ("Hm</think>yes|Abba? a > b\n</think>\n\nSeals", "Seals"),
+        ("Hm</think>yes|Abba?...|Abba?</think>Seals", "Seals"),
+        ("Hm</think>yes|Abba?...|Abba? Or...", ""),
+        ("Hm</think>yes|Abba?</think>Seals and...", "Seals and..."),
+        ("Hm</think>yes|Seals", "Seals"),
+        ("yes|Seals and Crofts", "Seals and Crofts"),
+        ("yes|Seals and...", "Seals and..."),
+        ("yes|<think>Abba?...|<think>Abba?</think>Seals", "Seals"),
+    ],
+)
+def test_streams_show_no_thoughts(script: str, text: str, size: int) -> None:
+    """Of a template that opens them, too, as the first word tells; other replies come in pieces."""
+    llm = Thinks(script.split("|"), size)
+    llm.identity = f"{script} {size}"
+    *pieces, result = System(Pipeline(), Reader(llm)).ask_stream(QUERY, [])
+
+    assert isinstance(result, Result) and result.answer
+    assert text == result.answer.text == "".join(map(str, pieces))
+    assert bool(text) != bool(result.trace.warnings)
+    assert script[:3] != "yes" or "<" in script or len(pieces) > 1 or size > 3
+
+
 @pytest.mark.parametrize("size", [3, 99])
 def test_thoughts_that_a_template_opens_are_no_answer(size: int) -> None:
-    """Where pieces came before their end did, a warning says so."""
+    """Where nothing told that there are some, a warning says that pieces came before their end."""
     reply = "Abba?\n</think>\n\nSeals"
     *pieces, result = System(Pipeline(), Reader(Pieces([reply], size))).ask_stream(QUERY, [])
 

@@ -16,8 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, Unsupported
+from ragsieve.models.classifier import ClassifiedToken as ClassifiedToken
+from ragsieve.models.classifier import Identified as Identified
+from ragsieve.models.classifier import TokenClassifier as TokenClassifier
 from ragsieve.models.thoughts import strip_thinking
-from ragsieve.trace import CUT, Step, note, record_unreadable, running_step
+from ragsieve.trace import Step, note, record_unreadable, running_step
 from ragsieve.types import Span
 
 
@@ -32,14 +35,6 @@ Prompt = tuple[Message, ...]
 JsonSchema = Mapping[str, Any]
 Nats = tuple[int, int, float]
 """A token's first character in its text, one past the last, and its surprisal."""
-
-
-class Identified(Protocol):
-    """A model; two with one identity give the same for the same input."""
-
-    @property
-    def identity(self) -> str:
-        """Identity of the model, weights, precision and adapter that its output depends on."""
 
 
 class LLM(Identified, Protocol):
@@ -104,7 +99,10 @@ class Streamer(Protocol):
     """An LLM that can give a reply while it writes it."""
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
-        """The text that `LLM.complete` gives for a prompt, in pieces; errors are its."""
+        """The text that `LLM.complete` gives for a prompt, in pieces; errors are its.
+
+        The last is a `Cut`, mostly an empty one, where `LLM.complete` gives one.
+        """
 
 
 def streamed(llm: LLM, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
@@ -153,32 +151,6 @@ class ListwiseReranker(Identified, Protocol):
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
         """For each question the places of its texts, from 0, each once, the best first."""
-
-
-class ClassifiedToken(NamedTuple):
-    """A token of a text, and how probable it is that it should be kept.
-
-    Args:
-        start: Its first character in the text.
-        end: One past its last.
-        keep: The probability, in [0, 1].
-        begins: Whether a word begins with it.
-    """
-
-    start: int
-    end: int
-    keep: float
-    begins: bool
-
-
-class TokenClassifier(Identified, Protocol):
-    """An encoder that reads a text and says of each of its tokens whether it should be kept."""
-
-    def classify(self, texts: Sequence[str]) -> list[list[ClassifiedToken]]:
-        """The tokens of each text in order; each text is read by itself.
-
-        No token begins or ends with white space; one that stands for white space is empty.
-        """
 
 
 class Passage(NamedTuple):
@@ -276,40 +248,55 @@ def complete_with_room(
     is_read: Callable[[str], bool] = has_said,
     *,
     max_tokens: int,
+    first: Sequence[str] | None = None,
     **options: Any,
 ) -> list[str]:
     """Replies; those that are cut in thoughts are requested again, with `ROOM` tokens more.
 
     Where a template opens the thoughts, a reply that is cut in them has no tag (`thinks_first`).
-    One that stays cut in them is an empty `Cut`. An option ``thinking`` is not exceeded.
+    One that stays cut in them is an empty `Cut`. An option ``thinking`` is not exceeded. ``first``
+    are the replies to the first request, where it was made.
     """
-    step, how = running_step() or Step(""), getattr(llm, "thinking", False)
-    told = len(step.warnings)
-    replies = [*llm.complete(prompts, max_tokens=max_tokens, **options)]
+    if first is None:
+        first = llm.complete(prompts, max_tokens=max_tokens, **options)
+    replies = [*first]
     short = [place for place, reply in enumerate(replies) if isinstance(reply, Cut)]
     cut = [p for p in short if not (has_said(replies[p]) and is_read(replies[p]))]
     thoughts = [place for place in cut if not strip_thinking(replies[place]).strip()]
-    if len(thoughts) < len(cut) and not isinstance(how, bool) and thinks_first(llm):
+    if len(thoughts) < len(cut) and thinks_first(llm):
         thoughts = cut
-    if thoughts and how in (None, True):
-        note(f"{llm.identity} was cut in its thoughts: asked again with {ROOM} tokens more")
-        ask = partial(llm.complete, max_tokens=max_tokens + ROOM, **options)
+    if thoughts and (room := _room(llm)):
+        note(f"{llm.identity} was cut in its thoughts: asked again with {room} tokens more")
+        ask = partial(llm.complete, max_tokens=max_tokens + room, **options)
         again = _fitting(ask, [prompts[place] for place in thoughts])
         for place, reply in zip(thoughts, again, strict=True):
             replies[place] = replies[place] if reply is None else reply
     for place in thoughts:
         if isinstance(reply := replies[place], Cut) and not has_said(reply):
             replies[place] = Cut("", reply.note)
-    left = {r.note for r in replies if isinstance(r, Cut)}
-    warned = [text for text in step.warnings[told:] if text.startswith(CUT)]
-    gone = {text for text in warned if text.rpartition(": ")[0] not in left}
-    step.warnings[told:] = [text for text in step.warnings[told:] if text not in gone]
+    left = {reply.note for reply in replies if isinstance(reply, Cut)}
+    gone = {reply.note for reply in first if isinstance(reply, Cut)} - left
+    warnings = (running_step() or Step("")).warnings
+    for text in {text for text in warnings if text.rpartition(": ")[0] in gone}:
+        warnings.remove(text)
     return replies
 
 
+def _room(llm: LLM) -> int:
+    """Tokens that a reply may have more, for thoughts."""
+    return ROOM if getattr(llm, "thinking", False) in (None, True) else 0
+
+
 def thinks_first(llm: LLM) -> bool:
-    """Whether a model closes thoughts in a reply of one word, or is cut before it; asked once."""
+    """Whether a model closes thoughts in a reply of one word, or is cut before it; asked once.
+
+    It is not asked where ``thinking`` is on or off: then a reply has both tags, or none.
+    """
+    if isinstance(getattr(llm, "thinking", False), bool):
+        return False
     if llm.identity not in _thinks:
+        warnings = (running_step() or Step("")).warnings
+        told = len(warnings)
         try:
             (reply,) = llm.complete([_SHORT], max_tokens=ROOM)
             late = isinstance(reply, Cut) and not reply.strip("\"'*_ ").casefold().startswith("yes")
@@ -317,6 +304,7 @@ def thinks_first(llm: LLM) -> bool:
         except ModelError as error:
             _thinks[llm.identity] = False
             note(f"{llm.identity} does not say whether it thinks: {error}")
+        del warnings[told:]
     return _thinks[llm.identity]
 
 

@@ -87,6 +87,7 @@ class DeferredLLM(Deferred, LLM):
 
     context = property(attrgetter("opened.context"))
     is_small = property(attrgetter("opened.is_small"))
+    thinking = property(attrgetter("opened.thinking"))
 
     @property
     def can(self) -> frozenset[str]:

@@ -99,7 +99,7 @@ class OpenAI(Server, LLM):
         own = schema is None or schema.get("type") == "object"
         texts = [reply.text if own else protocol.unwrapped(reply.text) for reply in replies]
         pairs = zip(texts, replies, strict=True)
-        cut = f"{CUT} {max_tokens + self._room} tokens"
+        cut = self._cut(max_tokens)
         return [Cut(text, cut) if reply.finish == "length" else text for text, reply in pairs]
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
@@ -139,11 +139,13 @@ class OpenAI(Server, LLM):
                 note(f"{self.identity} refuses stream: {protocol.SETTINGS['stream'][1]}")
             yield from self.complete([prompt], max_tokens=max_tokens)
             return
-        self._record([reply], max_tokens)
-        if self._shows_thinking(reply, room):
+        again = self._shows_thinking(reply, room)
+        self._record([reply], 0 if again else max_tokens)
+        if again:
             yield from self.stream(prompt, max_tokens=max_tokens)
-            return
-        if not reply.finish:
+        elif reply.finish == "length":
+            yield Cut("", self._cut(max_tokens))
+        elif not reply.finish:
             line = self._failed("the stream ended before the server said that the reply was whole")
             raise EndedEarly(str(line), reply.text)
 
@@ -208,7 +210,7 @@ class OpenAI(Server, LLM):
 
     def _record(self, replies: Sequence[protocol.ChatReply], most: int) -> None:
         """Charge for replies, note each that was cut at ``most`` tokens, and what is refused."""
-        self._charge(replies, f"{CUT} {most + self._room} tokens" if most else "")
+        self._charge(replies, self._cut(most) if most else "")
         if self._room and self.thinking is None:
             note(
                 f"{self.identity} thinks: replies have {self._room} tokens more, thinking=… says so"
@@ -240,6 +242,10 @@ class OpenAI(Server, LLM):
         again = self._send(chat, max_tokens, extra)
         tokens = (reply.tokens or (0, 0), again.tokens or (0, 0))
         return again._replace(tokens=(tokens[0][0] + tokens[1][0], tokens[0][1] + tokens[1][1]))
+
+    def _cut(self, most: int) -> str:
+        """The note of a reply that was cut at so many tokens beside its thoughts."""
+        return f"{CUT} {most + self._room} tokens"
 
     @property
     def _room(self) -> int:

@@ -99,8 +99,7 @@ class Transformers(BatchedModel):
             check_number("thinking", self.thinking, Count)
         base, plus, adapter = self.model.rpartition("+")
         if plus and not self.adapter and not Path(self.model).is_dir():
-            object.__setattr__(self, "model", base)
-            object.__setattr__(self, "adapter", adapter)
+            vars(self).update(model=base, adapter=adapter)
 
     @once
     def identity(self) -> str:
@@ -147,9 +146,11 @@ class Transformers(BatchedModel):
         generate = partial(self.decoder.generate, [row], max_tokens=max_tokens)
         tokens = stream_tokens(lambda on_token: computing(generate, on_token=on_token))
         decode = partial(reflection.decoded, self.tokenizer)
-        cleaned = getattr(self.tokenizer, "clean_up_tokenization_spaces", False)
-        written = yield from as_text(tokens, decode, by_words=bool(cleaned))
-        self._record_usage([row], [written], max_tokens)
+        cleaned = bool(getattr(self.tokenizer, "clean_up_tokenization_spaces", False))
+        opened = "" if prompt[0].role == reflection.RAW else self._opening(self.thinking)
+        written = yield from as_text(tokens, lambda seen: opened + decode(seen), by_words=cleaned)
+        notes = self._record_usage([row], [written], max_tokens)
+        yield from (Cut("", text) for text in notes if text)
 
     def choose(
         self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
@@ -257,12 +258,12 @@ class Transformers(BatchedModel):
         options = {"attn_implementation": ATTENTION} if together else {}
         model = self._opened(transformers.AutoModelForCausalLM, rule="generate text", **options)
         ends = model.generation_config.eos_token_id
-        eos = {self.tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
-        eos.discard(None)
+        ends = ends if isinstance(ends, list) else [ends]
+        eos = frozenset({self.tokenizer.eos_token_id, *ends} - {None})
         if together:
             limits = {"batch_tokens": self.batch_tokens, "prefix_mb": self.prefix_mb}
-            return RowsDecoder(model, eos=frozenset(eos), **limits)
-        return Decoder(model, eos=frozenset(eos))
+            return RowsDecoder(model, eos=eos, **limits)
+        return Decoder(model, eos=eos)
 
     def _opened(self, kind: Any, **options: Any) -> Any:
         """The model with its adapter, where it computes."""
@@ -373,8 +374,7 @@ class Transformers(BatchedModel):
     def _record_usage(
         self, rows: Sequence[Sequence[int]], out: Sequence[int], limit: int | None = None
     ) -> list[str]:
-        cut = f"{CUT} {limit} tokens"
-        notes = [cut if tokens == limit else "" for tokens in out]
+        notes = [f"{CUT} {limit} tokens" if tokens == limit else "" for tokens in out]
         items = zip(rows, out, notes, strict=True)
         record_usage([Usage(self.identity, len(row), n, note=text) for row, n, text in items])
         return notes

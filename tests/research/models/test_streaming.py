@@ -79,7 +79,7 @@ def test_a_server_without_usage_is_charged_what_is_counted(streaming: Any) -> No
     """As for whole replies; what was cut off, and what is incomplete, is noted."""
     cut, _ = streaming(lambda _: (200, [chunk("one two"), chunk(finish="length")]))
     with step("cut") as first:
-        assert ["one two"] == list(cut.stream(PROMPT, max_tokens=2))
+        assert ["one two", ""] == list(cut.stream(PROMPT, max_tokens=2))
 
     assert 0 < first.usages[0].tokens_out <= 8
     assert "a reply was cut at 2 tokens" in first.messages

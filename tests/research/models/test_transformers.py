@@ -219,7 +219,8 @@ def test_thoughts_whose_tags_are_control_tokens_are_told_from_the_reply(tmp_path
 
     assert "[THINK]Lyon?[/THINK]Paris" == decoded(llm.tokenizer, row)
     assert "Paris" == strip_thinking(decoded(llm.tokenizer, row))
-    assert llm.complete([ask("x")], max_tokens=4)[0].startswith("[THINK]")
+    (whole,) = llm.complete([ask("x")], max_tokens=4)
+    assert whole.startswith("[THINK]") and whole == "".join(llm.stream(ask("x"), max_tokens=4))
     with step("choose") as record:
         llm.choose([ask("x")], [["yes", "no"]])
     assert ["first tokens do not tell ['yes', 'no'] apart: asked 1 as text"] == record.notes[:1]
