@@ -322,17 +322,19 @@ def complete_parsed(
 ) -> list[T | BadReply]:
     """Replies as ``parse`` reads them; an unreadable one is requested once more, with the error.
 
-    Thoughts have room (`complete_with_room`). All second requests are one batch. ``parse`` receives
-    a reply without thoughts, a `Cut` if it is one, and raises `BadReply`. A prompt whose second
-    reply is unreadable too, or that leaves no space for a second one, yields that error: the caller
-    chooses what replaces it, and notes that.
+    Thoughts have room (`complete_with_room`). All second requests are one batch, but for those of
+    replies that needed room: they have it at once. ``parse`` receives a reply without thoughts, a
+    `Cut` if it is one, and raises `BadReply`. A prompt whose second reply is unreadable too, or
+    that leaves no space for a second one, yields that error: the caller chooses what replaces it,
+    and notes that.
     """
 
     def is_read(reply: str) -> bool:
         return not isinstance(_parsed(parse, reply), BadReply)
 
-    ask = partial(complete_with_room, llm, is_read=is_read, max_tokens=max_tokens, schema=schema)
-    replies = ask(prompts)
+    ask = partial(complete_with_room, llm, is_read=is_read, schema=schema)
+    first = llm.complete(prompts, max_tokens=max_tokens, schema=schema)
+    replies = ask(prompts, max_tokens=max_tokens, first=first)
     results = [_parsed(parse, reply) for reply in replies]
     corrections: dict[int, Prompt] = {}
     for place, result in enumerate(results):
@@ -344,12 +346,15 @@ def complete_parsed(
                 Message("assistant", replies[place]),
                 Message("user", f"That cannot be read: {result}. Reply again, in that form only."),
             )
-    again = _fitting(ask, list(corrections.values()))
-    for place, reply in zip(corrections, again, strict=True):
-        if reply is not None:
-            results[place] = second = _parsed(parse, reply)
-            if isinstance(second, BadReply):
-                record_unreadable()
+    roomy = {place for place in corrections if replies[place] is not first[place]}
+    for room, places in ((_room(llm), sorted(roomy)), (0, sorted({*corrections} - roomy))):
+        again = partial(ask, max_tokens=max_tokens + room)
+        seconds = _fitting(again, [corrections[place] for place in places])
+        for place, reply in zip(places, seconds, strict=True):
+            if reply is not None:
+                results[place] = second = _parsed(parse, reply)
+                if isinstance(second, BadReply):
+                    record_unreadable()
     return results
 
 

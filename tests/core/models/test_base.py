@@ -153,6 +153,33 @@ def test_a_reply_that_stays_cut_in_thoughts_is_none(script: str, said: str, limi
     ]
 
 
+@pytest.mark.parametrize(
+    ("script", "thinking", "limits"),
+    [  # the first two; a word; with room; second requests
+        ("<think>a...|two|<think>a</think>one|<think>b</think>1|2", None, [9, 2057, 2057, 9]),
+        ("Hm...|2|Hm</think>yes|Hm</think>one|Hm</think>1", None, [9, 2048, 2057, 2057]),
+        ("<think>a...|2|<think>b</think>1", 500, [9, 9]),
+        ("so...|2|yes|1", None, [9, 2048, 9]),
+    ],
+)
+def test_second_requests_have_the_room_that_first_ones_needed(
+    script: str, thinking: int | None, limits: list[int]
+) -> None:
+    """No other reply of the same model has it, and none has more than an option gives."""
+    asked: list[int] = []
+
+    class Counting(Stopped):
+        def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+            asked.append(options["max_tokens"])
+            return super().complete(prompts, **options)
+
+    llm = Counting(script.split("|"), identity=script)
+    llm.thinking = thinking  # type: ignore[assignment]
+
+    assert [1, 2] == parsed(llm, 2, max_tokens=9)[0]
+    assert limits == asked
+
+
 class Small(ScriptedLLM):
     """Remembers how many prompts came in each call, and has no space for long ones."""
 
