@@ -101,25 +101,30 @@ def content_words(text: str) -> set[str]:
     return {word for word in words(text) if not word.endswith("n't")} - _NO_CONTENT
 
 
-def is_answer(text: str, question: str = "", evidence: str = "") -> bool:
+def is_answer(text: str, question: str = "", evidence: str | None = None) -> bool:
     """Whether a text can be an answer: not where it says, in whatever words, that there is none.
 
     It does where it has `UNANSWERED`, or denies something, but names nothing beside sources,
     knowledge and what the question names; and, where there is evidence to speak of, where it denies
     something for itself or its reader ("I can't …"), and the most of what it names is not in the
-    evidence. What is a name there is an answer ("Unavailable", a song).
+    evidence, as where it is empty. What is a name there is an answer ("Unavailable", a song).
     """
-    said = words(text)
-    if UNANSWERED in text and UNANSWERED not in question + evidence:
+    said, known = words(text), {*words(evidence or "")}
+    if UNANSWERED in text and UNANSWERED not in f"{question} {evidence}":
         return False
     denies = any(word in _DENIALS or word.endswith("n't") for word in said)
-    if not denies or _is_name(text, evidence):
+    if not denies or _is_name(text, evidence or ""):
         return bool(said)
     own = content_words(text) - {*words(question)}
-    if evidence and _SPOKEN.match(text):
-        known = own & {*words(evidence)}
-        own = known if 2 * len(known) >= len(own) else set()
+    if evidence is not None and _SPOKEN.match(text):
+        own = own & known if 2 * len(own & known) >= len(own) else set()
     return bool(own) or (len(said) == 1 and said[0] in _ANSWERS)
+
+
+def refuses(text: str, question: str, evidence: str) -> bool:
+    """Whether a text that is written from evidence is no answer, or a doubtful one about it."""
+    doubted = in_doubt(text, question, evidence) and bool(SOURCES & {*words(text)})
+    return doubted or not is_answer(text, question, evidence)
 
 
 def _is_name(text: str, evidence: str) -> bool:

@@ -14,7 +14,8 @@ from ragsieve.system import Stage, System
 from ragsieve.systems.base import system
 from ragsieve.trace import log_event, note
 from ragsieve.types import Answer, Query, Segment, StageResult
-from ragsieve_research.answer.parts import is_answer
+from ragsieve_research.answer.agent import read_text
+from ragsieve_research.answer.parts import refuses
 from ragsieve_research.prompts import quoted
 from ragsieve_research.systems.asking import said, sub_questions
 from ragsieve_research.systems.iterating import SHOWN, Search, iterating
@@ -50,33 +51,33 @@ class SelfFeedback(Options):
         return StageResult(kept, answer=Answer(text, tuple(kept)))
 
     def _solved(self, query: Query, search: Search, kept: list[Segment], level: int) -> str:
-        way, text = self._answered(query, search, kept, level)
-        text = " ".join(text.split()) if is_answer(text, query.text) else UNKNOWN
+        way, text, read = self._answered(query, search, kept, level)
+        text = UNKNOWN if refuses(text, query.text, read) else " ".join(text.split())
         line = f"{way}: {query.text[:SHOWN]!r}: {text[:SHOWN]!r}"
         log_event(line, "question", question=query.text, way=way, answer=text)
         return text
 
     def _answered(
         self, query: Query, search: Search, kept: list[Segment], level: int
-    ) -> tuple[str, str]:
-        """In which way, and the answer; what is read goes to ``kept``."""
+    ) -> tuple[str, str, str]:
+        """In which way, the answer, and what it is from; segments that are read go to ``kept``."""
         (known,) = yes_probability(self.reader.llm, [render("raisf_known", question=query.dated)])
         if known is not None and known > 0.5:
-            return "known", self.reader(query, ()).text
+            return "known", self.reader(query, ()).text, ""
         found = search(query, query)
         helpful = self._helpful(query, found)
         if level == 1 and not helpful:
-            return "open", ""
+            return "open", "", ""
         prompt = render("raisf_parts", question=query.dated, most=str(PARTS))
         without = "the question has no parts: all that was found is read"
         parts = [] if helpful else sub_questions(self.reader.llm, prompt, PARTS, without)
         if not parts:
             kept += (read := helpful or found)
-            return "read", self.reader(query, read).text
+            return "read", self.reader(query, read).text, read_text(read)
         solved = [self._solved(replace(query, text=p), search, kept, level - 1) for p in parts]
         notes = "\n".join(map(" ".join, zip(parts, solved, strict=True)))
         prompt = render("raisf_answer", question=query.dated, notes=notes)
-        return "parts", said(self.reader.llm, prompt, max_tokens=self.reader.max_tokens)
+        return "parts", said(self.reader.llm, prompt, max_tokens=self.reader.max_tokens), notes
 
     def _helpful(self, query: Query, found: list[Segment]) -> list[Segment]:
         about, texts = quoted(query.text), [quoted(titled(s)) for s in found]

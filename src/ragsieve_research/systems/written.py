@@ -18,7 +18,7 @@ from ragsieve.schema import Count, Options
 from ragsieve.text import normalise, safe, sentence_spans
 from ragsieve.trace import note, record_drop, record_unreadable
 from ragsieve.types import Document, Query, Segment
-from ragsieve_research.answer.parts import SOURCES, in_doubt, is_answer, words
+from ragsieve_research.answer.parts import refuses
 
 NOTHING = "none"
 """Reply of a model that has nothing to write; in any case, with any mark."""
@@ -31,7 +31,7 @@ class Write(Options):
     It is no span of the segments: it is the whole of a new document, which names its writer and its
     parents. The trace says of each segment whether it was read. The model writes at most as many
     tokens as it reads, so nothing grows. A reply that is empty, `NOTHING`, or a refusal
-    (`is_answer`, `in_doubt`) is none; of one that is cut the last sentence goes. Where not all
+    (`refuses`) is none; of one that is cut the last sentence goes. Where not all
     segments fit its context, the best that do are read, of unscored ones the first; so split long
     documents before.
 
@@ -83,8 +83,7 @@ def _text(reply: str, question: str, evidence: str) -> str:
         text = text[: (sentence_spans(text) or [(0, 0)])[-1][0]]
         note("the text was cut: its last sentence does not count")
     ends = text.rstrip(" .\"'").endswith(NOTHING.upper())
-    nothing = ends or normalise(text) == NOTHING or not is_answer(text, question, evidence)
-    nothing |= in_doubt(text, question, evidence) and bool(SOURCES & {*words(text)})
+    nothing = ends or normalise(text) == NOTHING or refuses(text, question, evidence)
     return "" if nothing else str(text)
 
 

@@ -67,7 +67,12 @@ def test_a_chain_that_does_not_go_on_ends(reply: str, searches: int) -> None:
     assert "the chain ends: no new sentence comes" in notes(result)
 
 
-def feedback(known: str = "", helps: str = "", parts: str = "") -> ScriptedLLM:
+FOUND_OUT = "Cork, by what was found out"
+
+
+def feedback(
+    known: str = "", helps: str = "", parts: str = "", says: str = FOUND_OUT
+) -> ScriptedLLM:
     """Knows questions of ``known``; passages of ``helps`` help; ``parts`` are the question's."""
 
     def reply(prompt: Prompt) -> str:
@@ -78,7 +83,7 @@ def feedback(known: str = "", helps: str = "", parts: str = "") -> ScriptedLLM:
             return "yes" if helps and helps in about else "no"
         if "take a question apart" in said:
             return parts
-        return {FIRST: "Ann Lee", SECOND: "Cork"}.get(about, "Cork, by what was found out")
+        return {FIRST: "Ann Lee", SECOND: "Cork"}.get(about, says)
 
     return ScriptedLLM(reply, can=frozenset({"complete"}))
 
@@ -100,7 +105,26 @@ def test_ra_isf_answers_in_the_first_way_that_goes(
     result = ra_isf(llm, HashingEmbedder(), source=index, depth=2).ask(QUESTION)
 
     assert (searched, kept) == (len(index.asked), [s.document.id for s in result.kept])
-    assert "Cork, by what was found out" == answer(result)
+    assert FOUND_OUT == answer(result)
+
+
+@pytest.mark.parametrize(
+    ("way", "says"),
+    [
+        ({"known": "Breeze"}, "I can't look up songs on the web."),
+        ({"known": "Breeze"}, "That is not in my training data."),
+        ({"helps": "Of b."}, "I'm sorry, we do not cover tours and merchandise."),
+        ({"helps": "Of b."}, "The passages discuss rivers, not singers."),
+        ({"parts": "none"}, "UNANSWERED"),
+        ({"known": "Ann", "parts": f"{FIRST}\n{SECOND}"}, "I cannot join these facts."),
+    ],
+)
+def test_ra_isf_takes_no_refusal_for_an_answer(way: dict[str, str], says: str) -> None:
+    """In none of its ways, also without documents."""
+    llm = feedback(**way, says=says)
+    result = ra_isf(llm, HashingEmbedder(), source=Finds(FOUND), depth=2).ask(QUESTION)
+
+    assert "nothing was found out: the reader answers from what is found" in notes(result)
 
 
 def test_ra_isf_tells_what_its_parts_answered() -> None:
