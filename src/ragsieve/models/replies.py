@@ -3,7 +3,8 @@
 What a model thinks first, fences and markup do not count. Then a field is, in this order: a member
 of a JSON object anywhere in the reply, in any JSON type, beside any others; what stands behind its
 label, of a part with one field the last time; the whole reply, its first or its last line, where
-that is one value. What stands inside a sentence or in quotation marks is never a value.
+that is one value; where not any text can be one, what stands behind a label of any name. What
+stands inside a sentence or in quotation marks is never a value.
 """
 
 from __future__ import annotations
@@ -18,15 +19,24 @@ from ragsieve.errors import BadReply
 from ragsieve.models.thoughts import strip_thinking as strip_thinking
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*[ \t]*$|^```\w*|```$", re.MULTILINE)
-_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=\S)([^\n]{1,400}?)(?<=\S)\1(?![\w*])")
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`|\$\$?)(?=\S)([^\n]{1,400}?)(?<=\S)\1(?![\w*])")
+_TEX = re.compile(r"(?<!\\)\\(?:(?:math|text)[a-z]*\{([^{}]*)\}|[()\[\]])")
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
-_TAGGED = re.compile(r"<(\w{1,40})>([^<>]*)</\1>")
+_BOX = re.compile(rf"^[ \t$]*{_BOXED.pattern}[ \t$.]*$", re.MULTILINE)
+_TAGGED = re.compile(r"<(\w{1,40})>((?:(?!</?\w)[\s\S])*+)</\1>")
 _ROW = re.compile(r"^\|([^|\n]+)\|([^|\n]+)\|[ \t]*$", re.MULTILINE)
-_LINE = re.compile(r"^[ \t]*(?:(?:[>#*•\-–]+|\d{1,2}[.)])[ \t]+)*(?:#+)?", re.MULTILINE)
-_MARK = re.compile(r"^(?:[>#*•\-–]+[ \t]+)*(?:#+)?")  # no number: "2. Paris"
+_PICTURES = "\u25a0-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff"
+_SIGNS = rf"[>#*•\-–\u2190-\u21ff{_PICTURES}]+"
+_LINE = re.compile(rf"^[ \t]*(?:(?:{_SIGNS}|\d{{1,2}}[.)])[ \t]+)*(?:#+)?", re.MULTILINE)
+_ENDED = re.compile(rf"(?<![ \t])[ \t]++[{_PICTURES}]+$", re.MULTILINE)
+_MARK = re.compile(rf"^(?:{_SIGNS}[ \t]+)*(?:#+)?")  # no number: "2. Paris"
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ANY = re.compile(  # a label of one or two words, or a question
+    r"(?:[^\W\d_]\w*+(?: \w++)? ?[:：=→≈]|[^?:\n]{1,80}\?:?)[ \t]*([^\"'“‘?:：=\n]+)"
+)
 _NAMING = re.compile(r"[^\W_]+")
 _CLOSES = dict(zip("\"'`“‘([*_", "\"'`”’)]*_", strict=True))
+_QUOTED = re.compile(r"([\"'`“‘(\[*_])(.*)([\"'`”’)\]*_])\.?", re.DOTALL)
 _TRIED = 64  # braces that may open an object
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _REMARK = r"[.!]?(?:\s*[:(].*|(?:\s*[,;\n]|[.!]\s|\s+[-–—]\s|\s?—)(?!\s*\[?\d).*)?"
@@ -72,12 +82,14 @@ def read_fields(reply: str, *fields: Field) -> list[Any]:
 
 
 def plain_text(text: str) -> str:
-    """A text without fences, headings' and lists' marks, emphasis and tags around values."""
-    text = _BOXED.sub(r"\1", _FENCE.sub("", text.replace("\r\n", "\n"))).strip()
+    """A text without fences, headings' and lists' marks, emphasis, TeX and tags around values."""
+    text = _FENCE.sub("", text.replace("\r\n", "\n")).strip()
     text = _ROW.sub(lambda row: f"{row[1].strip()}: {row[2].strip()}", text)
-    text = _TAGGED.sub(r"\n\1: \2\n", (_LINE if "\n" in text else _MARK).sub("", text))
+    text = (_LINE if "\n" in text else _MARK).sub("", _ENDED.sub("", text))
+    text = _TAGGED.sub(lambda tag: f"\n{tag[1].replace('_', ' ')}: {tag[2].strip()}\n", text)
     for _ in range(3):  # ***one in another***
-        text = _EMPHASIS.sub(r"\2", text)
+        text = _EMPHASIS.sub(r"\2", _TEX.sub(r"\1", text).strip())
+    text = _BOXED.sub(r"\1", _BOX.sub(r"answer: \1", text))
     return text.strip().removeprefix("**").removesuffix("**").strip()
 
 
@@ -91,7 +103,9 @@ def _objects(text: str) -> Iterator[list[tuple[str, Any]]]:
         try:
             value, at = decoder.raw_decode(text, at)
             found.append([*_members(value)])
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            if getattr(error, "pos", 0) >= len(text) or "Unterminated" in str(error):
+                break  # it is cut off: what stands in it is no reply
             at += 1
     yield from reversed(found)
 
@@ -117,39 +131,44 @@ def _named(name: str) -> str:
 def _labelled(text: str, fields: Sequence[Field]) -> list[tuple[str, Any]]:
     """Labels that open a line, with the text behind each, the last first.
 
-    A label is one of a field, with up to three words before it, and a colon, a dash or "is" behind
-    it or nothing else on its line. With several fields the text goes on to the next label.
+    A label is one of a field, with up to four words before it, and a colon, a dash or "is" behind
+    it or nothing else on its line; or opens a sentence, with a colon. With several fields the text
+    goes on to the next label.
     """
     names = [*(name for field in fields for name in field.labels)]
     names += ["answer", "reply"] if len(fields) == 1 and fields[0].bare else []
     either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     either = either.replace(r"\ ", "[ _]")
-    is_open = fields[0].bare and not _closed(fields[0])
-    verb = r"" if len(fields) > 1 or is_open else r"|(?:is|are)(?![^ \t:])"
+    several = len(fields) > 1 or (fields[0].bare and not _closed(fields[0]))
+    verb, inside = ("", ":$") if several else (r"|(?:is|are)(?![^ \t:])", "(?: is| are)?[:：=→≈]")
+    ends = rf"[ \t]*+(?:(?:[:：=→≈]|[-–—](?=[ \t]){verb}):?[*_]*|$)|(?: [\w-]+){{1,4}}:$"
     label = re.compile(
-        rf"^[\"'*_]*(?:[^\W\d_][\w-]*+,? ){{0,4}}?(?P<name>{either})[*_]*+(?: ?\([^()\n]*\))?"
-        rf"[\"*_]*+[ \t]*+(?:(?:[:=]|[-–—](?=[ \t]){verb}):?[*_]*|$)",
+        rf"(?:(?P<line>^)|(?<=[.!?] ))[\"'*_]*(?:[^\W\d_][\w-]*+,? ){{0,4}}?(?P<name>{either})"
+        rf"[*_]*+(?: ?\([^()\n]*\))?[\"*_]*+(?(line)(?:{ends})|{inside})",
         re.IGNORECASE | re.MULTILINE,
     )
     matches = [*label.finditer(text)]
-    ends = [*(match.start() for match in matches), len(text)][1:]
-    pairs = [(_named(m["name"]), text[m.end() : e]) for m, e in zip(matches, ends, strict=True)]
-    return pairs[::-1]
+    stops = [*(match.start() for match in matches), len(text)][1:]
+    pairs = [(_named(m["name"]), text[m.end() : e]) for m, e in zip(matches, stops, strict=True)]
+    return [pair for pair in pairs[::-1] if several or pair[1].count('"') % 2 == 0]
 
 
 def _of(values: Sequence[tuple[str, Any]], field: Field, fields: int) -> list[Any]:
     """The value of a field among named ones, in a list; none where there is none or a rival."""
     labels, alone = [_named(label) for label in field.labels], fields == 1
-    for known in (
-        [value for name, value in values if name in labels],
-        [v for n, v in values if n and {*n.split()} <= {*labels[0].split()}] if labels else [],
-        [v for n, v in values if alone and any({*n.split()} > {*x.split()} for x in labels)],
-        [value for _, value in values] if alone and field.bare and _closed(field) else [],
+    any_name = [v for _, v in values] if alone and field.bare and _closed(field) else []
+    for place, known in enumerate(
+        (
+            [value for name, value in values if name in labels],
+            [v for n, v in values if n and {*n.split()} <= {*labels[0].split()}] if labels else [],
+            [v for n, v in values if alone and any({*n.split()} > {*x.split()} for x in labels)],
+            [v for v in any_name if isinstance(v, list)],
+            any_name,
+        )
     ):
         read = [one for value in known for one in _tried(field.read, value)]
-        if known and len(read) == len(known) and (fields == 1 or all(v == read[0] for v in read)):
-            return read[:1]
-        if read and not (labels and fields > 1) and all(value == read[0] for value in read):
+        same, whole = all(value == read[0] for value in read), len(read) == len(known)
+        if read and ((same and (whole or alone or not labels)) or (whole and alone and place < 3)):
             return read[:1]
     return []
 
@@ -160,9 +179,14 @@ def _closed(field: Field) -> bool:
 
 
 def _bare(text: str, field: Field) -> list[Any]:
-    """The value of a reply that is one, or whose first or last line is; in a list."""
+    """The value of a reply that is one, or whose first or last line is; in a list.
+
+    Where not any text is one, also what stands behind one or two words or a question.
+    """
     lines = text.splitlines() or [""]
-    for texts in ([text], [lines[0], lines[-1]]):
+    behind = [label[1] for line in lines if (label := _ANY.fullmatch(line))]
+    last = behind if _closed(field) and _ANY.fullmatch(lines[-1]) else []
+    for texts in ([text], [lines[0], lines[-1]], last):
         if read := [one for part in texts for one in _tried(field.read, part)]:
             return read[:1] if all(value == read[0] for value in read) else []
     return []
@@ -176,10 +200,12 @@ def _tried(read: Kind, value: Any) -> list[Any]:
 
 def text(value: Any) -> str:
     """A text on one line, of a value that is no object; a list of one is that, None is empty."""
+    if isinstance(value, dict):  # of one member beside yes and no
+        value = [member for member in value.values() if not isinstance(member, bool)]
+        if len(value) != 1:
+            raise ValueError("an object")
     if isinstance(value, list):
         value = " ".join(map(text, value))
-    if isinstance(value, dict):
-        raise ValueError("an object")
     written = value if isinstance(value, str) else "" if value is None else json.dumps(value)
     return " ".join(written.split()).strip()
 
@@ -194,10 +220,10 @@ def paragraph(value: Any) -> str:
 
 def unquoted(value: str) -> str:
     """A text without the quotation marks, brackets or emphasis around all of it."""
-    while (value := value.strip())[1:] and _CLOSES.get(value[0]) == value[-1]:
-        if {value[0], value[-1]} & {*value[1:-1]}:
+    while inside := _QUOTED.fullmatch(value := value.strip()):
+        if _CLOSES[inside[1]] != inside[3] or {inside[1], inside[3]} & {*inside[2]}:
             break
-        value = value[1:-1]
+        value = inside[2]
     return value.strip()
 
 
@@ -242,8 +268,7 @@ def word(options: Sequence[str]) -> Kind:
     written = re.compile(rf"\[?({either})\]?{_REMARK}", re.IGNORECASE | re.DOTALL)
 
     def read(value: Any) -> str:
-        if isinstance(value, bool):
-            value = "yes" if value else "no"
+        value = {"true": "yes", "false": "no", **plain}.get(str(value).casefold(), value)
         match = written.fullmatch(unquoted(str(value).strip()))
         if not match:
             raise ValueError("none of the options")
@@ -275,7 +300,7 @@ def groups(most: int, names: Sequence[str] = ()) -> Kind:
     """Lists of numbers from 1 to ``most``, each of two or more."""
 
     def read(value: Any) -> list[list[int]]:
-        rows = [[*dict.fromkeys(row)] for row in _rows(value, names)]
+        rows = [[*dict.fromkeys(row)] for row in _rows(_lists(value) or value, names)]
         if any(len(row) < 2 or not all(1 <= n <= most for n in row) for row in rows):
             raise ValueError("no groups")
         return rows
@@ -284,29 +309,33 @@ def groups(most: int, names: Sequence[str] = ()) -> Kind:
 
 
 _ITEM = r"(?:[^\W\d_]+ |[^\W\d_]|#)?\[?\"?\d{1,9}\"?\]?(?: ?\([^()]*\))?"
-_BETWEEN = r"\s*(?:(?:[,;&>≥→=]|and\b)\s*)+|\s+|(?<=\])(?=\[)"
+_BETWEEN = r"\s*(?:(?:[,;&>=|\u2190-\u22ff]|and\b)\s*)+|\s+|(?<=\])(?=\[)"
 _LISTED = re.compile(rf"(?>{_ITEM})(?:(?>{_BETWEEN})(?>{_ITEM}))*+\.?", re.IGNORECASE)
 _NONE = re.compile(r"(?:none|nothing|n/a|-|\[\s*\])?\.?", re.IGNORECASE)
-_BRACKETED = re.compile(r"\[\s*(?:\"?\d{1,9}\"?(?:\s*,\s*\"?\d{1,9}\"?)+)?\s*\]\.?$")
-_APART = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|([;,\n])|[^;,\n\[(]+|.")
+_ROUND = re.compile(r"[({](\s*\d[\d\s,]*)[)}]")
+_SQUARE = r"\[\s*(?:\"?\d{1,9}\"?(?:\s*,\s*\"?\d{1,9}\"?)+)?\s*\]"
+_BRACKETED = re.compile(rf"(?:(?P<first>{_SQUARE}){_REMARK}|.*?(?P<last>{_SQUARE})\.?)")
+_APART = re.compile(r"(\[[^\[\]]*,[^\[\]]*\]|[;,\n])|\[[^\[\]]*\]|\([^()]*\)|[^;,\n\[(]+|.")
 
 
 def _rows(value: Any, names: Sequence[str]) -> list[list[int]]:
     """Numbers of a JSON list, or of a text, in rows where they stand in several."""
     if isinstance(value, str):
-        with suppress(ValueError):
-            return _rows(json.loads(value), names)
-        value = value.strip().removeprefix("- ")
+        for part in (value, value.strip().partition("\n\n")[0]):
+            with suppress(ValueError):
+                if not isinstance(parsed := json.loads(part), dict):
+                    return _rows(parsed, names)
+        value = _ROUND.sub(r"[\1]", value.strip().removeprefix("- "))
         if value.count("[") != value.count("]"):
             raise ValueError("cut off")
         if _NONE.fullmatch(value):
             return []
         if not _LISTED.fullmatch(value):
             alone = value.count("[") == 1 and not re.search(r"[\n\"“]", value)
-            last = _BRACKETED.search(value) if alone else None
-            if not last:
+            bracketed = _BRACKETED.fullmatch(value) if alone else None
+            if not bracketed:
                 raise ValueError("no list")
-            value = last[0]
+            value = bracketed["first"] or bracketed["last"]
         written = [""]
         for piece in _APART.finditer(value):
             written[-1] += piece[0]
@@ -315,10 +344,17 @@ def _rows(value: Any, names: Sequence[str]) -> list[list[int]]:
             [int(n) for n in re.findall(r"\d+", row)] for row in written if re.search(r"\d", row)
         ]
     if isinstance(value, list):
-        nested = any(isinstance(item, list) for item in value)
-        rows = value if nested else [value]
+        items = [next(iter(_lists(item)), item) for item in value]
+        nested = any(isinstance(item, list) for item in items)
+        rows = items if nested else [items]
         return [[n for item in row for n in _item(item, names)] for row in rows if row]
     return [_item(value, names)]
+
+
+def _lists(value: Any) -> list[Any]:
+    """Members of an object that are lists."""
+    members = value.values() if isinstance(value, dict) else []
+    return [member for member in members if isinstance(member, list)]
 
 
 def _item(value: Any, names: Sequence[str]) -> list[int]:

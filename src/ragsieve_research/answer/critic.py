@@ -319,7 +319,7 @@ def _consistent(written: str, answers: Sequence[str], reply: str) -> str | None:
     rest, known = written, {plain(one) for one in answers if one}
     if plain(written) not in known - {"yes", "no"}:
         yes = re.fullmatch(
-            r"(yes|no|none|null)\b(?:\s*(?:[:,;–—*-]+|\.(?=\s|$)))?(.*)",
+            r"(yes|no|none|null)\b(?:\s*(?:[:,;–—*→-]+|\.(?=\s|$)))?(.*)",
             written,
             re.IGNORECASE | re.DOTALL,
         )

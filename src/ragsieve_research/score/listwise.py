@@ -172,7 +172,7 @@ def _prompt(question: str, texts: Sequence[str], words: int) -> Prompt:
 
 
 def _chain(reply: str, size: int) -> list[int]:
-    reply = reply.rstrip(" >,\n")
+    reply = re.sub(r"(?<=[\]\d])[ >,\n]+\Z", "", reply)
     whole, _, last = reply.rpartition("[")
     was_cut = whole and (not last or last.isdigit())  # in the middle of an identifier
     (order,) = read_fields(whole.rstrip(" >,") if was_cut else reply, _ORDER)
