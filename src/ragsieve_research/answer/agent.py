@@ -24,7 +24,7 @@ from ragsieve.prompts import render, titled
 from ragsieve.schema import Count, Options, Weight
 from ragsieve.text import normalise
 from ragsieve.types import Query, Segment
-from ragsieve_research.answer.parts import content_words, is_answer, plain, schema
+from ragsieve_research.answer.parts import content_words, plain, refuses, schema
 from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
 _QUOTATION = re.compile(r"[\"“](?:([^\"”]{12,})[\"”]|[^\"”]*\Z)")
@@ -54,9 +54,9 @@ class Argument:
     def checked(self, group: Sequence[Segment], question: str = "", /) -> Argument:
         """The argument, ``quoted`` as none of these documents says what it gives as evidence.
 
-        Its answer is empty where it is none (`is_answer`).
+        Its answer is empty where it is none (`refuses`).
         """
-        answer = self.answer if is_answer(self.answer, question, read_text(group)) else ""
+        answer = "" if refuses(self.answer, question, read_text(group)) else self.answer
         return replace(self, answer=answer, quoted=_quotes(self.evidence, group))
 
 
@@ -124,7 +124,7 @@ class Agent(Options):
         said = [unquoted(" ".join(reply.split())) for reply in whole]
         pairs = zip(said, groups, strict=True)
         return [
-            text if is_answer(text, query.text, read_text(group)) else "" for text, group in pairs
+            "" if refuses(text, query.text, read_text(group)) else text for text, group in pairs
         ]
 
     def argument_prompt(

@@ -14,7 +14,7 @@ from ragsieve.trace import Step, Trace, step
 from ragsieve.types import Query
 from ragsieve_research.answer.agent import Argument
 from ragsieve_research.answer.critic import Critic, Judgement
-from ragsieve_research.answer.parts import in_doubt, is_answer, same_answers
+from ragsieve_research.answer.parts import in_doubt, is_answer, refuses, same_answers
 
 QUERY = Query("What is the capital?")
 ANSWERS = ("Paris", "Lyon", "paris, France", "Lyons")
@@ -336,3 +336,7 @@ def test_saying_that_there_is_no_answer_is_none() -> None:
     sure = ["No", "no, none of it", "Not Sorry", "in the film", "12 days", "Buddhism", "the film"]
     doubted = ["No idea.", "That isn't covered.", "The texts leave that open.", "Not applicable"]
     assert doubted == [text for text in sure + doubted if in_doubt(text, "Which?", songs)]
+
+    about = ["The documents discuss rivers, not the capital.", "Only its age is in the context."]
+    about += ["The texts leave that open."]
+    assert about == [text for text in about + sure[3:] if refuses(text, "Which?", songs)]
