@@ -21,8 +21,7 @@ from ragsieve.models.thoughts import strip_thinking as strip_thinking
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*[ \t]*$|^```\w*|```$", re.MULTILINE)
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`|\$\$?)(?=\S)([^\n]{1,400}?)(?<=\S)\1(?![\w*])")
 _TEX = re.compile(r"(?<!\\)\\(?:(?:math|text)[a-z]*\{([^{}]*)\}|[()\[\]])")
-_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
-_BOX = re.compile(rf"^[ \t$]*{_BOXED.pattern}[ \t$.]*$", re.MULTILINE)
+_BOXED = re.compile(r"(^[ \t$]*)?\\boxed\{([^{}]*)\}(?(1)[ \t$.]*$)", re.MULTILINE)
 _TAGGED = re.compile(r"<(\w{1,40})>((?:(?!</?\w)[\s\S])*+)</\1>")
 _ROW = re.compile(r"^\|([^|\n]+)\|([^|\n]+)\|[ \t]*$", re.MULTILINE)
 _PICTURES = "\u25a0-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff"
@@ -89,7 +88,7 @@ def plain_text(text: str) -> str:
     text = _TAGGED.sub(lambda tag: f"\n{tag[1].replace('_', ' ')}: {tag[2].strip()}\n", text)
     for _ in range(3):  # ***one in another***
         text = _EMPHASIS.sub(r"\2", _TEX.sub(r"\1", text).strip())
-    text = _BOXED.sub(r"\1", _BOX.sub(r"answer: \1", text))
+    text = _BOXED.sub(lambda box: box[2] if box[1] is None else f"answer: {box[2]}", text)
     return text.strip().removeprefix("**").removesuffix("**").strip()
 
 
@@ -157,18 +156,16 @@ def _of(values: Sequence[tuple[str, Any]], field: Field, fields: int) -> list[An
     """The value of a field among named ones, in a list; none where there is none or a rival."""
     labels, alone = [_named(label) for label in field.labels], fields == 1
     any_name = [v for _, v in values] if alone and field.bare and _closed(field) else []
-    for place, known in enumerate(
-        (
-            [value for name, value in values if name in labels],
-            [v for n, v in values if n and {*n.split()} <= {*labels[0].split()}] if labels else [],
-            [v for n, v in values if alone and any({*n.split()} > {*x.split()} for x in labels)],
-            [v for v in any_name if isinstance(v, list)],
-            any_name,
-        )
-    ):
+    named = (
+        [value for name, value in values if name in labels],
+        [v for n, v in values if n and {*n.split()} <= {*labels[0].split()}] if labels else [],
+        [v for n, v in values if alone and any({*n.split()} > {*x.split()} for x in labels)],
+    )
+    for known in (*named, [v for v in any_name if isinstance(v, list)], any_name):
         read = [one for value in known for one in _tried(field.read, value)]
         same, whole = all(value == read[0] for value in read), len(read) == len(known)
-        if read and ((same and (whole or alone or not labels)) or (whole and alone and place < 3)):
+        last = whole and alone and known in named
+        if read and (last or (same and (whole or alone or not labels))):
             return read[:1]
     return []
 
@@ -272,13 +269,10 @@ def word(options: Sequence[str]) -> Kind:
         match = written.fullmatch(unquoted(str(value).strip()))
         if not match:
             raise ValueError("none of the options")
-        sentence = re.split(r"[.!?\n]", match[0])[0]
-        named = {
-            one.casefold() for one in re.findall(rf"(?<!\w)(?:{either})(?!\w)", sentence, re.I)
-        }
-        if len(named | {match[1].casefold()}) > 1:
+        sentence, chosen = re.split(r"[.!?\n]", match[0].casefold())[0], match[1].casefold()
+        if {*re.findall(rf"(?<!\w)(?:{either})(?!\w)", sentence)} - {chosen}:
             raise ValueError("several options")
-        return plain[match[1].casefold()]
+        return plain[chosen]
 
     return read
 
@@ -315,16 +309,14 @@ _NONE = re.compile(r"(?:none|nothing|n/a|-|\[\s*\])?\.?", re.IGNORECASE)
 _ROUND = re.compile(r"[({](\s*\d[\d\s,]*)[)}]")
 _SQUARE = r"\[\s*(?:\"?\d{1,9}\"?(?:\s*,\s*\"?\d{1,9}\"?)+)?\s*\]"
 _BRACKETED = re.compile(rf"(?:(?P<first>{_SQUARE}){_REMARK}|.*?(?P<last>{_SQUARE})\.?)")
-_APART = re.compile(r"(\[[^\[\]]*,[^\[\]]*\]|[;,\n])|\[[^\[\]]*\]|\([^()]*\)|[^;,\n\[(]+|.")
+_APART = re.compile(r"\[[^\[\]]*,[^\[\]]*\]|(?:[^;,\n\[(]|\[[^\[\],]*\]|\([^()]*\))++")
 
 
 def _rows(value: Any, names: Sequence[str]) -> list[list[int]]:
     """Numbers of a JSON list, or of a text, in rows where they stand in several."""
     if isinstance(value, str):
-        for part in (value, value.strip().partition("\n\n")[0]):
-            with suppress(ValueError):
-                if not isinstance(parsed := json.loads(part), dict):
-                    return _rows(parsed, names)
+        with suppress(ValueError):
+            return _rows(json.loads(value), names)
         value = _ROUND.sub(r"[\1]", value.strip().removeprefix("- "))
         if value.count("[") != value.count("]"):
             raise ValueError("cut off")
@@ -332,22 +324,16 @@ def _rows(value: Any, names: Sequence[str]) -> list[list[int]]:
             return []
         if not _LISTED.fullmatch(value):
             alone = value.count("[") == 1 and not re.search(r"[\n\"“]", value)
-            bracketed = _BRACKETED.fullmatch(value) if alone else None
-            if not bracketed:
+            if not alone or not (bracketed := _BRACKETED.fullmatch(value)):
                 raise ValueError("no list")
             value = bracketed["first"] or bracketed["last"]
-        written = [""]
-        for piece in _APART.finditer(value):
-            written[-1] += piece[0]
-            written += [""] * bool(piece[1])
-        return [
-            [int(n) for n in re.findall(r"\d+", row)] for row in written if re.search(r"\d", row)
-        ]
+        rows = [re.findall(r"\d+", row) for row in _APART.findall(value)]
+        return [[*map(int, row)] for row in rows if row]
     if isinstance(value, list):
         items = [next(iter(_lists(item)), item) for item in value]
         nested = any(isinstance(item, list) for item in items)
-        rows = items if nested else [items]
-        return [[n for item in row for n in _item(item, names)] for row in rows if row]
+        lists = items if nested else [items]
+        return [[n for item in row for n in _item(item, names)] for row in lists if row]
     return [_item(value, names)]
 
 
@@ -360,7 +346,8 @@ def _lists(value: Any) -> list[Any]:
 def _item(value: Any, names: Sequence[str]) -> list[int]:
     """The number that an item is, or those of the names that it is."""
     if isinstance(value, dict):  # of one number, beside what it is called or why
-        value = [one for member in value.values() for one in _tried(number(1, 10**9), member)]
+        found = [one for member in value.values() for one in _tried(number(1, 10**9), member)]
+        value = [*_lists(value), *found]
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, str):
@@ -383,15 +370,11 @@ def texts(value: Any) -> list[str]:
 def option_field(options: Sequence[str]) -> Field:
     """The field of a reply that is one of some options; whole numbers in a row are a range."""
     plain = [option.strip().strip("[]") for option in options]
-    if all(one.isdecimal() for one in plain) and [int(p) for p in plain] == [
-        *range(int(plain[0]), int(plain[0]) + len(plain))
-    ]:
-        first, last = int(plain[0]), int(plain[-1])
+    first = int(plain[0]) if plain[0].isdecimal() else 0
+    last = first + len(plain) - 1
+    if plain == [str(n) for n in range(first, last + 1)]:
         kind = number(first, last, *((5, 10, 100) if (first, last) == (0, 9) else ()))
-        labels = ("number", "rating", "score", "k")
-        rule = f"a number from {plain[0]} to {plain[-1]}"
+        rule, labels = f"a number from {first} to {last}", ("number", "rating", "score", "k")
         return Field(rule, lambda value: kind(value) - first, labels)
-    choice = word(options)
-    return Field(
-        f"one of {[*options]}", lambda value: [*options].index(choice(value)), ("verdict",)
-    )
+    rule, choice = f"one of {[*options]}", word(options)
+    return Field(rule, lambda value: [*options].index(choice(value)), ("verdict",))

@@ -20,7 +20,7 @@ from ragsieve.system import best_first
 from ragsieve.trace import Cutoff, log_event, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
 
-_SHARE = re.compile(r"(?<![\w.,])-?[01]?\.[0-9]{1,9}(?!\.?\w)")
+_SHARE = re.compile(r"(?<![\w.,])-?[0-9]{0,4}\.[0-9]{1,9}(?!\.?\w)")
 
 
 @dataclass(frozen=True)
