@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, Unsupported
-from ragsieve.models.classifier import ClassifiedToken as ClassifiedToken
-from ragsieve.models.classifier import Identified as Identified
-from ragsieve.models.classifier import TokenClassifier as TokenClassifier
-from ragsieve.models.thoughts import strip_thinking
+from ragsieve.models.thoughts import Cut as Cut
+from ragsieve.models.thoughts import has_said, strip_thinking
 from ragsieve.trace import Step, note, record_unreadable, running_step
 from ragsieve.types import Span
 
@@ -35,6 +33,14 @@ Prompt = tuple[Message, ...]
 JsonSchema = Mapping[str, Any]
 Nats = tuple[int, int, float]
 """A token's first character in its text, one past the last, and its surprisal."""
+
+
+class Identified(Protocol):
+    """A model; two with one identity give the same for the same input."""
+
+    @property
+    def identity(self) -> str:
+        """Identity of the model, weights, precision and adapter that its output depends on."""
 
 
 class LLM(Identified, Protocol):
@@ -105,13 +111,6 @@ class Streamer(Protocol):
         """
 
 
-def streamed(llm: LLM, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
-    """A reply in pieces; in one where ``llm`` is no `Streamer`."""
-    if isinstance(llm, Streamer):
-        return llm.stream(prompt, max_tokens=max_tokens)
-    return iter(llm.complete([prompt], max_tokens=max_tokens))
-
-
 def lacking(llm: LLM, call: str) -> Unsupported:
     """The error of a model without ``call``."""
     return Unsupported(f"{llm.identity} has no {call}: it can {', '.join(sorted(llm.can))}")
@@ -151,6 +150,32 @@ class ListwiseReranker(Identified, Protocol):
 
     def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
         """For each question the places of its texts, from 0, each once, the best first."""
+
+
+class ClassifiedToken(NamedTuple):
+    """A token of a text, and how probable it is that it should be kept.
+
+    Args:
+        start: Its first character in the text.
+        end: One past its last.
+        keep: The probability, in [0, 1].
+        begins: Whether a word begins with it.
+    """
+
+    start: int
+    end: int
+    keep: float
+    begins: bool
+
+
+class TokenClassifier(Identified, Protocol):
+    """An encoder that reads a text and says of each of its tokens whether it should be kept."""
+
+    def classify(self, texts: Sequence[str]) -> list[list[ClassifiedToken]]:
+        """The tokens of each text in order; each text is read by itself.
+
+        No token begins or ends with white space; one that stands for white space is empty.
+        """
 
 
 class Passage(NamedTuple):
@@ -224,22 +249,6 @@ ROOM = 2048
 
 _SHORT: Prompt = (Message("user", "Reply with one word: yes"),)
 _thinks: dict[str, bool] = {}  # by identity: whether a model's chat template opens thoughts
-
-
-class Cut(str):
-    """A reply that was cut off at its limit of tokens; ``note`` is what the trace says of it."""
-
-    note: str
-
-    def __new__(cls, reply: str, note: str = "") -> Self:
-        cut = super().__new__(cls, reply)
-        cut.note = note
-        return cut
-
-
-def has_said(reply: str) -> bool:
-    """Whether something stands behind thoughts; where a template opens them, any reply has some."""
-    return strip_thinking(reply).strip() not in ("", reply.strip())
 
 
 def complete_with_room(

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from ragsieve.models import USUAL, full_name, known_identity, load, local_calls
-from ragsieve.models.base import LLM, Prompt, streamed
+from ragsieve.models.base import LLM, Prompt, Streamer
 from ragsieve.models.reopen import Reopened, once
 from ragsieve.models.wrap import unwrap
 
@@ -103,8 +103,10 @@ class DeferredLLM(Deferred, LLM):
         return bundled().count(texts)
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
-        """See `ragsieve.models.base.streamed`."""
-        return streamed(self.opened, prompt, max_tokens=max_tokens)
+        """A reply in pieces; in one where the model is no `Streamer`."""
+        if isinstance(self.opened, Streamer):
+            return self.opened.stream(prompt, max_tokens=max_tokens)
+        return iter(self.opened.complete([prompt], max_tokens=max_tokens))
 
 
 def deferred(name: str) -> Deferred:

@@ -1,8 +1,9 @@
-"""What a model thinks before it replies: tags around it, and the reply without it."""
+"""What a model thinks before it replies: tags around it, the reply without it, a reply cut off."""
 
 from __future__ import annotations
 
 import re
+from typing import Self
 
 _THINK = r"(?:[a-z]+:)?(?:think(?:ing)?|thoughts?|reasoning|analysis|reflection)"
 _OPEN = re.compile(  # <think>, [THINK], <|START_THINKING|>, channels of gpt-oss and Gemma
@@ -17,6 +18,17 @@ _AROUND = re.compile(  # <|start|>assistant<|channel|>final<|message|>
     r"\s*(?:<\|channel\|>\s*final.*?<\|message\|>\s*|<\|(?!channel|START_THINK)[^<>|]*\|>\s*(?:assistant)?\s*)*"
 )
 _BEHIND = re.compile(r"(?:<\|[^<>|]{1,40}\|>\s*){1,4}\Z")
+
+
+class Cut(str):
+    """A reply that was cut off at its limit of tokens; ``note`` is what the trace says of it."""
+
+    note: str
+
+    def __new__(cls, reply: str, note: str = "") -> Self:
+        cut = super().__new__(cls, reply)
+        cut.note = note
+        return cut
 
 
 def strip_thinking(reply: str) -> str:
@@ -39,6 +51,11 @@ def strip_thinking(reply: str) -> str:
         if before not in {*"`\"'“‘"} and not (before == " " and re.match(r"[ \t]+\S", after)):
             return reply[end.end() :]
     return reply
+
+
+def has_said(reply: str) -> bool:
+    """Whether something stands behind thoughts; where a template opens them, any reply has some."""
+    return strip_thinking(reply).strip() not in ("", reply.strip())
 
 
 def opening(text: str) -> str:
