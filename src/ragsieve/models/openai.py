@@ -118,14 +118,9 @@ class OpenAI(Server, LLM):
             reply = reply._replace(unsent=unsent)
             try:
                 for event in events:
-                    part = protocol.part(event)
-                    reply = reply._replace(
-                        text=reply.text + part.text,
-                        finish=reply.finish or part.finish,
-                        tokens=part.tokens or reply.tokens,
-                    )
-                    if part.text:
-                        yield part.text
+                    shown, reply = len(reply.text), protocol.grown(reply, event)
+                    if piece := reply.text[shown:]:
+                        yield piece
             except Overdue as error:
                 if not reply.text:
                     raise

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
-from ragsieve.models.replies import Field, option_field, read_fields
+from ragsieve.models.replies import option_field, read_fields
 from ragsieve.trace import note
 
 LEAST_MASS = 0.05
@@ -107,7 +107,7 @@ def written_odds(
         places = [place for place, group in enumerate(options) if tuple(group) == some]
         schema = {"type": "string", "enum": list(some)}
         asked, most = [prompts[p] for p in places], reply_tokens(schema, max(map(len, some)))
-        parse = partial(_option, option_field(some))
+        parse = partial(lambda field, reply: int(read_fields(reply, field)[0]), option_field(some))
         replies = complete_parsed(llm, asked, parse, max_tokens=most, schema=schema)
         for place, reply in zip(places, replies, strict=True):
             chosen = readable(reply, None, f"choice {place} stays open")
@@ -121,7 +121,3 @@ def yes_probability(
 ) -> list[float | None]:
     """Probability of the first of two words as the reply to each prompt, in [0, 1]; or unknown."""
     return [row[0] if row else None for row in odds(llm, prompts, [options] * len(prompts))]
-
-
-def _option(field: Field, reply: str) -> int:
-    return int(read_fields(reply, field)[0])

@@ -159,15 +159,16 @@ DONE = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
 """The event that stands for the end that a server says without JSON."""
 
 
-def part(event: object) -> ChatReply:
-    """The part of a reply that an event of a stream adds; an empty one of another form."""
+def grown(reply: ChatReply, event: object) -> ChatReply:
+    """A reply with what an event of a stream adds; as it is, where that is of another form."""
     data: dict[str, Any] = event if isinstance(event, dict) else {}
     try:
         choice = first_choice(data)
         text, finish = text_of(choice["delta"].get("content")), choice.get("finish_reason")
     except (AttributeError, IndexError, KeyError, TypeError):
         text, finish = "", ""
-    return ChatReply(text, [], finish if isinstance(finish, str) else "", used(data))
+    finish = reply.finish or (finish if isinstance(finish, str) else "")
+    return reply._replace(text=reply.text + text, finish=finish, tokens=used(data) or reply.tokens)
 
 
 def first_choice(data: Mapping[str, Any]) -> Any:

@@ -92,8 +92,7 @@ def _is_short_form(one: str, other: str) -> bool:
 
 def words(text: str) -> list[str]:
     """A text's words in lower case, without the mark of a possessive."""
-    said = _SAID.findall(text.casefold().replace("’", "'"))
-    return [word.removesuffix("'s") for word in said]
+    return [w.removesuffix("'s") for w in _SAID.findall(text.casefold().replace("’", "'"))]
 
 
 def content_words(text: str) -> set[str]:

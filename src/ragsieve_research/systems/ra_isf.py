@@ -116,5 +116,4 @@ def ra_isf(
     Differs: The three are prompts to one model, where the paper fine-tunes a model for each. The
         number of sub-questions is bounded; without any, all that was found is read.
     """
-    strategy = SelfFeedback(Reader(llm), depth)
-    return iterating(strategy, llm, embedder, source, prune, k)
+    return iterating(SelfFeedback(Reader(llm), depth), llm, embedder, source, prune, k)
