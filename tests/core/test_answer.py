@@ -27,7 +27,8 @@ class Pieces(ScriptedLLM):
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
         (reply,) = self.complete([prompt], max_tokens=max_tokens)
-        return (reply[n : n + self.size] for n in range(0, len(reply), self.size))
+        yield from (reply[n : n + self.size] for n in range(0, len(reply), self.size))
+        yield from [Cut("", "cut")] * isinstance(reply, Cut)
 
 
 @pytest.mark.parametrize("text", ["", "word " * 500])
@@ -75,11 +76,6 @@ class Thinks(Pieces):
 
     def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
         return [Cut(r, r) if "..." in r else r for r in super().complete(prompts, **options)]
-
-    def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
-        (reply,) = self.complete([prompt], max_tokens=max_tokens)
-        yield from (reply[n : n + self.size] for n in range(0, len(reply), self.size))
-        yield from [Cut("", "cut")] * isinstance(reply, Cut)
 
 
 @pytest.mark.parametrize("size", [1, 3, 99])

@@ -183,7 +183,8 @@ def _fitted(
     fitting = layout.best()
     kept = {s.key: s for s in layout.ranked[:fitting]}  # as trying one by one would
     finer, ranked = segments, layout.ranked[fitting:]
-    solid = isinstance(best.document.layout, Headless) or not _has_parts(best)
+    parts_of_best = parts_of(best.document.text, best.start, best.end)[1]
+    solid = isinstance(best.document.layout, Headless) or not parts_of_best
     for segment in ranked[: _TRIED if limits.room else 0]:
         if query is None or layout.fits([*kept.values(), segment]):
             break
@@ -210,10 +211,6 @@ def _fitted(
             finer, stay = _fitted(some, limits, reader, query, rate)
             return _exchanged(segments, some, finer), stay
     return finer, _filled(finer, ranked, kept, layout)
-
-
-def _has_parts(segment: Segment) -> bool:
-    return bool(parts_of(segment.document.text, segment.start, segment.end)[1])
 
 
 def _filled(

@@ -67,10 +67,7 @@ def read_fields(reply: str, *fields: Field) -> list[Any]:
         BadReply: If one is not there, or not of its kind, or there are several of it.
     """
     text = plain_text(strip_thinking(reply))
-    labelled = _labelled(text, fields)
-    if len(fields) == 1 and fields[0].bare and not _closed(fields[0]):  # it may hold lines like it
-        labelled = [pair for pair in labelled if text.endswith(pair[1]) and labelled[-1] is pair]
-    for values in (*_objects(text), labelled):
+    for values in (*_objects(text), _labelled(text, fields)):
         read = [_of(values, field, len(fields)) for field in fields]
         if all(read):
             return [value for (value,) in read]
@@ -138,7 +135,8 @@ def _labelled(text: str, fields: Sequence[Field]) -> list[tuple[str, Any]]:
     names += ["answer", "reply"] if len(fields) == 1 and fields[0].bare else []
     either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     either = either.replace(r"\ ", "[ _]")
-    several = len(fields) > 1 or (fields[0].bare and not _closed(fields[0]))
+    is_open = len(fields) == 1 and fields[0].bare and not _closed(fields[0])
+    several = len(fields) > 1 or is_open
     verb, inside = ("", ":$") if several else (r"|(?:is|are)(?![^ \t:])", "(?: is| are)?[:：=→≈]")
     ends = rf"[ \t]*+(?:(?:[:：=→≈]|[-–—](?=[ \t]){verb}):?[*_]*|$)|(?: [\w-]+){{1,4}}:$"
     label = re.compile(
@@ -149,6 +147,8 @@ def _labelled(text: str, fields: Sequence[Field]) -> list[tuple[str, Any]]:
     matches = [*label.finditer(text)]
     stops = [*(match.start() for match in matches), len(text)][1:]
     pairs = [(_named(m["name"]), text[m.end() : e]) for m, e in zip(matches, stops, strict=True)]
+    if is_open:  # it may hold lines like it
+        return pairs if len(pairs) == 1 else []
     return [pair for pair in pairs[::-1] if several or pair[1].count('"') % 2 == 0]
 
 

@@ -108,7 +108,7 @@ def _rare(text: str, run: Sequence[Span], code: bool) -> Iterator[tuple[Span, fl
     """Lines of a run with what is rare in them, the share that has it; no words of code."""
     if len(run) < _LEAST:
         return
-    rows = [_words(text[slice(*span)]) for span in run]
+    rows = [tuple(_TOKEN.findall(text[slice(*span)])) for span in run]
     lengths = [len(words) for words in rows]
     yield from _few(run, lengths)
     for place in () if code else (*range(_BESIDE), *range(-_BESIDE, 0)):
@@ -167,10 +167,6 @@ def _far(spans: Sequence[Span], column: _Words) -> Iterator[tuple[Span, float, s
     yield from _few([*numbers], far)
     whole = sum(map(abs, numbers.values()))
     yield from _few([*numbers], [2 * abs(number) > whole for number in numbers.values()])
-
-
-def _words(line: str) -> _Words:
-    return tuple(_TOKEN.findall(line))
 
 
 def _parts(text: str, span: Span) -> set[str]:
