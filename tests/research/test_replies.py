@@ -85,6 +85,14 @@ def permute(llm: OpenAI) -> list[int]:
 YES = [
     *("yes", "Yes.", "YES!", "**Yes**", '"yes"', "[yes]", "Answer: yes", "**Answer:** Yes"),
     *("`yes`", '{"reply": "yes"}', "yes\n\nIt names Paris.", "<think>Hm.</think>Yes"),
+    *(
+        "✅ **Yes**",
+        "Does it help? Yes",
+        "$\\text{yes}$",
+        '{"helps": "true"}',
+        "答案：yes",
+        "Yes ✅",
+    ),
     *("I doubt it. </think>\n\nyes", "The answer is yes."),
 ]
 NO = [
@@ -111,10 +119,19 @@ NUMBERLESS = [
     *("[1], [2]", "Score: -2", "It has 3 parts", "<think>2", "[]", "I would say 2 or 3", "²", "２"),
     *("-1", "٣", "1\n2", "9" * 5000, "8/10 or 2/10", "Score: 8/10 or 2/10"),
 ]
-NO_RATING = ["11", "9/7", "1-9", "Score: -3"]
+NO_RATING = ["11", "9/7", "1-9", "Score: -3", "Clarity: 7\nStyle: 3", '{"style": 3, "facts": 4}']
 NINES = ["Rating: 9", "9", "[9]", "9 (helps)", "9/9", "The rating is 9", "Score (0-9): 9", "nine"]
 RATED = {  # of 0 to 9
-    7: ["Score: 8/10", "**8 / 10**", "80%", "4 out of 5", "Relevance score: 80%", "7 - so"],
+    7: [
+        *("Score: 8/10", "**8 / 10**", "80%", "4 out of 5", "Relevance score: 80%", "7 - so"),
+        *(
+            "Bewertung: 7",
+            "| Of | |\n|---|---|\n| Help | 7 |",
+            "So it is. $\\boxed{7}$",
+            "Note : 7",
+        ),
+        *('{"score": {"value": 7}}', "It helps. Rating: 7", "<score>\n7\n</score>", "Rating → 7"),
+    ],
     9: [
         *(*NINES, "Score: 9 (the 7/10 date)", "**Score:** 9\nIt helps.", '{"score": 9}'),
         *("Score: 9. It covers 4/5 of what is asked.", "Score: 9\n\nSupport is open 24/7."),

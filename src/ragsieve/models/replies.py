@@ -21,7 +21,7 @@ from ragsieve.models.thoughts import strip_thinking as strip_thinking
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)\w*[ \t]*$|^```\w*|```$", re.MULTILINE)
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`|\$\$?)(?=\S)([^\n]{1,400}?)(?<=\S)\1(?![\w*])")
 _TEX = re.compile(r"(?<!\\)\\(?:(?:math|text)[a-z]*\{([^{}]*)\}|[()\[\]])")
-_BOXED = re.compile(r"(^[ \t$]*)?\\boxed\{([^{}]*)\}(?(1)[ \t$.]*$)", re.MULTILINE)
+_BOXED = re.compile(r"((?:^|(?<=[.!?] ))[ \t$]*)?\\boxed\{([^{}]*)\}(?(1)[ \t$.]*$)", re.MULTILINE)
 _TAGGED = re.compile(r"<(\w{1,40})>((?:(?!</?\w)[\s\S])*+)</\1>")
 _ROW = re.compile(r"^\|([^|\n]+)\|([^|\n]+)\|[ \t]*$", re.MULTILINE)
 _PICTURES = "\u25a0-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff"

@@ -105,7 +105,10 @@ def test_an_order_is_repaired(reply: str, expected: list[int], told: str) -> Non
     assert [told] == ([*map(str, record.notes)] or [""]) or told in record.notes[0]
 
 
-@pytest.mark.parametrize("babble", ["I think [2] is best.", "", "[a] > [b]"])
+CUT = '{"order": [{"id": 3}, {"id": 2}, {"id'
+
+
+@pytest.mark.parametrize("babble", ["I think [2] is best.", "", "[a] > [b]", CUT])
 def test_what_cannot_be_read_is_asked_once_more(babble: str) -> None:
     """The second reply counts; then the order stays as given, and the trace says why."""
     order, record, llm = written(babble, "[3] > [2] > [1]")
