@@ -281,11 +281,7 @@ def numbers(most: int, names: Sequence[str] = ()) -> Kind:
     """Different numbers from 1 to ``most``, in order; a text may be one of ``names``."""
 
     def read(value: Any) -> list[int]:
-        rows = _rows(value, names)
-        found = [n for row in rows for n in row]
-        if any(not 1 <= n <= most for n in found):
-            raise ValueError("out of range")
-        return [*dict.fromkeys(found)]
+        return [*dict.fromkeys(n for row in _rows(value, names, number(1, most)) for n in row)]
 
     return read
 
@@ -294,10 +290,10 @@ def groups(most: int, names: Sequence[str] = ()) -> Kind:
     """Lists of numbers from 1 to ``most``, each of two or more."""
 
     def read(value: Any) -> list[list[int]]:
-        rows = [[*dict.fromkeys(row)] for row in _rows(_lists(value) or value, names)]
-        if any(len(row) < 2 or not all(1 <= n <= most for n in row) for row in rows):
+        rows = _rows(_lists(value) or value, names, number(1, most))
+        if any(len({*row}) < 2 for row in rows):
             raise ValueError("no groups")
-        return rows
+        return [[*dict.fromkeys(row)] for row in rows]
 
     return read
 
@@ -312,11 +308,11 @@ _BRACKETED = re.compile(rf"(?:(?P<first>{_SQUARE}){_REMARK}|.*?(?P<last>{_SQUARE
 _APART = re.compile(r"\[[^\[\]]*,[^\[\]]*\]|(?:[^;,\n\[(]|\[[^\[\],]*\]|\([^()]*\))++")
 
 
-def _rows(value: Any, names: Sequence[str]) -> list[list[int]]:
+def _rows(value: Any, names: Sequence[str], one: Kind) -> list[list[int]]:
     """Numbers of a JSON list, or of a text, in rows where they stand in several."""
     if isinstance(value, str):
         with suppress(ValueError):
-            return _rows(json.loads(value), names)
+            return _rows(json.loads(value), names, one)
         value = _ROUND.sub(r"[\1]", value.strip().removeprefix("- "))
         if value.count("[") != value.count("]"):
             raise ValueError("cut off")
@@ -328,13 +324,13 @@ def _rows(value: Any, names: Sequence[str]) -> list[list[int]]:
                 raise ValueError("no list")
             value = bracketed["first"] or bracketed["last"]
         rows = [re.findall(r"\d+", row) for row in _APART.findall(value)]
-        return [[*map(int, row)] for row in rows if row]
+        return [[*map(one, row)] for row in rows if row]
     if isinstance(value, list):
         items = [next(iter(_lists(item)), item) for item in value]
         nested = any(isinstance(item, list) for item in items)
         lists = items if nested else [items]
-        return [[n for item in row for n in _item(item, names)] for row in lists if row]
-    return [_item(value, names)]
+        return [[n for item in row for n in _item(item, names, one)] for row in lists if row]
+    return [_item(value, names, one)]
 
 
 def _lists(value: Any) -> list[Any]:
@@ -343,18 +339,18 @@ def _lists(value: Any) -> list[Any]:
     return [member for member in members if isinstance(member, list)]
 
 
-def _item(value: Any, names: Sequence[str]) -> list[int]:
+def _item(value: Any, names: Sequence[str], one: Kind) -> list[int]:
     """The number that an item is, or those of the names that it is."""
     if isinstance(value, dict):  # of one number, beside what it is called or why
-        found = [one for member in value.values() for one in _tried(number(1, 10**9), member)]
-        value = [*_lists(value), *found]
+        members = [n for member in value.values() for n in _tried(number(1, 10**9), member)]
+        value = [*_lists(value), *members]
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, str):
         plain = unquoted(value).casefold()
         same = [n for n, name in enumerate(names, 1) if unquoted(name).casefold() == plain]
-        return same or [number(1, 10**9)(value.rpartition(" ")[2])]
-    return [number(1, 10**9)(value)]
+        return same or [one(value.rpartition(" ")[2])]
+    return [one(value)]
 
 
 def texts(value: Any) -> list[str]:
