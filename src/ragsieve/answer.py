@@ -103,8 +103,7 @@ class Reader(Options):
 
     def _said(self, reply: str) -> str:
         """A reply without thoughts; a warning where nothing is left."""
-        said = strip_thinking(reply)
-        if not said.strip():
+        if not (said := strip_thinking(reply)).strip():
             why = "is thoughts alone, which" if reply.strip() else "says nothing, or thoughts that"
             warn(f"the answer is empty: the reply {why} max_tokens={self.max_tokens} may have cut")
         return said

@@ -110,8 +110,7 @@ def written_odds(
         parse = partial(lambda field, reply: int(read_fields(reply, field)[0]), option_field(some))
         replies = complete_parsed(llm, asked, parse, max_tokens=most, schema=schema)
         for place, reply in zip(places, replies, strict=True):
-            chosen = readable(reply, None, f"choice {place} stays open")
-            if chosen is not None:
+            if (chosen := readable(reply, None, f"choice {place} stays open")) is not None:
                 results[place] = [float(n == chosen) for n in range(len(some))]
     return results
 

@@ -266,8 +266,7 @@ def word(options: Sequence[str]) -> Kind:
 
     def read(value: Any) -> str:
         value = {"true": "yes", "false": "no", **plain}.get(str(value).casefold(), value)
-        match = written.fullmatch(unquoted(str(value).strip()))
-        if not match:
+        if not (match := written.fullmatch(unquoted(str(value).strip()))):
             raise ValueError("none of the options")
         sentence, chosen = re.split(r"[.!?\n]", match[0].casefold())[0], match[1].casefold()
         if {*re.findall(rf"(?<!\w)(?:{either})(?!\w)", sentence)} - {chosen}:
