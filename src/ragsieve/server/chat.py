@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
-from ragsieve.agents.omitted import PAGE, DroppedPage, DroppedRun
+from ragsieve.agents.omitted import PAGE
 from ragsieve.errors import InputError
 from ragsieve.schema import Amount
 from ragsieve.server import shapes
@@ -38,15 +38,7 @@ _NOT_PASSED = {  # of this connection alone, or this server's business
     *("transfer-encoding", "upgrade", "host", "content-length", "accept-encoding", "cookie"),
     *("set-cookie", "server", "date", "expect", "origin", "referer", "location"),
 }
-_EXAMPLE = {
-    "model": "gpt-5-mini",
-    "messages": [{"role": "user", "content": "Who sang Summer Breeze?"}],
-    "documents": ["Summer Breeze was sung by Seals and Crofts.", "Rome is a city."],
-}
 _KEYS = ("authorization", "x-api-key")  # with a client's key or token: OpenAI's, Anthropic's
-_MESSAGES = {**_EXAMPLE, "model": "claude-sonnet-4-5", "max_tokens": 1024}
-_RESPONSE = {"input" if name == "messages" else name: value for name, value in _EXAMPLE.items()}
-_RUN = DroppedRun("c0", 44, 57, "It was a hit.", 1, "score 0.02 is under 0.14")
 _STREAMED = "text/event-stream"
 _BLANK = re.compile(rb"\n\n|\r\r|\r\n\r\n")  # the end of an event
 _LAST = re.compile(  # what the end of a stream has, on each wire
@@ -58,15 +50,16 @@ _KEY = b"(key)"
 class DroppedIn(BaseModel):
     """What was left out of a tool's result, page by page."""
 
-    model_config = shapes.strict(handle="0f3a5c7e9b1d", query="Summer Breeze")
+    model_config = shapes.strict("DroppedIn")
     handle: shapes.Text = Field(description="As the result's last line has it.")
     query: shapes.Text = Field("", description="Show only what has a word of this, the best first.")
     cursor: shapes.Text = Field("", description="Of the page before, to read on.")
     max_tokens: int = shapes.ruled(Amount, PAGE)
 
 
-def _body(field: str, example: Any) -> dict[str, Any]:
+def _body(field: str, route: str) -> dict[str, Any]:
     """The schema of a request whose conversation is in a field."""
+    example = shapes.OPENAPI["examples"][route]
     content = {"schema": {"type": "object", "required": [field]}, "example": example}
     return {"requestBody": {"required": True, "content": {"application/json": content}}}
 
@@ -75,7 +68,7 @@ def chats(service: Service) -> APIRouter:
     """The routes that forward."""
     router = APIRouter(responses={**REFUSALS, 504: {"description": "The upstream is silent."}})
 
-    @router.post("/v1/chat/completions", openapi_extra=_body("messages", _EXAMPLE))
+    @router.post("/v1/chat/completions", openapi_extra=_body("messages", "/v1/chat/completions"))
     async def chat(request: Request) -> Response:
         """Forward a chat, of its documents only what matters; the reply is the upstream's.
 
@@ -91,7 +84,7 @@ def chats(service: Service) -> APIRouter:
         """
         return await _replied(service, request, "/chat/completions", "messages")
 
-    @router.post("/v1/responses", openapi_extra=_body("input", _RESPONSE))
+    @router.post("/v1/responses", openapi_extra=_body("input", "/v1/responses"))
     async def responses(request: Request) -> Response:
         """Forward a request for a response, as chats are: its conversation is the field ``input``.
 
@@ -100,8 +93,8 @@ def chats(service: Service) -> APIRouter:
         """
         return await _replied(service, request, "/responses", "input")
 
-    @router.post("/v1/messages/count_tokens", openapi_extra=_body("messages", _MESSAGES))
-    @router.post("/v1/messages", openapi_extra=_body("messages", _MESSAGES))
+    @router.post("/v1/messages/count_tokens", openapi_extra=_body("messages", "/v1/messages"))
+    @router.post("/v1/messages", openapi_extra=_body("messages", "/v1/messages"))
     async def messages(request: Request) -> Response:
         """Forward a request of Anthropic's API to the upstream, as chats are.
 
@@ -112,7 +105,7 @@ def chats(service: Service) -> APIRouter:
         path = request.scope["path"].removeprefix("/v1")
         return await _replied(service, request, path, "messages")
 
-    @router.post("/v1/dropped", responses=shapes.replies(asdict(DroppedPage([_RUN], ""))))
+    @router.post("/v1/dropped", responses=shapes.replies("/v1/dropped"))
     async def dropped(body: DroppedIn) -> Response:
         """What was left out of a tool's result, by the handle in its last line: a page of it."""
         return await service.respond(lambda: asdict(service.show_dropped(**body.model_dump())))

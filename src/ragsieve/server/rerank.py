@@ -23,15 +23,6 @@ from ragsieve.server.service import Service, plain_documents
 from ragsieve.server.strict import StrictRoute
 from ragsieve.timeouts import check_time, deadline
 
-_EXAMPLE = {
-    "id": "5f0c",
-    "model": "finefilter",
-    "results": [{"index": 0, "relevance_score": 0.93}],
-    "answerable": 0.94,
-    "usage": {"total_tokens": 24},
-    "meta": {"api_version": {"version": "2"}},
-}
-
 
 def reranks(service: Service) -> APIRouter:
     """The routes that rank whole documents, and what tells clients of them what is served."""
@@ -44,7 +35,7 @@ def reranks(service: Service) -> APIRouter:
         values = partial(_reply, service, name, body, api, whole=whole, bare=bare)
         return await service.respond(values)
 
-    @router.post("/v1/rerank", responses=shapes.replies(_EXAMPLE))
+    @router.post("/v1/rerank", responses=shapes.replies("/v1/rerank"))
     async def rerank(body: RerankIn) -> Response:
         """All documents ranked, as clients of Cohere, Jina and vLLM ask.
 
@@ -80,7 +71,7 @@ def reranks(service: Service) -> APIRouter:
         except Fault as fault:
             return _texts_fault(fault)
 
-    @router.get("/info", responses=shapes.replies({"model_id": "finefilter"}))
+    @router.get("/info", responses=shapes.replies("/info"))
     async def info() -> Response:
         """The default system, as Text Embeddings Inference tells of a reranker."""
         return json_response(_info(service))

@@ -42,12 +42,7 @@ class RelevantSpans(BaseModel):
 class RerankIn(shapes.Open):
     """The request of Cohere, Jina and vLLM; the reply names other fields of theirs as ignored."""
 
-    model_config = shapes.with_example(
-        model="finefilter",
-        query=shapes.QUESTION,
-        documents=shapes.DOCUMENTS,
-        relevant_spans=True,
-    )
+    model_config = shapes.with_example("RerankIn")
     query: shapes.QuestionText
     documents: shapes.DocumentsIn
     rank_fields: list[str] | None = Field(
@@ -109,9 +104,7 @@ class RerankIn(shapes.Open):
 class TextsIn(shapes.Open):
     """The request of Text Embeddings Inference (TEI), which has ``texts`` for documents."""
 
-    model_config = shapes.with_example(
-        query=shapes.QUESTION, texts=["Rome is a city."], return_text=True
-    )
+    model_config = shapes.with_example("TextsIn")
     query: shapes.QuestionText
     texts: list[shapes.Text] = Field(min_length=1, fail_fast=True)
     raw_scores: bool = Field(False, description="Logits in place of scores in [0, 1].")

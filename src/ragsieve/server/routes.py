@@ -23,29 +23,16 @@ from ragsieve.server.work import Work
 from ragsieve.system import System
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    code: {"model": shapes.ErrorOut, "description": why}
-    for code, why in {
-        400: "The request is not what HTTP or JSON is.",
-        401: "No token, or an unknown one.",
-        408: "The body comes too slowly.",
-        413: "The body, the documents or their tokens are over a limit.",
-        415: "The Content-Type is not application/json.",
-        422: "A field breaks its rule.",
-        429: "One client has too many requests inside; see Retry-After.",
-        500: "A fault of the server.",
-        502: "A model or a source failed.",
-        503: "Too many are waiting, or the time is over; see Retry-After.",
-    }.items()
+    int(code): {"model": shapes.ErrorOut, "description": why}
+    for code, why in shapes.OPENAPI["refusals"].items()
 }
-_SYSTEMS = {"systems": [{"name": "finefilter", "summary": "the sentences that …"}]}
-_VIEWS = {"views": [{"name": "finefilter", "question": shapes.QUESTION}]}
 
 
 def api(service: Service) -> APIRouter:
     """The routes that run systems."""
     router = APIRouter(route_class=StrictRoute, responses=REFUSALS)
 
-    @router.get("/v1/systems", responses=shapes.replies(_SYSTEMS))
+    @router.get("/v1/systems", responses=shapes.replies("/v1/systems"))
     async def systems() -> Response:
         """Systems that are served, the default first."""
         return json_response({"systems": service.summaries()})
@@ -80,7 +67,7 @@ def api(service: Service) -> APIRouter:
         system = replace(system, reader=ExcerptReader(system.reader))
         return await service.respond(lambda: _excerpts(service.run(system, body.read), name))
 
-    @router.post("/v1/inspect", responses=shapes.replies(_VIEWS))
+    @router.post("/v1/inspect", responses=shapes.replies("/v1/inspect"))
     async def inspect(body: shapes.InspectIn) -> Response:
         """Segments kept and dropped by one or two systems, as the inspector's page shows them."""
         chosen = [(name, service.systems[service.named(name)]) for name in body.systems]

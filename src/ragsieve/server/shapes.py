@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -14,37 +15,8 @@ from ragsieve.schema import argument_texts, hints_of, rule_of
 from ragsieve.spec import SystemSpec
 from ragsieve.system import Cuts
 
-QUESTION = "Who sang Summer Breeze?"
-DOCUMENTS = [
-    "Summer Breeze was sung by Seals and Crofts. It rained in Rome.",
-    {"id": "rome", "title": "Rome", "text": "Rome is a city."},
-]
-_SPAN = {
-    "document": "0",
-    "start": 0,
-    "end": 43,
-    "text": "Summer Breeze was sung by Seals and Crofts.",
-    "score": 0.93,
-    "scores": {"clues": 0.93},
-}
-_RESULT = {
-    "schema_version": 1,
-    "system": "finefilter",
-    "query": QUESTION,
-    "kept": [_SPAN],
-    "text": _SPAN["text"],
-    "tokens": {"before": 24, "after": 10},
-}
-
-
-_EXCERPTS: dict[str, Any] = {
-    "id": "0",
-    "url": "",
-    "title": "",
-    "excerpts": ["Summer Breeze was sung by Seals and Crofts."],
-    "scores": [0.93],
-    "places": [[0, 43]],
-}
+OPENAPI: dict[str, dict[str, Any]] = json.loads((files(__package__) / "openapi.json").read_bytes())
+"""Examples by the name of a shape or of a route, and what a status of a refusal says."""
 
 
 def _text(value: Any) -> str:
@@ -71,19 +43,19 @@ QuestionText = Annotated[
 ]
 
 
-def with_example(**example: Any) -> ConfigDict:
-    """Of a model with an example."""
-    return ConfigDict(json_schema_extra={"examples": [example]})
+def with_example(name: str, **more: Any) -> ConfigDict:
+    """Of a shape with an example."""
+    return ConfigDict(json_schema_extra={"examples": [OPENAPI["examples"][name]]}, **more)
 
 
-def replies(example: Mapping[str, Any]) -> dict[int | str, dict[str, Any]]:
+def replies(route: str) -> dict[int | str, dict[str, Any]]:
     """Of a route whose reply an example alone shows."""
-    return {200: {"content": {"application/json": {"example": example}}}}
+    return {200: {"content": {"application/json": {"example": OPENAPI["examples"][route]}}}}
 
 
-def strict(**example: Any) -> ConfigDict:
+def strict(name: str) -> ConfigDict:
     """Of a request: unknown fields are refused, and values of other types."""
-    return ConfigDict(**STRICT, **with_example(**example))
+    return with_example(name, extra="forbid", strict=True)
 
 
 class Open(BaseModel):
@@ -158,7 +130,7 @@ class QuestionIn(Budgets):
 class FilterIn(QuestionIn):
     """A question with its documents."""
 
-    model_config = strict(query=QUESTION, documents=DOCUMENTS, max_tokens=200)
+    model_config = strict("FilterIn")
     trace: bool = Field(True, description="Whether to say what every stage did and dropped.")
 
 
@@ -184,7 +156,7 @@ class PageIn(BaseModel):
 class ExcerptsIn(QuestionIn):
     """A question with documents, pages, or both; budgets are of the excerpts, without titles."""
 
-    model_config = strict(query=QUESTION, documents=DOCUMENTS, max_chars=1000)
+    model_config = strict("ExcerptsIn")
     pages: Annotated[list[PageIn], Field(fail_fast=True)] | None = Field(
         None, description="HTML, whose text is read; the server needs the extra `html`."
     )
@@ -214,12 +186,7 @@ class ExcerptsOfDocument(BaseModel):
 class ExcerptsOut(BaseModel):
     """Documents with their excerpts, those with the best one first."""
 
-    model_config = with_example(
-        system="finefilter",
-        query=QUESTION,
-        results=[_EXCERPTS],
-        tokens={"before": 24, "after": 10},
-    )
+    model_config = with_example("ExcerptsOut")
     system: str
     query: str
     results: list[ExcerptsOfDocument]
@@ -231,7 +198,7 @@ class ExcerptsOut(BaseModel):
 class InspectIn(BaseModel):
     """A question for one or two systems, to be looked at."""
 
-    model_config = strict(query=QUESTION, documents=DOCUMENTS, systems=["finefilter"], ask=False)
+    model_config = strict("InspectIn")
     query: QuestionText
     documents: DocumentsIn | None = None
     systems: list[str] = Field(min_length=1, max_length=2)
@@ -260,7 +227,7 @@ class Span(BaseModel):
 class FilterOut(BaseModel):
     """Kept spans, in reading order; a `Result.to_dict` without documents."""
 
-    model_config = with_example(**_RESULT)
+    model_config = with_example("FilterOut")
     schema_version: int
     system: str
     query: str
@@ -274,7 +241,7 @@ class FilterOut(BaseModel):
 class AnswerOut(FilterOut):
     """The same, with the answer."""
 
-    model_config = with_example(**_RESULT, answer="Seals and Crofts")
+    model_config = with_example("AnswerOut")
     answer: str
 
 
@@ -292,11 +259,5 @@ class ErrorDetail(BaseModel):
 class ErrorOut(BaseModel):
     """The reason why a request was not served."""
 
-    model_config = with_example(
-        error={
-            "message": "max_documents must be at most 1000, got 2000",
-            "type": "invalid_request_error",
-            "code": "too_many_documents",
-        }
-    )
+    model_config = with_example("ErrorOut")
     error: ErrorDetail
