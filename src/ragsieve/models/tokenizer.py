@@ -21,26 +21,9 @@ from ragsieve.models.files import loading, snapshot
 
 _FILE = "tokenizer.json"
 _ID = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?")  # of the hub
-_SCRIPTS = [  # first and last character, and tokens of one where that is not its bytes
-    (0x00C0, 0x00FF, 0.4),  # Latin letters, beside the word they are in
-    (0x0100, 0x024F, 1.5),
-    (0x0300, 0x036F, 2.0),
-    (0x0370, 0x03FF, 1.35),
-    (0x0400, 0x04FF, 1.0),
-    (0x0590, 0x05FF, 1.4),
-    (0x0600, 0x06FF, 1.4),
-    (0x0900, 0x097F, 1.4),
-    (0x0980, 0x09FF, 2.2),
-    (0x0B80, 0x0BFF, 2.2),
-    (0x0E00, 0x0E7F, 2.1),
-    (0x10A0, 0x10FF, 2.3),
-    (0x1E00, 0x1EFF, 3.0),
-    (0x2010, 0x2027, 1.0),  # dashes, quotes, dots
-    (0x3000, 0x303F, 1.5),
-    (0x3040, 0x30FF, 2.0),
-    (0x3400, 0x9FFF, 2.0),
-    (0xAC00, 0xD7AF, 2.9),
-]
+# first and last character, and tokens of one where that is not its bytes
+_ROWS = Path(__file__).with_name("scripts.tsv").read_text("utf-8").splitlines()
+_SCRIPTS = [(int(a, 16), int(b, 16), float(c)) for a, b, c, _ in (r.split("\t") for r in _ROWS)]
 _FIRST = [first for first, _, _ in _SCRIPTS]
 _FOREIGN = re.compile("[^\x00-\u024f\u0300-\u036f\u1e00-\u1eff]+")
 _DIGITS = re.compile(r"[0-9]+")
