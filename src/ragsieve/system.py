@@ -29,7 +29,7 @@ from ragsieve.result import Result, Tokens
 from ragsieve.retriever import AnySource, as_source, evidence_of
 from ragsieve.run.concurrency import Question, Streaming, in_own_context, in_thread, run_many
 from ragsieve.structure import as_written, partial_lists
-from ragsieve.trace import Step, Trace, note, record_drop, step, warn
+from ragsieve.trace import Trace, note, record_drop, step, warn
 from ragsieve.types import USUAL, Answer, CutNumbers, Document, Layout, Query, Segment, StageResult
 
 if TYPE_CHECKING:
@@ -114,24 +114,13 @@ class System:
                 record.before, record.after = tuple(finer), tuple(kept)
                 record.warnings += partial_lists(kept, finer)
             before, after = self._lengths([*map(as_written, read)], kept)
-        again = partial(self._cut_again, query, inputs, evidence, trace, found)
+
+        def again(**numbers: Any) -> Result:
+            with Trace(trace, found).recording() as anew:
+                return self.at(**numbers)._cut(query, inputs, evidence, anew)[0]
+
         text, tokens = self.reader.context(kept), Tokens(before, after)
         return Result(query, documents, tuple(kept), text, tokens, trace, again=again), answer
-
-    def _cut_again(
-        self,
-        query: Query,
-        inputs: tuple[Document, ...],
-        evidence: StageResult,
-        earlier: Trace,
-        found: Sequence[Step],
-        /,
-        **numbers: Any,
-    ) -> Result:
-        """See `Result.at`."""
-        trace = Trace(earlier, found)
-        with trace.recording():
-            return self.at(**numbers)._cut(query, inputs, evidence, trace)[0]
 
     def excerpts(
         self, query: Query | str, documents: Documents | None = None
