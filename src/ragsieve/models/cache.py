@@ -106,7 +106,8 @@ class Cached(Wrapper):
         items = list(zip(*columns, strict=True))
         if not items:
             return self._inner(method, columns, options)
-        keys = [self._key(method, item, options) for item in items]
+        about = _VERSION, identity_of(self), method
+        keys = [hashlib.sha256(canonical([*about, one, options])).digest() for one in items]
         bodies = self._known(method, keys)
         missing = {k: item for k, item in zip(keys, items, strict=True) if k not in bodies}
         computed = self._compute(method, missing, options) if missing else {}
@@ -116,10 +117,6 @@ class Cached(Wrapper):
         if method != "complete":
             return [entry.value for entry in entries]
         return [Cut(e.value, e.note) if e.note.startswith(CUT) else e.value for e in entries]
-
-    def _key(self, method: str, item: Sequence[Any], options: Mapping[str, Any]) -> bytes:
-        parts = [_VERSION, identity_of(self), method, item, options]
-        return hashlib.sha256(canonical(parts)).digest()
 
     def _known(self, method: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         bodies = self._memory.find(keys)
@@ -209,13 +206,6 @@ def _decoded(method: str, body: bytes) -> _Entry | None:
     return entry._replace(value=value)
 
 
-def _check_file(path: Path) -> None:
-    """Raise `InputError` where a file is there that never was one of SQLite."""
-    with suppress(OSError), path.open("rb") as file:
-        if (begin := file.read(len(_MAGIC))) and begin != _MAGIC:
-            raise InputError(f"--cache must be a cache or a new file, got {str(path)!r}")
-
-
 def checksum_of(key: bytes, body: bytes) -> bytes:
     return hashlib.sha256(key + body).digest()
 
@@ -227,7 +217,9 @@ class _CacheFile:
     """
 
     def __init__(self, path: Path, timeout_s: float) -> None:
-        _check_file(path)
+        with suppress(OSError), path.open("rb") as file:  # that may never have been one of SQLite
+            if (begin := file.read(len(_MAGIC))) and begin != _MAGIC:
+                raise InputError(f"--cache must be a cache or a new file, got {str(path)!r}")
         self.path = path
         self.timeout_s = timeout_s
         self._warned = False
