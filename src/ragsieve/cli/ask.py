@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ragsieve.cli.base import FILE, INFO, WORKERS, Cache, Workers, info, printable, warn, watched
-from ragsieve.cli.cluster import Cluster, Place, local_file, run_on_ray
+from ragsieve.cli.cluster import Cluster, Place, local_file
 from ragsieve.cli.opening import CHANGES
 from ragsieve.cli.signature import Sections, from_options, options_of
 from ragsieve.context.budget import LIMITS
@@ -149,7 +149,7 @@ def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
         if call.output is None or call.input == _STDIN or call.limit or call.cache:
             raise InputError("--engine ray needs --input and --output, and no --limit or --cache")
         places = str(call.input), str(call.output)
-        return run_on_ray(*places, system, cluster, label, answering, call.workers)
+        return cluster.run(places, system, label, answering, call.workers)
     if cluster != Cluster():
         raise InputError("--address, --actors, --gpus and --form go with --engine ray")
     source, output = local_file("--input", call.input), local_file("--output", call.output)

@@ -37,6 +37,51 @@ class Cluster:
     gpus: Weight = 0.0
     form: Literal["jsonl", "parquet"] = "jsonl"
 
+    def run(
+        self,
+        places: tuple[str, str],
+        options: SystemSpec,
+        label: str,
+        answering: bool,
+        workers: int,
+    ) -> int:
+        """The exit code of a run from one place to another on Ray, with a bar over its parts."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to its makers
+        from ragsieve.integrations.ray import connected, filter_files
+
+        sums: Counter[str] = Counter()
+        stages: dict[str, Counter[str]] = {}
+        with options.opened(1, None) as system, connected(self.address, self.actors):
+            count, parts = filter_files(
+                *places,
+                system,
+                label=label,
+                answer=answering,
+                actors=self.actors,
+                workers=workers,
+                form=self.form,
+                resources={"num_gpus": self.gpus} if self.gpus else {},
+            )
+            with progress() as bars:
+                bar = bars.add_task("parts", total=count)
+                for part in parts:
+                    for name, metrics in json.loads(part.get("stages", "{}")).items():
+                        stages.setdefault(name, Counter()).update(metrics)
+                    sums.update({key: value for key, value in part.items() if key != "stages"})
+                    bars.update(bar, advance=1)
+        again = f"; {sums['again']} of {count} parts from before" if sums["again"] else ""
+        info(
+            f"{places[1]}: {counted(sums['questions'], 'question')}, {sums['failed']} failed, kept "
+            f"{sums['tokens_after']:,} of {counted(sums['tokens_before'], 'token')}{again}"
+        )
+        for name, metrics in stages.items():
+            info(
+                f"  {name}: {metrics['seconds']:,.1f} s, {metrics['segments_in']:,.0f} segments "
+                f"in, {metrics['segments_out']:,.0f} out, {metrics['calls']:,.0f} model calls, "
+                f"{counted(int(metrics['tokens']), 'token')}"
+            )
+        return 2 if sums["failed"] else 0
+
 
 class Place(click.Path):
     """A path; an URL or a pattern as it is."""
@@ -61,51 +106,3 @@ def local_file(flag: str, place: Path | str | None) -> Path | None:
     if place is not None and place.suffix == ".parquet" and flag == "--output":
         raise InputError(f"{flag} must be JSONL, got {str(place)!r}: Parquet needs --engine ray")
     return place
-
-
-def run_on_ray(
-    source: str,
-    output: str,
-    options: SystemSpec,
-    cluster: Cluster,
-    label: str,
-    answering: bool,
-    workers: int,
-) -> int:
-    """The exit code of a run over files on a Ray cluster, with a bar over its parts."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to its makers
-    from ragsieve.integrations.ray import connected, filter_files
-
-    sums: Counter[str] = Counter()
-    stages: dict[str, Counter[str]] = {}
-    with options.opened(1, None) as system, connected(cluster.address, cluster.actors):
-        count, parts = filter_files(
-            source,
-            output,
-            system,
-            label=label,
-            answer=answering,
-            actors=cluster.actors,
-            workers=workers,
-            form=cluster.form,
-            resources={"num_gpus": cluster.gpus} if cluster.gpus else {},
-        )
-        with progress() as bars:
-            bar = bars.add_task("parts", total=count)
-            for part in parts:
-                for name, metrics in json.loads(part.get("stages", "{}")).items():
-                    stages.setdefault(name, Counter()).update(metrics)
-                sums.update({key: value for key, value in part.items() if key != "stages"})
-                bars.update(bar, advance=1)
-    again = f"; {sums['again']} of {count} parts from before" if sums["again"] else ""
-    info(
-        f"{output}: {counted(sums['questions'], 'question')}, {sums['failed']} failed, kept "
-        f"{sums['tokens_after']:,} of {counted(sums['tokens_before'], 'token')}{again}"
-    )
-    for name, metrics in stages.items():
-        info(
-            f"  {name}: {metrics['seconds']:,.1f} s, {metrics['segments_in']:,.0f} segments in, "
-            f"{metrics['segments_out']:,.0f} out, {metrics['calls']:,.0f} model calls, "
-            f"{counted(int(metrics['tokens']), 'token')}"
-        )
-    return 2 if sums["failed"] else 0
