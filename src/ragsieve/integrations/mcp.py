@@ -233,7 +233,7 @@ class _Tools:
             limits: Other numbers at which it is cut.
         """
         passed = [document.model_dump(exclude_none=True) for document in documents]
-        return await self._filtered(self.system, question, passed, max_tokens, limits)
+        return await self._filtered(_cut(self.system, max_tokens, limits), question, passed)
 
     async def search_index(
         self,
@@ -262,7 +262,7 @@ class _Tools:
         with addresses.declared(self.declared):
             found = source.open(self.llm, self.load, lambda model: model)
         system = self.system.with_source(found)
-        return await self._filtered(system, question, None, max_tokens, limits)
+        return await self._filtered(_cut(system, max_tokens, limits), question, None)
 
     async def show_dropped(
         self,
@@ -291,17 +291,10 @@ class _Tools:
         return await in_thread(shown, handle, result, self.system.reader, max_tokens, **options)
 
     async def _filtered(
-        self,
-        system: System,
-        question: str,
-        documents: Sequence[Mapping[str, Any]] | None,
-        max_tokens: int | None,
-        limits: PassedLimits | None,
+        self, system: System, question: str, documents: Sequence[Mapping[str, Any]] | None
     ) -> FilteredDocuments:
-        others = limits.model_dump() if limits else {}
         seconds = self.limits.timeout_s
         try:
-            system = system.at(max_tokens=max_tokens, **others)
             async with asyncio.timeout(seconds):
                 with until(time.monotonic() + seconds):  # the work ends, too
                     await in_thread(self._check, question, documents)
@@ -332,6 +325,11 @@ class _Tools:
         most = self.limits.max_tokens
         if got := over_tokens([question, documents or ()], most, self.system.reader.count):
             raise InputError(f"max_tokens must be at most {most}, got {got} in the documents")
+
+
+def _cut(system: System, max_tokens: int | None, limits: PassedLimits | None) -> System:
+    """The system, cutting at other numbers."""
+    return system.at(max_tokens=max_tokens, **(limits.model_dump() if limits else {}))
 
 
 def _asked(server: str, token: str, values: Mapping[str, Any]) -> DroppedPage:
