@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import MissingExtra
+from ragsieve import Example, MissingExtra
 from ragsieve.run.questions import lines, parse_record
-from ragsieve.types import Example
 from tests.serving import Handler, served
 
 pytest_plugins = ("tests.plugins.servers", "tests.plugins.cli", "tests.plugins.browser")

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ragsieve import Query, Result, Segment, System
 from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner
-from ragsieve.result import Result
-from ragsieve.system import System
 from ragsieve.systems import build
 from ragsieve.systems.base import SYSTEMS
-from ragsieve.types import Query, Segment
 
 OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # need a model of their own
 NAMES = [n for n in SYSTEMS if n not in OWN and not n.startswith(("langchain-", "llama-index-"))]

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 
 import ragsieve
-from ragsieve.errors import RagsieveError
+from ragsieve import Query, RagsieveError, System
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.models.pruner import Pruner
-from ragsieve.system import System
 from ragsieve.systems.finefilter import finefilter_one_pass
-from ragsieve.types import Query
 from ragsieve_research.artifacts.folder import save
 from ragsieve_research.artifacts.recipe import Base, Known, Trained, TrainedRouter
 from ragsieve_research.artifacts.router import load_router, save_router

@@ -5,10 +5,8 @@ import math
 import random
 from collections.abc import Sequence
 
+from ragsieve import Result, Segment, System
 from ragsieve.models.base import Prompt
-from ragsieve.result import Result
-from ragsieve.system import System
-from ragsieve.types import Segment
 
 from .hostile import HOSTILE
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import ragsieve
 from benchmarks.attacks import ATTACKS, SITE, attacked
-from ragsieve.system import System
-from ragsieve.types import Document, Example, Query
+from ragsieve import Document, Example, Query, System
 
 from .campaign import Kind
 from .laws import check_result, holds

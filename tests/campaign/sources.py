@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ragsieve.errors import RagsieveError
+from ragsieve import Query, RagsieveError
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.systems import build
-from ragsieve.types import Query
 from ragsieve_research.retrieve.route import AskAll, Named, Routed
 
 from .campaign import Kind, lacking

@@ -5,14 +5,12 @@ from typing import Any
 
 import pytest
 
+from ragsieve import Document, Pipeline, Query, Result, Segment, System
 from ragsieve.answer import Reader
 from ragsieve.models.base import Cut, Message, Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.prompts import render
-from ragsieve.result import Result
-from ragsieve.system import Pipeline, System
 from ragsieve.trace import Trace, step
-from ragsieve.types import Document, Query, Segment
 from tests.segments import long_texts
 
 QUERY = Query("Who sang it?")

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 import ragsieve
+from ragsieve import Result, Segment
 from ragsieve.context.choose import ranked_segments
-from ragsieve.result import Result
 from ragsieve.system import System, best_first
-from ragsieve.types import Segment
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragsieve.errors import InputError
+from ragsieve import Document, InputError, Segment
 from ragsieve.models.base import Message
 from ragsieve.prompts import context, render, titled
-from ragsieve.types import Document, Segment
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
 TEMPLATES = {  # as they are written: each turn behind its heading

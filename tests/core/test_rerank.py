@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 import ragsieve
-from ragsieve.errors import InputError
+from ragsieve import Document, InputError
 from ragsieve.rerank import Ranked
-from ragsieve.types import Document
 
 QUESTION = "What is the fine for late books?"
 FINE = "The library opens at ten. The fine for late books is 20 cents a day."

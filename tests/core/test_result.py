@@ -11,14 +11,11 @@ import jsonschema
 import pytest
 
 import ragsieve
-from ragsieve import score, select, split
+from ragsieve import InputError, Pipeline, Result, System, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.context.budget import LIMITS
-from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.result import Result
 from ragsieve.serialization import schema
-from ragsieve.system import Pipeline, System
 from ragsieve.types import Document, Query, Segment
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "result.schema.json"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ragsieve import load, score, select, split
+from ragsieve import Trace, load, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.documents import as_documents, documents_and_places
 from ragsieve.errors import InputError, ModelError, StoreError
@@ -18,7 +18,6 @@ from ragsieve.prompts import context
 from ragsieve.result import Tokens, Verdict
 from ragsieve.system import Pipeline, System, fit
 from ragsieve.testing import check_system
-from ragsieve.trace import Trace
 from ragsieve.types import Answer, Document, Query, Segment, StageResult
 from tests.named import Finds, loses
 

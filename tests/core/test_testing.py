@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragsieve import load, models
+from ragsieve import Document, InputError, Query, Segment, System, load, models
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.base import PASSAGE
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.retriever import as_source
 from ragsieve.schema import Count, Schema
-from ragsieve.system import System
 from ragsieve.testing import check_adapter, check_model, check_source, check_stage, check_system
-from ragsieve.types import Document, Query, Segment
 
 FRESH = itertools.count()
 

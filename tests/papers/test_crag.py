@@ -28,10 +28,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ragsieve import Document, Query, Result, Segment
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.result import Result
 from ragsieve.trace import Usage, record_usage
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.systems.crag import PAPER, crag
 from ragsieve_research.systems.self_rag import self_rag
 from tests.named import answer

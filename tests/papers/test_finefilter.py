@@ -18,9 +18,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from ragsieve import Result, System
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.system import System
 from ragsieve_research.systems.finefilter import finefilter
 from tests.tiny import Places
 

@@ -17,10 +17,9 @@ from typing import Any
 
 import pytest
 
+from ragsieve import Document, Query, Result, Segment
 from ragsieve.models.base import ClassifiedToken
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.systems.llmlingua_2 import Words, llmlingua_2
 
 TEXT = "Koechlin drew it in 1884."

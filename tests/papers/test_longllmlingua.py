@@ -23,11 +23,10 @@ The 7 tokens kept pass the budget of 6: "It" goes, too.
 
 import pytest
 
+from ragsieve import Document, Pipeline, Segment, System
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select.order import Order
-from ragsieve.system import Pipeline, System
-from ragsieve.types import Document, Segment
 from ragsieve_research.score.surprisal import Expected
 from ragsieve_research.systems.lingua import Keep, Prune, Reading, shares_of
 from ragsieve_research.systems.longllmlingua import recovered

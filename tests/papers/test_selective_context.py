@@ -17,10 +17,8 @@ from typing import Any
 
 import pytest
 
+from ragsieve import Document, Query, Result, Segment, System
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.system import System
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.systems.lingua import Joined
 from ragsieve_research.systems.selective_context import Unit, selective_context
 

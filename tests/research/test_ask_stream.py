@@ -7,15 +7,12 @@ from typing import Any
 import pytest
 
 import ragsieve
+from ragsieve import InputError, ModelError, Pipeline, Query, Result, Segment, System
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import ScriptedLLM, echo
-from ragsieve.result import Result
-from ragsieve.system import Pipeline, System
 from ragsieve.trace import Trace, note, running_step, step
-from ragsieve.types import Query, Segment
 from ragsieve_research.answer.examples import ExampleReader
 from ragsieve_research.answer.reasoning import Reasoning
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve import Example, InputError, ModelError
 from ragsieve.files import replace_lines
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.run.batch import Batch, Done, Tally, judged, stream
-from ragsieve.types import Example
 from ragsieve_research.systems.finefilter import finefilter
 from tests.named import asking
 

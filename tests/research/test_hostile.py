@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragsieve import System
+from ragsieve import Result, Segment, System
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.types import Segment
 from ragsieve_research.prompts import numbered
 from ragsieve_research.systems.finefilter import finefilter
 from tests.campaign.hostile import HOSTILE

@@ -15,13 +15,11 @@ import pytest
 import ragsieve_research.score
 import ragsieve_research.select
 import ragsieve_research.split
-from ragsieve import score, select, split
-from ragsieve.errors import MissingExtra
+from ragsieve import Document, MissingExtra, Query, Segment, score, select, split
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.select.cut import Odds
 from ragsieve.testing import check_stage
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.agent import Agent
 from ragsieve_research.answer.critic import Critic
 from ragsieve_research.score.calibrated import Calibrated, Logistic

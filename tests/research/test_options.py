@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from ragsieve import score, split
+from ragsieve import Document, InputError, Query, Segment, score, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.agent import Agent
 from ragsieve_research.answer.critic import Critic
 from ragsieve_research.answer.demonstrations import read_demonstrations

@@ -5,13 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from ragsieve import score, select, split
+from ragsieve import Example, Pipeline, Result, System, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.system import Pipeline, System
-from ragsieve.types import Example
 
 BUDGET = 120
 

@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 import ragsieve
-from ragsieve import systems
+from ragsieve import Document, Pipeline, Query, Segment, System, systems
 from ragsieve.answer import Reader
 from ragsieve.errors import InputError, SourceError
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
 from ragsieve.retriever import Retriever, as_source
-from ragsieve.system import Pipeline, System
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.retrieve.route import Named, Routed
 
 QUESTION = "Who drew the tower?"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve import load
+from ragsieve import Result, load
 from ragsieve.adapter import Adapter
 from ragsieve.agents.conversation_query import leans, turns_of
 from ragsieve.agents.filter import Cut, ToolFilter
@@ -20,7 +20,6 @@ from ragsieve.agents.messages import tool_results
 from ragsieve.agents.prefixes import Prefixes
 from ragsieve.agents.rules import ToolRule, ToolRules, failed, rule_for
 from ragsieve.errors import InputError, ModelError, Overdue
-from ragsieve.result import Result
 from ragsieve.schema import read
 from ragsieve.spec import SystemSpec
 from tests.processes import python

@@ -9,13 +9,11 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragsieve import Document, Pipeline, Query, Result, Segment, System
 from ragsieve.agents.omitted import DroppedPage, dropped_page, dropped_spans
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.system import Pipeline, System
 from ragsieve.trace import record_drop
-from ragsieve.types import Document, Query, Segment
 
 TEXTS = {
     "a": "One is kept. Two is a gull. Three is dry. Four is kept. Five is a gull and a gull.",

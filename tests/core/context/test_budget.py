@@ -11,17 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ragsieve
+from ragsieve import Document, ModelError, Pipeline, Query, Segment, System
 from ragsieve.answer import Reader
 from ragsieve.context.budget import LIMITS, ContextBudget, fit, fit_parts
 from ragsieve.documents import site
-from ragsieve.errors import ModelError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.structure import stands_alone
 from ragsieve.structure.parts import parts
-from ragsieve.system import Pipeline, System
 from ragsieve.text import adds_nothing, sentence_spans
 from ragsieve.trace import Step, step
-from ragsieve.types import Document, Query, Segment
 from tests.timing import is_linear
 
 HTML = "<table>\n<tr><th>Room</th><th>Low</th></tr>\n" + "\n".join(

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ragsieve
+from ragsieve import InputError, System
 from ragsieve.adapter import kept
-from ragsieve.errors import InputError
 from ragsieve.inspector import view
-from ragsieve.system import System
 from ragsieve.types import Document, Layout
 
 QUESTION = "Who sang Summer Breeze?"

@@ -13,14 +13,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ragsieve import load
+from ragsieve import InputError, Pipeline, RagsieveError, Result, System, load
 from ragsieve.adapter import KEY, Adapter
 from ragsieve.answer import Reader
 from ragsieve.documents import as_documents
-from ragsieve.errors import InputError, RagsieveError
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.systems.base import system as registered
 from ragsieve.testing import check_adapter

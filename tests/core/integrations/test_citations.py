@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 import ragsieve
-from ragsieve.errors import InputError
+from ragsieve import InputError, Result
 from ragsieve.integrations.citations import anthropic, cited, langchain, openai
-from ragsieve.result import Result
 
 TEXTS = [
     {"id": "a", "title": "Rain", "source": "https://a.example", "text": "It rained. 😀 Rain fell."},

@@ -7,8 +7,7 @@ import dspy
 import pytest
 from dspy.retrievers import EmbeddingsWithScores
 
-from ragsieve import models
-from ragsieve.errors import InputError
+from ragsieve import InputError, models
 from ragsieve.integrations.dspy import RagsieveRetriever
 
 from .conftest import FAKE, QUESTION

@@ -15,15 +15,13 @@ from langchain_core.messages import (
     ToolMessageChunk,
 )
 
-from ragsieve import load
+from ragsieve import Document, Pipeline, Query, Segment, System, load
 from ragsieve.adapter import Adapter
 from ragsieve.agents.filter import NOTHING, ToolFilter
 from ragsieve.agents.rules import ToolRule
 from ragsieve.answer import Reader
 from ragsieve.integrations.langchain import filter_tool_messages
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.system import Pipeline, System
-from ragsieve.types import Document, Query, Segment
 
 from .conftest import FAKE, FRUIT, KEPT, LONG, PAGE, QUESTION
 

@@ -17,12 +17,11 @@ from llama_index.core.schema import (
     TextNode,
 )
 
+from ragsieve import Pipeline, Result, System
 from ragsieve.answer import Reader
 from ragsieve.integrations.llama_index import RagsievePostprocessor
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
 from ragsieve.split import Sentences
-from ragsieve.system import Pipeline, System
 
 from .conftest import FAKE, KEPT, PAGE, QUESTION
 

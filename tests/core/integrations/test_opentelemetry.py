@@ -9,12 +9,10 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from ragsieve import score, select, split
+from ragsieve import Document, Pipeline, Query, Segment, System, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.integrations.opentelemetry import instrument
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.system import Pipeline, System
-from ragsieve.types import Document, Query, Segment
 from tests.processes import python
 
 TEXT = "Ada wrote programs. It rained that day."

@@ -14,13 +14,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
-from ragsieve import score, select, split
+from ragsieve import InputError, Query, Segment, score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.run.dataframes import row, schema
 from ragsieve.system import Pipeline, Stage, System
-from ragsieve.types import Query, Segment
 from tests.serving import Handler, served
 
 ray = pytest.importorskip("ray")

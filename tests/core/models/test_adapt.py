@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 import ragsieve
-from ragsieve import models, score, select, split
+from ragsieve import InputError, ModelError, Pipeline, System, models, score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Message
 from ragsieve.models.cache import Cached
 from ragsieve.models.callables import as_cross_encoder, as_embedder, as_llm
 from ragsieve.models.sharing import sharing
-from ragsieve.system import Pipeline, System
 
 PROMPT = (Message("system", "Answer."), Message("user", "Who sang it?"))
 DOCUMENTS = ["Seals sang it. It rained.", "A breeze is a wind."]

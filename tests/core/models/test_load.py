@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 import ragsieve
-from ragsieve import models
-from ragsieve.errors import InputError
+from ragsieve import InputError, models
 from ragsieve.models.base import Message
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragsieve import models
-from ragsieve.errors import ModelError
+from ragsieve import ModelError, models
 from ragsieve.models.base import Passage
 from ragsieve.models.pruner import FILES, SETTINGS, Pruner
 

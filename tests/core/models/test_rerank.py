@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve import models
-from ragsieve.errors import InputError, ModelError
+from ragsieve import InputError, ModelError, models
 from ragsieve.models.base import CrossEncoder
 from ragsieve.trace import Usage, step
 

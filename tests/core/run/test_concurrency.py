@@ -9,12 +9,10 @@ from itertools import islice
 
 import pytest
 
-from ragsieve import score, select, split
+from ragsieve import InputError, Pipeline, System, score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.run.concurrency import Question
-from ragsieve.system import Pipeline, System
 from ragsieve.timeouts import Pool
 from ragsieve.types import Document, Example, Query, Segment
 

@@ -2,12 +2,10 @@
 
 import pytest
 
-from ragsieve import score, select, split
+from ragsieve import InputError, Pipeline, System, score, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.run.dataframes import COLUMNS, map_frame, row, schema
-from ragsieve.system import Pipeline, System
 from tests.named import asking
 
 pa = pytest.importorskip("pyarrow")

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import Document, Example, InputError, Query
 from ragsieve.run import questions
 from ragsieve.run.questions import MAX_LINE, lines, parse_json, parse_record
-from ragsieve.types import Document, Example, Query
 
 
 def record(**values: Any) -> bytes:

@@ -3,11 +3,10 @@
 import pytest
 
 import ragsieve
-from ragsieve.errors import InputError
+from ragsieve import Document, InputError, Query, Segment
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.score import Pruner
 from ragsieve.trace import collect_step
-from ragsieve.types import Document, Query, Segment
 
 QUERY = Query("Which cable feeds the pump?")
 LINES = [

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from ragsieve.errors import ModelError
+from ragsieve import ModelError, Query
 from ragsieve.models.fake import OverlapCrossEncoder
 from ragsieve.score.pair import Pair
-from ragsieve.types import Query
 from tests.segments import wholes
 
 QUERY = Query("who sang summer breeze")

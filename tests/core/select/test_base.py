@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from ragsieve import score
+from ragsieve import Pipeline, Query, Segment, System, score
 from ragsieve.answer import Reader
 from ragsieve.models.fake import echo
 from ragsieve.select.base import Selector
-from ragsieve.system import Pipeline, System
-from ragsieve.types import Query, Segment
 
 
 @dataclass(frozen=True)

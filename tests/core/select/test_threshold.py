@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import Document, InputError, Segment
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.select.threshold import PROMISED, Threshold, lead
 from ragsieve.select.top import TopK
-from ragsieve.types import Document, Segment
 from tests.segments import QUERY, scored, traced
 
 

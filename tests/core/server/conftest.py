@@ -19,10 +19,9 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 import ragsieve
+from ragsieve import Query, Segment, System
 from ragsieve.server import Settings, Upstream, create_app
 from ragsieve.server.running import config
-from ragsieve.system import System
-from ragsieve.types import Query, Segment
 from tests import serving
 
 KEY = "the-upstreams-key"

@@ -13,16 +13,14 @@ import openai
 import pytest
 
 import ragsieve
+from ragsieve import ModelError, Pipeline, Query, Segment, System
 from ragsieve.agents.rules import ToolRule
-from ragsieve.errors import ModelError
 from ragsieve.server import Limits, Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
 from ragsieve.server.service import Service
 from ragsieve.server.sieving import Forwarded, sieved
-from ragsieve.system import Pipeline, System
 from ragsieve.timeouts import until
 from ragsieve.trace import set_answerable
-from ragsieve.types import Query, Segment
 from tests.stalling import sending, stalling
 from tests.timing import is_linear
 

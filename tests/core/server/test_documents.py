@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import InputError, System
 from ragsieve.server.documents import ChatDocuments, blocks, documents_of
-from ragsieve.system import System
 
 TAGGED = """Use these.
 <documents>

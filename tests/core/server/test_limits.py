@@ -17,11 +17,9 @@ from typing import Any
 import httpx
 import pytest
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve import InputError, ModelError, Query, Segment, System
 from ragsieve.server import Limits, Settings, Upstream, create_app, running
-from ragsieve.system import System
 from ragsieve.timeouts import check_time, check_wanted, deadline
-from ragsieve.types import Query, Segment
 
 from .conftest import JSON, failing
 

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 import ragsieve
+from ragsieve import Document, Query, Segment, System
 from ragsieve.rerank import ranked, shortened
 from ragsieve.server import Settings
-from ragsieve.system import System
 from ragsieve.trace import record_drop
-from ragsieve.types import Document, Query, Segment
 
 
 def keeping(system: System, scores: Sequence[float | None], kept: set[int]) -> System:

@@ -11,14 +11,12 @@ import httpx
 import pytest
 
 import ragsieve
-from ragsieve import models
+from ragsieve import Query, Segment, System, models
 from ragsieve.errors import ContextOverflow, ModelError, SourceError
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.models.sharing import sharing
 from ragsieve.server import Limits, Settings, create_app
-from ragsieve.system import System
 from ragsieve.systems.finefilter import finefilter_one_pass
-from ragsieve.types import Query, Segment
 
 from .conftest import JSON, failing
 

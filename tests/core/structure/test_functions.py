@@ -2,9 +2,8 @@
 
 import inspect
 
-from ragsieve import split, text
+from ragsieve import Document, Query, Segment, split, text
 from ragsieve.structure.functions import completed
-from ragsieve.types import Document, Query, Segment
 
 FILE = inspect.getsource(text)
 

@@ -5,12 +5,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve import score, select
-from ragsieve.errors import ModelError
-from ragsieve.system import Pipeline
+from ragsieve import Document, ModelError, Pipeline, Query, Segment, Trace, score, select
 from ragsieve.systems.by_language import ByLanguage
-from ragsieve.trace import Trace
-from ragsieve.types import Document, Query, Segment
 
 ASKED = Query("Who designed the tower?")
 GEFRAGT = Query("Wer hat den Eiffelturm entworfen?")

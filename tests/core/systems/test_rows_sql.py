@@ -14,10 +14,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from ragsieve import split
-from ragsieve.system import Pipeline
+from ragsieve import Document, Pipeline, Query, Segment, split
 from ragsieve.systems.rows import Rows
-from ragsieve.types import Document, Query, Segment
 
 WORDINGS = json.loads((Path(__file__).parents[2] / "rows_wordings.json").read_bytes())
 SEEN: dict[str, list[str]] = WORDINGS["seen"]

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import Document, Example, InputError, Query, Segment
 from ragsieve.models.base import Message
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.prompts import render
 from ragsieve.text import contains_answer
-from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.answer.demonstrations import read_demonstrations, reasoning_examples
 from ragsieve_research.answer.examples import Demonstration, ExampleReader
 from ragsieve_research.datasets import load

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
+from ragsieve import ModelError, Pipeline, System
 from ragsieve.answer import Reader
-from ragsieve.errors import ModelError
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.system import Pipeline, System
 from ragsieve.text import contains_answer
 from ragsieve.trace import Trace, step
 from ragsieve.types import Answer, Document, Query, Segment, StageResult

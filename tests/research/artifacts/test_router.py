@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragsieve.errors import InputError
+from ragsieve import InputError, Query
 from ragsieve.models.fake import HashingEmbedder, echo
-from ragsieve.types import Query
 from ragsieve_research.artifacts.recipe import Base, Known, TrainedRouter, TrainingData
 from ragsieve_research.artifacts.router import (
     load_router,

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import Document, Example, InputError
 from ragsieve.text import normalise
-from ragsieve.types import Document, Example
 from ragsieve_research.datasets import DATASETS, Dataset, Entry, load
 from ragsieve_research.datasets.parts import SALT, part_of
 from tests.named import asking

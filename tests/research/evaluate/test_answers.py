@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragsieve import Document, Example, Pipeline, Query, Result, System
 from ragsieve.answer import Reader
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
 from ragsieve.run.batch import accuracy
 from ragsieve.select.top import TopK
-from ragsieve.system import Pipeline, System
 from ragsieve.text import normalise
-from ragsieve.types import Document, Example, Query
 from ragsieve_research.evaluate.answers import (
     AnswerJudge,
     asqa_exact_match,

@@ -14,11 +14,10 @@ pytest.importorskip("rouge_score")
 
 from msgspec.structs import replace
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve import Document, InputError, ModelError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.text import contains_answer
-from ragsieve.types import Document
 from ragsieve_research.artifacts.folder import save
 from ragsieve_research.artifacts.recipe import Base, Trained
 from ragsieve_research.evaluate.bench import Bench

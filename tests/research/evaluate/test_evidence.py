@@ -4,13 +4,10 @@ from typing import Any
 
 import pytest
 
-from ragsieve import select, split
+from ragsieve import InputError, Pipeline, System, Trace, select, split
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.result import Result, Tokens
-from ragsieve.system import Pipeline, System
-from ragsieve.trace import Trace
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.evaluate.evidence import (
     Presence,

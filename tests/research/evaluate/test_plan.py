@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragsieve import cli, score, select, split
+from ragsieve import Pipeline, System, cli, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
-from ragsieve.system import Pipeline, System
 
 pytest.importorskip("scipy")
 

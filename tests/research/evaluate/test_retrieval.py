@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import Document, Example, InputError, Query
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.split.sentences import Sentences
-from ragsieve.types import Document, Example, Query
 from ragsieve_research.evaluate.retrieval import Retrieval, gold_passages, recall
 from ragsieve_research.evaluate.trec import run_lines, write_recall
 from ragsieve_research.retrieve.corpus import Corpus

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from ragsieve import Pipeline, System, score, select
+from ragsieve import Document, Pipeline, Query, Segment, System, score, select
 from ragsieve.answer import Reader
 from ragsieve.inspector.views import chain, cuts_apart, ordering
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.trace import Step, Trace
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.select.distinct import Distinct
 from ragsieve_research.systems.pruningrag import pruningrag
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from ragsieve import Pipeline, System, answer, select, split
+from ragsieve import Document, Pipeline, Query, Segment, System, answer, select, split
 from ragsieve.inspector import view
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.trace import log_event
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.retrieve.route import Named, Only, Routed
 from ragsieve_research.systems.pruningrag import pruningrag
 from ragsieve_research.systems.recomp import recomp_abstractive

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve import models, spec
+from ragsieve import Document, InputError, Query, RagsieveError, Segment, models, spec
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError, RagsieveError
 from ragsieve.models.base import Message, Streamer
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
@@ -22,7 +21,6 @@ from ragsieve.models.sharing import sharing
 from ragsieve.models.wrap import is_concurrent
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.trace import Trace, step
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.split.windows import counts_by_request
 from tests import tiny
 

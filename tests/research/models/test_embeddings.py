@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from ragsieve import models
-from ragsieve.errors import ModelError
+from ragsieve import ModelError, models
 from ragsieve.models.embeddings import OpenAIEmbeddings
 from ragsieve.trace import step
 from tests.serving import Handler, served

@@ -12,8 +12,7 @@ pytest.importorskip("sentence_transformers")
 
 from safetensors.torch import load_file
 
-from ragsieve import models
-from ragsieve.errors import ModelError
+from ragsieve import ModelError, models
 from ragsieve.models import BACKENDS
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.testing import check_model

@@ -16,13 +16,11 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from tokenizers.models import Unigram
 
-from ragsieve import models
-from ragsieve.errors import ModelError
+from ragsieve import Document, ModelError, Query, Segment, models
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.prompts import render
 from ragsieve.systems import build
 from ragsieve.trace import step
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.models.convert import to_safetensors
 from ragsieve_research.models.sentence_transformers import CRAGEvaluator, DotProduct
 from ragsieve_research.score.helpful import Helpful

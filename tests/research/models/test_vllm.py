@@ -8,11 +8,10 @@ import pytest
 import torch
 import transformers
 
-from ragsieve import models
+from ragsieve import Document, models
 from ragsieve.errors import ContextOverflow, ModelError
 from ragsieve.models.base import Message, Prompt
 from ragsieve.trace import step
-from ragsieve.types import Document
 from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.models.vllm import VLLM
 from tests.tiny import llama, save_bytes

@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
+from ragsieve import Document, Query, Result, Segment, System
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.system import System
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.critic import Critic
 from ragsieve_research.peers.ablations import (
     RandomK,

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
+from ragsieve import Document, Query, Segment, System
 from ragsieve.answer import Reader
 from ragsieve.errors import ContextOverflow, PeerError
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.system import System
 from ragsieve.trace import Trace, step
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.peers.filters.base import Peer, PeerInput, PeerOutput
 
 QUERY = Query("Who sang Summer Breeze?")

@@ -4,10 +4,9 @@ from functools import partial
 
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import InputError, Query
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems import build
-from ragsieve.types import Query
 from ragsieve_research.peers.oracles import Oracle, filco_cxmi, oracle
 
 QUERY = Query("What is the capital of France?")

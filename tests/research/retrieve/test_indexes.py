@@ -6,9 +6,8 @@ from threading import Barrier
 
 import pytest
 
-from ragsieve import models
+from ragsieve import Document, Query, models
 from ragsieve.errors import InputError, StoreError
-from ragsieve.types import Document, Query
 from ragsieve_research.retrieve.indexes import (
     IndexOptions,
     WordCount,

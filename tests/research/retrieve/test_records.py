@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from ragsieve import schema
+from ragsieve import Query, Segment, schema
 from ragsieve.errors import ModelError, SourceError
 from ragsieve.trace import Trace, step
-from ragsieve.types import Query, Segment
 from ragsieve_research.retrieve.apis.api import Api
 from ragsieve_research.retrieve.apis.entities import Rules
 from ragsieve_research.retrieve.apis.linking import best

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragsieve.errors import ModelError
+from ragsieve import Document, ModelError, Query, Segment
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.trace import (
     Step,
@@ -24,7 +24,6 @@ from ragsieve.trace import (
     step,
     warn,
 )
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.retrieve.route import (
     MAX_LATE,
     AskAll,

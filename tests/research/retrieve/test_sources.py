@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import Document, InputError, Query
 from ragsieve.models.fake import HashingEmbedder
-from ragsieve.types import Document, Query
 from ragsieve_research.retrieve.indexes import IndexOptions, create_index
 from ragsieve_research.retrieve.route import Named, nothing
 from ragsieve_research.retrieve.sources import read_sources, sources_content

@@ -14,14 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ragsieve import score
-from ragsieve.errors import InputError
+from ragsieve import Document, InputError, Query, Segment, score
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, ScriptedLLM
 from ragsieve.schema import read
 from ragsieve.score.base import Scorer
 from ragsieve.score.embedding import Cosine
 from ragsieve.score.lexical import BM25
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.fusion import fuse
 from ragsieve_research.score.calibrated import Calibrated, Logistic, models_of
 from ragsieve_research.score.combine import Hybrid, Mean

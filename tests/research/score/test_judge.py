@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import Document, InputError, Query, Segment
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, Trace, step
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.helpful import Helpful
 from ragsieve_research.score.judge import Critique, Reflection, Relevance
 

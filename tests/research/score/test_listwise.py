@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ragsieve.errors import ModelError
+from ragsieve import Document, ModelError, Query, Segment
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, step
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.listwise import Listwise, Permuting
 from tests.segments import wholes
 

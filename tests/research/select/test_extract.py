@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError, ModelError
+from ragsieve import InputError, ModelError, Segment
 from ragsieve.models.base import JsonSchema, Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, step
-from ragsieve.types import Segment
 from ragsieve_research.select.extract import Extract
 from tests.segments import QUERY, traced, wholes
 

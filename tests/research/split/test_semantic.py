@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ragsieve.errors import ModelError
+from ragsieve import Document, ModelError, Query, Segment
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.split.sentences import Sentences
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.split.semantic import Semantic
 from tests.segments import wholes
 from tests.tiny import Places

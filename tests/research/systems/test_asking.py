@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
+from ragsieve import Document, Query, Result, Segment
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.systems.cove import cove
 from ragsieve_research.systems.ircot import ircot
 from ragsieve_research.systems.ra_isf import ra_isf

@@ -6,13 +6,9 @@ from typing import Any
 
 import pytest
 
-from ragsieve import score
-from ragsieve.errors import InputError
+from ragsieve import Document, InputError, Pipeline, Query, Result, Segment, score
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.system import Pipeline
 from ragsieve.trace import Step
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.calibrated import Calibrated, Logistic
 from ragsieve_research.systems.crag import PAPER, JudgedEvidence, Strips, crag
 from tests.tiny import Scores

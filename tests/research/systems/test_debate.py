@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import Answer, Document, InputError, Query, Segment
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, Trace, step
-from ragsieve.types import Answer, Document, Query, Segment
 from ragsieve_research.answer.agent import Agent
 from ragsieve_research.answer.critic import Critic
 from ragsieve_research.peers.oracles import Oracle

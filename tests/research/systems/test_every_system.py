@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from ragsieve import models
-from ragsieve.errors import InputError
+from ragsieve import InputError, Result, models
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.models.sharing import sharing
-from ragsieve.result import Result
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.testing import check_system
 from tests.named import NAMES, on_fakes

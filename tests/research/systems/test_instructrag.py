@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ragsieve import spec
-from ragsieve.errors import InputError
+from ragsieve import InputError, spec
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.systems import build
 from ragsieve.systems.baselines import top_documents

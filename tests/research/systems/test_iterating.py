@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from ragsieve import select
+from ragsieve import System, select
 from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.retriever import SOURCE_KEY
-from ragsieve.system import System
 from ragsieve.types import Answer, Document, Query, Segment, StageResult
 from ragsieve_research.retrieve.route import RECORD, Named, Routed
 from ragsieve_research.systems.hyde import hyde

@@ -2,13 +2,11 @@
 
 import pytest
 
-from ragsieve import models
+from ragsieve import Document, Pipeline, Query, Segment, models
 from ragsieve.answer import Reader
 from ragsieve.models.base import Nats
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select.order import Order
-from ragsieve.system import Pipeline
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.surprisal import Expected
 from ragsieve_research.systems.lingua import Prune, Reading
 from ragsieve_research.systems.longllmlingua import llmlingua, longllmlingua, recovered

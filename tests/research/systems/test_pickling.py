@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import ragsieve
-from ragsieve import models, score, select, split
+from ragsieve import Pipeline, System, models, score, select, split
 from ragsieve.answer import Reader
-from ragsieve.system import Pipeline, System
 
 QUESTION = "Who designed the Eiffel Tower?"
 LINES = (Path(__file__).parents[3] / "examples/eiffel.jsonl").read_text(encoding="utf-8")

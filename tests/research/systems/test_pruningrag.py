@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
+from ragsieve import Document, Query, Segment, System
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.system import System
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.peers.ablations import pruningrag_ablated
 from ragsieve_research.retrieve.records import RECORD
 from ragsieve_research.retrieve.route import AskAll, Named, Routed

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
+from ragsieve import Document, Query, Result, Segment
 from ragsieve.errors import Unsupported
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.systems.reflection import TOKENS, ByTokens, ByWords, Draft, first_segment
 from ragsieve_research.systems.self_rag import self_rag
 from tests.named import answer, notes

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ragsieve import Document, Query, Result, Segment
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.agent import Agent
 from ragsieve_research.systems.winnowrag import winnowrag
 from tests.campaign.hostile import HOSTILE as TEXTS

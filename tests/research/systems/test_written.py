@@ -2,12 +2,11 @@
 
 import pytest
 
+from ragsieve import Document, Pipeline, Query, Segment, System
 from ragsieve.models.base import Cut, Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.system import Pipeline, System
 from ragsieve.systems.baselines import top_documents
 from ragsieve.trace import Trace, step
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.systems.written import Write, written
 
 QUERY = Query("Who sang Summer Breeze?")

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve import models
+from ragsieve import Document, Example, Query, models
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.types import Document, Example, Query
 from ragsieve_research.systems.bottleneck import bottleneck
 from ragsieve_research.systems.filco import filco
 from ragsieve_research.train.bottleneck import Candidate, Candidates, figures

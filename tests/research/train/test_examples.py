@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import Document, Example, InputError, Query
 from ragsieve.models.fake import HashingEmbedder
-from ragsieve.types import Document, Example, Query
 from ragsieve_research import datasets
 from ragsieve_research.datasets import load
 from ragsieve_research.datasets.parts import part_of

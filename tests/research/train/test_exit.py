@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ragsieve import models
+from ragsieve import Document, Example, Query, models
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.types import Document, Example, Query
 from ragsieve_research import datasets
 from ragsieve_research.score.helpful import Helpful
 from ragsieve_research.train.examples import TrainingExample, write

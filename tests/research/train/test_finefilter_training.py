@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from ragsieve import load, models
-from ragsieve.errors import InputError
+from ragsieve import InputError, load, models
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research import datasets
 from ragsieve_research.datasets.parts import part_of

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve import models
+from ragsieve import Document, Example, Query, Segment, models
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.train.generator import (
     GeneratorPlan,
     Target,

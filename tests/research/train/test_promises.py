@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve.errors import InputError
+from ragsieve import Document, InputError, Query, Segment
 from ragsieve.models.base import LEADS
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.models.pruner import Pruner
 from ragsieve.select import Threshold
 from ragsieve.select.threshold import PROMISED
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.calibrated import Logistic
 from ragsieve_research.train.promises import (
     Reading,

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from ragsieve import models
+from ragsieve import Document, Example, Query, models
 from ragsieve.models.fake import HashingEmbedder
-from ragsieve.types import Document, Example, Query
 from ragsieve_research.train.examples import write
 from ragsieve_research.train.plans import RecompPlan
 from ragsieve_research.train.recomp import SentenceLabeller, first_gain, labelled, train_recomp

@@ -12,8 +12,7 @@ import pytest
 import sentence_transformers
 import torch
 
-from ragsieve import models
-from ragsieve.types import Document, Query, Segment
+from ragsieve import Document, Query, Segment, models
 from ragsieve_research.models.sentence_transformers import SentenceTransformer
 from ragsieve_research.train import reranker
 from ragsieve_research.train.examples import TrainingExample

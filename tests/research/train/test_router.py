@@ -7,14 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragsieve import models
+from ragsieve import Document, Example, InputError, ModelError, Pipeline, Query, Segment, models
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError, ModelError
 from ragsieve.models.base import Message
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM, echo
 from ragsieve.select.top import TopK
-from ragsieve.system import Pipeline
-from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.retrieve.route import LLMRouter, Named, nothing
 from ragsieve_research.train.plans import RouterPlan
 from ragsieve_research.train.router import RouterLabels, SourceLabeller, figures, fit_light

@@ -12,8 +12,7 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
-from ragsieve import models
-from ragsieve.errors import InputError
+from ragsieve import InputError, models
 from ragsieve.models.base import Message
 from ragsieve_research.models.loading import adapted
 from ragsieve_research.models.transformers import Transformers

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
+from ragsieve import Document, Example, InputError, Query, Segment
 from ragsieve.answer import Reader
-from ragsieve.errors import InputError
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.lexical import BM25
-from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.train.cut import fit_odds
 from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.targets import Annotator, clues

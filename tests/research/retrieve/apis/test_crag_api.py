@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from ragsieve.errors import InputError
+from ragsieve import InputError, Query, Segment
 from ragsieve.run.questions import lines
 from ragsieve.trace import Trace, step
-from ragsieve.types import Query, Segment
 from ragsieve_research.retrieve.apis.api import DOMAINS, Api, crag
 from ragsieve_research.retrieve.apis.entities import Rules
 from ragsieve_research.retrieve.apis.sentences import render
