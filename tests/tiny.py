@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ragsieve.models.base import Message, Prompt
 from ragsieve.models.fake import ScriptedLLM
+from ragsieve.trace import Usage, record_usage
 
 CHAT = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -46,6 +47,7 @@ class Places:
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         self.asked.append([*texts])
+        record_usage([Usage(self.identity, 1) for _ in texts])
         return np.array([self.place(text) for text in texts], np.float32)
 
 
@@ -57,6 +59,7 @@ class Scores:
     identity: str = "scores"
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        record_usage([Usage(self.identity, 1) for _ in pairs])
         return np.array([self.value(text) for _, text in pairs], np.float32)
 
 

@@ -39,16 +39,14 @@ critic; 6 sentences, 1 chunk of two of them, 2 questions = 9 texts of the embedd
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
+from ragsieve import Result, System
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
-from ragsieve.system import System
-from ragsieve.trace import Step, Usage, record_usage
+from ragsieve.trace import Step
 from ragsieve_research.systems.chunkrag import chunkrag
-from tests.tiny import Scores
+from tests.tiny import Places, Scores
 
 pytest.importorskip("sklearn")
 
@@ -70,17 +68,6 @@ REFLECTION = {A: 9, B: 6, C: 0.7, DE: 5.4}
 CRITIQUE = {A: 6, B: 3, C: 1, DE: 4.8}
 
 
-class Plane:
-    """An embedder: every text is a point of the plane."""
-
-    identity = "plane"
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
-        assert all(query == (text in (QUESTION, REWRITE)) for text in texts)
-        record_usage([Usage("plane", 1) for _ in texts])
-        return np.array([PLACES[text] for text in texts], np.float32)
-
-
 def rating(*tables: dict[str, float]) -> Callable[[Prompt, Sequence[str]], list[float]]:
     """Weights of the digits by the passage, the second table where a rating is shown again."""
 
@@ -98,7 +85,9 @@ Run = tuple[Result, ScriptedLLM, ScriptedLLM]
 def run(**options: Any) -> Run:
     llm = ScriptedLLM([REWRITE, "0.45", ANSWER], choices=rating(RELEVANCE, REFLECTION))
     critic = ScriptedLLM([], choices=rating(CRITIQUE), identity="critic")
-    system: System = chunkrag(llm, Plane(), critic=critic, **options)
+    system: System = chunkrag(
+        llm, Places(PLACES.__getitem__, identity="plane"), critic=critic, **options
+    )
     return system.ask(QUESTION, DOCUMENTS), llm, critic
 
 

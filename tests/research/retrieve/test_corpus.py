@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ragsieve.errors import InputError
+from ragsieve import Document, InputError, Query, Segment
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.prompts import titled
 from ragsieve.split.sentences import Sentences
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.fusion import fuse
 from ragsieve_research.retrieve.corpus import DEPTH, Change, Corpus
+from tests.tiny import Places
 
 CAT = Query("Where does the cat sleep?")
 
@@ -141,24 +141,16 @@ def test_the_nearest_by_bytes_are_the_nearest(tmp_path: Path) -> None:
         ]
 
 
-class _Positive:
-    """Clusters of vectors without a negative number, by the text's number."""
-
-    identity = "positive"
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Ten texts a cluster."""
-        rows = []
-        for n in map(int, texts):
-            around, own = np.random.default_rng(n // 10), np.random.default_rng(10_000 + n)
-            rows.append(1 + 0.2 * around.normal(size=100) + 0.1 * own.normal(size=100))
-        vectors = np.array(rows, np.float32)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+def positive(number: str) -> NDArray[np.float64]:
+    """A vector without a negative number; those of ten texts are a cluster."""
+    around, own = map(np.random.default_rng, (int(number) // 10, 10_000 + int(number)))
+    vector = 1 + 0.2 * around.normal(size=100) + 0.1 * own.normal(size=100)
+    return vector / np.linalg.norm(vector)
 
 
 def test_the_nearest_by_signs_are_the_nearest(tmp_path: Path) -> None:
     """Of more chunks than are compared by bytes, though no number is negative; also of new ones."""
-    corpus = Corpus(tmp_path, _Positive())
+    corpus = Corpus(tmp_path, Places(positive))
     corpus.add([Document(str(n), str(n)) for n in range(2500)])
     assert {"2040"} == {s.document.id for s in corpus.search(Query("2040"), by="dense", k=1)}
     corpus.add([Document(str(n), str(n)) for n in range(2500, 2600)])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ragsieve import Document, Pipeline, Query, Segment, System
 from ragsieve.models.base import Prompt
 from ragsieve.models.fake import (
     HashingEmbedder,
@@ -17,9 +18,7 @@ from ragsieve.models.fake import (
     ScriptedLLM,
     echo,
 )
-from ragsieve.system import Pipeline, System
 from ragsieve.testing import check_system
-from ragsieve.types import Document, Query, Segment
 from ragsieve_research.peers.ablations import chunkrag_ablated
 from ragsieve_research.systems.chunkrag import chunkrag
 from tests.named import Finds, answer
