@@ -186,11 +186,9 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
         )
 
     @contextmanager
-    def loaded(
-        self, callers: int = 1, cache: Path | None = None, inner: Share | None = None
-    ) -> Iterator[Models]:
-        """What gives models to systems, each once, for so many callers at a time."""
-        with sharing(callers, cache=cache, inner=inner) as share:
+    def loaded(self, callers: int | None = 1, cache: Path | None = None) -> Iterator[Models]:
+        """What gives models to systems, each once, for so many callers as `sharing` takes."""
+        with sharing(callers, cache=cache) as share:
 
             @cached
             def load(model: str) -> Any:

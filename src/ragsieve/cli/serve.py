@@ -22,16 +22,11 @@ from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.files import read_bytes, read_toml
 from ragsieve.models.addresses import declared
-from ragsieve.models.batcher import DynamicBatcher
-from ragsieve.models.sharing import batch_of
-from ragsieve.models.wrap import is_concurrent
 from ragsieve.schema import Count, Seconds
 from ragsieve.server.settings import Limits, Settings, Upstream
 from ragsieve.spec import CUTS, SystemSpec
 
 _Variable = Annotated[str | None, {"metavar": "NAME"}]
-_JOINED = 256  # items of a batch, at most
-_JOIN_S = 0.002  # until calls that were answered together have come again
 _KEPT = {**CHANGES, "on_error": {"default": "keep"}}
 
 
@@ -158,7 +153,7 @@ def _serve(chosen: Sequence[SystemSpec], host: str, port: int, settings: Setting
     from ragsieve.server.running import run
 
     upstream = {"--upstream": {"base_url": settings.upstream.base_url}} if settings.upstream else {}
-    with chosen[0].loaded(callers=1, inner=_batched) as loaded:
+    with chosen[0].loaded(callers=None) as loaded:
         with declared(upstream):
             systems = {one.system: one.built(loaded) for one in chosen}
         app = create_app(systems, settings=settings)
@@ -166,13 +161,6 @@ def _serve(chosen: Sequence[SystemSpec], host: str, port: int, settings: Setting
         if busy:  # a model is still at what nobody waits for: it cannot be stopped
             sys.stdout.flush()
             os._exit(0)
-
-
-def _batched(model: Any) -> Any:
-    """A model whose calls are joined while it is busy: nobody waits for others who may not come."""
-    if is_concurrent(model):
-        return model
-    return DynamicBatcher(model, max_batch=min(batch_of(model)[0], _JOINED), wait_s=_JOIN_S)
 
 
 def _hosts(host: str, tokens: Sequence[str]) -> tuple[str, ...]:

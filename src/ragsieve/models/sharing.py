@@ -11,6 +11,9 @@ from ragsieve.models.wrap import is_concurrent
 
 Share = Callable[[Any], Any]
 
+_JOINED = 256  # items of a batch at most, where nobody knows how many call
+_JOIN_S = 0.002  # until calls that were answered together have come again
+
 
 def batch_of(model: Any) -> tuple[int, float]:
     """Items of a model that are one batch, at most, and seconds to wait for others."""
@@ -22,26 +25,26 @@ def batch_of(model: Any) -> tuple[int, float]:
 
 
 @contextmanager
-def sharing(
-    callers: int, *, cache: Path | None = None, inner: Share | None = None
-) -> Iterator[Share]:
+def sharing(callers: int | None, *, cache: Path | None = None) -> Iterator[Share]:
     """Yield a function that shares a model among ``callers`` threads, until the block ends.
 
     Args:
-        callers: Threads that will call; a single one needs no batches.
+        callers: Threads that will call; a single one needs no batches. None: nobody knows how many;
+            calls are joined while the model is busy, none waits for others who may not come, and
+            the end of the block for none of them.
         cache: A file that remembers replies, where wanted; see `ragsieve.models.cache`.
-        inner: Wraps the model itself, below batches and cache.
     """
     with ExitStack() as stack:
 
         def share(model: Any) -> Any:
             size, wait = batch_of(model)
-            model = inner(model) if inner else model
-            if callers > 1 and not is_concurrent(model):
+            if callers is None:
+                size, wait = min(size, _JOINED), _JOIN_S
+            if callers != 1 and not is_concurrent(model):
                 from ragsieve.models.batcher import DynamicBatcher
 
-                shared = DynamicBatcher(model, max_batch=size, wait_s=wait, callers=callers)
-                model = stack.enter_context(shared)
+                shared = DynamicBatcher(model, max_batch=size, wait_s=wait, callers=callers or 1)
+                model = stack.enter_context(shared) if callers else shared
             if cache is None:
                 return model
             from ragsieve.models.cache import Cached  # which not every run needs
