@@ -61,14 +61,6 @@ def test_dspys_own_retrievers_are_asked_with_their_options() -> None:
         RagsieveRetriever(lambda _: 3, "top-sentences", **FAKE)(QUESTION)
 
 
-def test_passages_without_text_pass_untouched(caplog: pytest.LogCaptureFixture) -> None:
-    """They come last, and a warning says so."""
-    out = RagsieveRetriever(lambda _: [None, *PASSAGES], "top-sentences", **FAKE)(QUESTION)
-
-    assert [KEPT, None] == out.passages
-    assert ["1 of 3 documents have no text: they pass as they were"] == caplog.messages
-
-
 def test_asynchronous_calls_give_the_same() -> None:
     """A retriever that can be awaited is; any other one, and the filter, run in threads."""
 

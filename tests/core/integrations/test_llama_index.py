@@ -1,11 +1,9 @@
 """LlamaIndex: a postprocessor in its query engine, with the real small models."""
 
 import asyncio
-import re
 from typing import Any
 
 import pytest
-from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import (
     Document,
     ImageNode,
@@ -115,23 +113,6 @@ def test_a_shortened_node_says_where_its_text_is(
     assert isinstance(found.node, TextNode)
     assert expected == (found.node.start_char_idx, found.node.end_char_idx)
     assert indices == (node.start_char_idx, node.end_char_idx)
-
-
-def test_a_parsers_nodes_keep_true_indices() -> None:
-    """The source has the kept text at them, or they are None."""
-    text = f"{LATE} {PAGE} {LATE}"
-    cuts = {"tokenizer": str.split, "chunking_tokenizer_fn": re.compile(r"[^.]+\.").findall}
-    parser = SentenceSplitter(chunk_size=30, chunk_overlap=0, **cuts)  # needs no files
-    parsed = parser.get_nodes_from_documents([Document(text=text)])
-    given = [NodeWithScore(node=one) for one in parsed]
-    found = [one.node for one in filtered(given, options={"k": 6})]
-    known = [one for one in found if one.start_char_idx is not None]  # type: ignore[attr-defined]
-
-    assert any(len(one.get_content()) < 80 for one in known)
-    assert all(
-        text[one.start_char_idx : one.end_char_idx] == one.get_content()  # type: ignore[attr-defined]
-        for one in known
-    )
 
 
 def test_without_a_question_nodes_pass(caplog: pytest.LogCaptureFixture) -> None:
