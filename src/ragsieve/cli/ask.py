@@ -130,7 +130,7 @@ def ask_command(files: Sequence[str], **options: Any) -> int:
 
 def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
     system, cluster = from_options(SystemSpec, options), from_options(Cluster, options)
-    call: AskOptions = from_options(AskOptions, options)
+    call = from_options(AskOptions, options)
     _check(call, files)
     system = system.with_llm(*filter(None, [call.compare]), answering=answering)
     if system.source and files:

@@ -131,7 +131,7 @@ def serve_command(
         strict_models: Refuse rerank requests for unknown models.
     """
     limits = replace(from_options(Limits, options, prefix="limit_"), workers=workers)
-    own: ServerOptions = from_options(ServerOptions, options)
+    own = from_options(ServerOptions, options)
     settings = own.settings(host, limits=limits, grace_s=grace, strict_models=strict_models)
     names = tuple(dict.fromkeys(names))
     system = from_options(SystemSpec, options).replaced(system=names[0])

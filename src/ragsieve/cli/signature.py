@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ragsieve.cli.base import pairs, tables, values
-from ragsieve.schema import argument_texts, rule_of
+from ragsieve.schema import T, argument_texts, rule_of
 
 Api = Callable[..., Any]
 Changes = Mapping[str, Mapping[str, Any]]
@@ -176,7 +176,7 @@ def click_type(hint: Any) -> Any:
     return click_type(inner[0]) if origin is tuple else hint
 
 
-def from_options(api: Api, options: dict[str, Any], prefix: str = "") -> Any:
+def from_options(api: Callable[..., T], options: dict[str, Any], prefix: str = "") -> T:
     """The result of ``api`` for those of the options that it has; they are taken out.
 
     Raises:

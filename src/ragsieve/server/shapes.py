@@ -43,9 +43,9 @@ QuestionText = Annotated[
 ]
 
 
-def with_example(name: str, **more: Any) -> ConfigDict:
+def with_example(name: str) -> ConfigDict:
     """Of a shape with an example."""
-    return ConfigDict(json_schema_extra={"examples": [OPENAPI["examples"][name]]}, **more)
+    return ConfigDict(json_schema_extra={"examples": [OPENAPI["examples"][name]]})
 
 
 def replies(route: str) -> dict[int | str, dict[str, Any]]:
@@ -55,7 +55,7 @@ def replies(route: str) -> dict[int | str, dict[str, Any]]:
 
 def strict(name: str) -> ConfigDict:
     """Of a request: unknown fields are refused, and values of other types."""
-    return with_example(name, extra="forbid", strict=True)
+    return STRICT | with_example(name)
 
 
 class Open(BaseModel):
