@@ -327,9 +327,9 @@ def test_a_batch_reports_bad_lines_and_goes_on(ragsieve: Any) -> None:
     assert 2 == ended.code
     assert "error: q.jsonl line 4: not UTF-8 at byte 0: 0xff" == errors[0]
     assert "error: q.jsonl line 6: documents must be a list, got 3" == errors[1]
-    assert errors[2].startswith("error: q.jsonl line 7: documents must be named: ")
+    assert re.match(r"error: q.jsonl line [789]: documents must be named: ", errors[2])
     assert "by --layout or --fields documents=positive_ctxs" in errors[2]
-    assert errors[3:] == [errors[2].replace(" line 7", ", 2 more")]
+    assert errors[3:] == [re.sub(r" line \d", ", 2 more", errors[2])]
     assert ended.err.endswith(
         "o.jsonl: 3 of 8 questions; kept 27 of 57 tokens (47.4%); accuracy 100.0% of 3\n"
     )
