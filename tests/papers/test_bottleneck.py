@@ -60,16 +60,6 @@ def test_the_score_weighs_them(beta: float, scores: list[float]) -> None:
     assert scores == found.tolist()
 
 
-def test_the_filter_writes_and_the_generator_reads() -> None:
-    """A sentence that was copied is a span of its document."""
-    llm, writer = ScriptedLLM([ANSWER]), ScriptedLLM([A])
-    result = system(llm, writer=writer).ask(QUERY, [f"{B} {A}"])
-
-    assert [(11, 25)] == [(s.start, s.end) for s in result.kept]
-    assert A in llm.prompts[0][0].content
-    assert B not in llm.prompts[0][0].content
-
-
 def filtering(text: str) -> ScriptedLLM:
     """Filters where it is asked to, else answers by how it was asked."""
 

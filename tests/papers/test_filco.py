@@ -75,9 +75,10 @@ def test_each_keeps_its_best_sentence() -> None:
     ]
 
 
-def test_where_every_sentence_harms_cxmi_keeps_none() -> None:
-    """Of a and d, both make the answer less likely."""
+def test_where_no_sentence_helps_none_is_kept() -> None:
+    """Both a and d make the answer less likely; the other question shares no word with any."""
     assert () == filco_cxmi(Likelihoods(nats), ANSWERS)(QUERY, [A, D]).kept
+    assert () == filco_lexical(ScriptedLLM([]))("Why?", DOCUMENTS).kept
 
 
 @pytest.mark.parametrize(("measure", "kept"), [("strinc", 1), ("lexical", 2), ("cxmi", 2)])
@@ -116,8 +117,3 @@ def test_a_filter_model_writes_where_there_is_one() -> None:
 
     assert ([A], []) == ([s.text for s in result.kept], llm.prompts)
     assert C not in extractor.prompts[0][-1].content
-
-
-def test_lexical_keeps_nothing_that_shares_no_word() -> None:
-    """However many sentences there are."""
-    assert () == filco_lexical(ScriptedLLM([]))("Why?", DOCUMENTS).kept
