@@ -175,14 +175,10 @@ def filter_files(
                 yield {"number": part.number, "again": 1}
         if left:
             rows = ray.data.from_items([asdict(p) for p in left], override_num_blocks=len(left))
+            actor: Any = _Files
             arguments = (Rows(system, answer, workers), files, store, folder, form)
             pool = _pool(min(actors, len(left)), workers)
-            done = rows.map(
-                _Files,  # type: ignore[arg-type]
-                fn_constructor_args=arguments,
-                compute=pool,
-                **resources,
-            )
+            done = rows.map(actor, fn_constructor_args=arguments, compute=pool, **resources)
             yield from done.iter_rows()
 
     return len(parts), results()
