@@ -7,14 +7,13 @@ can be gone on with or repeated from its seed.
 import json
 import logging
 import math
-import os
 import random
 import signal
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -120,13 +119,10 @@ class Campaign:
 def replay(kind: Kind, value: Any) -> int:
     """Try an input in an empty folder, in bounded time."""
     logging.disable()  # what is skipped is in the trace
-    home = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder, bounded(LIMIT_S):
-        os.chdir(folder)
+    with tempfile.TemporaryDirectory() as folder, bounded(LIMIT_S), chdir(folder):
         try:
             return kind.check(value, Path(folder))
         finally:
-            os.chdir(home)
             logging.disable(logging.NOTSET)
 
 

@@ -3,8 +3,8 @@
 import os
 import random
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager
 from functools import cache, partial
 from itertools import cycle
 from pathlib import Path
@@ -12,36 +12,21 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from .campaign import Kind
-from .commands import FAKES, documents, found, here, questions, records
-from .kills import BATCH, prepare_bench, prepare_training, trained
+from .commands import documents, here, questions
+from .kills import BATCH, WORK
 from .laws import holds
 
 ALONE = (*BATCH, "--workers", "1", "--cache", "c")  # else who pays for what is shared is chance
-BENCH = ("bench", "run.toml", "--data", ".", "--output", "r")
-WORK = {  # files, commands one after the other, what they leave
-    "filter": (
-        partial(questions, count=40),
-        ((*ALONE, "--limit", "20"), ALONE),
-        lambda folder: records(folder / "o.jsonl"),
-    ),
-    "bench": (
-        prepare_bench,
-        ((*BENCH, "--limit", "5"), (*BENCH, "--limit", "10")),
-        lambda folder: records(*(folder / "r" / "records").glob("*.jsonl")),
-    ),
-    "index": (
-        partial(documents, name="d.jsonl", start=0, stop=80),
-        (
-            ("index", "build", "i", "d.jsonl", "--embedder", "fake:hashing"),
-            ("index", "add", "i", "d.jsonl"),
-        ),
-        found,
-    ),
-    "train": (
-        prepare_training,
-        (("train", "router", "made", "q.jsonl", "--sources", "sources.toml", *FAKES),),
-        trained,
-    ),
+BENCH = WORK["bench"].command
+COMMANDS = {  # one after the other
+    "filter": ((*ALONE, "--limit", "20"), ALONE),
+    "bench": ((*BENCH, "--limit", "5"), (*BENCH, "--limit", "10")),
+    "index build": (WORK["index build"].command, ("index", "add", "i", "d.jsonl")),
+    "train": (WORK["train"].command,),
+}
+LESS: dict[str, Callable[[Path], Any]] = {
+    "filter": partial(questions, count=40),
+    "index build": partial(documents, name="d.jsonl", start=0, stop=80),
 }
 
 
@@ -59,34 +44,28 @@ def wrong(leaps: list[float]) -> Iterator[None]:
 @cache
 def usual(name: str) -> Any:
     """What the commands leave where clocks go well."""
-    home = Path.cwd()
-    with TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            return run(name, [0.0], [], Path(folder))
-        finally:
-            os.chdir(home)
+    with TemporaryDirectory() as folder, chdir(folder):
+        return run(name, [0.0], [], Path(folder))
 
 
 def run(name: str, leaps: list[float], ages: list[float], folder: Path) -> Any:
     """What the commands leave; files have other ages before each."""
-    prepare, commands, result = WORK[name]
-    prepare(folder)
-    for command in commands:
+    LESS.get(name, WORK[name].prepare)(folder)
+    for command in COMMANDS[name]:
         for n, path in enumerate(sorted(folder.rglob("*")) if ages else []):
             when = time.time() - ages[n % len(ages)]
             os.utime(path, (when, when))
         with wrong(leaps):
             ended = here(*command)
         holds("it ends well", ended.code == 0, ended)
-    return result(folder)
+    return WORK[name].result(folder)
 
 
 def draw(rng: random.Random) -> dict[str, Any]:
     """A command, leaps in seconds, ages of files in seconds."""
     leaps = [rng.choice([0, -1, -3600, -1e9, 1e9, 0.001]) for _ in range(rng.randrange(1, 6))]
     ages = [rng.choice([0, -1e6, 1e6, 1e9, -1e9]) for _ in range(rng.randrange(1, 4))]
-    return {"command": rng.choice([*WORK]), "leaps": leaps, "ages": ages}
+    return {"command": rng.choice([*COMMANDS]), "leaps": leaps, "ages": ages}
 
 
 def check(value: dict[str, Any], folder: Path) -> int:

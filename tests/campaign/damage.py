@@ -1,10 +1,10 @@
 """Files that were damaged: an index, a run, records, a trained filter, sources, a cache."""
 
-import os
 import random
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import chdir
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -108,15 +108,11 @@ DAMAGE = ("flip", "cut", "nul", "zeros", "noise", "twice", "empty", "folder", "b
 @cache
 def pristine(name: str) -> tuple[Path, Ended]:
     """A folder that the target's files lie in, and what the command says there."""
-    folder, home = Path(tempfile.mkdtemp()), Path.cwd()
-    os.chdir(folder)
-    try:
+    folder = Path(tempfile.mkdtemp())
+    with chdir(folder):
         TARGETS[name].prepare()
-        shutil.copytree(folder, folder / "copy")
-        os.chdir(folder / "copy")
+    with chdir(shutil.copytree(folder, folder / "copy")):
         ended = here(*TARGETS[name].command)
-    finally:
-        os.chdir(home)
     shutil.rmtree(folder / "copy")
     holds("it works undamaged", ended.code == 0, ended)
     return folder, ended

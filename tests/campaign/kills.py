@@ -1,11 +1,11 @@
 """Commands that are killed at random moments and started again."""
 
 import json
-import os
 import random
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import chdir
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +23,9 @@ class Work(NamedTuple):
     result: Callable[[Path], Any]
 
 
+BUILD = ("index", "build", "i", "d.jsonl", "--embedder", "fake:hashing")
+
+
 def prepare_bench(folder: Path, count: int = 150) -> None:
     questions(folder, count, "mine.jsonl")
     (folder / "run.toml").write_text(RUN)
@@ -31,10 +34,8 @@ def prepare_bench(folder: Path, count: int = 150) -> None:
 def prepare_added(folder: Path, count: int = 1200) -> None:
     documents(folder, "d.jsonl", 0, count // 4)
     documents(folder, "more.jsonl", count // 5, count)
-    home = Path.cwd()
-    os.chdir(folder)
-    here("index", "build", "i", "d.jsonl", "--embedder", "fake:hashing")
-    os.chdir(home)
+    with chdir(folder):
+        here(*BUILD)
 
 
 def prepare_training(folder: Path, count: int = 100) -> None:
@@ -62,11 +63,7 @@ WORK = {
         ("bench", "run.toml", "--data", ".", "--output", "r"),
         lambda folder: records(*(folder / "r" / "records").glob("*.jsonl")),
     ),
-    "index build": Work(
-        lambda folder: documents(folder, "d.jsonl", 0, 1500),
-        ("index", "build", "i", "d.jsonl", "--embedder", "fake:hashing"),
-        found,
-    ),
+    "index build": Work(lambda folder: documents(folder, "d.jsonl", 0, 1500), BUILD, found),
     "index add": Work(prepare_added, ("index", "add", "i", "more.jsonl"), found),
     "train": Work(
         prepare_training,
