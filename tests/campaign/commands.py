@@ -103,6 +103,13 @@ def questions(folder: Path, count: int, name: str = "q.jsonl") -> None:
     lines(folder / name, rows)
 
 
+def sources(folder: Path = Path()) -> None:
+    """Sources, and the pages of two."""
+    (folder / "sources.toml").write_text(SOURCES)
+    (folder / "shop.html").write_text("<p>The price of an item is nine euros.</p>")
+    (folder / "music.html").write_text("<p>Song 7 of an album was sung by Seals.</p>")
+
+
 def documents(folder: Path, name: str, start: int, stop: int) -> None:
     """A document a line."""
     rows = [

@@ -13,7 +13,8 @@ from ragsieve_research.artifacts.folder import save
 from ragsieve_research.artifacts.recipe import Base, Trained
 
 from .campaign import Kind
-from .commands import ASKED, FAKES, RUN, SOURCES, Ended, documents, here, questions
+from .commands import ASKED, FAKES, Ended, documents, here, questions, sources
+from .kills import BUILD, WORK, prepare_bench
 from .laws import holds
 
 ASK = ("ask", "-q", ASKED, *FAKES)
@@ -35,13 +36,12 @@ class Target(NamedTuple):
 
 def prepare_index() -> None:
     documents(Path(), "d.jsonl", 0, 300)
-    here("index", "build", "i", "d.jsonl", "--embedder", "fake:hashing")
+    here(*BUILD)
 
 
 def prepare_run() -> None:
-    questions(Path(), 12, "mine.jsonl")
-    Path("run.toml").write_text(RUN)
-    here("bench", "run.toml", "--data", ".", "--output", "r")
+    prepare_bench(Path(), 12)
+    here(*BENCH)
 
 
 def prepare_filter() -> None:
@@ -61,14 +61,9 @@ def prepare_trained() -> None:
     save("f", Trained(**bases, options=values), {})
 
 
-def prepare_sources() -> None:
-    Path("sources.toml").write_text(SOURCES)
-    Path("shop.html").write_text("<p>The price of an item is nine euros.</p>")
-    Path("music.html").write_text("<p>Song 7 of an album was sung by Seals.</p>")
-
-
-BENCH = ("bench", "run.toml", "--data", ".", "--output", "r")
+BENCH = WORK["bench"].command
 AGAIN = ("--input", "q.jsonl", "--output", "o.jsonl")
+SEARCHED = (*ASK, *TOP, "--source", "sources:sources.toml")
 CACHED = (*ASK, *TOP, "--cache", "c", "--json", "d.jsonl")
 TARGETS = {
     "index": Target(
@@ -79,9 +74,7 @@ TARGETS = {
         prepare_index, ("i/index.sqlite",),
         (*ASK, *TOP, "--source", "index:i", "--source-option", "by=bm25"),
     ),
-    "index add": Target(
-        prepare_index, ("i/index.sqlite",), ("index", "add", "i", "d.jsonl"),
-    ),
+    "index add": Target(prepare_index, ("i/index.sqlite",), ("index", "add", "i", "d.jsonl")),
     "run": Target(prepare_run, ("r/run.json", "r/records", "r/latency", "r/questions"), BENCH),
     "report": Target(prepare_run, ("r/run.json", "r/records", "r/questions"), ("report", "r")),
     "records": Target(prepare_filter, ("o.jsonl",), ("filter", *TOP, *FAKES, *AGAIN)),
@@ -89,18 +82,12 @@ TARGETS = {
         prepare_filter, ("q.jsonl",),
         ("filter", *TOP, *FAKES, "--input", "q.jsonl", "--output", "n.jsonl"),
     ),
-    "cache": Target(
-        prepare_cache, ("c",), CACHED, exact=True
-    ),
+    "cache": Target(prepare_cache, ("c",), CACHED, exact=True),
     "trained": Target(
         prepare_trained, ("f/filter.json",), ("ask", "-q", ASKED, "--system", "./f", "a.txt")
     ),
-    "sources": Target(
-        prepare_sources, ("sources.toml",), (*ASK, *TOP, "--source", "sources:sources.toml")
-    ),
-    "pages": Target(
-        prepare_sources, ("music.html",), (*ASK, *TOP, "--source", "sources:sources.toml")
-    ),
+    "sources": Target(sources, ("sources.toml",), SEARCHED),
+    "pages": Target(sources, ("music.html",), SEARCHED),
 }  # fmt: skip
 DAMAGE = ("flip", "cut", "nul", "zeros", "noise", "twice", "empty", "folder", "byte", "huge number")
 

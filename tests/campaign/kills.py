@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .campaign import Kind
-from .commands import FAKES, RUN, SOURCES, TIMES, documents, found, here, questions, records, start
+from .commands import FAKES, RUN, TIMES, documents, found, here, questions, records, sources, start
 from .laws import holds
 
 
@@ -40,9 +40,7 @@ def prepare_added(folder: Path, count: int = 1200) -> None:
 
 def prepare_training(folder: Path, count: int = 100) -> None:
     questions(folder, count)
-    (folder / "sources.toml").write_text(SOURCES)
-    (folder / "shop.html").write_text("<p>The price of an item is nine euros.</p>")
-    (folder / "music.html").write_text("<p>The song of an album was sung by Seals.</p>")
+    sources(folder)
 
 
 def trained(folder: Path) -> Any:

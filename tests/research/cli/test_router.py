@@ -9,24 +9,15 @@ import pytest
 pytest.importorskip("sklearn")
 
 from tests.campaign.commands import SOURCES
+from tests.campaign.kills import WORK, prepare_training
 
-FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing")
-COMMAND = ("train", "router", "made", "q.jsonl", "--sources", "sources.toml", *FAKE)
+COMMAND = WORK["train"].command
 
 
 @pytest.fixture(autouse=True)
 def _files(ragsieve: Any) -> None:
-    """Sources and questions: even ones on prices, odd ones on songs."""
-    Path("sources.toml").write_text(SOURCES)
-    Path("shop.html").write_text("<p>The price of an item is nine euros.</p>")
-    Path("music.html").write_text("<p>The song of an album was sung by Seals.</p>")
-    rows = [
-        {"question": f"What is the price of item {n}?", "answers": ["nine euros"]}
-        if n % 2
-        else {"question": f"Who sang the song of album {n}?", "answers": ["Seals"]}
-        for n in range(120)
-    ]
-    Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    """Sources and questions: even ones on songs, odd ones on prices."""
+    prepare_training(Path(), 120)
 
 
 def test_a_router_is_trained_from_what_the_generator_answers(ragsieve: Any) -> None:
