@@ -19,17 +19,9 @@ from .commands import FAKES, environment
 from .hostile import HOSTILE
 from .laws import draw_documents, draw_question, draw_text, holds
 
-PATHS = [
-    "/v1/filter",
-    "/v1/answer",
-    "/v1/excerpts",
-    "/v1/inspect",
-    "/v1/rerank",
-    "/v2/rerank",
-    "/rerank",
-]
-PATHS += ["/v1/responses"]
-PATHS += ["/v1/chat/completions", "/v1/systems", "/health", "/metrics", "/", "/openapi.json", "/x"]
+PATHS = ["/v1/filter", "/v1/answer", "/v1/excerpts", "/v1/inspect", "/v1/rerank", "/v2/rerank"]
+PATHS += ["/rerank", "/v1/responses", "/v1/chat/completions", "/v1/systems", "/health", "/metrics"]
+PATHS += ["/", "/openapi.json", "/x"]
 METHODS = ["POST"] * 6 + ["GET", "PUT", "HEAD", "OPTIONS", "DELETE", "\x00", "post", "X" * 99]
 ODD = [None, True, -1, 0, 1e308, 2**70, "", " ", [], {}, [[]], [None], {"text": 3}, [{"text": "x"}]]
 KEYS = ["query", "documents", "system", "max_tokens", "keep_answer", "trace", "stream", "model"]

@@ -42,20 +42,14 @@ class Handler(serving.Handler):
         status, payload, *headers = self.server.script(self.path, body, number)
         if status == 0:  # hang up
             return
-        streams = isinstance(payload, list) and "stream" in body
-        if streams:  # events, or what stands for one
+        kind = "text/plain" if isinstance(payload, str) else "application/json"
+        if isinstance(payload, list) and "stream" in body:  # events, or what stands for one
+            kind = "text/event-stream"
             payload = "".join(
                 e if isinstance(e, str) else f"data: {json.dumps(e)}\n\n" for e in payload
             )
-        data = payload.encode() if isinstance(payload, str) else json.dumps(payload).encode()
-        self.send_response(status)
-        for name, value in {**(headers[0] if headers else {}), "connection": "close"}.items():
-            self.send_header(name, value)
-        if streams:
-            self.send_header("content-type", "text/event-stream")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        data = payload.encode() if isinstance(payload, str) else payload
+        self.reply(status, data, kind, connection="close", **(headers[0] if headers else {}))
 
     def do_GET(self) -> None:  # what a redirect of a POST may become
         with self.server.lock:

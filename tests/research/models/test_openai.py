@@ -198,7 +198,7 @@ def test_the_context_is_that_which_the_server_tells(
 ) -> None:
     """Where no option says it; asked when it is first needed, not to print or pickle a model."""
     shown = {"parameters": told.pop("show", "")}  # of Ollama, which is asked for it by POST
-    server = serve(lambda *_: (200, shown, {"content-type": "application/json"}))
+    server = serve(lambda *_: (200, shown, {"Content-Type": "application/json"}))
     server.told = told
     llm = model(server)
     copy = pickle.loads(pickle.dumps(llm))
