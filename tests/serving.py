@@ -2,9 +2,10 @@
 
 import json
 import random
+import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -88,6 +89,48 @@ def served(handler: Any) -> Iterator[str]:
     """The address of a server with a handler."""
     with running(Server(handler)) as server:
         yield server.url
+
+
+Script = Callable[[bytes, socket.socket], None]
+
+
+class Sockets:
+    """Hands each request's bytes and connection to a script; ``asked`` keeps the requests."""
+
+    def __init__(self, script: Script) -> None:
+        self.asked: list[bytes] = []
+        self.script = script
+        self.listening = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port = self.listening.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                connection, _ = self.listening.accept()
+                threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):  # the client has hung up
+            request = b""
+            while not whole(request) and (piece := connection.recv(65536)):
+                request += piece
+            self.asked.append(request)
+            self.script(request, connection)
+
+    def __enter__(self) -> "Sockets":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self.listening, suppress(OSError):
+            self.listening.shutdown(socket.SHUT_RDWR)
+
+
+def whole(request: bytes) -> bool:
+    head, end, body = request.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+    return bool(end) and len(body) >= int(length[1] if length else 0)
 
 
 def free_port() -> int:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from ragsieve.models.base import Message, Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.run.concurrency import in_order, in_thread
 from ragsieve.timeouts import start, until
+from tests.serving import Sockets
 
 PROMPT: Prompt = (Message("user", "Who sang?"),)
 
@@ -55,31 +56,20 @@ def sending(first: bytes, again: bytes, pause: float) -> Iterator[str]:
     """The address of a server that treats every connection so; below a pause of 0 it closes."""
     over = threading.Event()
 
-    def answer(connection: socket.socket) -> None:
-        with connection, suppress(OSError):
-            connection.recv(1 << 20)
-            connection.sendall(first)
-            while pause >= 0 and not over.is_set():
-                connection.sendall(again)
-                time.sleep(pause)
-            connection.shutdown(socket.SHUT_WR)
-            while connection.recv(1 << 20):  # closed before all is read, it would be a reset
-                pass
+    def answer(_: bytes, connection: socket.socket) -> None:
+        connection.sendall(first)
+        while pause >= 0 and not over.is_set():
+            connection.sendall(again)
+            time.sleep(pause)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(1 << 20):  # closed before all is read, it would be a reset
+            pass
 
-    def accept() -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = listener.accept()
-                threading.Thread(target=answer, args=[connection], daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        threading.Thread(target=accept, daemon=True).start()
+    with Sockets(answer) as server:
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield server.url
         finally:
             over.set()
-            with suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)
 
 
 def callers(url: str, **options: Any) -> dict[str, Callable[[], object]]:

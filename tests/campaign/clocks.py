@@ -3,13 +3,14 @@
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager
+from collections.abc import Callable
+from contextlib import chdir
 from functools import cache, partial
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 from .campaign import Kind
 from .commands import documents, here, questions
@@ -30,15 +31,10 @@ LESS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@contextmanager
-def wrong(leaps: list[float]) -> Iterator[None]:
+def wrong(leaps: list[float]) -> Any:
     """A wall clock that leaps at every reading; monotonic ones never do, by their contract."""
     real, readings = time.time, cycle(leaps)
-    time.time = lambda: real() + next(readings)
-    try:
-        yield
-    finally:
-        time.time = real
+    return patch("time.time", lambda: real() + next(readings))
 
 
 @cache

@@ -4,11 +4,8 @@ import gzip
 import json
 import re
 import socket
-import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -16,50 +13,9 @@ import pytest
 from ragsieve.errors import InputError, SourceError
 from ragsieve_research.retrieve import fetch
 from ragsieve_research.retrieve.fetch import Http, is_public
+from tests.serving import Script, Sockets
 
 KEY = "very-secret-key"
-Script = Callable[[bytes, socket.socket], None]
-
-
-class Server:
-    """Hands each request's bytes and connection to a script; ``asked`` keeps the requests."""
-
-    def __init__(self, script: Script) -> None:
-        self.asked: list[bytes] = []
-        self.script = script
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listening.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def serve(self) -> None:
-        with suppress(OSError):  # closed
-            while True:
-                connection, _ = self.listening.accept()
-                threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
-
-    def answer(self, connection: socket.socket) -> None:
-        with connection, suppress(OSError):  # the client has hung up
-            request = b""
-            while not whole(request) and (piece := connection.recv(65536)):
-                request += piece
-            self.asked.append(request)
-            self.script(request, connection)
-
-
-def whole(request: bytes) -> bool:
-    head, end, body = request.partition(b"\r\n\r\n")
-    length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
-    return bool(end) and len(body) >= int(length[1] if length else 0)
-
-
-@contextmanager
-def serving(script: Script) -> Iterator[Server]:
-    server = Server(script)
-    try:
-        yield server
-    finally:
-        server.listening.close()
 
 
 def reply(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
@@ -71,7 +27,7 @@ def sends(answer: bytes) -> Script:
     return lambda _, connection: connection.sendall(answer)
 
 
-def local(server: Server, path: str = "", timeout_s: float = 5, max_bytes: int = 1000) -> Http:
+def local(server: Sockets, path: str = "", timeout_s: float = 5, max_bytes: int = 1000) -> Http:
     own: dict[str, Any] = {"headers": {"X-Key": KEY}, "allow_private": True}
     return Http(server.url + path, timeout_s=timeout_s, max_bytes=max_bytes, **own)
 
@@ -89,7 +45,7 @@ def test_a_get_gives_what_the_json_says() -> None:
     """Path and parameters are quoted; the headers are sent under the host's own name. Though the
     connection goes to an address that was resolved and checked before."""
     body = b'{"a": ["\xc3\xa9", 1.5, null]}'
-    with serving(sends(reply(body))) as server:
+    with Sockets(sends(reply(body))) as server:
         url = f"http://localhost:{server.port}/v1/"
         http = Http(url, max_bytes=len(body), headers={"X-Key": KEY}, allow_private=True)
         found = http.get_json("/find it", {"q": "a&b é", "n": 2})
@@ -107,7 +63,7 @@ def test_the_declared_charset_is_read(charset: str) -> None:
     """JSON tells its UTF itself; an older charset is what its server says."""
     codec = "utf-8" if charset == "unknown" else charset
     kind = f"Content-Type: application/json; charset={charset}"
-    with serving(sends(reply('"Café"'.encode(codec), "200 OK", kind))) as server:
+    with Sockets(sends(reply('"Café"'.encode(codec), "200 OK", kind))) as server:
         found = local(server).get_json("a")
 
     assert "Café" == found
@@ -117,7 +73,7 @@ def test_each_connection_goes_to_an_address_checked_for_it(monkeypatch: pytest.M
     """A name that is public at first and this machine for the next request is refused there."""
     verdicts = iter([True, False])
     monkeypatch.setattr(fetch, "is_public", lambda _: next(verdicts))
-    with serving(sends(reply(b"1"))) as server:
+    with Sockets(sends(reply(b"1"))) as server:
         http = Http(f"http://localhost:{server.port}", headers={"X-Key": KEY})
         http.get_json("a")
         said = error_of(http)
@@ -128,7 +84,7 @@ def test_each_connection_goes_to_an_address_checked_for_it(monkeypatch: pytest.M
 
 def test_bodies_are_json_whole_or_in_chunks() -> None:
     """What was passed is sent; a reply need not say its length."""
-    with serving(sends(reply(b"[]"))) as server:
+    with Sockets(sends(reply(b"[]"))) as server:
         found = local(server).post_json("find", {"query": "caf\u00e9"})
         head, _, body = server.asked[0].partition(b"\r\n\r\n")
 
@@ -137,7 +93,7 @@ def test_bodies_are_json_whole_or_in_chunks() -> None:
     assert {"query": "café"} == json.loads(body)
 
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[1\r\n2\r\n2]\r\n0\r\n\r\n"
-    with serving(sends(answer.replace(b"2\r\n2]", b"3\r\n,2]"))) as server:
+    with Sockets(sends(answer.replace(b"2\r\n2]", b"3\r\n,2]"))) as server:
         found = local(server).get_json("a")
 
     assert [1, 2] == found
@@ -149,7 +105,7 @@ def test_bodies_are_json_whole_or_in_chunks() -> None:
 )
 def test_private_addresses_are_refused(host: str) -> None:
     """However they are written, and before anything is sent."""
-    with serving(sends(reply(b"1"))) as server:
+    with Sockets(sends(reply(b"1"))) as server:
         http = Http(f"http://{host}:{server.port}", headers={"X-Key": KEY})
         said = error_of(http)
 
@@ -182,9 +138,9 @@ def test_addresses_on_the_open_internet(public: bool, address: str) -> None:
 @pytest.mark.parametrize("post", [False, True])
 def test_a_redirect_is_an_error(post: bool) -> None:
     """An API is asked at its own URL: nothing, and no key, is sent anywhere else."""
-    with serving(sends(reply(b"1"))) as other:
+    with Sockets(sends(reply(b"1"))) as other:
         moved = reply(b"", "307 Temporary Redirect", f"Location: {other.url}/x")
-        with serving(sends(moved)) as server:
+        with Sockets(sends(moved)) as server:
             http = local(server)
             with pytest.raises(SourceError, match="a failed: it answers HTTP 307 Temporary Redir"):
                 http.post_json("a", {}) if post else http.get_json("a")
@@ -225,7 +181,7 @@ FAULTS: dict[str, tuple[bytes, str]] = {
 def test_what_is_no_reply_is_one_line(name: str) -> None:
     """Nothing of the reply is shown, which may be what was sent; a bomb stays its few bytes."""
     answer, message = FAULTS[name]
-    with serving(sends(answer)) as server:
+    with Sockets(sends(answer)) as server:
         text = error_of(local(server, max_bytes=1_000_000))
 
     assert text.startswith(f"{server.url}/a failed: {message}")
@@ -239,7 +195,7 @@ def test_a_reply_that_says_it_is_too_long_is_not_read() -> None:
         time.sleep(5)
 
     began = time.monotonic()
-    with serving(script) as server:
+    with Sockets(script) as server:
         said = error_of(local(server))
 
     assert f"{server.url}/a failed: its reply is longer than max_bytes=1000" == said
@@ -258,7 +214,7 @@ def test_a_reply_without_a_length_is_read_up_to_the_limit(head: str) -> None:
             connection.sendall(b"c350\r\n" + piece + b"\r\n" if head else piece)
             sent.append(len(piece))
 
-    with serving(script) as server:
+    with Sockets(script) as server:
         said = error_of(local(server, max_bytes=100_000))
 
     assert f"{server.url}/a failed: its reply is longer than max_bytes=100000" == said
@@ -299,7 +255,7 @@ def drips(before: bytes) -> Script:
 def test_the_time_as_a_whole_is_bounded(script: Script) -> None:
     """A server that sends a byte now and then is as late as one that sends none."""
     began = time.monotonic()
-    with serving(script) as server:
+    with Sockets(script) as server:
         said = error_of(local(server, timeout_s=0.5))
 
     assert f"{server.url}/a failed: no reply within 0.5 s" == said
@@ -308,7 +264,7 @@ def test_the_time_as_a_whole_is_bounded(script: Script) -> None:
 
 def test_silence_and_nobody_are_one_line() -> None:
     """Nothing is said to a handshake, or nobody listens on a port."""
-    with serving(hangs) as server:
+    with Sockets(hangs) as server:
         url = server.url.replace("http:", "https:")
         said = error_of(Http(url, timeout_s=0.5, allow_private=True))
 
@@ -332,7 +288,7 @@ def test_a_path_does_not_leave_its_place(path: str) -> None:
 @pytest.mark.parametrize("path", ["a?b#c", "//evil.example/x", "http://evil.example", "a\r\nX: y"])
 def test_a_path_is_only_a_path(path: str) -> None:
     """It names no other host, holds no query and no header."""
-    with serving(sends(reply(b"1"))) as server:
+    with Sockets(sends(reply(b"1"))) as server:
         local(server, "/v1").get_json(path)
         first = server.asked[0].split(b"\r\n")[0]
 
