@@ -197,20 +197,31 @@ def _fitted(
         if chosen or not (kept or solid):
             break
     if query and limits.room and best in finer and best.key not in kept:
-        document = best.document
-        own = [s for s in segments if s.document.id == document.id and s.key != best.key]
-        others = [] if stands_alone(document.text, best.start) else own  # such a part stands alone
-        alone = not kept and (not solid or limits.broken(layout.own[best.key]) is None)
-        well = not best.scores or best.score >= WELL
-        alone = alone and (well or not any(layout.fits([s]) for s in others[:_PARTS]))
-        if (alone or not others) and not isinstance(document.layout, Headless):
-            warn(f"heads of document {document.id!r:.80} are left out: {_BELOW}")
-            some = _laid_out([s for s in segments if s not in others], document, Headless)
+        fits = not solid or limits.broken(layout.own[best.key]) is None
+        others = _left_alone(segments, layout, fits and not kept)
+        if others is not None:
+            warn(f"heads of document {best.document.id!r:.80} are left out: {_BELOW}")
+            some = _laid_out([s for s in segments if s not in others], best.document, Headless)
             for segment in others:
                 record_drop(segment, "its heads do not fit, and the best of its document is alone")
             finer, stay = _fitted(some, limits, reader, query, rate)
             return _exchanged(segments, some, finer), stay
     return finer, _filled(finer, ranked, kept, layout)
+
+
+def _left_alone(segments: Sequence[Segment], layout: Fitting, alone: bool) -> list[Segment] | None:
+    """What of its document goes where the best of all stands without its heads; None if it may not.
+
+    Nothing does of a document whose parts stand alone, else the best must fit alone.
+    """
+    best = layout.ranked[0]
+    document = best.document
+    own = [s for s in segments if s.document.id == document.id and s.key != best.key]
+    others = [] if stands_alone(document.text, best.start) else own
+    well = not best.scores or best.score >= WELL
+    alone = alone and (well or not any(layout.fits([s]) for s in others[:_PARTS]))
+    headless = isinstance(document.layout, Headless)
+    return others if (alone or not others) and not headless else None
 
 
 def _filled(
