@@ -10,6 +10,7 @@ from ragsieve.structure.linearize import content_words
 from ragsieve.structure.words import stems
 
 _LEAST = 2  # codes of a legend
+_NEAR = 3000  # characters between a legend and its table
 _SHORT = 2  # letters of a column's name that begin a word of the question, at least
 _MEANT = re.compile(r"(?<!\w)([^\s=:,;|()]{1,4})[ ]?[=:–][ ]?([^\W\d_][^,;|()=\n]{1,60})")
 
@@ -30,15 +31,18 @@ class Coded(NamedTuple):
 
 def coded(question: str, run: Run) -> Coded | None:
     """The rows that a question asks for by the meaning of a code; None where it names no column."""
+    places = named(question, run)
+    if not places:
+        return None
     cells = {token for column in run.columns for cell in column.values for token in cell.split()}
-    beside = f"{run.text[: run.start]}\n{run.text[run.end :]}"
+    above, below = max(0, run.start - _NEAR), run.end + _NEAR
+    beside = f"{run.text[above : run.start]}\n{run.text[run.end : below]}"
     legend = {m[1]: stems(m[2]) for m in _MEANT.finditer(beside) if m[1] in cells}
     asked = stems(" ".join(content_words(question)))
     shared = {code: len(asked & meaning) for code, meaning in legend.items()}
     most = max(shared.values(), default=0)
     codes = [code for code, number in shared.items() if number == most]
-    places = named(question, run)
-    if len(legend) < _LEAST or not most or len(codes) > 1 or not places:
+    if len(legend) < _LEAST or not most or len(codes) > 1:
         return None
     columns = [run.columns[n] for n in places]
     pairs = (pair for c in columns for pair in zip(c.rows, c.values, strict=True))
