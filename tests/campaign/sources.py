@@ -79,7 +79,7 @@ def check(value: dict[str, Any], folder: Path) -> int:
     from ragsieve_research.retrieve.pages import Pages
     from ragsieve_research.retrieve.records import Records
     from tests.research.retrieve.apis.test_openapi import DOCUMENT
-    from tests.research.retrieve.test_fetch import serving
+    from tests.serving import Sockets
 
     answers = [_bytes(*reply) for reply in value["replies"]]
     said: list[int] = []
@@ -88,7 +88,7 @@ def check(value: dict[str, Any], folder: Path) -> int:
         said.append(len(request))
         connection.sendall(answers[len(said) % len(answers)])
 
-    with serving(script) as server:
+    with Sockets(script) as server:
         http = Http(server.url, timeout_s=5, max_bytes=50_000, allow_private=True)
         api = Records(described(DOCUMENT), http, entities=Rules())
         web = Pages([{"html": page} for page in value["pages"]])

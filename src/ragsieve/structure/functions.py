@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 
 from ragsieve.structure import outline, pieces
-from ragsieve.structure.indentation import CODE
-from ragsieve.structure.tree import Node, places
+from ragsieve.structure.tree import CODE, Node, places
 from ragsieve.types import Key, Segment, grouped
 
 _SIZE = 2500  # characters of a function that is completed
@@ -31,7 +30,7 @@ def completed(kept: Set[Key], segments: Sequence[Segment]) -> set[Key]:
 def _functions(nodes: Sequence[Node]) -> Iterator[Node]:
     """The largest blocks of code below a head that are small enough."""
     for node in nodes:
-        if node.mark.endswith((*CODE,)) and node.head > node.start and node.size <= _SIZE:
+        if node.mark.endswith(CODE) and node.head > node.start and node.size <= _SIZE:
             yield node
-        elif node.mark.endswith((*CODE,)):
+        elif node.mark.endswith(CODE):
             yield from _functions(node.children)

@@ -16,6 +16,7 @@ from ragsieve.structure.beside import name_first
 from ragsieve.structure.entry_lines import COMMENT, RULE, SECTION, YAML, EntryLines, Line
 from ragsieve.structure.tree import (
     ALWAYS,
+    CODE,
     DEEPEST,
     Node,
     leaf,
@@ -52,9 +53,6 @@ _TOKENS = {  # strings, comments and brackets, by how comments begin
     "/": re.compile(r"""/\*|//.*|`|"(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'|[()\[\]{}]"""),
     "-": re.compile(r"/\*|--.*|'(?:''|[^'])*+'|[()\[\]{}]"),
 }
-_MARKS = {"#": "# …", "/": "// …", "-": "-- …"}
-CODE = frozenset(_MARKS.values())
-"""Marks of what is left out of code, by which its trees are known."""
 _BARE = re.compile(r"[\w$./@*+<>~\"'\[\]{}-]+$")
 
 
@@ -89,6 +87,7 @@ def _code(text: str, lines: Sequence[Line], faults: list[str]) -> Node | None:
     braces = sum(one[-1] in ";{}" or one.startswith(("//", "/*", "* ")) for one in looked)
     hashes = sum(one[-1] == ":" or one.startswith(("# ", "#!")) for one in looked)
     dashes = sum(bool(_CAPITALS.match(one)) or one.startswith("--") for one in looked)
+    marks = dict(zip("#/-", CODE, strict=True))
     family = "-" if 3 * dashes > len(looked) else "/" if braces > hashes else "#"
     closes = _scan(text, lines, _TOKENS[family])
     shown = [line.text for line in lines[:400] if not line.quoted]
@@ -99,10 +98,10 @@ def _code(text: str, lines: Sequence[Line], faults: list[str]) -> Node | None:
         return None
     if closes:
         faults.append(f"code cannot be read to its end ({closes} is missing): cut as one text")
-    items = _items(text, lines, 0, _MARKS[family])
+    items = _items(text, lines, 0, marks[family])
     ended = sum(one[-1] == ";" for one in shown)
     if any(item.children for item in items) or 5 * ended > len(shown):
-        return over(items, whole=0, mark=_MARKS[family], merge=_MERGED, each=True)
+        return over(items, whole=0, mark=marks[family], merge=_MERGED, each=True)
     return None
 
 

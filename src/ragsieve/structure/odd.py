@@ -16,10 +16,9 @@ from functools import lru_cache
 from statistics import median
 
 from ragsieve.structure import outline, pieces
-from ragsieve.structure.indentation import CODE
 from ragsieve.structure.linearize import content_words
 from ragsieve.structure.row_lines import line_runs
-from ragsieve.structure.tree import JSON, KEY, Node, places
+from ragsieve.structure.tree import CODE, JSON, KEY, Node, places
 from ragsieve.types import Key, Segment, Span, grouped
 
 _LEAST = 8  # lines of a run
@@ -71,7 +70,7 @@ def _odd(text: str) -> tuple[list[tuple[Span, str]], frozenset[str]]:
     And the words, in small letters, that some of the lines have which are neither odd nor heads.
     """
     roots = [root for root in outline(text) if root.kind in JSON]
-    code = any(root.mark.endswith((*CODE,)) for root in outline(text))
+    code = any(root.mark.endswith(CODE) for root in outline(text))
     lines = ([(a, b) for a, b in run if _SAYS.search(text, a, b)] for run in line_runs(text, roots))
     runs = [[(a, min(b, a + _CHARS)) for a, b in run] for run in lines if run]
     whole = [span for run in runs for span in run]

@@ -17,6 +17,7 @@ ELEMENTS = ("tags", "xml", "items", "grid", "group", "cells", "inline")  # nodes
 TABLES = ("table", "grid", "group", "cells")  # whose parts are rows or cells
 ROWSPAN = re.compile(r"(\browspan\s*=\s*[\"']?)([1-9]\d{0,4})", re.IGNORECASE)
 JSON = ("array", "object", "rows")
+CODE = ("# …", "// …", "-- …")  # marks of what is left out of code: its trees are known by them
 _GOES_ON = re.compile(r"[|│][ ]*[|│]|[,;&]|(?<=\t)")  # behind a first cell that is blank
 _SECTION = re.compile(r"[|│][^|│\n]*\w[^|│\n]*(?:[|│][ ]*){2,}")
 COMMANDS = r"(?:\s*\\[A-Za-z]+\*?(?:\{(?:[^{}]|\{[^{}]*\})*\}|\[[^]]*\]|\([^)]*\))*)+\s*$"  # of TeX

@@ -11,7 +11,7 @@ from typing import Self
 from ragsieve.models.query_focus import asked
 from ragsieve.score.ngrams import Ngrams
 from ragsieve.structure import outline, pieces
-from ragsieve.structure.indentation import CODE
+from ragsieve.structure.tree import CODE
 from ragsieve.system import Cuts, OnError, Pipeline, Stage
 from ragsieve.text import language
 from ragsieve.trace import note, step, warn
