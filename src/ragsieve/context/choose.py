@@ -25,6 +25,7 @@ _WORDLESS = 0.25  # share of its rating that a part keeps which has none of the 
 _PART = 3  # letters of a word that may be a part of another
 _MANY = 300  # parts from which on they are ranked without their heads
 _BARE = re.compile(r"</?[A-Za-z][\w:.-]*\s*/?>")  # a tag without attributes
+_LABEL = re.compile(r"[\W_]*\w[^\n:=]{0,40}[:=]")
 _ANSWERED = re.compile(r"[?？؟]\W+\w+\W+\w")
 _TELLS = re.compile(r"\w|[^\x00-\x7f]")
 
@@ -58,8 +59,6 @@ def ranked_parts(
     order, from the first, where this one answers about as well as any; and all do where nothing
     tells them apart. What the question says itself is apart.
     """
-    from ragsieve.text import adds_nothing  # loads splitters of sentences
-
     if not some:  # a blank text
         return Ranked(some)
     rated = _rated(heads, some, rate) if rate else None
@@ -72,7 +71,7 @@ def ranked_parts(
     said: list[Segment] = []
     for value, one in zip(values, some, strict=True):
         bare = _BARE.sub("", one.text)
-        if adds_nothing(bare, question):
+        if _is_said(one.document.text, bare, question):
             said.append(one)
         elif _TELLS.search(bare):
             telling.append((value, one))
@@ -83,6 +82,16 @@ def ranked_parts(
     ranked = sorted(telling, key=lambda one: (places.get(one[1].key, False), -one[0]))
     kept = (one for value, one in ranked if value >= least or not places.get(one.key, True))
     return Ranked([*kept], said)
+
+
+def _is_said(text: str, part: str, question: str) -> bool:
+    """Whether the question says all of a part, or the value of a field that others have, too."""
+    from ragsieve.text import adds_nothing  # loads splitters of sentences
+
+    label = _LABEL.match(part)
+    if label and text.count(label[0]) > 1:  # else it may be what is asked for
+        part = part[label.end() :]
+    return adds_nothing(part, question)
 
 
 def _rated(heads: Sequence[Segment], some: Sequence[Segment], rate: Rate) -> list[float] | None:

@@ -260,7 +260,7 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
     """The same, and what it has of rows in a shorter form."""
     kept = Kept(text, spans, layout)
     if layout.json_as == "closed" and [*spans] == [(0, len(text))] and not layout.compact:
-        return text, kept
+        return kept.show(0, len(text)), kept
     bare = isinstance(layout, Headless)
     roots = outline(text, small=True)
     pages = [root for root in roots if bare and root.kind in ELEMENTS]
@@ -310,9 +310,13 @@ def verbatim(segments: Sequence[Segment]) -> list[Span]:
     document = segments[0].document
     spans = [(s.start, s.end) for s in segments]
     kept = _joined(document.text, spans, _layout(segments), document.title)[1]
-    shown = (stripped(document.text, *span) for span in kept.stands if span[0] < span[1])
-    stands = Kept(document.text, (span for span in shown if span[0] < span[1]))
-    return [*zip(stands.starts, stands.ends, strict=True)]
+    found: list[Span] = []
+    for start, end in sorted(kept.stands, key=lambda span: (span[0], -span[1])):
+        if found and start <= found[-1][1] < end:
+            found[-1] = found[-1][0], end
+        elif end > (found[-1][1] if found else 0) and document.text[start:end].strip():
+            found.append((start, end))
+    return [stripped(document.text, *span) for span in found]
 
 
 def _layout(segments: Sequence[Segment]) -> Layout:

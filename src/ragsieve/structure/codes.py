@@ -8,10 +8,12 @@ from typing import NamedTuple
 from ragsieve.structure.cells import Run
 from ragsieve.structure.linearize import content_words
 from ragsieve.structure.words import stems
+from ragsieve.types import Span
 
 _LEAST = 2  # codes of a legend
 _NEAR = 3000  # characters between a legend and its table
 _SHORT = 2  # letters of a column's name that begin a word of the question, at least
+_WORD = re.compile(r"[^\W\d_]+")
 _MEANT = re.compile(r"(?<!\w)([^\s=:,;|()]{1,4})[ ]?[=:–][ ]?([^\W\d_][^,;|()=\n]{1,60})")
 
 
@@ -22,11 +24,13 @@ class Coded(NamedTuple):
         said: Column and code, as ``Wed = N``.
         columns: Those that the question names, at least one.
         rows: Places of the rows.
+        place: Where the question says what the code means.
     """
 
     said: str
     columns: tuple[int, ...]
     rows: frozenset[int]
+    place: Span
 
 
 def coded(question: str, run: Run) -> Coded | None:
@@ -44,16 +48,17 @@ def coded(question: str, run: Run) -> Coded | None:
     codes = [code for code, number in shared.items() if number == most]
     if len(legend) < _LEAST or not most or len(codes) > 1:
         return None
+    meant = (m.span() for m in _WORD.finditer(question) if stems(m[0]) & legend[codes[0]])
     columns = [run.columns[n] for n in places]
     pairs = (pair for c in columns for pair in zip(c.rows, c.values, strict=True))
     rows = frozenset(row for row, cell in pairs if codes[0] in cell.split())
     said = f"{' or '.join(column.name for column in columns)} = {codes[0]}"
-    return Coded(said, (*places,), rows)
+    return Coded(said, (*places,), rows, next(meant, (0, 0)))
 
 
 def named(question: str, run: Run) -> list[int]:
     """Columns that a question names, or by what their name begins, as Wednesday is by ``Wed``."""
-    words = re.findall(r"[^\W\d_]+", question.lower())
+    words = _WORD.findall(question.lower())
     short = ((n, column.name.rstrip(".").lower()) for n, column in enumerate(run.columns))
     return [
         n

@@ -148,7 +148,8 @@ class _Reader:
         self.used += [span for span, _ in found]
         found += self._compared()
         if code := coded(self.question, self.run):
-            found.append(((0, 0), Condition(*code, code.rows)))
+            one = Condition(code.said, code.columns, code.rows, code.rows)
+            found.append((code.place, one))
         found = sorted([*found, *self._values(1)], key=lambda one: one[0])
         found = [
             one for one in found if one[1].said[:4] == "with" or not self._in_name(one[0], found)

@@ -7,16 +7,17 @@ from collections.abc import Container, Iterator, Sequence
 
 from ragsieve.types import Key, Segment, grouped
 
-_NOTE = re.compile(
-    r"^[ \t]*(?:<(?!sup\b)\w+>)*(\[\^[^\s\]]{1,30}\]|\[\d{1,3}\]|\*{1,3}(?!\*)|[†‡§¹²³⁰⁴-⁹]{1,2}"
-    r"|\((?:[a-z]|\d{1,2})\)|[a-z]/|\d{1,2}\)|<sup>\w{1,3}</sup>):?[ \t]*(?=\w)",
-    re.MULTILINE,
+_SIGN = re.compile(
+    r"\[\^[^\s\]]{1,30}\]|\[\d{1,3}\]|\*{1,3}(?!\*)|[†‡§¹²³⁰⁴-⁹]{1,2}"
+    r"|\((?:[a-z]|\d{1,2})\)|[a-z]/|\d{1,2}\)|<sup>\w{1,3}</sup>"
 )
+_NOTE = re.compile(rf"^[ \t]*(?:<(?!sup\b)\w+>)*({_SIGN.pattern}):?[ \t]*(?=\w)", re.MULTILINE)
 _DEFINED = re.compile(r"(?:\W*\d[\d.]*[ ])?[\"“„«]([A-ZÀ-ÞА-Я][^\"“”„«»\n]{1,40})[\"”“»] \w")
 _CODE = re.compile(r"^[ \t]*([A-Z*#†‡]{1,2})(?:[ ]{2,}|\t|[ ]?[=:][ ])(?=[^\W\d])", re.MULTILINE)
 _CELL = re.compile(
     r"(?:(?<=[|,;\t])|(?<=  )|^)[ ]?([A-Z*#†‡]{1,2})(?=[ ]?[|,;\t]|  |[ ]*$)", re.MULTILINE
 )
+_TERMS = 100  # that are looked for
 _MOST = 3  # places that have a note's mark: what more have is no mark
 
 
@@ -42,7 +43,8 @@ def companions(kept: Container[Key], segments: Sequence[Segment]) -> dict[Key, s
 def _explained(segments: Sequence[Segment], told: Sequence[str]) -> Iterator[tuple[str, Segment]]:
     """What defines a term in quotes, or a code of a legend, that stands in some of what is told."""
     terms = [(m[1], s) for s in segments if (m := _DEFINED.match(s.text))]
-    yield from [(term, s) for term, s in terms if any(term in text for text in told)][:_MOST]
+    every = "\n".join(told)
+    yield from [(term, s) for term, s in terms[:_TERMS] if term in every][:_MOST]
     codes = [(m[1], s) for s in segments for m in _CODE.finditer(s.text)]
     if len({code for code, _ in codes}) > 1:
         cells = {cell for text in told for cell in _CELL.findall(text)}
@@ -64,11 +66,15 @@ def _notes(segments: Sequence[Segment]) -> Iterator[tuple[str, Segment, list[Seg
     for segment in segments:
         for match in _NOTE.finditer(segment.text):
             begun.setdefault(match[1], []).append(segment)
+    having: dict[str, list[Segment]] = {}
+    for segment in segments if begun else ():
+        for sign in {*_SIGN.findall(segment.text)} & begun.keys():
+            having.setdefault(sign, []).append(segment)
     for sign, notes in begun.items():
         star = sign[0] == "*"
         mark = r"(?<=[^\s*])" * star + re.escape(sign) + r"(?!\*)(?=[\s|.,;:)]|$)" * star
         opens = rf"(?<![^\s(|]){re.escape(sign)}(?=[^\s*])" if star else "(?!)"  # and emphasises
-        others = (s for s in segments if sign in s.text and s is not notes[0])
+        others = (s for s in having.get(sign, ()) if s is not notes[0])
         found = [
             s for s in others if len(re.findall(mark, s.text)) > len(re.findall(opens, s.text))
         ]

@@ -177,8 +177,12 @@ def _head(node: Node, kept: Kept) -> str:
     short = _PADDING.sub(lambda run: (run[1] or "") * 3, out)
     short = _COMMANDED.sub("", short) if kept.layout.is_short else short
     if short != out:
-        words = (m.span() for m in _PADDED.finditer(kept.text, node.start, node.head))
-        kept.stands[-1:] = [span for span in words if kept.text[slice(*span)] in short]
+        del kept.stands[-1]
+        at = 0
+        for word in _PADDED.finditer(kept.text, node.start, node.head):
+            if (found := short.find(word[0], at)) >= 0:
+                at = found + len(word[0])
+                kept.stands.append(word.span())
     return short
 
 

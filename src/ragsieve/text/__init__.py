@@ -38,7 +38,6 @@ _HIDDEN = str.maketrans("", "", "\u00ad\u200b\u200c\u200d\u2060\ufeff")  # soft 
 _APOSTROPHES = str.maketrans("", "", "’‘ʼ`´")
 _CHARSETS = ("iso-8859", "iso-2022", "latin", "windows-", "gb", "big5", "shift_jis", "euc-", "koi8")
 _WINDOW = 4096  # characters; sentencex takes quadratic time in a paragraph's non-ASCII sentences
-_LABEL = re.compile(r"\A[\W_]*\w[^\n:=]{0,40}[:=]")
 _MARKER = re.compile(r"^([ \t]*\d{1,3}(?:\.\d{1,3}){0,4})\.(?=[ \t])", re.MULTILINE)
 _BLOCK = re.compile(
     r"\n+(?=[ \t]*(?:\n|[-*+•|>#]|\d+[.)][ \t]|\[\^[^\s\]]{1,30}\]:))"
@@ -318,14 +317,13 @@ def repeats(text: str, question: str) -> bool:
 
 
 def adds_nothing(text: str, question: str) -> bool:
-    """Whether a text has no word, but for its label, that the question does not have.
+    """Whether a text has no word that the question does not have, and so cannot answer it.
 
-    It cannot answer it then. Never of a question that can be answered by its own words: without
-    "who", "what" and their like, or with "or".
+    Never of a question that can be answered by its own words: without "who", "what" and their like,
+    or with "or".
     """
-    asked = {*words(question)}
-    said = {*words(_LABEL.sub("", text))} or {*words(text)}
-    return bool(asked & {*_ASKS, "which"}) and "or" not in asked and bool(said) and said <= asked
+    asked, said = {*words(question)}, {*words(text)}
+    return bool(asked & _ASKS) and "or" not in asked and bool(said) and said <= asked
 
 
 def begins(text: str, phrases: Iterable[str]) -> bool:

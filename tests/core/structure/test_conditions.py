@@ -87,6 +87,7 @@ LOG = "\n".join(
         (BOATS, "What does the Pike cost?", [4]),
         (ROSTER, "Who works at night on Tuesday?", [0]),
         (ROSTER, "It's Monday. Who works at night?", [1, 3]),
+        (ROSTER, "Who works on Tuesday but not at night?", [1, 2, 3]),
         (LOG, "Show the errors on node-1.", [7]),
         (LOG, "Which jobs took more than 50 s?", [16, 17, 18, 19]),
         (LOG, "What happened between 08:05 and 08:08?", [5, 6, 7, 8]),
