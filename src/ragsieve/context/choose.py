@@ -26,6 +26,7 @@ _PART = 3  # letters of a word that may be a part of another
 _MANY = 300  # parts from which on they are ranked without their heads
 _BARE = re.compile(r"</?[A-Za-z][\w:.-]*\s*/?>")  # a tag without attributes
 _LABEL = re.compile(r"[\W_]*\w[^\n:=]{0,40}[:=]")
+_WHICH = re.compile(r"\bwhich\b", re.IGNORECASE)
 _ANSWERED = re.compile(r"[?？؟]\W+\w+\W+\w")
 _TELLS = re.compile(r"\w|[^\x00-\x7f]")
 
@@ -90,7 +91,7 @@ def _is_said(text: str, part: str, question: str) -> bool:
 
     label = _LABEL.match(part)
     if label and text.count(label[0]) > 1:  # else it may be what is asked for
-        part = part[label.end() :]
+        part, question = part[label.end() :], _WHICH.sub("what", question)
     return adds_nothing(part, question)
 
 

@@ -14,6 +14,7 @@ from ragsieve.structure.notes import behind, companions
 from ragsieve.types import Answer, Query, Segment, rounded
 
 UNITS = ("tokens", "characters")
+_TIMES = re.compile(r"^(?:\d+[ \r]*\n)?[\d:.,]+[ ]*-->[^\n]*\n?", re.MULTILINE)  # of a cue
 _SIGNS = re.compile(r"""<[^<>]*>|[-=─]{3,}|[\s"'{}\[\],:+|│]+""")  # of JSON, pages and tables
 
 Size = tuple[int, int]
@@ -128,9 +129,10 @@ class Fitting:
 
 
 def _least_of(segment: Segment) -> str:
-    """What is shown of a segment at least: without brackets, commas and tags where they may go."""
-    paths = segment.document.layout.json_as == "paths"
-    return _SIGNS.sub(" ", segment.text) if paths else segment.text
+    """What is shown of a segment at least: without what goes in a shorter layout."""
+    layout = segment.document.layout
+    text = _TIMES.sub("", segment.text) if layout.is_short else segment.text
+    return _SIGNS.sub(" ", text) if layout.json_as == "paths" else text
 
 
 def sum_of(one: Size, other: Size) -> Size:

@@ -166,6 +166,13 @@ def test_the_best_is_cut_by_its_parts(
     }
 
 
+@pytest.mark.parametrize("max_tokens", range(2, 14))
+def test_what_is_said_in_a_cue_fits_without_its_times(max_tokens: int) -> None:
+    texts, _ = kept("Where is Bo now?", CUES, max_tokens)
+
+    assert any("Bo moved" in text for text in texts)
+
+
 @pytest.mark.parametrize(
     ("text", "max_tokens", "rate", "expected"),
     [
