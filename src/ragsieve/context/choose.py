@@ -90,8 +90,8 @@ def _is_said(text: str, part: str, question: str) -> bool:
     from ragsieve.text import adds_nothing  # loads splitters of sentences
 
     label = _LABEL.match(part)
-    if label and text.count(label[0]) > 1:  # else it may be what is asked for
-        part, question = part[label.end() :], _WHICH.sub("what", question)
+    if label and adds_nothing(part[label.end() :], _WHICH.sub("what", question)):
+        return text.count(label[0]) > 1  # else it may be what is asked for
     return adds_nothing(part, question)
 
 
