@@ -360,9 +360,10 @@ class _Reader:
     def _in_term(self, end: int) -> bool:
         """Whether a word is a part of a term, as open of open source licence."""
         behind = _TERM.match(self.question, end)
-        if not behind or not {behind[1], behind[2]} <= content_words(behind[0]):
-            return False
-        return not any(stems(behind[1]) & stems(one.name) for one in self.run.columns)
+        if not behind or self.words_of("not", "plain").match(behind[0].lstrip()):
+            return False  # paid but also packed
+        named = any(stems(behind[1]) & stems(one.name) for one in self.run.columns)
+        return {behind[1], behind[2]} <= content_words(behind[0]) and not named
 
     def _in_name(self, span: Span, found: Sequence[tuple[Span, Condition]]) -> bool:
         """Whether a value is a part of a longer name, as API of Stripey API."""

@@ -75,6 +75,7 @@ LOG = "\n".join(
         (INVOICES, "Welche Rechnungen sind über 1.899,00?", [1, 4]),
         (PROJECTS, "Which open source licence does Git have?", [3]),
         (PROJECTS, "Which open source licences are used?", [0, 1, 2, 3, 4]),
+        (PROJECTS, "Which are not only closed but also GPL?", [3, 4]),
         (NUMBERS, "What is 48213?", [1]),
         (NUMBERS, "What is 4821?", [0, 1, 2, 3]),
         (FLIGHTS, "Which flight has the highest price?", [0, 1, 2]),
