@@ -333,6 +333,18 @@ def test_what_tells_by_itself_goes_without_heads_that_do_not_fit(
     )
 
 
+@pytest.mark.parametrize(("score", "shown"), [(0.2, "It is big."), (0.9, "From: Cy")])
+def test_where_nothing_scores_well_what_fits_fills_a_budget(score: float, shown: str) -> None:
+    """And not a part of the best without the heads that it needs, alone of its document."""
+    mails = [f"From: {a}\nTo: Ben\nSubject: {LONG}\n\nIt came.\n" for a in ("Ann", "Cy")]
+    text = "It is big.\n\n" + "\n--\n".join(mails)
+    best = Segment(Document("a", text), text.index("From: Cy"), text.rindex("\n\n"))
+    some = [best.scored("s", score), Segment(best.document, 0, 10).scored("s", 0.1)]
+    kept = fit_parts(some, ContextBudget(max_tokens=4), READER, Query("And then?"))[1]
+
+    assert shown == kept[0].text
+
+
 @pytest.mark.parametrize("text", [f"{MAIL}\n\nBen wrote:\n> It is 5.\n> So.", CHAT, TERMS])
 def test_who_speaks_and_what_is_described_does_not_go(text: str) -> None:
     assert not stands_alone(text, text.index("It is"))

@@ -16,6 +16,7 @@ HALLS = [f"Hall {n} is heated by oil." for n in range(177, 220)]
         ("What does E011 mean?", ["E001: disk", "E0111: fan", "e011: key"], [0.4, 0.4, 0.3], 2),
         ("Who fixed pump 6?", ["pump3: by 6 men", "pump6: by 9 men"], [0.5, 0.5], 1),
         ("What is max_rows.job?", ["max_rows is 5", "max_rows.job is 7"], [0.4, 0.3], 1),
+        ("Is the vpn new?", ["gimp-2: so", "openvpn-1: so"], [0.5, 0.5], 1),
         ("What was sold in 2009?", ["A pump.", "What was sold in 2009? See."], [0.5, 0.5], 0),
         ("Is there a lift?", ["A bar.", "Is there a lift? At the back."], [0.9, 0.5], 1),
         ("Is there a lift?", ["A bar.", "A lift."], [0.9, 0.3], 0),

@@ -41,6 +41,7 @@ CALLS = """\
   0.04         3         3 ioctl
 ------ --------- --------- ----------------
 100.00      2857       149 total"""
+HOURS = "place,mon,tue\nPool (adults),10-20,9-13\nZoo,9-18,9-17\nBar,closed,9-20\nInn,14-20,9-18\n"
 BOATS = """\
              1 hour   2 hours
 ROWING
@@ -76,6 +77,7 @@ LOG = "\n".join(
         (PROJECTS, "Which open source licence does Git have?", [3]),
         (PROJECTS, "Which open source licences are used?", [0, 1, 2, 3, 4]),
         (PROJECTS, "Which are not only closed but also GPL?", [3, 4]),
+        (HOURS, "What does a ticket for adults cost?", [0, 1, 2, 3]),
         (NUMBERS, "What is 48213?", [1]),
         (NUMBERS, "What is 4821?", [0, 1, 2, 3]),
         (FLIGHTS, "Which flight has the highest price?", [0, 1, 2]),
@@ -99,6 +101,13 @@ def test_conditions_pick_rows(text: str, question: str, rows: list[int]) -> None
     (run,) = runs(text)
 
     assert rows == sorted(read(question, run).rows)
+
+
+def test_hours_of_a_column_that_is_named_need_all_rows() -> None:
+    (run,) = runs(HOURS)
+
+    assert read("Which are open past 6 pm on Mondays?", run).whole
+    assert not read("Which are open past 6 pm?", run).whole
 
 
 COMPARED = {">": [2], ">=": [1, 2], "<": [0], "<=": [0, 1]}
