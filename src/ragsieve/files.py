@@ -11,15 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 from ragsieve.errors import InputError, naming, one_line
-from ragsieve.schema import Below, read
+from ragsieve.schema import Below, T, read
 
 MAX_BYTES = 1 << 28  # that are read of what is no regular file
-
-T = TypeVar("T")
 
 _SIGNS = ("(os error ", "file write failed", "PytorchStreamWriter", "iostream error")
 

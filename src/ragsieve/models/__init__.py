@@ -67,7 +67,7 @@ BACKENDS: Registry[Backend] = Registry("model", GROUP, Backend, names=r"[A-Za-z_
 
 for _prefix, _where, _kind in (
     ("openai", "openai:OpenAI", "LLM"),
-    ("ollama", "ollama:Ollama", "LLM"),
+    ("ollama", "openai:Ollama", "LLM"),
     ("openai_embeddings", "embeddings:OpenAIEmbeddings", "embedder"),
     ("cohere", "rerank:Cohere", "cross-encoder"),
     ("rerank", "rerank:Rerank", "cross-encoder"),

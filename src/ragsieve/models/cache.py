@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,7 +24,7 @@ from ragsieve.models.base import ClassifiedToken, Cut, Nats, Pruned
 from ragsieve.models.deferred import identity_of
 from ragsieve.models.lru import LRU
 from ragsieve.models.wrap import Columns, Model, Wrapper, canonical, check_columns
-from ragsieve.schema import Count, Wait, check_number
+from ragsieve.schema import Count, T, Wait, check_number
 from ragsieve.trace import CUT, Usage, collect_step, note, record_usage
 
 _log = logging.getLogger(__name__)
@@ -37,8 +37,6 @@ _SETUP = (
 )
 _SELECT = "SELECT value, sum FROM ragsieve_cache WHERE key = ?"
 _INSERT = "INSERT OR REPLACE INTO ragsieve_cache VALUES (?, ?, ?)"
-
-T = TypeVar("T")
 
 _unforked = threading.Lock()  # SQLite has locks of its own, which a fork must not leave held
 if hasattr(os, "register_at_fork"):

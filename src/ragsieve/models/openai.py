@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 from ragsieve.errors import EndedEarly, ModelError, Overdue, needs_extra
 from ragsieve.models import protocol
@@ -18,15 +18,13 @@ from ragsieve.models.pruner import bundled
 from ragsieve.models.server import OPENAI, REFUSED, Away, Context, Home, Server
 from ragsieve.models.thoughts import strip_thinking
 from ragsieve.models.tokenizer import read_tokenizer, tokenizer_file
-from ragsieve.schema import Count, check_number
+from ragsieve.schema import Count, T, check_number
 from ragsieve.timeouts import check_time, deadline, until
 from ragsieve.trace import CUT, Usage, note, record_usage, warn
 
 with needs_extra("openai"):
     import openai
     import tiktoken
-
-T = TypeVar("T")
 
 _FORM = "response_format"
 _LOOK = 16  # tokens of a reply that shows whether it begins with the option
@@ -371,3 +369,21 @@ class OpenAI(Server, LLM):
         if (count := protocol.count(told)) is not None:
             return count
         raise self._failed(f"/tokenize gave no count of tokens: {data!r}")
+
+
+@dataclass(frozen=True)
+class Ollama(OpenAI):
+    """A model that Ollama serves; see `OpenAI`.
+
+    Args:
+        base_url: Unset, Ollama's own port on this machine.
+        api_key: Unset, ``OLLAMA_API_KEY`` or none.
+        context: Unset, as Ollama gives it to the model, 4,096 by default: it cuts longer prompts
+            without a word. Its setting ``OLLAMA_CONTEXT_LENGTH`` or the model's ``num_ctx`` raises
+            it; this option says what either has set.
+
+    Source: Ollama's ``/v1``, ``/api/ps`` and ``/api/show``.
+    """
+
+    backend: ClassVar[str] = "ollama"
+    home: ClassVar[Home] = Home("http://127.0.0.1:11434/v1", key_name="OLLAMA_API_KEY")

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from ragsieve.errors import InputError, ModelError, Overdue, RagsieveError, needs_extra
 from ragsieve.models import http, protocol
 from ragsieve.models.reopen import Reopened
-from ragsieve.schema import Amount, Count, Seconds, check_options
+from ragsieve.schema import Amount, Count, Seconds, T, check_options
 from ragsieve.text import safe
 from ragsieve.timeouts import (
     PROGRESS,
@@ -44,7 +44,6 @@ _WAITING = "waiting for %s, %g s so far, at most %g s"
 
 _log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 R = TypeVar("R")
 
 _Told = tuple[protocol.Limits, threading.BoundedSemaphore]  # and the requests that may begin
