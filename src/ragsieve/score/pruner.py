@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -16,12 +18,14 @@ from ragsieve.pipeline import Cuts
 from ragsieve.schema import Count, Options
 from ragsieve.score.base import Scorer, by_document
 from ragsieve.structure import pieces
-from ragsieve.structure.linearize import LEAST, linearized, shares
+from ragsieve.structure.linearize import LEAST, content_words, linearized, shares, words
 from ragsieve.structure.margins import piece_at
+from ragsieve.structure.odd import odd_keys
 from ragsieve.trace import note, set_answerable, warn
 from ragsieve.types import Key, Query, Segment, Span
 
 _LONG = 500_000  # characters, about half a minute
+_WINDOW = 1000  # characters of a first look
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Pruner(Options, Scorer):
     Args:
         model: Reads a question with passages.
         first_look: Characters that it reads at most: of longer inputs those windows that a first
-            look picks, see `ragsieve.score.first_look`; what is not read gets 0.
+            look picks (`first_look`); what is not read gets 0.
 
     Raises:
         InputError: If ``first_look`` is not positive.
@@ -71,8 +75,6 @@ class Pruner(Options, Scorer):
             return []
         looked = segments
         if self.first_look:
-            from ragsieve.score.first_look import first_look
-
             looked = first_look(query, segments, self.first_look)
         elif (size := sum(len(s.text) for s in segments)) > _LONG:
             warn(f"{size:,} characters are read, which takes long; first_look bounds them")
@@ -135,3 +137,45 @@ def _asked(question: str, segments: Sequence[Segment]) -> Iterator[Key]:
     for part in pieces(segments[0].document.text):
         for start, end in part.asked(question):
             yield from (s.key for s in segments if s.start < end and start < s.end)
+
+
+def first_look(query: Query, segments: Sequence[Segment], most: int) -> Sequence[Segment]:
+    """Segments of the best windows, of together ``most`` characters; one window at least.
+
+    A word of the question counts by ``log(1 + windows / windows with it)``, as in BM25; a window by
+    its words and those of its best segment. That a line is unlike its neighbours, or begins a
+    document, counts as a word.
+    All where they are no longer. Else the trace warns of how many windows are not read.
+    """
+    if sum(len(s.text) for s in segments) <= most:
+        return segments
+    asked, odd = content_words(query.text), odd_keys(query.text, segments)
+    said: list[set[str]] = []  # words of each segment
+    windows: list[list[int]] = []  # places of segments
+    room, document = 0, None
+    for n, segment in enumerate(segments):
+        begins = segment.document.id != document
+        if begins or room < len(segment.text):
+            windows.append([])
+            room, document = _WINDOW, segment.document.id
+        windows[-1].append(n)
+        room -= len(segment.text)
+        marks = {mark for mark, has in (("\n", segment.key in odd), ("\f", begins)) if has}
+        said.append(asked & words(segment.text) | marks)
+    found = [set[str]().union(*(said[n] for n in window)) for window in windows]
+    often = Counter(word for some in found for word in some)
+    weights = {word: math.log(1 + len(windows) / number) for word, number in often.items()}
+
+    def value(place: int) -> float:
+        best = max(math.fsum(map(weights.__getitem__, said[n])) for n in windows[place])
+        return best + math.fsum(map(weights.__getitem__, found[place]))
+
+    read: set[int] = set()
+    for number, place in enumerate(sorted(range(len(windows)), key=value, reverse=True)):
+        most -= sum(len(segments[n].text) for n in windows[place])
+        if most < 0 and read:
+            left = f"{len(windows) - number} of {len(windows)} windows are not read"
+            warn(f"first_look: {left}, and keep_answer is not promised")
+            break
+        read |= {*windows[place]}
+    return [segments[n] for n in sorted(read)]
