@@ -11,7 +11,7 @@ Another package adds systems by an entry point of the group ``ragsieve.systems``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import Parameter, signature
@@ -19,7 +19,9 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ragsieve.context.budget import LIMITS, ContextBudget
 from ragsieve.errors import InputError, nearest
+from ragsieve.models.base import LLM, Embedder, SentencePruner
 from ragsieve.registry import Registry
+from ragsieve.retriever import AnySource
 from ragsieve.schema import fits, in_words
 from ragsieve.system import System
 from ragsieve.types import LAYOUT, Layout
@@ -215,6 +217,46 @@ def divided(
     ContextBudget(**{n: value for n, value in shared.items() if n in LIMITS})
     Layout(**{n: value for n, value in shared.items() if n in LAYOUT})
     return own, shared
+
+
+def build(
+    name: str,
+    llm: LLM,
+    embedder: Embedder | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    pruner: SentencePruner | None = None,
+    answers: Mapping[str, Sequence[str]] | None = None,
+    source: AnySource | None = None,
+) -> System:
+    """The system ``name`` of `SYSTEMS`.
+
+    Args:
+        name: Which.
+        llm: Its generator.
+        embedder: Its embedder, where it needs one.
+        options: Options other than their defaults, by name; of every system also `SHARED`.
+        pruner: Its sentence pruner, where it needs one.
+        answers: Gold answers by question, where it needs them.
+        source: Finds evidence where the caller passes no documents, as an index does, or whatever
+            else `ragsieve.retriever.as_source` takes.
+
+    Raises:
+        InputError: If there is no such system or option, an option breaks its rule, or something
+            that it needs is missing.
+    """
+    entry = SYSTEMS.find(name)
+    check_options(name, entry, options)
+    models = {"embedder": embedder, "pruner": pruner}
+    for role in entry.roles:
+        if models[role] is None:
+            raise InputError(f"{name} needs {role}, a model of kind {ROLES[role]}, got none")
+    if entry.knows and answers is None:
+        raise InputError(f"{name} needs the gold answers, which only `ragsieve bench` knows")
+    inputs = [*(models[role] for role in entry.roles), *([answers] if entry.knows else [])]
+    if entry.searches:
+        return made(entry.make, llm, *inputs, source=source, **(options or {}))
+    return made(entry.make, llm, *inputs, **(options or {})).with_source(source)
 
 
 def made(make: Callable[..., System], *models: Any, **options: Any) -> System:
