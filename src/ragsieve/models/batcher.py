@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from contextvars import Context
 from dataclasses import dataclass, field
 from itertools import chain
@@ -31,11 +32,9 @@ class _Call:
     columns: Columns
     options: Mapping[str, Any]
     kind: tuple[str, bytes]
-    result: Any = ()
-    error: Exception | None = None
+    answer: Future[Sequence[Any]] = field(default_factory=Future)
     usages: list[Usage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    done: bool = False
     left: bool = False  # nobody waits for it
     ends: Ends = field(default_factory=ends)
 
@@ -120,10 +119,7 @@ class DynamicBatcher(Wrapper):
         record_usage(call.usages)
         for text in call.notes:
             note(text)
-        if call.error:
-            raise call.error
-        results: Sequence[Any] = call.result
-        return results
+        return call.answer.result()
 
     def _next(self, call: _Call) -> list[_Call]:
         """The calls to run once ``call`` is the first that waits; none when it was answered.
@@ -133,11 +129,11 @@ class DynamicBatcher(Wrapper):
         """
         with self._changed:
             first = self._changed.wait_for(
-                lambda: call.done or self.waiting[0] is call, seconds_left()
+                lambda: call.answer.done() or self.waiting[0] is call, seconds_left()
             )
             if not first:
                 check_time(deadline())
-            if call.done:
+            if call.answer.done():
                 return []
             closes = time.monotonic() + self.wait_s
             while (batch := self._gather()) and self._open and self._others():
@@ -157,7 +153,7 @@ class DynamicBatcher(Wrapper):
                 Context().run(self._run, batch)  # an empty context: no trace of this caller
             finally:
                 with self._changed:
-                    self.waiting = [c for c in self.waiting if not (c.done or c.left)]
+                    self.waiting = [c for c in self.waiting if not (c.answer.done() or c.left)]
                     self._running = []
                     self._changed.notify_all()
 
@@ -200,7 +196,7 @@ class DynamicBatcher(Wrapper):
                     self._run([call])
                 return
             first.notes += seen.notes
-            first.error, first.done = error, True
+            first.answer.set_exception(error)
             return
         one_each = len(seen.usages) == len(columns[0])
         if not one_each:
@@ -208,9 +204,8 @@ class DynamicBatcher(Wrapper):
         start = 0
         for call in batch:
             part = slice(start, start := start + call.size)
-            call.result = results[part]
-            if isinstance(call.result, np.ndarray):  # so that no caller holds another's part
-                call.result = call.result.copy()
+            own = results[part]
             call.usages += seen.usages[part] if one_each else []
             call.notes += seen.notes
-            call.done = True
+            # so that no caller holds another's part
+            call.answer.set_result(own.copy() if isinstance(own, np.ndarray) else own)
