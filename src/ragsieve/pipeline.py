@@ -77,12 +77,11 @@ class AtLeast:
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         least = rounded(self.min_score)
-        kept = [s for s in best_first(segments) if rounded(s.score) >= least]
         for segment in segments:
             if rounded(segment.score) < least:
                 record_drop(segment, f"score {segment.score:.3f} is below min_score={least:.6g}")
         record_cutoff(Cutoff("min_score", least, "at least", tuple(segments)))
-        return kept
+        return [s for s in best_first(segments) if rounded(s.score) >= least]
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -208,16 +208,12 @@ class Trace:
         self, stage: str, before: list[Segment], work: Callable[[], list[Segment]]
     ) -> list[Segment]:
         """Output of a stage's call; of the earlier one where it was the same."""
-        for known in self._earlier:
-            if known.stage == stage and known.before == before:
-                steps = tuple(map(_repeated, known.steps))
-                self.steps += steps
-                after = known.after
-                break
-        else:
-            begin = len(self.steps)
-            after = work()
-            steps = tuple(self.steps[begin:])
+        begin = len(self.steps)
+        known = next((c for c in self._earlier if (c.stage, c.before) == (stage, before)), None)
+        if known:
+            self.steps += map(_repeated, known.steps)
+        after = known.after if known else work()
+        steps = tuple(self.steps[begin:])
         if not any(one.error for one in steps):
             self.calls.append(Call(stage, [*before], after, steps))
         return after
