@@ -1,7 +1,5 @@
 """The reader: prompt, LLM, parsed answer."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import tee

@@ -15,8 +15,6 @@ RagsieveError
     └── PeerError       another framework's filter raised something that is not ours
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """Files: errors that name them, permissions as the umask has them, digests of trained folders."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

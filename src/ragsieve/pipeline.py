@@ -4,8 +4,6 @@ A stage is any callable ``(query, segments, /) -> list[segment]``. A `Pipeline` 
 one itself.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ kind's group are read: one names a module that registers members, a package of s
 member.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import threading
@@ -177,7 +175,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
                     left_out = point.name, self.group, error
                     _log.warning("entry point %s of %s is left out: %s", *left_out)
 
-    def _read_point(self, point: EntryPoint) -> None:
+    def _read_point(self, point: "EntryPoint") -> None:
         value = point.load()
         if isinstance(value, self._entry):
             self.register(point.name, value)
@@ -192,7 +190,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             )
 
 
-def points(group: str) -> list[EntryPoint]:
+def points(group: str) -> "list[EntryPoint]":
     """Entry points of a group, of whatever is installed."""
     from importlib.metadata import entry_points  # which imports a parser of mails
 

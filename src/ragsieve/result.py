@@ -1,11 +1,9 @@
 """A system's result for a question: kept spans, verdicts with reasons, tokens, trace, answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 from ragsieve.documents import Documents
 from ragsieve.errors import InputError
@@ -40,12 +38,12 @@ class Result:
     tokens: Tokens
     trace: Trace
     answer: Answer | None = None
-    again: Callable[..., Result] | None = field(default=None, compare=False, kw_only=True)
+    again: "Callable[..., Result] | None" = field(default=None, compare=False, kw_only=True)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "again": None}  # it holds the system with its models
 
-    def at(self, **numbers: Unpack[CutNumbers]) -> Result:
+    def at(self, **numbers: Unpack[CutNumbers]) -> "Result":
         """The result of filtering anew with these numbers; a model reads no more than what is cut.
 
         What comes before the cut is taken from the trace, where it costs nothing; what comes behind
@@ -193,7 +191,7 @@ class Result:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], documents: Documents | None = None) -> Result:
+    def from_dict(cls, values: Mapping[str, Any], documents: Documents | None = None) -> Self:
         """The result that `to_dict` made, or a server: ``to_dict`` of it gives the same values.
 
         It cannot be cut again (`at`), and its trace has no more of each step than they say.

@@ -1,7 +1,5 @@
 """Retrievers of LangChain, LlamaIndex and their like, and functions, as sources."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ Constructors (`check_options`), files (`read`), the command line (`ragsieve.cli.
 requests (`ragsieve.server.shapes`) read them there.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import types

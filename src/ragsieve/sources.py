@@ -1,7 +1,5 @@
 """Sources by name, as ``index:FOLDER``: their kinds are other packages'."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, cast
 

@@ -4,14 +4,12 @@
 benchmark and the fields of adapters are read off it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache as cached
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import msgspec
 
@@ -100,11 +98,11 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     compact: bool | None = None
     on_error: OnError = "raise"
 
-    def replaced(self, **changes: Any) -> SystemSpec:
+    def replaced(self, **changes: Any) -> Self:
         """The same with other fields."""
         return msgspec.structs.replace(self, **changes)
 
-    def with_llm(self, *others: str, answering: bool = False) -> SystemSpec:
+    def with_llm(self, *others: str, answering: bool = False) -> Self:
         """The same with an LLM: the one that a trained filter learnt from where none is named.
 
         Args:

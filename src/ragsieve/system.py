@@ -4,13 +4,11 @@ A `System` joins a stage, mostly a `Pipeline` of stages, and a reader: documents
 an answer out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from ragsieve.context.budget import ContextBudget, fit_parts
 from ragsieve.context.budget import fit as fit
@@ -124,7 +122,7 @@ class System:
 
     def excerpts(
         self, query: Query | str, documents: Documents | None = None
-    ) -> list[DocumentExcerpts]:
+    ) -> "list[DocumentExcerpts]":
         """What is kept of each document as excerpts, the best first; arguments and errors as above.
 
         Limits are of the excerpts' texts, without titles, in all.
@@ -253,11 +251,11 @@ class System:
         """`batch` in threads of its own: the event loop goes on."""
         return await in_thread(self.batch, questions, answer=answer, workers=workers)
 
-    def with_budget(self, max_tokens: int | None) -> System:
+    def with_budget(self, max_tokens: int | None) -> Self:
         """The same, with a context of at most ``max_tokens`` tokens; other limits stay."""
         return replace(self, budget=replace(self.budget, max_tokens=max_tokens))
 
-    def with_answer_tokens(self, answer_tokens: int | None) -> System:
+    def with_answer_tokens(self, answer_tokens: int | None) -> Self:
         """The same, whose reader's answers have at most so many tokens; None: as it is."""
         if answer_tokens is None:
             return self
@@ -265,7 +263,7 @@ class System:
             raise InputError(f"answer_tokens needs a reader with max_tokens, not {self.reader!r}")
         return replace(self, reader=replace(cast(Any, self.reader), max_tokens=answer_tokens))
 
-    def at(self, **numbers: Unpack[CutNumbers]) -> System:
+    def at(self, **numbers: Unpack[CutNumbers]) -> Self:
         """The same, cutting at other numbers; what is None stays as it is.
 
         Args:
@@ -288,11 +286,11 @@ class System:
                 raise InputError(f"no stage of this system cuts at {shown}, got {value!r}")
         return replace(self, stage=stage, budget=replace(self.budget, **limits))
 
-    def with_source(self, source: AnySource | None) -> System:
+    def with_source(self, source: AnySource | None) -> Self:
         """The same, finding evidence by ``source`` where the caller passes no documents."""
         return replace(self, source=source)
 
-    def lenient(self) -> System:
+    def lenient(self) -> Self:
         """The same, but a stage that fails is skipped: its input passes and the trace says so.
 
         A source that fails has found nothing.

@@ -6,8 +6,6 @@ to. Inputs are drawn at random from a seed, hostile ones among them (control cha
 surrogates, other scripts, empty and equal documents, spans that come twice).
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """A moment at which waiting ends, and work in threads that nobody has to wait for."""
 
-from __future__ import annotations
-
 import contextvars
 import math
 import threading

@@ -1,14 +1,12 @@
 """The trace of a question: each stage, the segments it dropped and why, and its costs."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from ragsieve.timeouts import setting
 from ragsieve.types import Document, Key, Segment
@@ -198,7 +196,7 @@ class Trace:
         steps: Steps of it that are repeated whatever comes again.
     """
 
-    def __init__(self, earlier: Trace | None = None, steps: Iterable[Step] = ()) -> None:
+    def __init__(self, earlier: "Trace | None" = None, steps: Iterable[Step] = ()) -> None:
         self.steps = [*map(_repeated, steps)]
         self.notes: list[str] = [*earlier.notes] if earlier else []
         self.calls: list[Call] = []
@@ -219,7 +217,7 @@ class Trace:
         return after
 
     @contextmanager
-    def recording(self) -> Iterator[Trace]:
+    def recording(self) -> Iterator[Self]:
         """Record what runs in this thread until the block ends."""
         with setting(_trace, self):
             yield self

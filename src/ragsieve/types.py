@@ -1,11 +1,9 @@
 """The values of a pipeline: questions, documents, spans of documents, answers, examples."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypedDict, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypedDict, TypeVar
 
 from msgspec import Meta
 
@@ -163,7 +161,7 @@ class Document:
     rank: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     written_by: str = ""
-    parents: tuple[Segment, ...] = ()
+    parents: "tuple[Segment, ...]" = ()
     layout: Layout = field(default=USUAL, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -172,7 +170,7 @@ class Document:
         if self.parents and not self.written_by:
             raise InputError(f"document {self.id!r} has parents, so written_by must name its model")
 
-    def origins(self) -> Iterator[Document]:
+    def origins(self) -> "Iterator[Document]":
         """Itself, what it was written from, what that was, and so on."""
         yield self
         for parent in self.parents:
@@ -209,7 +207,7 @@ class Segment:
                 raise InputError(f"score {name!r} must be finite, got {value!r}")
 
     @classmethod
-    def whole(cls, document: Document) -> Segment:
+    def whole(cls, document: Document) -> Self:
         """The whole document as one span."""
         return cls(document, 0, len(document.text))
 
@@ -234,7 +232,7 @@ class Segment:
             raise InputError(f"segment {self.key!r} has no score yet: put a scorer before")
         return list(self.scores.values())[-1]
 
-    def scored(self, name: str, value: float) -> Segment:
+    def scored(self, name: str, value: float) -> Self:
         """The same span with one more score, which becomes ``score``."""
         others = {n: v for n, v in self.scores.items() if n != name}
         return replace(self, scores={**others, name: float(value)})
@@ -292,7 +290,7 @@ class StageResult(list[Segment]):
         self.found = tuple(found)
 
     @classmethod
-    def of(cls, segments: Any, giver: object) -> StageResult:
+    def of(cls, segments: Any, giver: object) -> Self:
         """The same; of another iterable of segments, without an answer and with nothing found.
 
         Raises:

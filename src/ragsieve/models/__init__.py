@@ -4,8 +4,6 @@ Another package adds a backend by an entry point of the group ``ragsieve.models`
 class or function that is decorated by `backend`, or a module of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module

@@ -5,8 +5,6 @@ stands: a critic's, a judge's, an index's. Where any of them says an address, no
 public one that nobody wrote.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager

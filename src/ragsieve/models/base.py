@@ -6,8 +6,6 @@ model's precision, 1e-4 in float32 and 0.1 in bfloat16; decisions compare them `
 charges the running step of the trace, `ragsieve.trace.record_usage`, once a call, a usage an item.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable

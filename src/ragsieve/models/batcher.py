@@ -1,7 +1,5 @@
 """Wraps any model: calls from several threads become one batch."""
 
-from __future__ import annotations
-
 import math
 import os
 import threading

@@ -1,7 +1,5 @@
 """Wraps any model: same input, same output, no second call."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -59,6 +57,15 @@ _FORMS: Mapping[str, Any] = {  # of an item's result in JSON, by method
     "rank": list[int],
     "classify": list[ClassifiedToken],
 }
+
+
+class _Entry(NamedTuple):
+    """A result, and what it cost."""
+
+    value: Any
+    tokens_in: int
+    tokens_out: int
+    note: str
 
 
 class Cached(Wrapper):
@@ -161,15 +168,6 @@ class Cached(Wrapper):
                 embedded = method in ("embed", "embed_spans")
                 usages.append(Usage(self.identity, tokens_in, tokens_out, True, text, embedded))
         record_usage(usages)
-
-
-class _Entry(NamedTuple):
-    """A result, and what it cost."""
-
-    value: Any
-    tokens_in: int
-    tokens_out: int
-    note: str
 
 
 def _encoded(method: str, entry: _Entry) -> bytes:

@@ -1,7 +1,5 @@
 """Models of your own: functions, and objects of other libraries, as the models of a system."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -5,8 +5,6 @@ identity is its name until it is open, and it is printed, copied and pickled by 
 weights say of it (``context``, ``min_score``) opens it.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Embedders behind servers of the OpenAI protocol: ``/v1/embeddings``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain

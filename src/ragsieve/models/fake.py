@@ -4,8 +4,6 @@ Documentation and tests run on these. Their tokens are words and punctuation mar
 give depends on the input alone, in every process.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import zlib

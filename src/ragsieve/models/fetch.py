@@ -1,7 +1,5 @@
 """One request to a server that somebody named, by the standard library alone."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 from urllib.error import HTTPError

@@ -1,7 +1,5 @@
 """A model's files: a folder of this machine, or what the hub has of them."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import time

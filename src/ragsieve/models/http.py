@@ -1,7 +1,5 @@
 """HTTP of model servers: bounded in time and size; a refused connection is tried once more."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

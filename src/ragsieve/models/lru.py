@@ -1,7 +1,5 @@
 """A dict of bounded size."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate

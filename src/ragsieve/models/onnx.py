@@ -6,8 +6,6 @@ with another, so that neither padding nor the scale of an int8 activation depend
 window gives the same bits alone, among others and from any thread.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

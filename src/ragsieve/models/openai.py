@@ -1,7 +1,5 @@
 """Servers of the OpenAI protocol: Ollama, llama.cpp, OpenAI and others; vLLM's is `VLLM`, too."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Options as replies: how probable each is; the tokens of a form."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Requests to a chat server and its replies, as JSON values; nothing is sent here."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

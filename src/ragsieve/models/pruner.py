@@ -7,8 +7,6 @@ that the question can be answered from the passage. `ragsieve_research.train.exp
 folder.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -205,7 +203,7 @@ class Pruner(Options, WindowPruner):
             return WindowTokenizer.read(self.folder / TOKENIZER, layout)
 
     @once
-    def _net(self) -> Encoder:
+    def _net(self) -> "Encoder":
         from ragsieve.models.onnx import Encoder  # not before a text is read
 
         files.log_loading(self.model)

@@ -4,8 +4,6 @@ A ticket, an instruction or a chat asks in a sentence or two. Those are read; wh
 the whole in pieces. A unit of text then counts as the part does that makes most of it.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import Counter

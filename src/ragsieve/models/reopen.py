@@ -1,7 +1,5 @@
 """Models that are opened once a process: what another process gets, opens its weights itself."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self

@@ -7,8 +7,6 @@ that is one value; where not any text can be one, what stands behind a label of 
 stands inside a sentence or in quotation marks is never a value.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Cohere's rerank API, and servers with the same ``/rerank``: vLLM, LiteLLM, Jina and others."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

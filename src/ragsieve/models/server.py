@@ -1,7 +1,5 @@
 """Requests to model servers: options, retries, and every failure as an error of one line."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -81,13 +79,13 @@ def _has_result(future: Future[Any]) -> bool:
 class Context:
     """The field ``context``: the option, else what the server tells when it is first read."""
 
-    def __get__(self, owner: Server | None, kind: type) -> Any:
+    def __get__(self, owner: "Server | None", kind: type) -> Any:
         if owner is None:
             return self
         own = vars(owner)["context"]
         return own if own is not None else owner.limits.context or _UNTOLD
 
-    def __set__(self, owner: Server, value: Any) -> None:
+    def __set__(self, owner: "Server", value: Any) -> None:
         vars(owner)["context"] = None if value is self else value
 
     def __repr__(self) -> str:

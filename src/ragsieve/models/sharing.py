@@ -1,7 +1,5 @@
 """Models that several threads share for the time of a block: batched, and remembered in a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path

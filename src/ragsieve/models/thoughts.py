@@ -1,7 +1,5 @@
 """What a model thinks before it replies: tags around it, the reply without it, a reply cut off."""
 
-from __future__ import annotations
-
 import re
 from typing import Self
 

@@ -5,8 +5,6 @@ digits go one by one, capitals in pieces, other scripts by their bytes or a know
 So `familiar` counts these apart: not too few.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_right

@@ -6,8 +6,6 @@ from the second on a window begins with the last tokens of the sentences before,
 Training and inference share this file, which needs neither torch nor onnxruntime.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -168,7 +166,7 @@ class WindowTokenizer:
     layout: Layout = Layout()
 
     @classmethod
-    def read(cls, file: str | Path, layout: Layout | None = None) -> WindowTokenizer:
+    def read(cls, file: str | Path, layout: Layout | None = None) -> Self:
         """The tokenizer of a ``tokenizer.json``; any exception where it is none.
 
         Raises:

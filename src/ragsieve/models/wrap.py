@@ -1,7 +1,5 @@
 """The base of wrappers: they offer what the model inside offers."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -26,13 +24,13 @@ class _WrappedCall:
     def __init__(self, kind: Callable[[Any], Any] = list, **defaults: Any) -> None:
         self.kind, self.defaults = kind, defaults
 
-    def __set_name__(self, owner: type[Wrapper], name: str) -> None:
+    def __set_name__(self, owner: "type[Wrapper]", name: str) -> None:
         self.name = name
 
-    def __get__(self, wrapper: Wrapper | None, owner: type[Wrapper]) -> Any:
+    def __get__(self, wrapper: "Wrapper | None", owner: "type[Wrapper]") -> Any:
         return self if wrapper is None else partial(self.forward, wrapper)
 
-    def forward(self, wrapper: Wrapper, *columns: Sequence[Any], **options: Any) -> Any:
+    def forward(self, wrapper: "Wrapper", *columns: Sequence[Any], **options: Any) -> Any:
         return self.kind(wrapper._call(self.name, columns, {**self.defaults, **options}))
 
 

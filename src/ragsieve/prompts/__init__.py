@@ -5,8 +5,6 @@ separated before values are inserted, and values are inserted once: nothing in a
 turn or name another value.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Scorer, the base class: you write ``scores()``, it attaches them."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar

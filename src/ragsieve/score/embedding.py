@@ -1,7 +1,5 @@
 """Cosine similarity to the question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

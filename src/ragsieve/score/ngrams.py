@@ -1,7 +1,5 @@
 """Overlap of character n-grams, for any language."""
 
-from __future__ import annotations
-
 import math
 import sys
 import unicodedata

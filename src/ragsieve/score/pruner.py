@@ -1,13 +1,11 @@
 """Probabilities of a sentence pruner, one for each sentence."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +58,7 @@ class Pruner(Options, Scorer):
     first_look: Count | None = None
     name: ClassVar[str] = "pruner"
 
-    def at(self, cuts: Cuts) -> tuple[Pruner, Cuts]:
+    def at(self, cuts: Cuts) -> tuple[Self, Cuts]:
         """See `ragsieve.pipeline.Cutting`."""
         if cuts.first_look is None:
             return self, cuts

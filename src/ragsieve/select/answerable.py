@@ -1,9 +1,8 @@
 """Little is kept where no document seems to answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from ragsieve.models.base import PASSAGE
 from ragsieve.schema import Amount, Options, Probability
@@ -38,7 +37,7 @@ class Answerable(Options, Selector):
     min_keep: Amount = 1
     odd: bool = False
 
-    def at(self, cuts: Cuts) -> tuple[Answerable, Cuts]:
+    def at(self, cuts: Cuts) -> tuple[Self, Cuts]:
         """See `ragsieve.system.Cutting`."""
         if cuts.min_answerable is None:
             return self, cuts

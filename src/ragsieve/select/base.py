@@ -1,7 +1,5 @@
 """Selector, the base class: you write ``verdicts()``, it drops what has a reason to go."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Drop what another document says in the same words."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

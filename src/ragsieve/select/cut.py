@@ -1,7 +1,5 @@
 """A cut point predicted from the scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain

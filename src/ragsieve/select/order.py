@@ -1,7 +1,5 @@
 """Order of the segments in the prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

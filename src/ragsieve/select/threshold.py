@@ -1,11 +1,10 @@
 """Thresholds: fixed ones, and ones relative to the best score of a question."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Self
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import LEADS, SentencePruner, promised
@@ -57,7 +56,7 @@ class Threshold(Selector):
         check_options(self)
 
     @classmethod
-    def promised(cls, pruner: SentencePruner, keep_answer: float, min_keep: int = 0) -> Threshold:
+    def promised(cls, pruner: SentencePruner, keep_answer: float, min_keep: int = 0) -> Self:
         """The threshold of a sentence pruner's probabilities that keeps a promise.
 
         Args:
@@ -75,7 +74,7 @@ class Threshold(Selector):
         promises = Promises(keep_answer, (*numbers.items(),))
         return cls(min_score, min_keep, pruner.relative, promises, pruner.leads)
 
-    def at(self, cuts: Cuts) -> tuple[Threshold, Cuts]:
+    def at(self, cuts: Cuts) -> tuple[Self, Cuts]:
         """See `ragsieve.system.Cutting`; a promise is kept where there was one.
 
         Raises:

@@ -9,8 +9,6 @@ Another package adds systems by an entry point of the group ``ragsieve.systems``
 `ragsieve.registry`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Two ways through a pipeline: for languages that a model reads, and for the rest."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Collection, Sequence

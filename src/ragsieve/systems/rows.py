@@ -1,7 +1,5 @@
 """Rows that a question's conditions pick, and what else there is through other stages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace

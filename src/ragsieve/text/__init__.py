@@ -1,7 +1,5 @@
 """Text as spans and as it is compared: sentences, languages, answer normalisation, safety."""
 
-from __future__ import annotations
-
 import codecs
 import functools
 import json

@@ -4,8 +4,6 @@
 `repaired` those in bold, and adds those behind a closing bracket and inside a long quotation.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache

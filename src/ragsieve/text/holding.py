@@ -3,8 +3,6 @@
 Patterns are compiled where they are used, as those of many letters take long.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

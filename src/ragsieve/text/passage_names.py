@@ -1,7 +1,5 @@
 """What names a passage in its metadata: the headings that a splitter took out of its text."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
