@@ -3,14 +3,13 @@
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragsieve import Example, MissingExtra
+from ragsieve import MissingExtra
 from ragsieve.run.questions import lines, parse_record
 from tests.serving import Handler, served
 
@@ -18,7 +17,7 @@ pytest_plugins = ("tests.plugins.servers", "tests.plugins.cli", "tests.plugins.b
 
 
 @pytest.hookimpl(tryfirst=True)  # before markers select
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Mark tests of the real models and of the browser as slow; files with slow ones go first."""
     for item in items:
         if item.get_closest_marker("models") or "chromium" in getattr(item, "fixturenames", ()):
@@ -28,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+def pytest_make_collect_report():
     """Skip a file that imports a package which is not installed, of an extra."""
     report = yield
     raised = report.call.excinfo and report.call.excinfo.value.__cause__  # type: ignore[attr-defined]
@@ -40,7 +39,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 @pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
+def one_thread():
     """Threads take longer to meet than a tiny model takes to compute."""
     torch = pytest.importorskip("torch")
     threads = torch.get_num_threads()
@@ -50,11 +49,11 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def install(tmp_path, monkeypatch):
     """Lays packages out as pip would have installed them: the name, entry points of one group, and
     the texts of modules by their names, which are forgotten after the test."""
 
-    def lay(name: str, group: str, *points: str, **modules: str) -> None:
+    def lay(name, group, *points, **modules):
         about = tmp_path / f"{name}-1.0.dist-info"
         about.mkdir()
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
@@ -71,7 +70,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 @pytest.fixture(scope="session")
-def data() -> Path:
+def data():
     """The folder of real questions: RAGSIEVE_DATA, else ../shared/data beside the repository."""
     named = os.environ.get("RAGSIEVE_DATA")
     folder = Path(named) if named else Path(__file__).parents[2] / "shared" / "data"
@@ -81,7 +80,7 @@ def data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def records(data: Path) -> dict[str, list[Example]]:
+def records(data):
     """Every question with documents of every file, by the file's name."""
     found = {
         path.name.removesuffix(".jsonl.gz"): [
@@ -92,9 +91,7 @@ def records(data: Path) -> dict[str, list[Example]]:
     return {name: examples for name, examples in found.items() if examples}
 
 
-def save_encoder(
-    folder: Path, words: Sequence[str], positions: int, kind: str = "BertModel", **options: object
-) -> Path:
+def save_encoder(folder, words, positions, kind="BertModel", **options):
     """Write a BERT of random weights that knows some words and reads so many tokens. Its class is
     the encoder's, or another of transformers by name; options are its configuration's."""
     torch = pytest.importorskip("torch")
@@ -121,7 +118,7 @@ def save_encoder(
 
 
 @pytest.fixture(scope="session")
-def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def make_encoder(tmp_path_factory):
     """Makes encoders by `save_encoder`, each in a folder of its own."""
     return lambda *options, **more: save_encoder(
         tmp_path_factory.mktemp("encoder"), *options, **more
@@ -129,18 +126,18 @@ def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture
-def hub_of() -> Callable[[str, Mapping[str, bytes]], AbstractContextManager[tuple[str, list[str]]]]:
+def hub_of():
     """Serves a hub on 127.0.0.1 with one repository: its address, and the files that it gave."""
 
     @contextmanager
-    def serve(repository: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, list[str]]]:
+    def serve(repository, files):
         given: list[str] = []
 
         class Hub(Handler):
-            def do_HEAD(self) -> None:
+            def do_HEAD(self):
                 self.do_GET()
 
-            def do_GET(self) -> None:
+            def do_GET(self):
                 name = self.path.rpartition("/resolve/")[2].partition("/")[2]
                 revision = "a" * 40
                 rows = [

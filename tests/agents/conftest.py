@@ -4,14 +4,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.agents.upstream import CUT, WIRES, Part, playing
+from tests.agents.upstream import CUT, WIRES, playing
 from tests.serving import Handler, served
 
 if not os.environ.get("RAGSIEVE_AGENTS"):
@@ -24,7 +22,7 @@ Log = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Two files that the agent is to read; the first says what is asked."""
     made = tmp_path_factory.mktemp("work")
     sections = [f"## Section {n}\n\n{_DESK.format(n)}" for n in range(40)]
@@ -35,10 +33,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def installed(tmp_path_factory):
     """Installs a package of npm in a folder of its own: where its programs are."""
 
-    def install(package: str) -> Path:
+    def install(package):
         into = tmp_path_factory.mktemp("npm")
         command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(into), package]
         subprocess.run(command, check=True, timeout=500)
@@ -47,11 +45,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
     return install
 
 
-def _passing(url: str, log: Log) -> type[Handler]:
+def _passing(url, log):
     """A handler before a server that logs what an agent sends, and what it is replied."""
 
     class Passing(Handler):
-        def do_POST(self) -> None:
+        def do_POST(self):
             raw = self.rfile.read(int(self.headers["Content-Length"]))
             own = {k: v for k, v in self.headers.items() if k.lower() != "host"}
             reply = httpx.post(url + self.path, content=raw, headers=own, timeout=60)
@@ -63,12 +61,12 @@ def _passing(url: str, log: Log) -> type[Handler]:
 
 
 @pytest.fixture(scope="module")
-def ran(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def ran(folder, tmp_path_factory):
     """Runs an agent through the proxy: what it sent, and what the upstream was sent. Its command is
     made of the proxy's address and an empty home; its calls are the upstream's."""
     processes: list[subprocess.Popen[str]] = []
 
-    def run(command: Callable[[str, Path], Any], calls: list[Part]) -> tuple[Log, Log]:
+    def run(command, calls):
         given: Log = []
         arrived: Log = []
         home = tmp_path_factory.mktemp("home")
@@ -94,7 +92,7 @@ def ran(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]
         one.wait(30)
 
 
-def check_turns(given: Log, arrived: Log) -> None:
+def check_turns(given, arrived):
     """What holds of every agent: results are filtered once, and nothing else is touched."""
     wire = WIRES[given[0]["path"].partition("?")[0]]
     for sent, one in zip(given, arrived, strict=True):

@@ -1,9 +1,6 @@
 """Qwen Code on chat completions, Claude Code on messages, Codex on Responses."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from tests.agents.conftest import ASKED, check_turns
 
@@ -18,7 +15,7 @@ env_key = "OPENAI_API_KEY"
 FILES = ("handbook.md", "rooms.md")
 
 
-def test_qwen_code(installed: Callable[[str], Path], ran: Any, folder: Path) -> None:
+def test_qwen_code(installed, ran, folder):
     """Two files read, each a list of parts."""
     program = installed("@qwen-code/qwen-code@0.15.10") / "qwen"
     calls = [
@@ -26,19 +23,19 @@ def test_qwen_code(installed: Callable[[str], Path], ran: Any, folder: Path) -> 
         for path in (folder / name for name in FILES)
     ]
 
-    def command(proxy: str, home: Path) -> Any:
+    def command(proxy, home):
         own = {"OPENAI_BASE_URL": f"{proxy}/v1", "OPENAI_API_KEY": "sk-test", "OPENAI_MODEL": "m"}
         return [program, "-p", ASKED, "--yolo"], own
 
     check_turns(*ran(command, calls))
 
 
-def test_claude_code(installed: Callable[[str], Path], ran: Any, folder: Path) -> None:
+def test_claude_code(installed, ran, folder):
     """Two files read; its headers, query, thinking and marks of the cache arrive."""
     program = installed("@anthropic-ai/claude-code@2.1.197") / "claude"
     calls = [("Read", json.dumps({"file_path": str(folder / name)})) for name in FILES]
 
-    def command(proxy: str, home: Path) -> Any:
+    def command(proxy, home):
         asks = [program, "-p", ASKED, "--allowedTools", "Read", "--model", "m"]
         return asks, {"ANTHROPIC_BASE_URL": proxy, "ANTHROPIC_API_KEY": "sk-test"}
 
@@ -48,12 +45,12 @@ def test_claude_code(installed: Callable[[str], Path], ran: Any, folder: Path) -
     assert {"/v1/messages?beta=true"} == {one["path"] for one in arrived}
 
 
-def test_codex(installed: Callable[[str], Path], ran: Any) -> None:
+def test_codex(installed, ran):
     """Two commands that print files."""
     program = installed("@openai/codex@0.171.0") / "codex"
     calls = [("exec_command", json.dumps({"cmd": f"cat {name}"})) for name in FILES]
 
-    def command(proxy: str, home: Path) -> Any:
+    def command(proxy, home):
         (home / "config.toml").write_text(CODEX.format(proxy=proxy), "utf-8")
         asks = [program, "exec", "--skip-git-repo-check", "-s", "danger-full-access", ASKED]
         return asks, {"CODEX_HOME": str(home), "OPENAI_API_KEY": "sk-test"}

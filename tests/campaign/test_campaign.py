@@ -1,12 +1,10 @@
 """The campaign's small form, every input that once failed, and the campaign itself."""
 
 import json
-import random
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +16,7 @@ FAILED = sorted(REGRESSIONS.glob("*.json"))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
-def test_a_small_campaign_violates_nothing(name: str, tmp_path: Path) -> None:
+def test_a_small_campaign_violates_nothing(name, tmp_path):
     """Of each kind; what fails lies in the folder as a regression."""
     if reason := KINDS[name].missing():
         pytest.skip(reason)
@@ -37,7 +35,7 @@ def test_a_small_campaign_violates_nothing(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FAILED, ids=lambda path: path.stem)
-def test_what_once_failed_holds(path: Path) -> None:
+def test_what_once_failed_holds(path):
     """The input of the file is tried again."""
     content = json.loads(path.read_text())
     kind = KINDS[content["kind"]]
@@ -47,11 +45,11 @@ def test_what_once_failed_holds(path: Path) -> None:
     assert replay(kind, content["input"]) >= 0
 
 
-def draw(rng: random.Random) -> int:
+def draw(rng):
     return rng.randrange(1000)
 
 
-def odd(value: int, folder: Path) -> int:
+def odd(value, folder):
     """Two tries of an even number; an odd one fails."""
     assert value % 2 == 0, f"{value} is odd\nindeed"
     return 2
@@ -60,7 +58,7 @@ def odd(value: int, folder: Path) -> int:
 ODD = Kind("odd", 20, 4, draw, odd)
 
 
-def test_inputs_that_fail_are_kept(tmp_path: Path) -> None:
+def test_inputs_that_fail_are_kept(tmp_path):
     """One file each, with what was wrong in a line; those that hold leave none."""
     row = Campaign(seed=3, folder=tmp_path).run(ODD)
     kept = [json.loads(path.read_text()) for path in tmp_path.iterdir()]
@@ -74,10 +72,10 @@ def test_inputs_that_fail_are_kept(tmp_path: Path) -> None:
             replay(ODD, content["input"])
 
 
-def test_inputs_depend_on_seed_and_number_alone(tmp_path: Path) -> None:
+def test_inputs_depend_on_seed_and_number_alone(tmp_path):
     """Two that share a campaign try what one tries, and a start goes on where another stopped."""
 
-    def drawn(**options: Any) -> list[int]:
+    def drawn(**options):
         values: list[int] = []
         kind = Kind("seen", 6, 6, draw, lambda value, _: values.append(value) or 1)
         Campaign(folder=tmp_path, **options).run(kind)
@@ -90,7 +88,7 @@ def test_inputs_depend_on_seed_and_number_alone(tmp_path: Path) -> None:
     assert whole != drawn(seed=1)
 
 
-def test_what_cannot_be_tried_says_why(tmp_path: Path) -> None:
+def test_what_cannot_be_tried_says_why(tmp_path):
     """It is no violation, and the table tells."""
     row = Campaign(folder=tmp_path).run(replace(ODD, missing=lambda: "no browser"))
 

@@ -1,13 +1,10 @@
 """Evidence and a question in, an answer out."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import pytest
 
 from ragsieve import Document, Pipeline, Query, Result, Segment, System
 from ragsieve.answer import Reader
-from ragsieve.models.base import Cut, Message, Prompt
+from ragsieve.models.base import Cut, Message
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.prompts import render
 from ragsieve.trace import Trace, step
@@ -19,18 +16,18 @@ QUERY = Query("Who sang it?")
 class Pieces(ScriptedLLM):
     """Streams its one reply in pieces of a size."""
 
-    def __init__(self, replies: list[str], size: int) -> None:
+    def __init__(self, replies, size):
         super().__init__(replies * 2)
         self.size = size
 
-    def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
+    def stream(self, prompt, *, max_tokens=128):
         (reply,) = self.complete([prompt], max_tokens=max_tokens)
         yield from (reply[n : n + self.size] for n in range(0, len(reply), self.size))
         yield from [Cut("", "cut")] * isinstance(reply, Cut)
 
 
 @pytest.mark.parametrize("text", ["", "word " * 500])
-def test_without_evidence_the_model_answers_by_itself(text: str) -> None:
+def test_without_evidence_the_model_answers_by_itself(text):
     """The closed-book prompt speaks of no documents; so where none fits the context."""
     llm = ScriptedLLM(["Seals and Crofts"], context=160)
     answer = Reader(llm)(QUERY, [Segment.whole(Document("d", text))] if text else [])
@@ -54,7 +51,7 @@ def test_without_evidence_the_model_answers_by_itself(text: str) -> None:
         (" ", "", 1),
     ],
 )
-def test_thoughts_are_no_answer(reply: str, text: str, warnings: int, size: int) -> None:
+def test_thoughts_are_no_answer(reply, text, warnings, size):
     """Nor a piece of it, whatever the pieces; the reply has them; a warning where nothing else."""
 
     system = System(Pipeline(), Reader(Pieces([reply], size)))
@@ -72,7 +69,7 @@ class Thinks(Pieces):
 
     thinking = None
 
-    def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+    def complete(self, prompts, **options):
         return [Cut(r, r) if "..." in r else r for r in super().complete(prompts, **options)]
 
 
@@ -90,7 +87,7 @@ class Thinks(Pieces):
         ("yes|<think>Abba?...|<think>Abba?</think>Seals", "Seals"),
     ],
 )
-def test_streams_show_no_thoughts(script: str, text: str, size: int) -> None:
+def test_streams_show_no_thoughts(script, text, size):
     """Of a template that opens them, too, as the first word tells; other replies come in pieces."""
     llm = Thinks(script.split("|"), size)
     llm.identity = f"{script} {size}"
@@ -103,7 +100,7 @@ def test_streams_show_no_thoughts(script: str, text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [3, 99])
-def test_thoughts_that_a_template_opens_are_no_answer(size: int) -> None:
+def test_thoughts_that_a_template_opens_are_no_answer(size):
     """Where nothing told that there are some, a warning says that pieces came before their end."""
     reply = "Abba?\n</think>\n\nSeals"
     *pieces, result = System(Pipeline(), Reader(Pieces([reply], size))).ask_stream(QUERY, [])
@@ -116,7 +113,7 @@ def test_thoughts_that_a_template_opens_are_no_answer(size: int) -> None:
 @pytest.mark.parametrize(
     ("room", "read"), [(21, []), (22, ["1"]), (44, ["1", "2"]), (66, ["0", "1", "2"])]
 )
-def test_evidence_is_cut_to_the_best_that_fits(room: int, read: list[str]) -> None:
+def test_evidence_is_cut_to_the_best_that_fits(room, read):
     """Each text has 22 tokens; the trace says how many did not fit, and the order stays. Beside the
     evidence the context holds the frame of the prompt, 64 tokens of the chat format and the 64 of
     the answer."""
@@ -135,7 +132,7 @@ def test_evidence_is_cut_to_the_best_that_fits(room: int, read: list[str]) -> No
     assert [said] * (len(read) < 3) == told
 
 
-def test_the_reader_asks_by_its_options() -> None:
+def test_the_reader_asks_by_its_options():
     """So many tokens, other templates, counted by its model."""
     assert "one two" == Reader(ScriptedLLM(["one two three"]), max_tokens=2)(QUERY, []).text
 
@@ -149,7 +146,7 @@ def test_the_reader_asks_by_its_options() -> None:
     assert [4, 0] == Reader(ScriptedLLM([])).count(["Who sang it?", ""])
 
 
-def test_the_prompt_is_the_papers_chat_form() -> None:
+def test_the_prompt_is_the_papers_chat_form():
     """Word for word, so that a change of the template is a change that someone made."""
     llm = ScriptedLLM(["x"])
     Reader(llm)(QUERY, [Segment.whole(Document("d", "He sang."))])
@@ -163,7 +160,7 @@ def test_the_prompt_is_the_papers_chat_form() -> None:
     ) == llm.prompts[0]
 
 
-def test_groups_are_one_call() -> None:
+def test_groups_are_one_call():
     """Each group is answered from itself alone, an empty one by the closed book, as one by one."""
     groups = [long_texts(1), [], long_texts(3, 2)]
     batches: list[int] = []

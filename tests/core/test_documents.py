@@ -10,7 +10,7 @@ from ragsieve.run.questions import as_example
 
 
 @pytest.mark.parametrize("key", ["text", "page_content", "content", "snippet", "contents", "body"])
-def test_a_mapping_has_its_text_under_a_usual_key(key: str) -> None:
+def test_a_mapping_has_its_text_under_a_usual_key(key):
     """The text is not in the metadata as well; other keys are."""
     (document,) = as_documents([{"id": "d", key: "It rained.", "title": "Rain", "page": 3}])
 
@@ -46,14 +46,14 @@ REPLY = {"status": "ok", "results": [{"name": "Bees"}], "title": "R"}
         (1.5, ("0", "", "1.5")),
     ],
 )
-def test_any_json_is_a_document(value: Any, expected: tuple[str, str, str]) -> None:
+def test_any_json_is_a_document(value, expected):
     """By its text, else a line a field, else as JSON: nothing of a reply is lost."""
     (document,) = as_documents([from_json(value)])
 
     assert expected == (document.id, document.title, document.text)
 
 
-def nested(depth: int) -> Any:
+def nested(depth):
     value: Any = 1
     for _ in range(depth):
         value = {"a": [value]}
@@ -72,7 +72,7 @@ def nested(depth: int) -> Any:
         [nested(2500)],
     ],
 )
-def test_values_that_no_json_can_hold_are_refused(document: Any) -> None:
+def test_values_that_no_json_can_hold_are_refused(document):
     """In one line, where they come in: an id of 5,000 digits, values 5,000 deep."""
     rule = "must (nest at most 100 deep|have no number of over 300 digits)$"
     with pytest.raises(InputError, match=rf"^the document at place 1 {rule}"):
@@ -87,7 +87,7 @@ def test_values_that_no_json_can_hold_are_refused(document: Any) -> None:
     assert as_documents([{"text": "a", "metadata": nested(40), "more": many}])
 
 
-def test_a_reply_stays_as_it_stands() -> None:
+def test_a_reply_stays_as_it_stands():
     """Its own spaces and numbers; one that nests too deep is an error of ours."""
     assert '{ "a": [1.10] }' == from_json({"a": [1.1]}, '{ "a": [1.10] }')["text"]
 

@@ -1,16 +1,13 @@
 """The default filter on everyday questions over the kinds of documents that people have."""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import ragsieve
-from ragsieve import Result, Segment
 from ragsieve.context.choose import ranked_segments
-from ragsieve.system import System, best_first
+from ragsieve.system import best_first
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
 
@@ -20,16 +17,16 @@ RECORDS = [json.loads(line) for line in (Path(__file__).parents[1] / "everyday.j
 
 
 @pytest.fixture(scope="module")
-def system() -> System:
+def system():
     return ragsieve.load("finefilter")
 
 
 @pytest.fixture(scope="module")
-def results(system: System) -> list[tuple[dict[str, Any], Result]]:
+def results(system):
     return [(record, system(record["question"], record["documents"])) for record in RECORDS]
 
 
-def whole(record: dict[str, Any], result: Result) -> bool:
+def whole(record, result):
     """Whether every character of the evidence but white space is kept, or shown as a header."""
     kept: dict[int, set[int]] = {}
     for segment in result.kept:
@@ -46,11 +43,11 @@ def whole(record: dict[str, Any], result: Result) -> bool:
     )
 
 
-def words(texts: Iterable[str]) -> int:
+def words(texts):
     return sum(len(text.split()) for text in texts)
 
 
-def test_evidence_is_kept_whole_in_less_text(results: list[tuple[dict[str, Any], Result]]) -> None:
+def test_evidence_is_kept_whole_in_less_text(results):
     """Of 150 questions nothing was fitted to; no context is empty, two fifths of the words go."""
     lost = [record["id"] for record, result in results if not whole(record, result)]
 
@@ -66,9 +63,7 @@ def test_evidence_is_kept_whole_in_less_text(results: list[tuple[dict[str, Any],
 
 
 @pytest.mark.parametrize(("max_tokens", "least"), [(60, 24), (100, 55), (150, 70)])
-def test_a_budget_keeps_the_best(
-    system: System, results: list[tuple[dict[str, Any], Result]], max_tokens: int, least: int
-) -> None:
+def test_a_budget_keeps_the_best(system, results, max_tokens, least):
     """Of each best segment, by score and the question's words, a part, or a warning: a row may not
     fit under its header; and the whole evidence of so many questions."""
     small = system.with_budget(max_tokens)
@@ -86,5 +81,5 @@ def test_a_budget_keeps_the_best(
     assert least <= sum(whole(*one) for one in zip(RECORDS, found, strict=True))
 
 
-def _overlap(one: Segment, other: Segment) -> bool:
+def _overlap(one, other):
     return one.document.id == other.document.id and one.start < other.end and other.start < one.end

@@ -64,9 +64,7 @@ ASKED = [
 @pytest.mark.parametrize(
     ("keep_answer", "max_tokens", "least"), [(0.95, None, 22), (0.8, None, 22), (0.95, 150, 12)]
 )
-def test_fields_that_answer_are_kept(
-    keep_answer: float, max_tokens: int | None, least: int
-) -> None:
+def test_fields_that_answer_are_kept(keep_answer, max_tokens, least):
     """Of 24 questions, over JSON on one line and indented; at most half of it stays."""
     system = ragsieve.load("finefilter").at(keep_answer=keep_answer, max_tokens=max_tokens)
     cases = [(json.dumps(v, indent=i), q, a) for i in (None, 2) for v, q, a in ASKED]

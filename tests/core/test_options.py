@@ -19,11 +19,11 @@ from tests.rules import check_fields, check_rule
 HOST = {"base_url": "http://127.0.0.1:1"}
 
 
-def server(name: str) -> Any:
+def server(name):
     return getattr(pytest.importorskip("ragsieve.server"), name)()
 
 
-def served(name: str, **options: Any) -> Any:
+def served(name, **options):
     pytest.importorskip("openai")
     return models.load(f"{name}:a", **HOST, **options)
 
@@ -41,7 +41,7 @@ MADE: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_number_is_held_to_its_rule(name: str) -> None:
+def test_a_number_is_held_to_its_rule(name):
     """At the edges that the error names, before anything is loaded or sent."""
     check_fields(MADE[name]())
 
@@ -56,9 +56,7 @@ TAKEN: list[tuple[Callable[..., Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("make", "options"), TAKEN)
-def test_so_is_one_of_what_is_no_dataclass(
-    make: Callable[..., Any], options: dict[str, Any]
-) -> None:
+def test_so_is_one_of_what_is_no_dataclass(make, options):
     """Waiting for ever is no time."""
     for name, value in options.items():
         check_rule(name, value, lambda new, of=name: make(**{of: new}))

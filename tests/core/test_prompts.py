@@ -29,7 +29,7 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("name", ROLES)
-def test_turns_are_the_templates(name: str) -> None:
+def test_turns_are_the_templates(name):
     """A template's turns come in order, trimmed, with no heading left in them."""
     prompt = render(name, **VALUES)
 
@@ -41,7 +41,7 @@ def test_turns_are_the_templates(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROLES)
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_values_open_no_turn_and_name_no_value(name: str, attack: str) -> None:
+def test_values_open_no_turn_and_name_no_value(name, attack):
     """Each value stands where its name stood, as it is, whatever it looks like."""
     values = {key: f"<{key}>{attack}</{key}>" for key in VALUES}
     prompt = render(name, **values)
@@ -53,7 +53,7 @@ def test_values_open_no_turn_and_name_no_value(name: str, attack: str) -> None:
 
 
 @given(text=ANY_TEXT)
-def test_any_text_stands_verbatim(text: str) -> None:
+def test_any_text_stands_verbatim(text):
     """No character of a question or a document is changed on its way into a prompt."""
     system, user = render("reader", question=f"<{text}>", documents=f"[{text}]")
 
@@ -61,7 +61,7 @@ def test_any_text_stands_verbatim(text: str) -> None:
     assert system.content.endswith(f"[{text}]")
 
 
-def test_a_missing_value_is_named() -> None:
+def test_a_missing_value_is_named():
     """With template and place; the closed book has none for evidence."""
     assert (
         Message("system", "Answer the question in a few words."),
@@ -77,7 +77,7 @@ ONE = {"critic_judge", "critic_pick", "critic_same"}  # one prompt a question, b
 
 
 @pytest.mark.parametrize("name", sorted({*ROLES} - PUBLISHED - ONE - {"asks", "asks_closed"}))
-def test_prompts_of_a_template_begin_with_its_instruction(name: str) -> None:
+def test_prompts_of_a_template_begin_with_its_instruction(name):
     """So that a server's prefix cache has read it."""
     names = re.findall(r"\$\{?([a-z_]+)", TEMPLATES[name])
     text = "\n".join(turn.content for turn in render(name, **dict.fromkeys(names, "VALUE")))
@@ -86,7 +86,7 @@ def test_prompts_of_a_template_begin_with_its_instruction(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["critique", "helpful", "relevance"])
-def test_prompts_about_the_passages_of_a_question_share_the_question(name: str) -> None:
+def test_prompts_about_the_passages_of_a_question_share_the_question(name):
     """Templates that are rendered once a passage have what differs behind what does not."""
     values = {"document": "DOCUMENT", "passage": "PASSAGE", "segment": "SEGMENT"}
     text = render(name, question="QUESTION", **values)[-1].content
@@ -96,17 +96,17 @@ def test_prompts_about_the_passages_of_a_question_share_the_question(name: str) 
 
 
 @pytest.mark.parametrize("name", ["nonsense", "", "../models/fake"])
-def test_an_unknown_template_is_named(name: str) -> None:
+def test_an_unknown_template_is_named(name):
     """Templates are files of one folder."""
     with pytest.raises(InputError, match=r"prompt must name a file of ragsieve\.prompts"):
         render(name)
 
 
-def spans(text: str, *bounds: tuple[int, int], title: str = "", id: str = "d") -> list[Segment]:
+def spans(text, *bounds, title="", id="d"):
     return [Segment(Document(id, text, title), start, end) for start, end in bounds]
 
 
-def test_each_document_is_a_paragraph_behind_its_title() -> None:
+def test_each_document_is_a_paragraph_behind_its_title():
     """On one line, once a run of its spans, at any length; no evidence is an empty text."""
     first = spans("One. Two.", (0, 4), (5, 9), title="A", id="a")
     second = spans("Three.", (0, 6), id="b")
@@ -126,7 +126,7 @@ def test_each_document_is_a_paragraph_behind_its_title() -> None:
     assert f"{'t' * 500}: Seals sang." == titled(Segment.whole(document))
 
 
-def test_a_heading_that_the_title_says_is_left_out() -> None:
+def test_a_heading_that_the_title_says_is_left_out():
     """The others above the first sentence stay."""
     text = "# Port fees\n\n## Boats\n\nIt is old. It costs 9."
 
@@ -148,6 +148,6 @@ def test_a_heading_that_the_title_says_is_left_out() -> None:
         ("Seals sang.\nThey stopped.", " "),
     ],
 )
-def test_a_title_is_no_part_of_the_first_line_of_a_table(text: str, gap: str) -> None:
+def test_a_title_is_no_part_of_the_first_line_of_a_table(text, gap):
     """Nor of code: what is structured begins a line; prose follows its title."""
     assert f"Port:{gap}{text}" == context(spans(text, (0, len(text)), title="Port"))

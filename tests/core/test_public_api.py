@@ -25,7 +25,7 @@ PACKAGES = ["split", "score", "select", "systems"]
 CLIENTS = {"aiohttp", "httpx", "httpx2", "huggingface_hub", "requests", "urllib3"}
 
 
-def required() -> set[str]:
+def required():
     """Names of what `pip install ragsieve` brings."""
     found, left = {"ragsieve"}, ["ragsieve"]
     while left:
@@ -39,7 +39,7 @@ def required() -> set[str]:
 
 
 @functools.cache
-def optional() -> tuple[str, ...]:
+def optional():
     """Modules of packages that `pip install ragsieve` does not bring."""
     brought = required()
     return tuple(
@@ -53,13 +53,13 @@ ROOT = Path(__file__).parents[2]
 QUESTION = "Who designed the Eiffel Tower?"
 
 
-def loaded_by(code: str) -> set[str]:
+def loaded_by(code):
     """Top-level modules that a fresh interpreter has after ``code``."""
     program = f"import sys, json\n{code}\nprint(json.dumps(sorted(sys.modules)))"
     return {name.partition(".")[0] for name in json.loads(python(program).stdout.splitlines()[-1])}
 
 
-def test_all_is_complete() -> None:
+def test_all_is_complete():
     """A public name of the package that is not a module is in __all__; they are about twenty."""
     public = {
         name
@@ -74,7 +74,7 @@ def test_all_is_complete() -> None:
 
 
 @pytest.mark.parametrize("package", ["ragsieve", *(f"ragsieve.{name}" for name in PACKAGES)])
-def test_every_package_lists_what_it_has(package: str) -> None:
+def test_every_package_lists_what_it_has(package):
     """Every name of a package's __all__ is there, once, in order, and says what it is."""
     module = importlib.import_module(package)
 
@@ -84,7 +84,7 @@ def test_every_package_lists_what_it_has(package: str) -> None:
             assert getattr(module, name).__doc__
 
 
-def test_names_that_are_unknown_are_named() -> None:
+def test_names_that_are_unknown_are_named():
     """An attribute by its error; a system is built by its name."""
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = ragsieve.nonsense
@@ -96,7 +96,7 @@ def test_names_that_are_unknown_are_named() -> None:
     assert 1 == len(system("Who?", ["a", "b"]).kept)
 
 
-def test_imports_are_light() -> None:
+def test_imports_are_light():
     """No module but itself before first use; no optional dependency in any package."""
     before = loaded_by("")  # of the interpreter, and of what starts with it here
 
@@ -118,12 +118,12 @@ def test_imports_are_light() -> None:
         ),
     ],
 )
-def test_a_cold_start_loads_what_it_needs(code: str, unread: set[str]) -> None:
+def test_a_cold_start_loads_what_it_needs(code, unread):
     """No package that it does not use: a filter sends nothing, and loads no client of HTTP."""
     assert set() == unread & loaded_by(code)
 
 
-def test_a_first_call_imports_few_modules_and_opens_one_net() -> None:
+def test_a_first_call_imports_few_modules_and_opens_one_net():
     """Of this package 88 at most: without compiled files each costs 3 ms."""
     code = """
 import gc, sys, ragsieve
@@ -142,7 +142,7 @@ print(len(own), sum(isinstance(one, InferenceSession) for one in gc.get_objects(
 @pytest.mark.parametrize(
     ("own", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")]
 )
-def test_threads_wait_asleep_by_default(own: dict[str, str], policy: str) -> None:
+def test_threads_wait_asleep_by_default(own, policy):
     """OpenMP's own word, once torch is there: beside other processes a spinning thread delays."""
     pytest.importorskip("torch")
     inherited = {key: value for key, value in os.environ.items() if "OMP_" not in key}
@@ -156,7 +156,7 @@ FILTERED = "import ragsieve; ragsieve.load('finefilter')('Who?', ['Ann drew it.'
 
 
 @pytest.mark.parametrize("code", [FILTERED, "import ragsieve_research.train.export"])
-def test_nothing_is_reported_to_makers_of_libraries(code: str, tmp_path: Path) -> None:
+def test_nothing_is_reported_to_makers_of_libraries(code, tmp_path):
     """onnxruntime would note a device's identity and each process in the home, and send it."""
     if "research" in code:
         pytest.importorskip("onnxscript")
@@ -180,7 +180,7 @@ sys.meta_path.insert(0, Missing())
 """A program's beginning: packages that its arguments name cannot be imported."""
 
 
-def with_core_alone(code: str) -> str:
+def with_core_alone(code):
     """What a fresh interpreter prints where only the packages of the core are installed."""
     # tokenizers needs the hub's client, but only where it downloads
     missing = {*optional(), "huggingface_hub"} - {"ragsieve_research"}
@@ -190,7 +190,7 @@ def with_core_alone(code: str) -> str:
     return str(done.stdout)
 
 
-def test_the_command_line_filters_without_an_extra() -> None:
+def test_the_command_line_filters_without_an_extra():
     """`pip install ragsieve` alone filters: verbatim spans, a token count, and fewer of them."""
     arguments = ["filter", "--json", "-q", QUESTION, "examples/eiffel.jsonl"]
     result = json.loads(with_core_alone(f"from ragsieve import cli\ncli.main({arguments!r})"))
@@ -203,7 +203,7 @@ def test_the_command_line_filters_without_an_extra() -> None:
     assert 0 <= result["answerable"] <= 1
 
 
-def test_what_is_missing_names_its_extra(tmp_path: Path) -> None:
+def test_what_is_missing_names_its_extra(tmp_path):
     """A page, and an LLM that nobody named, are refused with the line that installs them."""
     (page := tmp_path / "page.html").write_text("<p>Gustave Eiffel designed it.</p>")
     code = f"""
@@ -225,7 +225,7 @@ for command in "filter", "ask":
     ("name", "missing"),
     [("finefilter", "pruner, a model of kind sentence"), ("finefilter-point", "embedder, a")],
 )
-def test_a_model_that_a_system_needs_is_asked_for(name: str, missing: str) -> None:
+def test_a_model_that_a_system_needs_is_asked_for(name, missing):
     """When it is built, not when the first question comes."""
     with pytest.raises(InputError, match=f"{name} needs {missing}"):
         build(name, ScriptedLLM([]))

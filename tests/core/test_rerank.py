@@ -13,7 +13,7 @@ FINE = "The library opens at ten. The fine for late books is 20 cents a day."
 PARKING = "Parking is free for two hours."
 
 
-def test_documents_are_ranked_in_one_line() -> None:
+def test_documents_are_ranked_in_one_line():
     """By the net that comes along; each comes back as it was given, equal ones in their order."""
     fine, bees = {"text": FINE, "id": "fine"}, Document("bees", "Bees hum.")
     given: list[Any] = [PARKING, fine, PARKING, bees]
@@ -27,7 +27,7 @@ def test_documents_are_ranked_in_one_line() -> None:
     assert ranked == ragsieve.rank(QUESTION, given)
 
 
-def test_another_system_ranks() -> None:
+def test_another_system_ranks():
     """One of the caller's."""
     system = ragsieve.load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
 
@@ -35,7 +35,7 @@ def test_another_system_ranks() -> None:
     assert Ranked(0, 1.0, "a") == ragsieve.rank("a", ["a"], system=system)[0]
 
 
-def test_what_cannot_be_ranked_is_said() -> None:
+def test_what_cannot_be_ranked_is_said():
     """No documents are no error."""
     assert [] == ragsieve.rank(QUESTION, [])
     for question, documents in ((" ", [FINE]), (QUESTION, FINE)):

@@ -2,10 +2,8 @@
 
 import json
 import pickle
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -24,7 +22,7 @@ DOCUMENTS = ["Ada wrote programs. It rained <b>a lot</b> that day.", "Nobody \x1
 
 
 @pytest.fixture
-def result() -> Result:
+def result():
     """Of three sentences one is kept."""
     stage = Pipeline(split.Sentences(), score.Cosine(HashingEmbedder()), select.TopK(1))
     return System(stage, Reader(ScriptedLLM(lambda prompt: "<i>Ada</i>"))).ask(
@@ -32,7 +30,7 @@ def result() -> Result:
     )
 
 
-def test_a_result_shows_itself(result: Result) -> None:
+def test_a_result_shows_itself(result):
     """In one line, in a notebook, as rows, each verbatim with stage and reason."""
     before, after = result.tokens.before, result.tokens.after
 
@@ -68,7 +66,7 @@ PAGES = [
 BASELINES = ("all", "closed-book", "top-documents", "nearest-documents", "top-sentences")
 
 
-def loaded(name: str, **options: Any) -> System:
+def loaded(name, **options):
     """A system of the core, of fakes or with the pruner that comes with the package."""
     pruner = "pruner" if name == "bundled" else "fake:pruner"
     name = name if name in BASELINES else "finefilter"
@@ -96,7 +94,7 @@ def loaded(name: str, **options: Any) -> System:
         *((name, {"max_tokens": 8, "max_chars_per_document": 25}) for name in BASELINES),
     ],
 )
-def test_a_result_can_be_cut_again(name: str, numbers: dict[str, Any]) -> None:
+def test_a_result_can_be_cut_again(name, numbers):
     """As filtering anew with these numbers does; what a budget cuts is all that is read again."""
     limits = {key: value for key, value in numbers.items() if key in LIMITS}
     own = {k: numbers[k] for k in numbers.keys() - limits}
@@ -112,7 +110,7 @@ def test_a_result_can_be_cut_again(name: str, numbers: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("threshold", [-1.0, 0.3, 2.0])
 @pytest.mark.parametrize("name", ["top-sentences", "nearest-documents"])
-def test_a_threshold_stands_in_place_of_a_number_of_the_best(name: str, threshold: float) -> None:
+def test_a_threshold_stands_in_place_of_a_number_of_the_best(name, threshold):
     """Also where more would be kept than the number."""
     everything = loaded(name, k=100)(QUESTION, PAGES)
     result = loaded(name, k=1)(QUESTION, PAGES).at(min_score=threshold)
@@ -121,7 +119,7 @@ def test_a_threshold_stands_in_place_of_a_number_of_the_best(name: str, threshol
     assert all("min_score" in verdict.reason for verdict in result.dropped)
 
 
-def seen(result: Result) -> dict[str, Any]:
+def seen(result):
     """All of a result but what it cost."""
     values = result.to_dict()
     for step in values["trace"]["steps"]:
@@ -130,7 +128,7 @@ def seen(result: Result) -> dict[str, Any]:
     return {**values, "rows": result.rows}
 
 
-def test_a_pickled_result_holds_no_model(result: Result) -> None:
+def test_a_pickled_result_holds_no_model(result):
     """It is the same, but cannot be cut again."""
     copy = pickle.loads(pickle.dumps(result))
 
@@ -139,7 +137,7 @@ def test_a_pickled_result_holds_no_model(result: Result) -> None:
         copy.at(max_chars=10)
 
 
-def test_spans_are_told_apart() -> None:
+def test_spans_are_told_apart():
     """What went, what is kept of each document, and what scored nearest to the cut."""
     result = loaded("finefilter", min_score=0.5)(QUESTION, PAGES[:2])
     near = result.borderline(3)
@@ -154,7 +152,7 @@ def test_spans_are_told_apart() -> None:
     assert [] == loaded("all")(QUESTION, PAGES).borderline()
 
 
-def written(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+def written(query, segments):
     """Texts that a model wrote from all of them, and from none."""
     text = " ".join(s.text for s in segments)
     made = Document("made", text, written_by="scribe", parents=tuple(segments))
@@ -163,7 +161,7 @@ def written(query: Query, segments: Sequence[Segment]) -> list[Segment]:
 
 
 @pytest.mark.parametrize("name", ["finefilter", "bundled", *BASELINES, "written"])
-def test_a_result_survives_json(name: str) -> None:
+def test_a_result_survives_json(name):
     """It is the same again, but for what needs the system; the values are as the schema says."""
     system = loaded("all" if name == "written" else name)
     system = replace(system, stage=written) if name == "written" else system
@@ -185,7 +183,7 @@ def test_a_result_survives_json(name: str) -> None:
         assert result.rows == mine.rows
 
 
-def test_the_schema_is_that_of_the_types() -> None:
+def test_the_schema_is_that_of_the_types():
     """The file beside the reference is made of them."""
     assert schema() == json.loads(SCHEMA.read_text(encoding="utf-8"))
 
@@ -203,7 +201,7 @@ SPAN = {"document": "a", "start": 0, "end": 3, "text": "Ada"}
         ({"kept": [{**SPAN, "start": 5}]}, "a span must lie in its document"),
     ],
 )
-def test_values_that_break_the_schema_are_refused(change: dict[str, Any], line: str) -> None:
+def test_values_that_break_the_schema_are_refused(change, line):
     """In a line that names field, rule and value."""
     values = {**loaded("finefilter")(QUESTION, PAGES).to_dict(), **change}
 

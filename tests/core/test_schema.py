@@ -1,7 +1,7 @@
 """Declared schemas, and the line that says what breaks one."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
@@ -15,7 +15,7 @@ class Leaf(Schema, kw_only=True):
     kind: Literal["a", "b"] | None = None
     words: Mapping[str, str] = {}
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if self.n == 13:
             raise InputError(f"n must not be 13, got {self.n!r}")
 
@@ -47,7 +47,7 @@ class Tree(Schema, kw_only=True):
         ({"name": "x", "leaves": [{"y": 1}]}, "leaves[0].y is not known; known are n, p, kind"),
     ],
 )
-def test_one_line_names_field_rule_and_value(values: Any, line: str) -> None:
+def test_one_line_names_field_rule_and_value(values, line):
     """Whatever is wrong, and however deep."""
     with pytest.raises(InputError) as raised:
         read(Tree, values)
@@ -56,7 +56,7 @@ def test_one_line_names_field_rule_and_value(values: Any, line: str) -> None:
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 200
 
 
-def test_a_format_is_a_whole_number() -> None:
+def test_a_format_is_a_whole_number():
     """And no field of the schema."""
     assert Tree(name="x") == read_format(Tree, {"name": "x", "format": 1}, 1)
     for wrong in (None, [], "x", 1, {}, *({"name": "x", "format": n} for n in (True, 1.0, 2))):

@@ -129,9 +129,7 @@ CASES: list[tuple[str, str, list[str], float | int, list[str], float]] = [
 @pytest.mark.parametrize(
     ("kind", "question", "documents", "option", "stays", "share"), CASES, ids=[c[0] for c in CASES]
 )
-def test_what_is_asked_for_stays(
-    kind: str, question: str, documents: list[str], option: float, stays: list[str], share: float
-) -> None:
+def test_what_is_asked_for_stays(kind, question, documents, option, stays, share):
     """Whole, once, under what it needs, in less text; and nothing else is taken for an answer."""
     options: Any = {"keep_answer": option} if option < 1 else {}
     system = ragsieve.load("finefilter", options=options)

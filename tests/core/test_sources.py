@@ -1,7 +1,5 @@
 """Kinds of sources by name."""
 
-from typing import Any
-
 import pytest
 
 from ragsieve.errors import InputError
@@ -15,16 +13,16 @@ class Notes(Schema, frozen=True, kw_only=True):
     place: str
     k: Count = 20
 
-    def check(self) -> None:
+    def check(self):
         """Nothing to check."""
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self):
         """Nothing that results depend on."""
         return {}
 
     about = identity
 
-    def open(self, *_: Any) -> Any:
+    def open(self, *_):
         """Not opened here."""
 
 
@@ -42,9 +40,7 @@ class Bare(Schema, frozen=True, kw_only=True):
         (Bare, {}, "source kind mine must be a ragsieve.schema.Schema with check, .*, got Bare"),
     ],
 )
-def test_a_kind_is_held_to_its_form(
-    kind: type[Any], options: dict[str, Any], error: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kind_is_held_to_its_form(kind, options, error, monkeypatch):
     """One line says what is wrong with a kind, an option or its value."""
     monkeypatch.setattr(SOURCES, "find", lambda name: kind)
 

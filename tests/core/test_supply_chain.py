@@ -19,14 +19,14 @@ BILL = json.loads((ROOT / "sbom.cdx.json").read_text())
 PACKAGES = {canonicalize_name(c["name"]): c for c in BILL["components"] if "purl" in c}
 
 
-def test_the_core_brings_no_client_of_http_but_that_of_tokenizers() -> None:
+def test_the_core_brings_no_client_of_http_but_that_of_tokenizers():
     """`tokenizers` requires the hub's client, which a filter never loads."""
     clients = {"aiohttp", "httpx", "httpx2", "huggingface-hub", "requests", "urllib3"}
 
     assert {"httpx2", "huggingface-hub"} == clients & PACKAGES.keys()
 
 
-def test_the_bill_of_materials_is_of_what_the_core_installs() -> None:
+def test_the_bill_of_materials_is_of_what_the_core_installs():
     """Every distribution in its pinned version, and what needs it: else run `tools/sbom.py`."""
     pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines())
     urls = {n: f"pkg:pypi/{n}@{v}" for n, v in ((canonicalize_name(p), pins[p]) for p in pins)}
@@ -50,7 +50,7 @@ def test_the_bill_of_materials_is_of_what_the_core_installs() -> None:
         assert taken <= needs[ref]
 
 
-def test_the_bill_of_materials_has_each_file_of_weights() -> None:
+def test_the_bill_of_materials_has_each_file_of_weights():
     """By its bytes; all that is in it has a licence, and NOTICE says where the weights are from."""
     folder = ROOT / "src" / "ragsieve" / "weights"
     sums = {
@@ -66,7 +66,7 @@ def test_the_bill_of_materials_has_each_file_of_weights() -> None:
         assert origin in (ROOT / "NOTICE").read_text()
 
 
-def test_without_a_network_an_audit_says_so() -> None:
+def test_without_a_network_an_audit_says_so():
     """It passes: a check of a change does not need one."""
     beside = {**os.environ, "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "", "no_proxy": ""}
     command = f"make --silent --old-file=.venv/done audit BIN={Path(sys.executable).parent}".split()

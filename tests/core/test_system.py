@@ -1,9 +1,7 @@
 """The one contract: stages in a pipeline, a pipeline and a reader in a system."""
 
 import json
-from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -31,38 +29,38 @@ DOCUMENTS = [
 class Characters:
     """A reader whose tokens are the characters that are no white space."""
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> Answer:
+    def __call__(self, query, segments, /):
         return Answer("yes", tuple(segments))
 
-    def context(self, segments: Sequence[Segment], /) -> str:
+    def context(self, segments, /):
         return context(segments)
 
-    def count(self, texts: Sequence[str], /) -> list[int]:
+    def count(self, texts, /):
         return [len("".join(text.split())) for text in texts]
 
 
 class Letters(Characters):
     """A reader whose tokens are characters, white space too: joints cost as well."""
 
-    def count(self, texts: Sequence[str], /) -> list[int]:
+    def count(self, texts, /):
         return [len(text) for text in texts]
 
 
-def first(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+def first(query, segments, /):
     return list(segments[:1])
 
 
-def broken(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+def broken(query, segments, /):
     raise ModelError("the server\nis gone")
 
 
-def sentences(k: int, max_tokens: int | None = None) -> System:
+def sentences(k, max_tokens=None):
     """The k best sentences by BM25, best first."""
     stages = Pipeline(split.Sentences(), score.BM25(), select.TopK(k))
     return System(stages, Characters()).with_budget(max_tokens)
 
 
-def test_stages_run_in_order_and_a_pipeline_is_a_stage() -> None:
+def test_stages_run_in_order_and_a_pipeline_is_a_stage():
     """Each gets what the one before kept; nested or flat; without stages all stay."""
     given = [Segment.whole(document) for document in as_documents(DOCUMENTS)]
     flat = Pipeline(split.Sentences(), score.BM25(), select.TopK(2))
@@ -76,7 +74,7 @@ def test_stages_run_in_order_and_a_pipeline_is_a_stage() -> None:
     )
 
 
-def test_a_failing_stage_raises_unless_lenient(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_stage_raises_unless_lenient(caplog):
     """Then its input passes on, and trace and log say so; an interrupt stops any system."""
     with pytest.raises(ModelError, match="is gone"):
         System(Pipeline(first, broken), Characters())(QUERY, DOCUMENTS)
@@ -94,14 +92,14 @@ def test_a_failing_stage_raises_unless_lenient(caplog: pytest.LogCaptureFixture)
         assert texts == [s.text for s in result.kept]
         assert "ModelError: the server is gone" in warning and "was skipped" in caplog.text
 
-    def interrupted(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def interrupted(query, segments, /):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         System(interrupted, Characters()).lenient()(QUERY, DOCUMENTS)
 
 
-def gone(segments: list[Segment]) -> Iterator[Segment]:
+def gone(segments):
     yield segments[0]
     raise ModelError("the server is gone")
 
@@ -119,10 +117,10 @@ def gone(segments: list[Segment]) -> Iterator[Segment]:
         (lambda _: (n for n in "ab"), DOCUMENTS, "must give segments, got ['a', 'b']"),
     ],
 )
-def test_a_stage_may_give_any_iterable_of_segments(give: Any, kept: list[str], error: str) -> None:
+def test_a_stage_may_give_any_iterable_of_segments(give, kept, error):
     """What it then raises, and what is none, are its failure: its input passes on, or it raises."""
 
-    def stage(query: Query, segments: list[Segment], /) -> Any:
+    def stage(query, segments, /):
         return give(segments)
 
     for one in stage, Pipeline(stage):
@@ -136,7 +134,7 @@ def test_a_stage_may_give_any_iterable_of_segments(give: Any, kept: list[str], e
             assert kept == [s.text for s in system(QUERY, DOCUMENTS).kept]
 
 
-def test_documents_come_as_strings_mappings_or_documents() -> None:
+def test_documents_come_as_strings_mappings_or_documents():
     """Places become ids and ranks where none are given; other keys are found in the metadata."""
     found = as_documents(
         [
@@ -171,7 +169,7 @@ def test_documents_come_as_strings_mappings_or_documents() -> None:
         ([{"text": "x", "metadata": ["m"]}], r"a document's metadata must be a mapping, got \["),
     ],
 )
-def test_a_bad_document_is_named_in_a_line(documents: Any, message: str) -> None:
+def test_a_bad_document_is_named_in_a_line(documents, message):
     """The error names the rule, the value and, among many, the place."""
     with pytest.raises(InputError, match=message) as raised:
         sentences(1)(QUERY, documents)
@@ -185,7 +183,7 @@ IDS = ["a", "a#2", "a#2'", "a#3", "a#2#2", "b", ""]
 
 @example(["a", "a#2", "a", "a", "a#2"])
 @given(st.lists(st.sampled_from(IDS)))
-def test_equal_ids_are_told_apart(ids: list[str]) -> None:
+def test_equal_ids_are_told_apart(ids):
     """Later ones are renamed, also around names that are taken; the trace says which."""
     trace = Trace()
     with trace.recording():
@@ -198,7 +196,7 @@ def test_equal_ids_are_told_apart(ids: list[str]) -> None:
     assert all("occurs again: renamed" in line for line in trace.notes)
 
 
-def test_copies_of_a_document_are_read_once() -> None:
+def test_copies_of_a_document_are_read_once():
     """Those of one id and one text; the trace says so, places find them, metadata are joined."""
     trace = Trace()
     first = Document("a", "t", title="first", metadata={"x": 1})
@@ -215,7 +213,7 @@ def test_copies_of_a_document_are_read_once() -> None:
     assert "document id 'a' occurs again with the same text: read once" == trace.notes[0]
 
 
-def test_the_budget_takes_the_best_that_fit() -> None:
+def test_the_budget_takes_the_best_that_fit():
     """Titles and joints count; a span that comes twice counts once; the order stays."""
     spans = [
         Segment.whole(Document("a", "x" * 5)).scored("s", 3),
@@ -253,9 +251,7 @@ CORPUS = st.lists(st.fixed_dictionaries({"text": TEXTS, "title": TITLES}), max_s
     by=st.sampled_from(["score", "ends", "document"]),
     reader=st.sampled_from([Characters(), Letters(), Reader(ScriptedLLM(["unused"]))]),
 )
-def test_the_budget_is_never_passed(
-    documents: list[dict[str, str]], max_tokens: int | None, by: Any, reader: Any
-) -> None:
+def test_the_budget_is_never_passed(documents, max_tokens, by, reader):
     """The context is at most max_tokens long and no longer than all documents, in any order.
     Chinese sentences put into a new order need spaces that the documents do not have."""
     stage = Pipeline(split.Sentences(), score.Cosine(HashingEmbedder()), select.Order(by))
@@ -269,7 +265,7 @@ def test_the_budget_is_never_passed(
     assert max_tokens is None or result.tokens.after <= max_tokens
 
 
-def test_with_budget_drops_and_says_so() -> None:
+def test_with_budget_drops_and_says_so():
     """What passes the budget is dropped by the system, with the reason."""
     result = sentences(4).with_budget(20)(QUERY, DOCUMENTS)
     verdicts = [v for v in result.verdicts if v.stage == "System(max_tokens=20)"]
@@ -280,7 +276,7 @@ def test_with_budget_drops_and_says_so() -> None:
     assert all("pass max_tokens=20" in v.reason for v in verdicts)
 
 
-def _characters(segments: Sequence[Segment]) -> list[tuple[str, int]]:
+def _characters(segments):
     """Places of all characters but white space."""
     spans = [(s.document, n) for s in segments for n in range(s.start, max(s.end, s.start + 1))]
     return sorted((d.id, n) for d, n in spans if not d.text[n : n + 1].isspace())
@@ -288,9 +284,7 @@ def _characters(segments: Sequence[Segment]) -> list[tuple[str, int]]:
 
 @settings(max_examples=60, deadline=None)
 @given(documents=CORPUS, k=st.integers(0, 4), max_tokens=st.none() | st.integers(0, 40))
-def test_verdicts_cover_every_span_once(
-    documents: list[dict[str, str]], k: int, max_tokens: int | None
-) -> None:
+def test_verdicts_cover_every_span_once(documents, k, max_tokens):
     """Every sentence, or its parts, and every document without one is kept or dropped."""
     result = sentences(k, max_tokens=max_tokens)(QUERY, documents)
     whole = [Segment.whole(d) for d in result.documents]
@@ -304,7 +298,7 @@ def test_verdicts_cover_every_span_once(
         assert bool(verdict.stage) == bool(verdict.reason)
 
 
-def test_verdicts_stand_in_the_order_of_the_documents() -> None:
+def test_verdicts_stand_in_the_order_of_the_documents():
     """A person reads them beside the text."""
     unranked = [Segment.whole(Document(f"d{n}", text)) for n, text in enumerate(DOCUMENTS)]
     result = sentences(1)(QUERY, DOCUMENTS)
@@ -320,7 +314,7 @@ def test_verdicts_stand_in_the_order_of_the_documents() -> None:
     assert {"", "TopK(k=1)"} == {v.stage for v in result.verdicts}
 
 
-def test_the_trace_tells_every_stage_and_what_it_cost() -> None:
+def test_the_trace_tells_every_stage_and_what_it_cost():
     """In and out; asking adds the reader's; each call is charged to its stage."""
     steps = sentences(1).ask(QUERY, DOCUMENTS).trace.steps
 
@@ -339,7 +333,7 @@ def test_the_trace_tells_every_stage_and_what_it_cost() -> None:
     assert 3 == steps[3]["tokens_out"]
 
 
-def test_a_system_keeps_the_laws() -> None:
+def test_a_system_keeps_the_laws():
     """Those of `ragsieve.testing`: JSON, threads, budgets, reasons; of no documents come none."""
     check_system(sentences(2), pickles=False)
 
@@ -357,7 +351,7 @@ SPANS = (
 )
 
 
-def test_a_source_finds_where_no_documents_are_passed() -> None:
+def test_a_source_finds_where_no_documents_are_passed():
     """Its spans go through the stages as they are; their documents, as first found, come once."""
     source, bare = Finds(SPANS), System(Pipeline(select.TopK(1)), Characters()).with_budget(40)
     system = bare.with_source(source)
@@ -380,7 +374,7 @@ def test_a_source_finds_where_no_documents_are_passed() -> None:
     assert ((other, PAGE), found) == (result.documents, result.kept)
 
 
-def test_without_evidence_the_reader_is_alone() -> None:
+def test_without_evidence_the_reader_is_alone():
     """A source that finds nothing did not fail; without one nothing can be filtered."""
     result = System(Pipeline(first), Characters(), source=Finds(())).ask(QUERY)
 
@@ -395,7 +389,7 @@ def test_without_evidence_the_reader_is_alone() -> None:
 
 
 @pytest.mark.parametrize("documents", [(), [], DOCUMENTS])
-def test_a_source_is_not_asked_where_documents_are_passed(documents: Sequence[str]) -> None:
+def test_a_source_is_not_asked_where_documents_are_passed(documents):
     """Not even for none of them."""
     source = Finds(SPANS)
     system = System(Pipeline(), Characters(), source=source)
@@ -405,7 +399,7 @@ def test_a_source_is_not_asked_where_documents_are_passed(documents: Sequence[st
     assert [] == source.asked
 
 
-def test_spans_of_a_source_stay_verbatim_and_count_alone() -> None:
+def test_spans_of_a_source_stay_verbatim_and_count_alone():
     """Also where stages split them; tokens before are "Songs:" with both spans, after with one."""
     result = System(Pipeline(split.Sentences(), first), Characters(), source=Finds(SPANS))(QUERY)
     one, two = (len(s.text.replace(" ", "")) for s in SPANS)
@@ -415,7 +409,7 @@ def test_spans_of_a_source_stay_verbatim_and_count_alone() -> None:
     assert Tokens(len("Songs:") + one + two, len("Songs:") + one) == result.tokens
 
 
-def test_the_trace_has_a_step_for_the_source() -> None:
+def test_the_trace_has_a_step_for_the_source():
     """With what was found and spent; what is dropped later has its verdict."""
     result = System(Pipeline(select.TopK(1)), Characters(), source=Finds(SPANS)).ask(QUERY)
 
@@ -425,7 +419,7 @@ def test_the_trace_has_a_step_for_the_source() -> None:
         (v.segment.text, v.stage) for v in result.verdicts
     ]
 
-    def source(query: Query, /) -> list[Segment]:
+    def source(query, /):
         HashingEmbedder().embed([query.text], query=True)
         return []
 
@@ -438,7 +432,7 @@ def test_the_trace_has_a_step_for_the_source() -> None:
 
 
 @pytest.mark.parametrize("stage", [Pipeline(first), first])
-def test_a_lenient_system_answers_though_its_source_fails(stage: Any) -> None:
+def test_a_lenient_system_answers_though_its_source_fails(stage):
     """Without evidence, with a warning of one line, also where the result is cut again."""
     result = System(stage, Characters(), source=loses).lenient().ask(QUERY)
     (warning,) = result.trace.warnings
@@ -451,18 +445,18 @@ def test_a_lenient_system_answers_though_its_source_fails(stage: Any) -> None:
 FOUND = Segment.whole(Document("elsewhere", "Seals sang it."))
 
 
-def answers(query: Query, segments: Sequence[Segment], /) -> StageResult:
+def answers(query, segments, /):
     return StageResult(segments, answer=Answer("Crofts"), found=[FOUND])
 
 
-def test_the_last_answer_of_a_pipeline_stands() -> None:
+def test_the_last_answer_of_a_pipeline_stands():
     """What a stage answers and finds is a value, also outside of a recording, and is counted."""
     given = [Segment.whole(Document("d", "It rained."))]
     result = Pipeline(Pipeline(answers), first)(QUERY, given)
 
     assert (given, Answer("Crofts"), (FOUND,)) == (result, result.answer, result.found)
 
-    def later(query: Query, segments: Sequence[Segment], /) -> StageResult:
+    def later(query, segments, /):
         return StageResult(segments, answer=Answer("Seals"))
 
     result = Pipeline(answers, later, first)(QUERY, [])
@@ -476,7 +470,7 @@ def test_the_last_answer_of_a_pipeline_stands() -> None:
     assert result.tokens.before > result.tokens.after
 
 
-def test_an_answer_cannot_steer_a_terminal() -> None:
+def test_an_answer_cannot_steer_a_terminal():
     """Nor end a text early: its control characters and lone surrogates are gone."""
     made = load("top-sentences", ScriptedLLM(lambda _: "a\ud800\x00\x1b[3m\u202e"), "fake:hashing")
     *pieces, result = made.ask_stream("Who sang?", ["Seals sang."])

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragsieve import Document, InputError, Query, Segment, System, load, models
+from ragsieve import Document, InputError, Segment, System, load, models
 from ragsieve.answer import Reader
 from ragsieve.models.base import PASSAGE
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
@@ -28,7 +28,7 @@ class Thawed:
 
     k: int = 1
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def __call__(self, query, segments, /):
         return [*segments]
 
 
@@ -38,15 +38,15 @@ class Silent:
 
     k: int = 1
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def __call__(self, query, segments, /):
         return [*segments]
 
 
-def scored(segments: Sequence[Segment], value: Callable[[], float], name: str = "own") -> list[Any]:
+def scored(segments, value, name="own"):
     return [s.scored(name, value()) for s in segments]
 
 
-def emptied(query: Query, segments: list[Segment], /) -> list[Segment]:
+def emptied(query, segments, /):
     kept = [*segments]
     segments.clear()
     return kept
@@ -79,10 +79,10 @@ class Chatty:
     llm: Any
     more: int = 0
 
-    def context(self, segments: Sequence[Segment]) -> str:
+    def context(self, segments):
         return Reader(self.llm).context(segments)
 
-    def count(self, texts: Sequence[str]) -> list[int]:
+    def count(self, texts):
         return [n + next(FRESH) % 5 for n in self.llm.count(texts)]
 
 
@@ -101,14 +101,14 @@ class Drifting:
 
     identity = "drifting"
 
-    def __init__(self, value: Callable[[int], float]) -> None:
+    def __init__(self, value):
         self.value = value
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+    def embed(self, texts, *, query=False):
         return np.array([[self.value(len(texts)), 0.0] for _ in texts], np.float32).reshape(-1, 2)
 
 
-def adapted(query: str, documents: list[dict[str, Any]], **changes: Any) -> list[dict[str, Any]]:
+def adapted(query, documents, **changes):
     """An adapter that keeps whole documents, and what it makes of the first of a question."""
     if not query.strip():
         return documents
@@ -139,17 +139,17 @@ class Goats(Schema, frozen=True, kw_only=True):
     k: Count = 2
     breaks: str = ""
 
-    def check(self) -> None:
+    def check(self):
         """It can be used."""
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self):
         """Its option."""
         k = 0 if "number" in self.breaks else self.k
         return {"k": k, "n": next(FRESH) if "each time" in self.breaks else 0}
 
     about = identity
 
-    def open(self, *_: Any) -> Any:
+    def open(self, *_):
         """A search that finds one text, another each time, or nothing."""
         texts: Iterable[str] = (
             map(str, FRESH) if "threads" in self.breaks else itertools.repeat("Goats.")
@@ -174,13 +174,13 @@ BROKEN: list[tuple[str, Callable[[], None]]] = [
 
 
 @pytest.mark.parametrize(("law", "check"), BROKEN)
-def test_what_breaks_a_law_is_told_which(law: str, check: Callable[[], None]) -> None:
+def test_what_breaks_a_law_is_told_which(law, check):
     """By the law's name and what broke it."""
     with pytest.raises(AssertionError, match=f"{law}.*: broken by "):
         check()
 
 
-def test_what_breaks_none_passes() -> None:
+def test_what_breaks_none_passes():
     """Models that documentation and tests run on, what runs by default, an adapter, a source."""
     fakes = (HashingEmbedder(), OverlapCrossEncoder(), OverlapPruner(), models.load("fake:echo"))
     for model in (*fakes, models.load("pruner")):
@@ -190,7 +190,7 @@ def test_what_breaks_none_passes() -> None:
     check_source(Goats(), "Which goats sang?")
 
 
-def test_what_is_no_model_is_refused() -> None:
+def test_what_is_no_model_is_refused():
     """With what it must have one of."""
     with pytest.raises(InputError, match="must have one of embed, score"):
         check_model(SimpleNamespace(identity="nothing"))

@@ -20,7 +20,7 @@ DOCUMENT = Document("d", "He sang. She danced.")
 HE, SHE = Segment(DOCUMENT, 0, 8), Segment(DOCUMENT, 9, 20)
 
 
-def test_without_a_step_or_trace_nothing_is_recorded() -> None:
+def test_without_a_step_or_trace_nothing_is_recorded():
     """No later trace has the records; a stage called by hand costs a step nobody keeps."""
     note("lost")
     record_drop(HE, "lost")
@@ -43,7 +43,7 @@ def test_without_a_step_or_trace_nothing_is_recorded() -> None:
     assert [] == trace.steps
 
 
-def test_what_was_not_kept_is_dropped_for_a_reason() -> None:
+def test_what_was_not_kept_is_dropped_for_a_reason():
     """The first, particular one, else its stage; neither rescored nor split spans are."""
     with Trace().recording(), step("TopK(k=0)", [HE, SHE]) as record:
         record_drop(SHE, "rank 2 is past k=0")
@@ -67,7 +67,7 @@ def test_what_was_not_kept_is_dropped_for_a_reason() -> None:
     assert [blank] == [d.segment for d in record.dropped]
 
 
-def test_what_a_stage_does_without_is_a_warning() -> None:
+def test_what_a_stage_does_without_is_a_warning():
     """Beside what failed, in the order of the stages; outside a step it is lost."""
     trace = Trace()
     warn("lost")
@@ -80,7 +80,7 @@ def test_what_a_stage_does_without_is_a_warning() -> None:
     assert ["a source is missing", "Broken() was skipped: ModelError: no"] == trace.warnings
 
 
-def test_a_step_is_kept_where_its_stage_raises() -> None:
+def test_a_step_is_kept_where_its_stage_raises():
     """The trace of a failed question shows how far it came."""
     trace = Trace()
     try:
@@ -94,7 +94,7 @@ def test_a_step_is_kept_where_its_stage_raises() -> None:
     assert ["Broken()"] == [s.stage for s in trace.steps]
 
 
-def test_inner_steps_have_their_own_notes() -> None:
+def test_inner_steps_have_their_own_notes():
     """A note goes to the innermost step, and steps stand in the order in which they ended."""
     trace = Trace()
     with trace.recording(), step("outer"):
@@ -105,7 +105,7 @@ def test_inner_steps_have_their_own_notes() -> None:
     assert [("inner", ["in"]), ("outer", ["out"])] == [(s.stage, s.notes) for s in trace.steps]
 
 
-def test_a_trace_is_json() -> None:
+def test_a_trace_is_json():
     """Steps, notes and warnings, every value a JSON value; cached items cost no call and token."""
     trace = Trace()
     trace.notes.append("of the question")

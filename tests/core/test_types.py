@@ -14,7 +14,7 @@ DOCUMENT = Document("d", "He sang. She danced.")
 
 
 @pytest.mark.parametrize("text", ["", "  \n", None, 5, b"who"])
-def test_a_question_must_say_something(text: object) -> None:
+def test_a_question_must_say_something(text):
     """Blank questions and other types are turned away at once, by a line that shows them."""
     with pytest.raises(InputError, match=r"^the question must .*, got") as raised:
         Query(text)  # type: ignore[arg-type]
@@ -22,7 +22,7 @@ def test_a_question_must_say_something(text: object) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_score_is_by_name_and_the_last_counts() -> None:
+def test_a_score_is_by_name_and_the_last_counts():
     """The segment that is scored stays as it was; five digits count; it is finite."""
     given = [0.012345678, -0.76543219, 12.3456789, 1e-9, 0.0]
 
@@ -45,13 +45,13 @@ def test_a_score_is_by_name_and_the_last_counts() -> None:
 
 
 @pytest.mark.parametrize("name", ["id", "text", "title"])
-def test_a_document_is_made_of_strings(name: str) -> None:
+def test_a_document_is_made_of_strings(name):
     """The error names what is not a string."""
     with pytest.raises(InputError, match=f"a document's {name} must be a string, got 5"):
         Document(**{"id": "d", "text": "t", name: 5})  # type: ignore[arg-type]
 
 
-def test_a_written_document_names_its_writer() -> None:
+def test_a_written_document_names_its_writer():
     """Text that a model wrote from others is never taken for a retrieved one."""
     parents = (Segment.whole(DOCUMENT),)
 
@@ -61,7 +61,7 @@ def test_a_written_document_names_its_writer() -> None:
 
 
 @given(start=st.integers(-3, 25), end=st.integers(-3, 25))
-def test_a_span_lies_in_its_document(start: int, end: int) -> None:
+def test_a_span_lies_in_its_document(start, end):
     """It has the document's own characters; one outside of it cannot be made."""
     if 0 <= start <= end <= 20:
         assert DOCUMENT.text[start:end] == Segment(DOCUMENT, start, end).text
@@ -74,7 +74,7 @@ def test_a_span_lies_in_its_document(start: int, end: int) -> None:
 @pytest.mark.parametrize(
     "value", [Query("q"), DOCUMENT, Segment.whole(DOCUMENT), Answer("a"), Example(Query("q"), ())]
 )
-def test_what_flows_is_frozen_and_hashable(value: object) -> None:
+def test_what_flows_is_frozen_and_hashable(value):
     """Threads share it, and sets hold it."""
     field = dataclasses.fields(value)[0].name  # type: ignore[arg-type]
 
@@ -83,7 +83,7 @@ def test_what_flows_is_frozen_and_hashable(value: object) -> None:
         setattr(value, field, None)
 
 
-def test_errors_are_what_callers_expect() -> None:
+def test_errors_are_what_callers_expect():
     """Each is a RagsieveError and, where Python has a word for it, that too."""
     missing = MissingExtra("torch", extra="local")
     overflow = ContextOverflow(needed=9, limit=8, model="m")
@@ -95,7 +95,7 @@ def test_errors_are_what_callers_expect() -> None:
     assert "prompt and reply need 9 tokens, the context of m holds 8" == str(overflow)
 
 
-def test_an_unreadable_reply_is_kept_whole_and_shown_in_a_line() -> None:
+def test_an_unreadable_reply_is_kept_whole_and_shown_in_a_line():
     """The message stays one short line; the text is all there."""
     reply = "no\n" * 1000
     error = BadReply("a number", reply)

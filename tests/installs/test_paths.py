@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ MOST_S = 300
 BUILT = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "sbom.cdx.json")
 
 
-def installed(folder: Path, needs: set[str]) -> Path:
+def installed(folder, needs):
     """An environment with the wheel and what a user names beside it."""
     environment, wheels = folder / "environment", folder / "wheels"
     shutil.copytree(ROOT / "src", folder / "source" / "src")
@@ -42,7 +41,7 @@ def installed(folder: Path, needs: set[str]) -> Path:
     ],
     ids=["my stack calls Cohere rerank", "my agent reads large tool results"],
 )
-def test_a_new_user_gets_a_result(script: str, needs: set[str], line: str, tmp_path: Path) -> None:
+def test_a_new_user_gets_a_result(script, needs, line, tmp_path):
     """The wheel with its line of installation, and the page's script as it stands."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     environment = installed(tmp_path, needs)
@@ -56,7 +55,7 @@ def test_a_new_user_gets_a_result(script: str, needs: set[str], line: str, tmp_p
 
 
 @pytest.mark.models
-def test_a_folder_of_mixed_files_is_filtered_and_answered(tmp_path: Path) -> None:
+def test_a_folder_of_mixed_files_is_filtered_and_answered(tmp_path):
     """Each text under its file's name, and the answer from the one server that was named."""
     environment, files = installed(tmp_path, {"[openai,html]"}), tmp_path / "files"
     files.mkdir()

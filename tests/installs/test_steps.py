@@ -31,7 +31,7 @@ ragsieve systems
 """
 
 
-def test_a_line_of_installation_opens_a_section() -> None:
+def test_a_line_of_installation_opens_a_section():
     """A comment does, too; a line without ragsieve adds to its section."""
     found = blocks(PAGE)
     serve = frozenset({"[serve]"})
@@ -41,7 +41,7 @@ def test_a_line_of_installation_opens_a_section() -> None:
     assert "ranked\n" == found[2].output
 
 
-def test_a_section_begins_with_those_that_it_includes() -> None:
+def test_a_section_begins_with_those_that_it_includes():
     """Their Python and their servers; their commands ran where no more is installed."""
     pages = {"page.md": blocks(PAGE)}
     core = plan(CORE, pages)
@@ -53,7 +53,7 @@ def test_a_section_begins_with_those_that_it_includes() -> None:
     assert "ragsieve serve" == cohere.pages["page.md"][1]["serve"]
 
 
-def test_commands_for_other_programs_are_left_out() -> None:
+def test_commands_for_other_programs_are_left_out():
     """With the reason and the command; so are those of real questions and of weights elsewhere."""
     lines = [
         "vllm serve NAME",
@@ -72,7 +72,7 @@ def test_commands_for_other_programs_are_left_out() -> None:
     ]
 
 
-def test_every_extra_that_a_page_installs_has_an_environment() -> None:
+def test_every_extra_that_a_page_installs_has_an_environment():
     """Whether a block or a sentence names it; `peers` goes with a checkout."""
     named = {
         f"[{extra}]"

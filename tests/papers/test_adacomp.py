@@ -3,29 +3,24 @@
 question, 4 documents ─ p(0) 0.1, p(1) 0.2, p(2) 0.4, p(3) 0.2, p(4) 0.1 ─ the first 2 stay
 """
 
-from collections.abc import Sequence
-from typing import Any
-
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
 from ragsieve_research.systems.adacomp import adacomp
 
 DOCUMENTS = [{"title": "Song", "text": f"Fact {n} of the song."} for n in range(1, 5)]
 WEIGHTS = [0.1, 0.2, 0.4, 0.2, 0.1]
 
 
-def predicted(predictor: ScriptedLLM, **options: Any) -> Result:
+def predicted(predictor, **options):
     system = adacomp(ScriptedLLM([]), predictor=predictor, **options)
     return system("Who sang it?", DOCUMENTS)
 
 
-def weighed(prompt: Prompt, options: Sequence[str]) -> Sequence[float]:
+def weighed(prompt, options):
     """The table's, for as many numbers as there are to choose from."""
     return WEIGHTS[: len(options)]
 
 
-def test_the_likeliest_number_of_documents_stays() -> None:
+def test_the_likeliest_number_of_documents_stays():
     """In their order; the trace says of the others why they go."""
     predictor = ScriptedLLM([], choices=weighed)
     result = predicted(predictor)
@@ -39,7 +34,7 @@ def test_the_likeliest_number_of_documents_stays() -> None:
     assert "[4] Song: Fact 4 of the song." in prompt
 
 
-def test_only_the_first_documents_are_shown() -> None:
+def test_only_the_first_documents_are_shown():
     """Of two, p(0) 0.1, p(1) 0.2 and p(2) 0.4: both stay, and no more."""
     predictor = ScriptedLLM([], choices=weighed)
 
@@ -47,7 +42,7 @@ def test_only_the_first_documents_are_shown() -> None:
     assert "Fact 3" not in predictor.prompts[0][0].content
 
 
-def test_a_model_without_probabilities_writes_the_number() -> None:
+def test_a_model_without_probabilities_writes_the_number():
     """Where it cannot be read, twice, all that was shown stays; none may stay, if not forbidden."""
     can = frozenset({"complete"})
 
@@ -57,7 +52,7 @@ def test_a_model_without_probabilities_writes_the_number() -> None:
     assert 1 == len(predicted(ScriptedLLM(["0"], can=can), min_keep=1).kept)
 
 
-def test_long_documents_are_read_by_their_first_words() -> None:
+def test_long_documents_are_read_by_their_first_words():
     """As many as fit the predictor's context, which the trace tells."""
     predictor = ScriptedLLM([], choices=weighed, context=160)
     result = predicted(predictor)

@@ -36,15 +36,10 @@ Calls: 1 rewrite + 4 relevance + 4 reflection + 1 threshold + 1 answer = 11 of t
 critic; 6 sentences, 1 chunk of two of them, 2 questions = 9 texts of the embedder.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import pytest
 
 from ragsieve import Result, System
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Step
 from ragsieve_research.systems.chunkrag import chunkrag
 from tests.tiny import Places, Scores
 
@@ -68,10 +63,10 @@ REFLECTION = {A: 9, B: 6, C: 0.7, DE: 5.4}
 CRITIQUE = {A: 6, B: 3, C: 1, DE: 4.8}
 
 
-def rating(*tables: dict[str, float]) -> Callable[[Prompt, Sequence[str]], list[float]]:
+def rating(*tables):
     """Weights of the digits by the passage, the second table where a rating is shown again."""
 
-    def weigh(prompt: Prompt, options: Sequence[str]) -> list[float]:
+    def weigh(prompt, options):
         table = tables[len(prompt) > 2]
         (expected,) = [v for text, v in table.items() if f': {text}"' in prompt[1].content]
         return [max(0.0, 1 - abs(expected - int(option))) for option in options]
@@ -82,7 +77,7 @@ def rating(*tables: dict[str, float]) -> Callable[[Prompt, Sequence[str]], list[
 Run = tuple[Result, ScriptedLLM, ScriptedLLM]
 
 
-def run(**options: Any) -> Run:
+def run(**options):
     llm = ScriptedLLM([REWRITE, "0.45", ANSWER], choices=rating(RELEVANCE, REFLECTION))
     critic = ScriptedLLM([], choices=rating(CRITIQUE), identity="critic")
     system: System = chunkrag(
@@ -92,21 +87,21 @@ def run(**options: Any) -> Run:
 
 
 @pytest.fixture(scope="module")
-def figure() -> Run:
+def figure():
     """The whole figure, without a reranker."""
     return run()
 
 
-def stage(result: Result, name: str) -> Step:
+def stage(result, name):
     return next(step for step in result.trace.steps if step.stage.startswith(name))
 
 
-def test_sentences_are_joined_to_chunks(figure: Run) -> None:
+def test_sentences_are_joined_to_chunks(figure):
     """Only d and e agree."""
     assert [A, B, C, TWIN, DE] == [s.text for s in stage(figure[0], "Semantic").after]
 
 
-def test_both_rankings_by_the_rewrite_are_fused(figure: Run) -> None:
+def test_both_rankings_by_the_rewrite_are_fused(figure):
     """Half from each that ranks it; the LLM was asked to rewrite, and the trace shows what to. BM25
     does not rank B, which has no word of the rewrite, and neither ranks C."""
     record = stage(figure[0], "Rewritten")
@@ -123,7 +118,7 @@ def test_both_rankings_by_the_rewrite_are_fused(figure: Run) -> None:
     assert f"rewritten to search: {REWRITE!r}" in record.notes
 
 
-def test_the_duplicate_goes_and_what_is_left_goes_by_similarity(figure: Run) -> None:
+def test_the_duplicate_goes_and_what_is_left_goes_by_similarity(figure):
     """Of the two the one later in the ranking; to the question, the original one."""
     (gone,) = stage(figure[0], "Distinct").dropped
     after = stage(figure[0], "Order(by='score')").after
@@ -134,7 +129,7 @@ def test_the_duplicate_goes_and_what_is_left_goes_by_similarity(figure: Run) -> 
     assert [0.96, 0.8, 0.352, 0.0] == pytest.approx([s.score for s in after], abs=1e-6)
 
 
-def test_three_scores_and_their_mean(figure: Run) -> None:
+def test_three_scores_and_their_mean(figure):
     """In ninths, expected digits; the mean is their sum by 27."""
     scores = {s.text: s.scores for s in stage(figure[0], "Mean").after}
 
@@ -154,7 +149,7 @@ def test_three_scores_and_their_mean(figure: Run) -> None:
     } == {text: found["mean"] for text, found in scores.items()}
 
 
-def test_the_llm_sees_its_own_ratings(figure: Run) -> None:
+def test_the_llm_sees_its_own_ratings(figure):
     """As digits, after the prompt in which it gave them; the critic sees none."""
     _, llm, critic = figure
     rated, again = llm.prompts[1:5], llm.prompts[5:9]
@@ -164,7 +159,7 @@ def test_the_llm_sees_its_own_ratings(figure: Run) -> None:
     assert {2} == {len(prompt) for prompt in critic.prompts}
 
 
-def test_the_threshold_is_made_for_the_means(figure: Run) -> None:
+def test_the_threshold_is_made_for_the_means(figure):
     """The LLM is shown them, best first; only c is below what it proposes."""
     result, llm, _ = figure
     ((asked,), (gone,)) = llm.prompts[9], stage(result, "Adaptive").dropped
@@ -177,7 +172,7 @@ def test_the_threshold_is_made_for_the_means(figure: Run) -> None:
     )
 
 
-def test_the_best_stand_at_both_ends(figure: Run) -> None:
+def test_the_best_stand_at_both_ends(figure):
     """Verbatim, with their titles; the reader is asked the original question."""
     result, llm, _ = figure
     asked = " ".join(message.content for message in llm.prompts[-1])
@@ -189,7 +184,7 @@ def test_the_best_stand_at_both_ends(figure: Run) -> None:
     assert REWRITE not in asked
 
 
-def test_a_reranker_orders_what_is_read() -> None:
+def test_a_reranker_orders_what_is_read():
     """By itself: the same chunks stay; it reads titles, too."""
     said = {f"Songs: {A}": 0.2, f"Songs: {B}": 0.9, f"Winds: {DE}": 0.5}
     result, _, _ = run(reranker=Scores(said.__getitem__))
@@ -198,7 +193,7 @@ def test_a_reranker_orders_what_is_read() -> None:
     assert [0.9, 0.2, 0.5] == pytest.approx([s.scores["pair"] for s in result.kept])
 
 
-def test_the_answer_stands_on_what_was_kept(figure: Run) -> None:
+def test_the_answer_stands_on_what_was_kept(figure):
     """After eleven calls of the LLM, four of the critic and nine texts embedded."""
     result, llm, critic = figure
     paid = [u for step in result.trace.steps for u in step.usages if not u.cached]

@@ -10,12 +10,9 @@ Twelve documents are three rounds: 1 to 5, 6 to 10, and 11 with 12. The writer's
 So the reader reads "They wrote and sang it in 1972. Both known.", written from documents 1 to 10.
 """
 
-from collections.abc import Sequence
-
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
 from ragsieve_research.systems.compact import compact
 
 FIRST = "Summary: Seals and Crofts wrote it.\nEvaluation: [INCOMPLETE] Who sang?"
@@ -24,13 +21,13 @@ TEXTS = [f"Fact {n}." for n in range(1, 13)]
 BAD = "I cannot say."
 
 
-def asked(replies: Sequence[str], *, trained: bool = False) -> tuple[Result, ScriptedLLM]:
+def asked(replies, *, trained=False):
     writer = ScriptedLLM(replies)
     system = compact(ScriptedLLM([]), writer=writer) if trained else compact(writer)
     return system("Who sang Summer Breeze?", TEXTS), writer
 
 
-def test_rounds_go_on_until_the_summary_is_complete() -> None:
+def test_rounds_go_on_until_the_summary_is_complete():
     """What is kept is marked as written, by whom and from what."""
     result, writer = asked([FIRST, SECOND])
     documents = {s.document for s in result.kept}
@@ -52,7 +49,7 @@ def test_rounds_go_on_until_the_summary_is_complete() -> None:
     )
 
 
-def test_it_ends_with_the_documents() -> None:
+def test_it_ends_with_the_documents():
     """The last summary counts, complete or not."""
     last = "Summary: They sang it.\nEvaluation: [INCOMPLETE] When?"
     result, writer = asked([FIRST, FIRST, last])
@@ -61,7 +58,7 @@ def test_it_ends_with_the_documents() -> None:
     assert 3 == len(writer.prompts)
 
 
-def test_unreadable_rounds_are_asked_once_more_and_passed_over() -> None:
+def test_unreadable_rounds_are_asked_once_more_and_passed_over():
     """The summary before stands; the documents of a round that gave none are no parents."""
     result, writer = asked([FIRST, BAD, BAD, SECOND])
 
@@ -83,7 +80,7 @@ def test_unreadable_rounds_are_asked_once_more_and_passed_over() -> None:
         f"{FIRST}\n{SECOND}",
     ],
 )
-def test_without_a_readable_reply_the_first_documents_stay(reply: str) -> None:
+def test_without_a_readable_reply_the_first_documents_stay(reply):
     """As they are, as spans of themselves."""
     result, _ = asked([reply] * 6)
 
@@ -91,14 +88,14 @@ def test_without_a_readable_reply_the_first_documents_stay(reply: str) -> None:
     assert "no round gave a summary" in str(result.trace.steps)
 
 
-def test_nothing_is_kept_where_nothing_helps() -> None:
+def test_nothing_is_kept_where_nothing_helps():
     """The model may say so in each round."""
     result, _ = asked(["Summary: none\nEvaluation: [INCOMPLETE] Nothing helps."] * 3)
 
     assert () == result.kept
 
 
-def test_trained_words_end_where_the_reply_begins() -> None:
+def test_trained_words_end_where_the_reply_begins():
     """So its first line needs no name; a JSON object is read, too."""
     result, writer = asked(["They sang it.\n\nEvaluation: [COMPLETE] Known."], trained=True)
     told = '{"Summary": "They sang it.", "Evaluation": "[COMPLETE] Known."}'

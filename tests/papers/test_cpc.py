@@ -12,14 +12,10 @@ Tokens are words and marks: 7 + 6 + 3 = 16. A rate of 0.5 keeps 8 of them: the s
 6, but not the first, which comes next with 7. All but the last are 13, of a rate of 0.9 (14).
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.types import Span
 from ragsieve_research.systems.cpc import cpc
 
 DUO, SANG, RAIN = "Seals and Crofts were a duo.", "They sang it in 1972.", "It rained."
@@ -32,16 +28,14 @@ class Reading:
 
     identity = "reading"
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.texts: list[str] = []
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+    def embed(self, texts, *, query=False):
         """The question's vector."""
         return np.array([[1, 0]] * len(texts), np.float32)
 
-    def embed_spans(
-        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
-    ) -> list[list[list[float]]]:
+    def embed_spans(self, texts, spans):
         """By the span's own text."""
         self.texts += texts
         pairs = zip(texts, spans, strict=True)
@@ -49,7 +43,7 @@ class Reading:
 
 
 @pytest.mark.parametrize(("rate", "kept"), [(0.5, [SANG]), (0.9, [DUO, SANG]), (1.0, [*PLACES])])
-def test_the_best_sentences_stay_up_to_the_rate(rate: float, kept: list[str]) -> None:
+def test_the_best_sentences_stay_up_to_the_rate(rate, kept):
     """In their order; each document is read once, behind its title."""
     embedder = Reading()
     result = cpc(ScriptedLLM([]), embedder, rate=rate)("Who sang it?", DOCUMENTS)

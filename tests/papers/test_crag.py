@@ -21,14 +21,10 @@ Calls: correct: 3 documents + 5 strips = 8 of the evaluator, 1 answer.
 Self-CRAG (section 5.2): Self-RAG writes from what the verdict leaves: of rain alone, from the web.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from ragsieve import Document, Query, Result, Segment
+from ragsieve import Document, Segment
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.trace import Usage, record_usage
 from ragsieve_research.systems.crag import PAPER, crag
@@ -49,19 +45,19 @@ class Evaluator:
 
     identity = "evaluator"
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+    def score(self, pairs):
         assert {QUESTION} == {question for question, _ in pairs}
         record_usage([Usage("evaluator", 1) for _ in pairs])
         return np.array([SAYS[text] for _, text in pairs], np.float32)
 
 
-def search(query: Query, /) -> list[Segment]:
+def search(query, /):
     """The web: knows the rewritten question only."""
     assert REWRITE == query.text
     return [Segment.whole(Document("web", WEB))]
 
 
-def run(*texts: str, **options: Any) -> tuple[Result, ScriptedLLM]:
+def run(*texts, **options):
     llm = ScriptedLLM([REWRITE, "Bob"] if SONG not in texts else ["Bob"])
     system = crag(
         llm, HashingEmbedder(), evaluator=Evaluator(), fallback=search, **THRESHOLDS, **options
@@ -69,11 +65,11 @@ def run(*texts: str, **options: Any) -> tuple[Result, ScriptedLLM]:
     return system.ask(QUESTION, texts), llm
 
 
-def calls(result: Result, model: str) -> int:
+def calls(result, model):
     return sum(usage.model == model for step in result.trace.steps for usage in step.usages)
 
 
-def test_correct() -> None:
+def test_correct():
     """Strips below -0.5 go, the others are recomposed in order."""
     result, llm = run(SONG, FILM, RAIN)
 
@@ -85,14 +81,14 @@ def test_correct() -> None:
     } == {v.segment.text: v.reason for v in result.verdicts if v.stage}
 
 
-def test_the_best_strips() -> None:
+def test_the_best_strips():
     """Two of the three, still in order."""
     assert [(S1, pytest.approx(0.9)), (F2, pytest.approx(0.4))] == [
         (s.text, s.score) for s in run(SONG, FILM, RAIN, k=2)[0].kept
     ]
 
 
-def test_ambiguous() -> None:
+def test_ambiguous():
     """Documents, then what the web says."""
     result, llm = run(FILM, RAIN)
 
@@ -100,7 +96,7 @@ def test_ambiguous() -> None:
     assert (6, 2) == (calls(result, "evaluator"), len(llm.prompts))
 
 
-def test_incorrect() -> None:
+def test_incorrect():
     """The web alone."""
     result, _ = run(RAIN)
 
@@ -111,10 +107,10 @@ def test_incorrect() -> None:
     )
 
 
-def test_self_rag_writes_from_what_was_corrected() -> None:
+def test_self_rag_writes_from_what_was_corrected():
     """The judge says that it should look up, and that what it finds is relevant and used."""
 
-    def write(prompt: Any) -> str:
+    def write(prompt):
         asked = str(prompt)
         return "Bob did." if WEB in asked else "Rain." if RAIN in asked else REWRITE
 

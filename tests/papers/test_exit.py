@@ -10,11 +10,8 @@ Reassembly: a, b, d, as they stood; d is as probable as a and comes last all the
 Calls: 4 of the judge, in one batch, 1 of the generator.
 """
 
-from collections.abc import Sequence
-
 import pytest
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.result import Result
 from ragsieve_research.systems.exit import exit_sentences
@@ -30,21 +27,21 @@ WEIGHTS = {A: (6, 2), B: (3, 3), C: (1, 4), D: (3, 1)}  # of Yes and No
 Run = tuple[Result, ScriptedLLM, ScriptedLLM]
 
 
-def weigh(prompt: Prompt, options: Sequence[str]) -> Sequence[float]:
+def weigh(prompt, options):
     asked = prompt[-1].content.partition("Sentence of this document:")[2]
     assert ("Yes", "No") == tuple(options)
     return next(pair for text, pair in WEIGHTS.items() if f'"{text}"' in asked)
 
 
 @pytest.fixture(scope="module")
-def figure() -> Run:
+def figure():
     """The whole figure."""
     llm = ScriptedLLM(["Seals and Crofts"])
     judge = ScriptedLLM([], choices=weigh, identity="judge")
     return exit_sentences(llm, extractor=judge).ask(QUESTION, DOCUMENTS), llm, judge
 
 
-def test_each_sentence_has_its_probability_of_yes(figure: Run) -> None:
+def test_each_sentence_has_its_probability_of_yes(figure):
     """Yes against No, nothing else."""
     step = next(s for s in figure[0].trace.steps if s.stage.startswith("Helpful"))
 
@@ -54,7 +51,7 @@ def test_each_sentence_has_its_probability_of_yes(figure: Run) -> None:
     }
 
 
-def test_what_stays_is_reassembled_in_order(figure: Run) -> None:
+def test_what_stays_is_reassembled_in_order(figure):
     """One of four goes, one half is enough; the generator is called once."""
     result, llm, _ = figure
     (gone,) = [v for v in result.verdicts if v.stage]

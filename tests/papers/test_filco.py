@@ -28,7 +28,7 @@ from ragsieve_research.select.extract import Extract
 from ragsieve_research.systems.filco import filco, filco_lexical
 from ragsieve_research.train.examples import TrainingExample
 from ragsieve_research.train.extractor import samples
-from ragsieve_research.train.filco import Measure, silver
+from ragsieve_research.train.filco import silver
 from tests.named import notes
 from tests.tiny import Likelihoods
 
@@ -42,12 +42,12 @@ LESSON = TrainingExample(QUERY, ANSWERS[QUERY.text], tuple(SEGMENTS), {})
 DOCUMENTS = [f"{A} {B}", f"{C} {D}"]
 
 
-def nats(text: str) -> float:
+def nats(text):
     """Of each token of the answer, by the sentence that is read."""
     return next((n for s, n in NATS.items() if s in text), -2.0)
 
 
-def test_the_three_measures() -> None:
+def test_the_three_measures():
     """As in the table."""
     llm = Likelihoods(nats)
     logistic = [1 / (1 + math.exp(x)) for x in (0.6, -1.5, -3, 3)]
@@ -60,7 +60,7 @@ def test_the_three_measures() -> None:
     assert pytest.approx(logistic) == [s.score for s in CXMI(llm, ANSWERS)(QUERY, SEGMENTS)]
 
 
-def test_each_keeps_its_best_sentence() -> None:
+def test_each_keeps_its_best_sentence():
     """The oracles, and the one that needs no answer."""
     llm = Likelihoods(nats)
     systems = [
@@ -75,14 +75,14 @@ def test_each_keeps_its_best_sentence() -> None:
     ]
 
 
-def test_where_no_sentence_helps_none_is_kept() -> None:
+def test_where_no_sentence_helps_none_is_kept():
     """Both a and d make the answer less likely; the other question shares no word with any."""
     assert () == filco_cxmi(Likelihoods(nats), ANSWERS)(QUERY, [A, D]).kept
     assert () == filco_lexical(ScriptedLLM([]))("Why?", DOCUMENTS).kept
 
 
 @pytest.mark.parametrize(("measure", "kept"), [("strinc", 1), ("lexical", 2), ("cxmi", 2)])
-def test_the_filter_model_learns_the_best_sentence(measure: Measure, kept: int) -> None:
+def test_the_filter_model_learns_the_best_sentence(measure, kept):
     """That of the answer, not of the question; its target is what an extractor reads back."""
     taught = silver(LESSON, measure, Likelihoods(nats))
     (sample,) = samples(taught, Extract(ScriptedLLM([]), mode="write"))
@@ -93,7 +93,7 @@ def test_the_filter_model_learns_the_best_sentence(measure: Measure, kept: int) 
     assert [SEGMENTS[kept]] == named
 
 
-def test_nothing_and_the_first_of_two_are_learned() -> None:
+def test_nothing_and_the_first_of_two_are_learned():
     """An empty target where no sentence has the answer."""
     two = replace(LESSON, sentences=(*SEGMENTS, Segment.whole(Document("e", f"So {B}"))))
     bare = silver(replace(LESSON, answers=("Bob",)), "strinc", ScriptedLLM([]))
@@ -102,7 +102,7 @@ def test_nothing_and_the_first_of_two_are_learned() -> None:
     assert [""] == [s.target for s in samples(bare, Extract(ScriptedLLM([]), mode="write"))]
 
 
-def test_what_the_filter_writes_is_kept_where_it_stands() -> None:
+def test_what_the_filter_writes_is_kept_where_it_stands():
     """The sentence lies in the second document; what is in none is dropped and counted."""
     result = filco(ScriptedLLM([f"{C}\nCrofts made this up alone."]))(QUERY, DOCUMENTS)
 
@@ -110,7 +110,7 @@ def test_what_the_filter_writes_is_kept_where_it_stands() -> None:
     assert ["1 written lines repeat no sentence of the documents: dropped"] == notes(result)
 
 
-def test_a_filter_model_writes_where_there_is_one() -> None:
+def test_a_filter_model_writes_where_there_is_one():
     """The generator is not asked then, and only the first documents are read."""
     llm, extractor = ScriptedLLM([]), ScriptedLLM([A])
     result = filco(llm, extractor=extractor, documents=1)(QUERY, DOCUMENTS)

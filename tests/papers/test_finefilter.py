@@ -14,11 +14,9 @@ Question: who sang Summer Breeze. Six sentences in two documents, S1 to S6:
 """
 
 import math
-from collections.abc import Sequence
 
 import pytest
 
-from ragsieve import Result, System
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research.systems.finefilter import finefilter
 from tests.tiny import Places
@@ -37,12 +35,12 @@ Sentence 4: {S5}
 Sentence 5: {S1}"""
 
 
-def place(text: str) -> tuple[float, float]:
+def place(text):
     """Sentence-BERT's part: every sentence that it must know, as a unit vector of the plane."""
     return COSINES[text], math.sqrt(1 - COSINES[text] ** 2)
 
 
-def run(odds: Sequence[float]) -> tuple[Result, ScriptedLLM, System]:
+def run(odds):
     generator = ScriptedLLM(lambda prompt: "Seals and Crofts")
     system = finefilter(
         generator,
@@ -55,7 +53,7 @@ def run(odds: Sequence[float]) -> tuple[Result, ScriptedLLM, System]:
     return system.ask(QUESTION, DOCUMENTS), generator, system
 
 
-def test_clues_are_found_ranked_and_shown() -> None:
+def test_clues_are_found_ranked_and_shown():
     """S^c = S6, S2, S5, S1, spans of the documents only; sim(q, s) of each; S^r, each a line."""
     result, _, system = run(ODDS)
     _, extract, rerank, *_ = result.trace.steps
@@ -78,7 +76,7 @@ def test_clues_are_found_ranked_and_shown() -> None:
         ([0.0, 0.1, 0.1, 0.2, 0.6], [S2, S5, S6, S1]),
     ],
 )
-def test_the_generator_sees_the_first_k_clues(odds: list[float], expected: list[str]) -> None:
+def test_the_generator_sees_the_first_k_clues(odds, expected):
     """K clues, best first; none at all where K = 0, and then a prompt without documents."""
     result, generator, _ = run(odds)
     system = generator.prompts[0][0].content

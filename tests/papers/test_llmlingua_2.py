@@ -12,12 +12,9 @@ A word has the mean of its tokens, (0.9 + 0.5) / 2 = 0.7 for "Koechlin", so the 
 and of N = 6 tokens of the generator, which counts each word as one, a rate of 0.5 keeps 3.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
-from ragsieve import Document, Query, Result, Segment
+from ragsieve import Document, Query, Segment
 from ragsieve.models.base import ClassifiedToken
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research.systems.llmlingua_2 import Words, llmlingua_2
@@ -32,7 +29,7 @@ class Table:
 
     identity = "table"
 
-    def classify(self, texts: Sequence[str]) -> list[list[ClassifiedToken]]:
+    def classify(self, texts):
         """The table's tokens where they stand."""
         results = []
         for text in texts:
@@ -45,23 +42,23 @@ class Table:
         return results
 
 
-def words(**options: Any) -> dict[str, float]:
+def words(**options):
     """The words with their probabilities."""
     found = Words(Table(), **options)(QUERY, [Segment.whole(Document("d", TEXT))])
     return {segment.text: segment.score for segment in found}
 
 
-def pruned(*documents: str, **options: Any) -> Result:
+def pruned(*documents, **options):
     return llmlingua_2(ScriptedLLM([]), classifier=Table(), **options)(QUERY, documents or [TEXT])
 
 
-def test_a_word_has_the_mean_of_its_tokens() -> None:
+def test_a_word_has_the_mean_of_its_tokens():
     """Or what its first one has."""
     assert [0.7, 0.8, 0.1, 0.2, 0.6, 0.3] == pytest.approx([*words().values()])
     assert 0.9 == words(pool="first")["Koechlin"]
 
 
-def test_half_of_the_tokens_stay_in_order() -> None:
+def test_half_of_the_tokens_stay_in_order():
     """What is next to each other joins; the trace says of the rest what had the budget."""
     result = pruned()
 
@@ -71,7 +68,7 @@ def test_half_of_the_tokens_stay_in_order() -> None:
     )
 
 
-def test_what_is_forced_is_first_to_stay() -> None:
+def test_what_is_forced_is_first_to_stay():
     """A full stop, then the best two; a text within a word is a word of its own. With "lin" the
     words rank lin 1, Koech 0.9, drew 0.8: these three stay."""
     assert ["Koechlin drew", "."] == [s.text for s in pruned(force=["."]).kept]
@@ -79,25 +76,25 @@ def test_what_is_forced_is_first_to_stay() -> None:
     assert ["Koechlin drew"] == [s.text for s in pruned(force=["lin"]).kept]
 
 
-def test_digits_may_be_forced() -> None:
+def test_digits_may_be_forced():
     """1884 counts as 1 then, and is kept alone of one token in six."""
     assert ["1884"] == [s.text for s in pruned(rate=1 / 6, digits=True).kept]
     assert ["drew"] == [s.text for s in pruned(rate=1 / 6).kept]
 
 
-def test_documents_share_one_budget() -> None:
+def test_documents_share_one_budget():
     """Of 6 + 2 tokens half, the best four of both documents: drew, Koechlin, 1884 and ".". The
     second document's "it" and "in" have 0.1 and 0.2: nothing of it stays."""
     assert ["Koechlin drew", "1884."] == [s.text for s in pruned(TEXT, "it in").kept]
 
 
-def test_a_budget_in_tokens_takes_the_place_of_the_rate() -> None:
+def test_a_budget_in_tokens_takes_the_place_of_the_rate():
     """Never exceeded, joined spans and all."""
     assert "Koechlin drew" == pruned(max_tokens=2).text
     assert "" == pruned(max_tokens=0).text
 
 
-def test_nothing_in_nothing_out() -> None:
+def test_nothing_in_nothing_out():
     """Published weights are not loaded for it."""
     pytest.importorskip("torch")
 

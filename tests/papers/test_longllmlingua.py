@@ -40,7 +40,7 @@ ALONE = {
 ASKED = ALONE | {"Seals": 2, "Crofts": 3, "sang": 1}
 
 
-def nats(before: str, token: str) -> float:
+def nats(before, token):
     word = token.strip()
     if before.startswith("Who"):
         return ASKED[word]
@@ -49,7 +49,7 @@ def nats(before: str, token: str) -> float:
     return ALONE[word]
 
 
-def test_two_documents_are_pruned_to_six_tokens() -> None:
+def test_two_documents_are_pruned_to_six_tokens():
     """From the order of the documents to the spans that the generator reads."""
     llm = ScriptedLLM([], nats=nats)
     reader = Reader(llm)
@@ -71,7 +71,7 @@ def test_two_documents_are_pruned_to_six_tokens() -> None:
     assert 2 + 2 == len(ranked.usages) + len(pruned.usages)
 
 
-def test_a_window_is_read_behind_what_was_kept_of_those_before() -> None:
+def test_a_window_is_read_behind_what_was_kept_of_those_before():
     """LLMLingua's algorithm 2, half of each window of 4 tokens kept.
 
     "Seals and Crofts sang", 6 2 6 5 nats alone: Seals, Crofts. Then "it in 1972.", 2 2 4 1, read
@@ -79,7 +79,7 @@ def test_a_window_is_read_behind_what_was_kept_of_those_before() -> None:
     """
     read: list[tuple[str, str]] = []
 
-    def told(before: str, token: str) -> float:
+    def told(before, token):
         read.append((before, token))
         return nats(before, token)
 
@@ -92,7 +92,7 @@ def test_a_window_is_read_behind_what_was_kept_of_those_before() -> None:
     assert ("Seals Crofts it", " in") == read[5]
 
 
-def test_the_best_document_keeps_the_largest_share() -> None:
+def test_the_best_document_keeps_the_largest_share():
     """LongLLMLingua's equation 5 with N = 5, mean 0.5, spread 0.3: 0.8 0.65 0.5 0.35 0.2 by rank.
 
     With a mean of 0.8 the first two would keep more than all, and keep all.
@@ -104,7 +104,7 @@ def test_the_best_document_keeps_the_largest_share() -> None:
     assert [0.8, 1.0, 0.5, 0.95, 0.65] == pytest.approx(shares_of(documents, 0.8, 0.3))
 
 
-def test_the_longest_run_of_an_answer_is_recovered() -> None:
+def test_the_longest_run_of_an_answer_is_recovered():
     """Section 4.4: of the prompt, "Barack Obama" is "Barack Hussein Obama", not another "Barack".
 
     "Barack" alone is in the prompt twice; the run of two words is the longest, and its shortest

@@ -24,14 +24,9 @@ A budget of 312 tokens holds School (104), P3 (in it), P5 (208) and Early (with 
 Songs are more than twice the budget, so no further node is looked at. Kept: P2, P3, P5.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.result import Result
 from ragsieve_research.systems.longrefiner import longrefiner
 from tests.tiny import Scores
 
@@ -45,13 +40,13 @@ OUTLINE = """<abstract>one begins here and ... so so so so</abstract>
 <section: Songs>four begins here and ... so so so so</section: Songs>"""
 
 
-def predicted(_: Prompt, options: Sequence[str]) -> list[float]:
+def predicted(_, options):
     """Calls a question global with .6."""
     return [0.6 if option in ("global", "[Global]") else 0.4 for option in options]
 
 
-def refined(outline: str = OUTLINE, titles: str = '["songs"]', **options: Any) -> Result:
-    def reply(prompt: Prompt) -> str:
+def refined(outline=OUTLINE, titles='["songs"]', **options):
+    def reply(prompt):
         return titles if "A singer" in prompt[-1].content else outline
 
     llm = ScriptedLLM(reply, choices=predicted)
@@ -59,11 +54,11 @@ def refined(outline: str = OUTLINE, titles: str = '["songs"]', **options: Any) -
     return longrefiner(llm, HashingEmbedder(), reranker=reranker, **options)("Which?", [DOCUMENT])
 
 
-def kept(result: Result) -> list[str]:
+def kept(result):
     return [segment.text.split()[0] for segment in result.kept]
 
 
-def test_the_example_by_hand() -> None:
+def test_the_example_by_hand():
     """Kept in the order of the document; of the rest it is told why."""
     result = refined(max_tokens=312)
     reasons = {verdict.reason for verdict in result.verdicts if verdict.stage}
@@ -73,7 +68,7 @@ def test_the_example_by_hand() -> None:
     assert {"in none of the best nodes of 312 tokens"} == reasons
 
 
-def test_without_a_named_title_scores_alone_count() -> None:
+def test_without_a_named_title_scores_alone_count():
     """P2 comes before P5 then; nobody asks whether the question is global."""
     assert ["two", "three"] == kept(refined(titles="[]", max_tokens=208))
     assert ["three", "five"] == kept(refined(max_tokens=208))
@@ -83,7 +78,7 @@ def test_without_a_named_title_scores_alone_count() -> None:
 
 
 @pytest.mark.parametrize("reply", ["no outline", "<section: >one begins here and</section: >", ""])
-def test_without_an_outline_paragraphs_are_chosen_by_score(reply: str) -> None:
+def test_without_an_outline_paragraphs_are_chosen_by_score(reply):
     """No title is asked for; the trace says so."""
     result = refined(outline=reply, max_tokens=208)
 
@@ -91,14 +86,14 @@ def test_without_an_outline_paragraphs_are_chosen_by_score(reply: str) -> None:
     assert "the document has no sections" in str(result.trace.steps)
 
 
-def test_parts_that_are_not_found_leave_their_text_to_the_one_before() -> None:
+def test_parts_that_are_not_found_leave_their_text_to_the_one_before():
     """Nothing is lost: with budget enough all is kept."""
     result = refined(outline="<section: A>never said at all</section: A>" + OUTLINE[80:])
 
     assert [*SCORES] == kept(result)
 
 
-def test_trained_models_are_asked_in_the_words_of_the_authors_code() -> None:
+def test_trained_models_are_asked_in_the_words_of_the_authors_code():
     """Each by itself; the outline ends with a line break there."""
     predictor, writer = ScriptedLLM([], choices=predicted), ScriptedLLM([OUTLINE])
     extractor = ScriptedLLM(['["Songs"]'])
@@ -115,7 +110,7 @@ def test_trained_models_are_asked_in_the_words_of_the_authors_code() -> None:
     assert "Which?" == predictor.prompts[0][1].content
 
 
-def test_a_document_of_one_paragraph_is_not_asked_about() -> None:
+def test_a_document_of_one_paragraph_is_not_asked_about():
     """It is scored as it is."""
     llm = ScriptedLLM([])
     result = longrefiner(llm, HashingEmbedder())("Who sang?", ["They sang.\nIt rained."])

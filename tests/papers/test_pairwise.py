@@ -13,23 +13,22 @@ import re
 
 import pytest
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve_research.systems.pairwise import Pairs, pairwise_ranking_prompting
+from ragsieve_research.systems.pairwise import pairwise_ranking_prompting
 from tests.named import notes
 
 BEST = ["d4", "d2", "d1", "d3"]
 DOCUMENTS = [{"id": f"d{n}", "text": f"d{n}"} for n in range(1, 5)]
 
 
-def better(prompt: Prompt) -> str:
+def better(prompt):
     """The letter of the better passage."""
     a, b = re.findall(r'^Passage [AB]: "(d\d)"$', prompt[-1].content, re.MULTILINE)
     return "A" if BEST.index(a) < BEST.index(b) else "B"
 
 
 @pytest.mark.parametrize(("pairs", "asked"), [("sliding", 10), ("all", 12)])
-def test_both_forms_find_the_best_two(pairs: Pairs, asked: int) -> None:
+def test_both_forms_find_the_best_two(pairs, asked):
     """By five comparisons, or by all six; scores are places, 1 - r/4."""
     llm = ScriptedLLM(better, can=frozenset({"complete"}))
     result = pairwise_ranking_prompting(llm, pairs=pairs, k=2)("Which?", DOCUMENTS)
@@ -43,7 +42,7 @@ def test_both_forms_find_the_best_two(pairs: Pairs, asked: int) -> None:
 
 @pytest.mark.parametrize("pairs", ["sliding", "all"])
 @pytest.mark.parametrize("reply", ["A", "both"])
-def test_what_contradicts_itself_changes_nothing(pairs: Pairs, reply: str) -> None:
+def test_what_contradicts_itself_changes_nothing(pairs, reply):
     """A model that prefers the first place, and one that names none, leave the order as it was."""
     llm = ScriptedLLM(lambda _: reply, can=frozenset({"complete"}))
     result = pairwise_ranking_prompting(llm, pairs=pairs, k=9)("Which?", DOCUMENTS)

@@ -12,7 +12,6 @@ Without the constraint the second choice would be b again: (1, 7) · (0, 2) = 14
 """
 
 from types import SimpleNamespace
-from typing import Any
 
 import torch
 import transformers
@@ -26,22 +25,22 @@ class Sum:
     config = transformers.LlamaConfig(num_hidden_layers=1)
     device, dtype = "cpu", torch.float32
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.sum = torch.zeros(2)
         self.states: list[list[float]] = []
 
-    def get_input_embeddings(self) -> Any:
+    def get_input_embeddings(self):
         return torch.nn.Embedding.from_pretrained(
             torch.tensor([[0.0, 1.0], [9.0, 9.0], [1.0, 0.0]])
         )
 
-    def __call__(self, inputs_embeds: Any, **_: Any) -> Any:
+    def __call__(self, inputs_embeds, **_):
         self.sum = self.sum + inputs_embeds[0].sum(0)
         self.states.append(self.sum.tolist())
         return SimpleNamespace(last_hidden_state=self.sum[None, None])
 
 
-def test_each_passage_is_chosen_once() -> None:
+def test_each_passage_is_chosen_once():
     """By its product with the last state, among those left; the last one is not asked for."""
     double = torch.nn.Linear(2, 2, bias=False)
     double.weight.data = 2 * torch.eye(2)

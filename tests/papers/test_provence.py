@@ -15,8 +15,6 @@ of the tokens only a stays. The ranking by another model puts the second documen
 """
 
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -42,7 +40,7 @@ LLM = ScriptedLLM(lambda _: "seals and crofts")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """The encoder of the figure; the head of passages counts for nothing here."""
     folder = tmp_path_factory.mktemp("pruner")
     words = [*OTHERS, *CLUES]
@@ -62,18 +60,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def read(folder: Path, **options: Any) -> list[float]:
+def read(folder, **options):
     pruner = Provence(str(folder), dtype="float32", **options)
     return pruner.prune([QUESTION], [[Passage("", [A, B, C]), Passage("", [D])]])[0].sentences
 
 
-def test_a_sentence_has_the_mean_or_the_votes_of_its_tokens(folder: Path) -> None:
+def test_a_sentence_has_the_mean_or_the_votes_of_its_tokens(folder):
     """Eleven of twenty parts, a quarter, five of twelve, a quarter; three of five, one of three."""
     assert pytest.approx([11 / 20, 1 / 4, 5 / 12, 1 / 4], abs=1e-5) == read(folder)
     assert pytest.approx([3 / 5, 0, 1 / 3, 0]) == read(folder, vote=0.5)
 
 
-def test_sentences_stay_from_a_threshold(folder: Path) -> None:
+def test_sentences_stay_from_a_threshold(folder):
     """By the mean two, by the vote of half the tokens one."""
     pruner = Provence(str(folder), dtype="float32")
     mean = provence(LLM, pruner, min_score=0.4)(QUESTION, DOCUMENTS)
@@ -83,7 +81,7 @@ def test_sentences_stay_from_a_threshold(folder: Path) -> None:
     assert ([A, C], [A]) == ([s.text for s in mean.kept], [s.text for s in vote.kept])
 
 
-def test_documents_are_read_best_first(folder: Path) -> None:
+def test_documents_are_read_best_first(folder):
     """As they are ranked, not as they were retrieved; in a document as it stands."""
     pruner = Provence(str(folder), dtype="float32")
     contrary = Scores(lambda text: "sang" not in text)

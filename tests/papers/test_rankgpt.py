@@ -13,13 +13,11 @@ d6 0.5, d4 0.375, d5 0.25, d7 0.125.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from ragsieve.errors import InputError
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research.systems.rankgpt import pe_rank, rankgpt
 
@@ -29,13 +27,13 @@ TEXTS = ["It rained.", "Ann sang it.", "Bob sang."]
 DOCUMENTS = [{"id": f"d{n}", "text": f"d{n}"} for n in range(1, 9)]
 
 
-def order(prompt: Prompt) -> str:
+def order(prompt):
     """What the LLM writes of the passages that it reads."""
     read = re.findall(r"^\[(\d)\] (d\d)$", prompt[1].content, re.MULTILINE)
     return " > ".join(f"[{n}]" for n, text in sorted(read, key=lambda item: BEST.index(item[1])))
 
 
-def test_the_order_of_windows_from_back_to_front() -> None:
+def test_the_order_of_windows_from_back_to_front():
     """Three windows, three replies, eight scores; the first three stay."""
     llm = ScriptedLLM(order)
     result = rankgpt(llm, k=3, window=4, step=2)(QUERY, DOCUMENTS)
@@ -56,11 +54,11 @@ class Backwards:
 
     identity = "backwards"
 
-    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+    def rank(self, questions, texts):
         return [[*range(len(group))][::-1] for group in texts]
 
 
-def test_another_model_may_order() -> None:
+def test_another_model_may_order():
     """Prompted, a list ranker as it is, or of vectors, which no LLM is; nothing loads early."""
     llm, ranker = ScriptedLLM(["Ann"]), ScriptedLLM(["[2]"], identity="ranker")
     result = rankgpt(llm, ranker=ranker, k=1).ask(QUERY, TEXTS)

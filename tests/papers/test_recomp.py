@@ -21,7 +21,6 @@ Abstractive: the summary is what the generator reads; where it is empty, it read
 
 import pytest
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems import build
 from ragsieve.types import Document, Example, Query
@@ -48,12 +47,12 @@ PLACES = {
 }
 
 
-def nats(text: str) -> float:
+def nats(text):
     """Of each token of the answer, by the sentence that is read."""
     return next((n for s, n in NATS.items() if s in text), -2.0)
 
 
-def test_labels_are_the_likeliest_and_the_hardest_that_fall_short() -> None:
+def test_labels_are_the_likeliest_and_the_hardest_that_fall_short():
     """Places 0 to 4 are a to e."""
     documents = tuple(Document(str(n), text) for n, text in enumerate(DOCUMENTS))
     example = Example(Query(QUESTION), documents, (ANSWER,))
@@ -66,7 +65,7 @@ def test_labels_are_the_likeliest_and_the_hardest_that_fall_short() -> None:
     assert [True, False, False] == labels["useful"]
 
 
-def test_the_nearest_sentence_is_kept() -> None:
+def test_the_nearest_sentence_is_kept():
     """Before training c, then b."""
     before = build("recomp", Likelihoods(nats), Places(PLACES.__getitem__))(QUESTION, DOCUMENTS)
     tuned = {**PLACES, B: (1, 0)}
@@ -77,7 +76,7 @@ def test_the_nearest_sentence_is_kept() -> None:
 
 
 @pytest.mark.parametrize(("summary", "told"), [("Seals and Crofts did.", 1), ("", 0)])
-def test_the_generator_reads_the_summary_or_nothing(summary: str, told: int) -> None:
+def test_the_generator_reads_the_summary_or_nothing(summary, told):
     """One document, or the question alone."""
     writer, llm = ScriptedLLM([summary]), ScriptedLLM([ANSWER])
     result = recomp_abstractive(llm, writer=writer).ask(QUESTION, DOCUMENTS)
@@ -86,10 +85,10 @@ def test_the_generator_reads_the_summary_or_nothing(summary: str, told: int) -> 
     assert told == sum("Documents:" in prompt[0].content for prompt in llm.prompts)
 
 
-def summing(summary: str) -> ScriptedLLM:
+def summing(summary):
     """Sums up where it is asked to, else answers by how it was asked."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         if prompt[0].role == "user":
             return summary
         return "read" if "Documents:" in prompt[0].content else "by itself"
@@ -97,7 +96,7 @@ def summing(summary: str) -> ScriptedLLM:
     return ScriptedLLM(reply)
 
 
-def test_a_budget_cuts_whole_sentences() -> None:
+def test_a_budget_cuts_whole_sentences():
     """Of two sentences of 3 tokens a budget of 4 keeps the first."""
     system = recomp_abstractive(summing("Seals did. Crofts too.")).with_budget(4)
     result = system(QUESTION, SONGS)
@@ -106,7 +105,7 @@ def test_a_budget_cuts_whole_sentences() -> None:
     assert 3 == result.tokens.after
 
 
-def test_a_writer_is_asked_plainly_and_the_generator_with_instructions() -> None:
+def test_a_writer_is_asked_plainly_and_the_generator_with_instructions():
     """As the authors' models were trained, and as any other model needs."""
     llm, writer = summing("Seals."), summing("Crofts.")
     recomp_abstractive(llm)(QUESTION, SONGS)

@@ -15,7 +15,6 @@ first two stay.
 import pytest
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.result import Result
 from ragsieve_research.systems.richrag import richrag
 
 QUESTION = "Tell me of Summer Breeze"
@@ -23,13 +22,13 @@ TEXTS = ["Summer Breeze is a song.", "Seals sang it.", "It was sung in 1972.", "
 ASPECTS = "1. Who sang it?\n2. When was it sung?"
 
 
-def searched(*replies: str, texts: list[str] = TEXTS, **options: int) -> tuple[Result, ScriptedLLM]:
+def searched(*replies, texts=TEXTS, **options):
     llm = ScriptedLLM(replies)
     options = {"k": 1, "keep": 2, **options}
     return richrag(llm, HashingEmbedder(), **options)(QUESTION, texts), llm  # type: ignore[arg-type]
 
 
-def test_what_the_aspects_find_is_ordered_in_one_list() -> None:
+def test_what_the_aspects_find_is_ordered_in_one_list():
     """The ranker reads the question with its aspects."""
     result, llm = searched(ASPECTS, "[3] > [2] > [1]")
 
@@ -46,7 +45,7 @@ def test_what_the_aspects_find_is_ordered_in_one_list() -> None:
 @pytest.mark.parametrize(
     "reply", ["", "It was sung by Seals.", "\n".join(f"{n}?" for n in "abcdefg")]
 )
-def test_without_aspects_the_question_is_searched(reply: str) -> None:
+def test_without_aspects_the_question_is_searched(reply):
     """After a second request; of one result no order is asked."""
     result, llm = searched(reply, reply)
 
@@ -55,7 +54,7 @@ def test_without_aspects_the_question_is_searched(reply: str) -> None:
     assert "the question is its only aspect" in str(result.trace.steps)
 
 
-def test_an_aspect_that_is_the_question_is_searched_once() -> None:
+def test_an_aspect_that_is_the_question_is_searched_once():
     """A question of one aspect."""
     result, _ = searched(f"{QUESTION}?", "[2] > [1]", k=2)
 

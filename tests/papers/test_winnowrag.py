@@ -27,12 +27,9 @@ Calls: 3 answers + 1 summary + 2 arguments + 1 verdict + 1 argument + 1 verdict 
 K + 1 + M (K' + 1) = 3 + 1 + 3 (2 + 1) = 13.
 """
 
-from typing import Any
-
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
 from ragsieve_research.systems.winnowrag import winnowrag
 from tests.tiny import Places
 
@@ -53,14 +50,14 @@ CRITIC = [
 ]
 
 
-def place(text: str) -> tuple[int, int]:
+def place(text):
     """Contriever's part: every document, read with the question, as a point of the plane."""
     assert text.startswith(f"Question: {QUESTION}\nDocument: ")
     return PLACES[text.split()[-1]]
 
 
 @pytest.fixture(scope="module")
-def run() -> tuple[Result, ScriptedLLM, ScriptedLLM]:
+def run():
     """The whole question, with agents and critic."""
     agents, critic = ScriptedLLM(AGENTS), ScriptedLLM(CRITIC)
     documents = [{"id": name, "text": name} for name in PLACES]
@@ -68,12 +65,12 @@ def run() -> tuple[Result, ScriptedLLM, ScriptedLLM]:
     return result, agents, critic
 
 
-def events(result: Result, name: str) -> list[dict[str, Any]]:
+def events(result, name):
     (story,) = [step.events for step in result.trace.steps if step.events]
     return [event for event in story if event["event"] == name]
 
 
-def test_documents_are_clustered(run: Any) -> None:
+def test_documents_are_clustered(run):
     """Section 3.2: {d1, d3, d5}, {d2, d6}, {d4}; each agent reads its own."""
     (told,) = events(run[0], "clusters")
 
@@ -86,7 +83,7 @@ def test_documents_are_clustered(run: Any) -> None:
     ]
 
 
-def test_equal_answers_merge_by_the_ellipse_and_incorrect_ones_by_the_hyperbola(run: Any) -> None:
+def test_equal_answers_merge_by_the_ellipse_and_incorrect_ones_by_the_hyperbola(run):
     """Equation 3: d1 and d5 at 96 are over 84; equation 5: d2 changes hands, d6 at -27 falls."""
     ellipse, hyperbola = [
         [*(merge[name] for name in ("by", "round", "into", "of", "kept"))]
@@ -103,7 +100,7 @@ def test_equal_answers_merge_by_the_ellipse_and_incorrect_ones_by_the_hyperbola(
     assert [("d1", 96.0, 84.0), ("d5", 96.0, 84.0), ("d6", -27.0, -2.5)] == values
 
 
-def test_the_critic_is_heard_in_the_next_round(run: Any) -> None:
+def test_the_critic_is_heard_in_the_next_round(run):
     """Appendix D.2: the explanation stands before what agent 1 argues with its new document."""
     (asked,) = [p[0].content for p in run[1].prompts if WHY in p[0].content]
 
@@ -111,7 +108,7 @@ def test_the_critic_is_heard_in_the_next_round(run: Any) -> None:
     assert ['"d2"', '"d3"', '"d4"'] == [line.split()[-1] for line in asked.split("\n")[3:6]]
 
 
-def test_the_consistent_answer_stands(run: Any) -> None:
+def test_the_consistent_answer_stands(run):
     """After two rounds and nine calls, with the documents of agent 1."""
     result, agents, critic = run
     rounds = events(result, "round")

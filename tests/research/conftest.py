@@ -11,7 +11,7 @@ settings.load_profile("shared")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_thread_of_torch(request: pytest.FixtureRequest) -> None:
+def one_thread_of_torch(request):
     """See `one_thread`; torch is not imported for it."""
     if "torch" in sys.modules:
         request.getfixturevalue("one_thread")

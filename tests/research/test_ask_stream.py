@@ -1,15 +1,12 @@
 """Answers piece by piece: joined what `ask` answers, and then the same result."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 import ragsieve
-from ragsieve import InputError, ModelError, Pipeline, Query, Result, Segment, System
+from ragsieve import InputError, ModelError, Pipeline, Result, System
 from ragsieve.answer import Reader
-from ragsieve.models.base import Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import ScriptedLLM, echo
 from ragsieve.trace import Trace, note, running_step, step
@@ -26,7 +23,7 @@ class Streaming(ScriptedLLM):
 
     breaks: bool = field(default=False, kw_only=True)
 
-    def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
+    def stream(self, prompt, *, max_tokens=128):
         (text,) = self.complete([prompt], max_tokens=max_tokens)
         for start in range(0, len(text), 3):
             note(f"piece {start // 3}")
@@ -35,12 +32,12 @@ class Streaming(ScriptedLLM):
                 raise ModelError("the stream broke off")
 
 
-def streaming(*replies: str, **options: Any) -> System:
+def streaming(*replies, **options):
     llm = Streaming([*replies], **options)
     return System(Pipeline(), Reader(llm))
 
 
-def split(given: Sequence[str | Result]) -> tuple[list[str], Result]:
+def split(given):
     """The pieces, and the result that comes last."""
     *pieces, result = given
     assert isinstance(result, Result)
@@ -48,7 +45,7 @@ def split(given: Sequence[str | Result]) -> tuple[list[str], Result]:
     return [str(piece) for piece in pieces], result
 
 
-def alike(streamed: Result, whole: Result) -> bool:
+def alike(streamed, whole):
     """Whether two results are the same, but for the time that they took and for notes."""
     parts = [
         (r.kept, r.text, r.tokens, r.answer, [(s.stage, s.usages, s.after) for s in r.trace.steps])
@@ -60,7 +57,7 @@ def alike(streamed: Result, whole: Result) -> bool:
 @pytest.mark.parametrize(
     "reply", ["Koechlin drew it.", "  \n Koechlin \n\n drew it. \n ", "", "   ", "K"]
 )
-def test_pieces_are_the_answer(reply: str) -> None:
+def test_pieces_are_the_answer(reply):
     """Without the white space around it, whatever piece that is in; the result is `ask`'s."""
     pieces, result = split(list(streaming(reply).ask_stream(QUESTION, DOCUMENTS)))
     whole = streaming(reply).ask(QUESTION, DOCUMENTS)
@@ -71,7 +68,7 @@ def test_pieces_are_the_answer(reply: str) -> None:
     assert alike(result, whole)
 
 
-def test_pieces_come_before_the_reply_is_complete() -> None:
+def test_pieces_come_before_the_reply_is_complete():
     """A model that breaks off has said something; its error comes behind that."""
     given = streaming("Koechlin", breaks=True).ask_stream(QUESTION, DOCUMENTS)
 
@@ -89,7 +86,7 @@ def test_pieces_come_before_the_reply_is_complete() -> None:
         Reasoning(echo(), domain="music", cot=False),
     ],
 )
-def test_what_cannot_stream_gives_one_piece(reader: Any) -> None:
+def test_what_cannot_stream_gives_one_piece(reader):
     """An LLM, or a reader that looks for the answer in the reply."""
     system = System(Pipeline(), reader)
     pieces, result = split(list(system.ask_stream(QUESTION, DOCUMENTS)))
@@ -99,10 +96,10 @@ def test_what_cannot_stream_gives_one_piece(reader: Any) -> None:
     assert alike(result, whole)
 
 
-def test_sources_and_lenient_systems_stream_too() -> None:
+def test_sources_and_lenient_systems_stream_too():
     """Without documents the source is asked, or the model answers by itself."""
 
-    def broken(query: Query) -> list[Segment]:
+    def broken(query):
         raise OSError("away")
 
     bare = streaming("Koechlin")
@@ -113,7 +110,7 @@ def test_sources_and_lenient_systems_stream_too() -> None:
     assert "Eiffel" == "".join(map(str, [*streaming("Eiffel").ask_stream(QUESTION)][:-1]))
 
 
-def test_between_pieces_the_caller_records_for_itself() -> None:
+def test_between_pieces_the_caller_records_for_itself():
     """What it does meanwhile is none of the answer's trace, nor the other way round."""
     outer = Trace()
     with outer.recording(), step("outer") as record:
@@ -129,7 +126,7 @@ def test_between_pieces_the_caller_records_for_itself() -> None:
     assert [record] == outer.steps
 
 
-def test_errors_come_with_the_first_piece() -> None:
+def test_errors_come_with_the_first_piece():
     """One line, as of ask; a named system streams as it answers; a stream may be left."""
     given = streaming("Koechlin").ask_stream(QUESTION, DOCUMENTS)
     next(given)

@@ -4,17 +4,14 @@ import gzip
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
 from itertools import islice
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ragsieve import Example, InputError, ModelError
+from ragsieve import InputError, ModelError
 from ragsieve.files import replace_lines
 from ragsieve.models.fake import HashingEmbedder, echo
-from ragsieve.run.batch import Batch, Done, Tally, judged, stream
+from ragsieve.run.batch import Batch, Tally, judged, stream
 from ragsieve_research.systems.finefilter import finefilter
 from tests.named import asking
 
@@ -22,11 +19,11 @@ SYSTEM = finefilter(echo(), HashingEmbedder())
 FOUND = {"line": 1, "input": "x", "system": "l", "tokens": {"before": 4, "after": 1}}
 
 
-def ask(example: Example) -> dict[str, Any]:
+def ask(example):
     return judged(example, SYSTEM.ask(example.query, example.documents))
 
 
-def questions(path: Path, n: int) -> Path:
+def questions(path, n):
     """A file of ``n`` questions, whose answer is their number."""
     found = "Bees make honey. This bee has number {}."
     rows = [
@@ -37,19 +34,12 @@ def questions(path: Path, n: int) -> Path:
     return path
 
 
-def finished(
-    source: Path,
-    output: Path,
-    process: Callable[[Example], dict[str, Any]] = ask,
-    *,
-    workers: int = 8,
-    limit: int | None = None,
-) -> list[Done]:
+def finished(source, output, process=ask, *, workers=8, limit=None):
     with Batch(source, output, label="l") as batch:
         return list(batch.run(process, workers=workers, limit=limit))
 
 
-def written(output: Path) -> list[dict[str, Any]]:
+def written(output):
     """Records by line, but for what was measured by the clock."""
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     for row in rows:
@@ -58,7 +48,7 @@ def written(output: Path) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: int(row["line"]))
 
 
-def test_each_question_becomes_a_record(tmp_path: Path) -> None:
+def test_each_question_becomes_a_record(tmp_path):
     """It names its line, and says whether the answer is right."""
     finished(questions(tmp_path / "q.jsonl", 20), tmp_path / "o.jsonl")
     rows = written(tmp_path / "o.jsonl")
@@ -69,7 +59,7 @@ def test_each_question_becomes_a_record(tmp_path: Path) -> None:
     assert "This bee has number 7." == rows[6]["answer"]
 
 
-def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_run_goes_on(tmp_path):
     """Stopped after five questions and cut in the middle of a line: the records are the same."""
     source = questions(tmp_path / "q.jsonl", 30)
     finished(source, tmp_path / "whole.jsonl")
@@ -97,9 +87,7 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
         (2, b'{"line": 2, "text": "\xe2\x82\n'),
     ],
 )
-def test_a_torn_record_is_named_and_asked_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, number: int, torn: bytes
-) -> None:
+def test_a_torn_record_is_named_and_asked_again(tmp_path, caplog, number, torn):
     """A tail of zeros, two records in one line, the end of one, half a letter: at any line."""
     source, output = questions(tmp_path / "q.jsonl", 3), tmp_path / "o.jsonl"
     finished(source, tmp_path / "whole.jsonl")
@@ -115,7 +103,7 @@ def test_a_torn_record_is_named_and_asked_again(
     ]
 
 
-def test_a_file_of_nothing_but_a_torn_record_is_begun_anew(tmp_path: Path) -> None:
+def test_a_file_of_nothing_but_a_torn_record_is_begun_anew(tmp_path):
     """The first record was being written when the power went."""
     source, output = questions(tmp_path / "q.jsonl", 2), tmp_path / "o.jsonl"
     for torn in (b"\0" * 50, b'{"line": 1, "inp', b'{"li\0\0'):
@@ -125,12 +113,12 @@ def test_a_file_of_nothing_but_a_torn_record_is_begun_anew(tmp_path: Path) -> No
         assert [1, 2] == [row["line"] for row in written(output)]
 
 
-def test_what_is_done_is_not_made_again(tmp_path: Path) -> None:
+def test_what_is_done_is_not_made_again(tmp_path):
     """The second run asks nothing, and sums up as the first."""
     source = questions(tmp_path / "q.jsonl", 3)
     sums = []
 
-    def unwanted(example: Example) -> dict[str, Any]:
+    def unwanted(example):
         raise ModelError("asked again")
 
     for process in (ask, unwanted):
@@ -143,12 +131,12 @@ def test_what_is_done_is_not_made_again(tmp_path: Path) -> None:
     assert (3, 0, 3.0) == (sums[0][0], sums[0][1], sums[0][4])
 
 
-def test_a_record_is_written_when_it_is_done(tmp_path: Path) -> None:
+def test_a_record_is_written_when_it_is_done(tmp_path):
     """A slow question holds nothing back: the others are in the file before it ends."""
     source, output = questions(tmp_path / "q.jsonl", 4), tmp_path / "o.jsonl"
     go_on = threading.Event()
 
-    def slow_first(example: Example) -> dict[str, Any]:
+    def slow_first(example):
         if example.query.id == "q1":
             go_on.wait(10)
         return ask(example)
@@ -164,13 +152,13 @@ def test_a_record_is_written_when_it_is_done(tmp_path: Path) -> None:
     assert 1 == seen[-1][0]
 
 
-def test_a_bad_record_stops_nothing(tmp_path: Path) -> None:
+def test_a_bad_record_stops_nothing(tmp_path):
     """Nor does a model that fails, or a fault in somebody's system; none of them is written."""
     source = questions(tmp_path / "q.jsonl", 3)
     with source.open("ab") as file:
         file.write(b'\xff\n{nope\n{"question": " "}\n')
 
-    def faulty(example: Example) -> dict[str, Any]:
+    def faulty(example):
         if example.query.id == "q1":
             raise ModelError("down")
         if example.query.id == "q2":
@@ -192,12 +180,10 @@ def test_a_bad_record_stops_nothing(tmp_path: Path) -> None:
         (RuntimeError("no thread"), "^standard input cannot be read: no thread$"),
     ],
 )
-def test_a_stream_that_breaks_off_is_answered_and_then_named(
-    error: Exception, message: str
-) -> None:
+def test_a_stream_that_breaks_off_is_answered_and_then_named(error, message):
     """It does not look as if it had ended."""
 
-    def broken() -> Iterator[bytes]:
+    def broken():
         yield from [b'{"question": "Who?"}\n'] * 3
         raise error
 
@@ -208,7 +194,7 @@ def test_a_stream_that_breaks_off_is_answered_and_then_named(
         next(done)
 
 
-def test_an_input_that_breaks_off_is_answered_and_then_named(tmp_path: Path) -> None:
+def test_an_input_that_breaks_off_is_answered_and_then_named(tmp_path):
     """What was read of a broken archive has its records, and is not asked again."""
     source, output = tmp_path / "q.jsonl.gz", tmp_path / "o.jsonl"
     rows = questions(tmp_path / "q.jsonl", 3).read_bytes()
@@ -219,7 +205,7 @@ def test_an_input_that_breaks_off_is_answered_and_then_named(tmp_path: Path) -> 
     assert [1, 2, 3] == [row["line"] for row in written(output)]
 
 
-def test_a_limit_takes_the_first_lines(tmp_path: Path) -> None:
+def test_a_limit_takes_the_first_lines(tmp_path):
     """A larger one goes on from there."""
     source = questions(tmp_path / "q.jsonl", 5)
     first = finished(source, tmp_path / "o.jsonl", limit=2)
@@ -238,7 +224,7 @@ def test_a_limit_takes_the_first_lines(tmp_path: Path) -> None:
         json.dumps({**FOUND, "system": "other"}).encode() + b"\n",
     ],
 )
-def test_a_file_that_is_not_ours_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_ours_stays_as_it_is(tmp_path, content):
     """Notes, other JSON, and what another command made."""
     (tmp_path / "o.jsonl").write_bytes(content)
 
@@ -260,9 +246,7 @@ def test_a_file_that_is_not_ours_stays_as_it_is(tmp_path: Path, content: bytes) 
         ("none/o.jsonl", {}, "must lie in a folder that is there"),
     ],
 )
-def test_bad_options_are_named(
-    tmp_path: Path, output: str, options: dict[str, int], message: str
-) -> None:
+def test_bad_options_are_named(tmp_path, output, options, message):
     """The input stays as it is."""
     source = questions(tmp_path / "q.jsonl", 1)
     before = source.read_bytes()
@@ -277,7 +261,7 @@ def test_bad_options_are_named(
     assert before == source.read_bytes()
 
 
-def test_two_runs_or_inputs_are_not_mixed(tmp_path: Path) -> None:
+def test_two_runs_or_inputs_are_not_mixed(tmp_path):
     """The second is turned away until the first has ended, as is another line for a done one."""
     source, output = questions(tmp_path / "q.jsonl", 1), tmp_path / "o.jsonl"
     with (
@@ -298,11 +282,11 @@ def test_two_runs_or_inputs_are_not_mixed(tmp_path: Path) -> None:
         finished(source, output)
 
 
-def test_what_failed_can_be_written_and_made_again(tmp_path: Path) -> None:
+def test_what_failed_can_be_written_and_made_again(tmp_path):
     """A record with its error stands for it; it stays, unless the next run retries."""
     source, output = questions(tmp_path / "q.jsonl", 3), tmp_path / "o.jsonl"
 
-    def second_fails(example: Example) -> dict[str, Any]:
+    def second_fails(example):
         if example.query.id == "q2":
             raise ModelError("no luck")
         return ask(example)
@@ -317,7 +301,7 @@ def test_what_failed_can_be_written_and_made_again(tmp_path: Path) -> None:
     assert [[None, "no luck", None]] * 2 + [[None] * 3] == found
 
 
-def test_sorted_records_stand_in_the_order_of_the_questions(tmp_path: Path) -> None:
+def test_sorted_records_stand_in_the_order_of_the_questions(tmp_path):
     """In whatever order they were done; the batch can go on."""
     source, output = questions(tmp_path / "q.jsonl", 6), tmp_path / "o.jsonl"
     with Batch(source, output, label="l") as batch:
@@ -333,12 +317,12 @@ def test_sorted_records_stand_in_the_order_of_the_questions(tmp_path: Path) -> N
     assert {4, 5, 6} == {*numbers[3:]}
 
 
-def test_a_file_stays_where_the_lines_that_would_replace_it_break_off(tmp_path: Path) -> None:
+def test_a_file_stays_where_the_lines_that_would_replace_it_break_off(tmp_path):
     """Nothing half written lies beside it."""
     path = tmp_path / "o.jsonl"
     path.write_bytes(b"old")
 
-    def broken() -> Iterator[bytes]:
+    def broken():
         yield b"new"
         raise InputError("a mistake")
 

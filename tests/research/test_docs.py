@@ -19,11 +19,7 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import click
 import pytest
@@ -38,7 +34,7 @@ from ragsieve.systems.base import PARTS
 from ragsieve_research import artifacts
 from ragsieve_research.evaluate import config
 from ragsieve_research.retrieve.sources import sources_content
-from tests.blocks import BLOCKS, EXTRAS, OUTPUT, PAGES, PYPROJECT, ROOT, Block, write_files
+from tests.blocks import BLOCKS, EXTRAS, OUTPUT, PAGES, PYPROJECT, ROOT, write_files
 
 FAKES = {
     "LLM": "fake:echo",
@@ -49,7 +45,7 @@ FAKES = {
 A_MODEL = {part: FAKES[kinds[0]] for part, kinds in PARTS.items()}
 
 
-def runs(block: Block) -> bool:
+def runs(block):
     """Whether a block is run, not only read."""
     others = [name.replace("-", "_") for name in block.needs if not name.startswith("[")]
     if block.included or not all(map(importlib.util.find_spec, others)):
@@ -67,7 +63,7 @@ COMMANDS = [
 
 
 @pytest.fixture(scope="session")
-def small_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_index(tmp_path_factory):
     """An index of one document, by words."""
     folder = tmp_path_factory.mktemp("index")
     (folder / "notes.txt").write_text("Koechlin drew it.", encoding="utf-8")
@@ -78,7 +74,7 @@ def small_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def workplace(tmp_path: Path, small_index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workplace(tmp_path, small_index, monkeypatch):
     """A folder with the files that the pages speak of, in which blocks may write."""
     for name in ("examples", "experiments"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -96,12 +92,12 @@ def workplace(tmp_path: Path, small_index: Path, monkeypatch: pytest.MonkeyPatch
     return tmp_path
 
 
-def file_of(block: Block) -> str:
+def file_of(block):
     """The file that a TOML block shows: its first line names it."""
     return block.text.partition("\n")[0].removeprefix("#").strip()
 
 
-def printed(block: Block, names: dict[str, object], page: str) -> str:
+def printed(block, names, page):
     """What a block prints when it is run."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -124,7 +120,7 @@ def printed(block: Block, names: dict[str, object], page: str) -> str:
         if any(map(runs, found)) and not name.endswith("server.md")  # `tests/installs` starts one
     ],
 )
-def test_blocks_print_what_they_show(page: str, workplace: Path) -> None:
+def test_blocks_print_what_they_show(page, workplace):
     """The blocks of a page run in order; each prints what stands behind it, or nothing."""
     names: dict[str, object] = {"__name__": "__main__", "__file__": str(workplace / "data.py")}
     ran = [block for block in BLOCKS[page] if runs(block)]
@@ -136,7 +132,7 @@ def test_blocks_print_what_they_show(page: str, workplace: Path) -> None:
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_commands_can_be_given(line: str, workplace: Path) -> None:
+def test_commands_can_be_given(line, workplace):
     """A command line names options, systems, models, files, extras that there are."""
     for command in re.split(r" ; |; | && ", line):
         words = shlex.split(command, comments=True)
@@ -148,7 +144,7 @@ def test_commands_can_be_given(line: str, workplace: Path) -> None:
             CHECKS[words[0]](words)
 
 
-def check_ragsieve(words: list[str]) -> None:
+def check_ragsieve(words):
     """Raise unless the command line takes these arguments; nothing is run."""
     command: click.Command = commands.cli
     context = click.Context(command)
@@ -167,14 +163,14 @@ def check_ragsieve(words: list[str]) -> None:
             models.check(name, kind)
 
 
-def check_pip(words: list[str]) -> None:
+def check_pip(words):
     """Raise unless pyproject has the extras."""
     for word in words:
         for extras in EXTRAS.findall(word):
             assert set() == {*extras.split(",")} - {*PYPROJECT["optional-dependencies"]}
 
 
-def check_docker(words: list[str]) -> None:
+def check_docker(words):
     """Raise unless the Dockerfile has the arguments, the wheel its files, the command a meaning."""
     if words[1] == "run" and (command := words[words.index("ragsieve") + 1 :]):  # else its own
         check_ragsieve(command)
@@ -186,12 +182,12 @@ def check_docker(words: list[str]) -> None:
         assert {"LICENSE", "NOTICE", "sbom.cdx.json"} <= {*re.findall(r"[\w.]+", file.read_text())}
 
 
-def check_make(words: list[str]) -> None:
+def check_make(words):
     """Raise unless the Makefile has the target."""
     assert f"\n{words[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
-def check_python(words: list[str]) -> None:
+def check_python(words):
     """Raise unless the script is there."""
     assert (ROOT / words[1]).is_file()
 
@@ -208,7 +204,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize("page", [n for n, found in BLOCKS.items() if found])
-def test_data_blocks_can_be_read(page: str, workplace: Path) -> None:
+def test_data_blocks_can_be_read(page, workplace):
     """TOML is what the file that its first line names may hold; JSON is JSON."""
     for block in BLOCKS[page]:
         assert block.language in ("python", "sh", "toml", *OUTPUT)
@@ -218,7 +214,7 @@ def test_data_blocks_can_be_read(page: str, workplace: Path) -> None:
             json.loads(block.text)
 
 
-def read_toml(path: Path) -> None:
+def read_toml(path):
     """Raise unless the file can be read as what it is."""
     if path.name.startswith("run"):
         config.read(path)
@@ -236,7 +232,7 @@ def read_toml(path: Path) -> None:
 
 
 @pytest.mark.models
-def test_the_notebook_prints_what_it_shows() -> None:
+def test_the_notebook_prints_what_it_shows():
     """Run anew but for its installation; what stands under a cell is what it gives, no warnings."""
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     notebook = nbformat.read(ROOT / "docs" / "notebook.ipynb", 4)
@@ -250,7 +246,7 @@ def test_the_notebook_prints_what_it_shows() -> None:
     assert shown == outputs(notebook)
 
 
-def outputs(notebook: Any) -> list[str]:
+def outputs(notebook):
     """What each cell that ran printed, and what it was worth."""
     cells = [cell.outputs for cell in notebook.cells if cell.get("execution_count")]
     kinds = ("stdout", "execute_result")
@@ -265,14 +261,14 @@ def outputs(notebook: Any) -> list[str]:
 
 
 @pytest.mark.models
-def test_the_picture_shows_what_the_default_filter_keeps() -> None:
+def test_the_picture_shows_what_the_default_filter_keeps():
     """`python docs/picture.py` draws it."""
     module = script("picture")
 
     assert module.PICTURE.read_text(encoding="utf-8") == module.picture()
 
 
-def script(name: str) -> ModuleType:
+def script(name):
     """A script of docs/ as a module."""
     spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
     assert spec and spec.loader
@@ -281,13 +277,13 @@ def script(name: str) -> ModuleType:
     return module
 
 
-def hooks() -> ModuleType:
+def hooks():
     """What fills the generated parts of the site."""
     pytest.importorskip("griffe")
     return script("hooks")
 
 
-def test_every_system_has_a_page_in_a_group() -> None:
+def test_every_system_has_a_page_in_a_group():
     """Which says when to use it, when not and what it costs."""
     found = {path.stem: path for path in (ROOT / "docs" / "systems").glob("*.md")}
     parts = ["When to use it", "When not", "Cost"]
@@ -306,7 +302,7 @@ def test_every_system_has_a_page_in_a_group() -> None:
     assert sorted([*four, *others, *baselines]) == sorted(hooks().names())
 
 
-def test_generated_parts_tell_every_option_and_stage(workplace: Path) -> None:
+def test_generated_parts_tell_every_option_and_stage(workplace):
     """A system's page has each option with what the docstring says, and a command that works."""
     module = hooks()
     for name in module.names():
@@ -320,7 +316,7 @@ def test_generated_parts_tell_every_option_and_stage(workplace: Path) -> None:
             check_ragsieve(shlex.split(known)[1:])
 
 
-def test_figures_show_the_stages_of_the_composition() -> None:
+def test_figures_show_the_stages_of_the_composition():
     """A figure is read off the system itself, with its models named for what they are."""
     found = [(box.module, box.name, box.options) for box in hooks().boxes("top-sentences")]
 
@@ -332,7 +328,7 @@ def test_figures_show_the_stages_of_the_composition() -> None:
     ] == found[:-1]
 
 
-def links(page: Path) -> Iterator[str]:
+def links(page):
     """Paths of this repository that a page links to."""
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
@@ -340,6 +336,6 @@ def links(page: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere(page):
     """What a page links to in the repository exists."""
     assert [] == [target for target in links(page) if not (page.parent / target).exists()]

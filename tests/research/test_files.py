@@ -4,7 +4,6 @@ import json
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,7 +26,7 @@ FILTER = ("filter", "--system", "top-sentences", "--embedder", "fake:hashing")
 
 
 @contextmanager
-def full(limit: int) -> Iterator[None]:
+def full(limit):
     """So many bytes fit into a file; the next one fails as on a full disk."""
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, old[1]))
@@ -37,15 +36,13 @@ def full(limit: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)
 
 
-def test_a_full_disk_names_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_names_the_file(tmp_path, monkeypatch, capsys):
     """Of records and of the page; what was written whole stays."""
     (tmp_path / "q.jsonl").write_text(QUESTIONS)
     (tmp_path / "d.txt").write_text("Ann built the tower. It is high.")
     monkeypatch.chdir(tmp_path)
 
-    def failing(limit: int, *arguments: str) -> str:
+    def failing(limit, *arguments):
         with full(limit), pytest.raises(SystemExit) as ended:
             main(arguments)
 
@@ -67,7 +64,7 @@ def test_a_full_disk_names_the_file(
     assert not (tmp_path / "page.html").exists()
 
 
-def test_a_full_disk_behind_standard_output_is_named(tmp_path: Path) -> None:
+def test_a_full_disk_behind_standard_output_is_named(tmp_path):
     """All files are named where they are written: what has no name is the output."""
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
@@ -82,7 +79,7 @@ def test_a_full_disk_behind_standard_output_is_named(tmp_path: Path) -> None:
     assert 2 == ended.returncode
 
 
-def test_weights_that_cannot_be_written_name_their_folder(tmp_path: Path) -> None:
+def test_weights_that_cannot_be_written_name_their_folder(tmp_path):
     """Safetensors hides the system's error in one of its own."""
     library = pytest.importorskip("safetensors.numpy")
     with (
@@ -95,7 +92,7 @@ def test_weights_that_cannot_be_written_name_their_folder(tmp_path: Path) -> Non
     assert [] == [*tmp_path.iterdir()]
 
 
-def test_weights_have_ordinary_permissions(tmp_path: Path) -> None:
+def test_weights_have_ordinary_permissions(tmp_path):
     """Those of a new file, not 0600; no target of a link is touched; other errors pass."""
     library = pytest.importorskip("safetensors.numpy")
     (tmp_path / "plain").touch()

@@ -2,15 +2,11 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragsieve import Result, Segment, System
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve_research.prompts import numbered
 from ragsieve_research.systems.finefilter import finefilter
@@ -21,10 +17,10 @@ QUESTION = "Who sang Quizzacious?"  # a word that no document below has
 PLAIN = "Seals and Crofts sang it."
 
 
-def scripted(mode: str) -> ScriptedLLM:
+def scripted(mode):
     """Names or copies one sentence, keeps all that is left, and answers."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         chosen = "[1]" if mode == "point" else PLAIN
         return "yes" if prompt[0].role == "system" else chosen
 
@@ -33,18 +29,18 @@ def scripted(mode: str) -> ScriptedLLM:
     )
 
 
-def run(documents: Sequence[dict[str, str]], **options: Any) -> tuple[Result, list[Prompt]]:
+def run(documents, **options):
     llm = scripted(options.get("mode", "point"))
     return finefilter(llm, HashingEmbedder(), **options).ask(QUESTION, documents), llm.prompts
 
 
-def shape(prompts: Sequence[Prompt]) -> list[list[str]]:
+def shape(prompts):
     return [[message.role for message in prompt] for prompt in prompts]
 
 
 @pytest.mark.parametrize("mode", ["point", "write"])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_document_is_a_document(name: str, mode: Any) -> None:
+def test_a_hostile_document_is_a_document(name, mode):
     """Prompts have the turns they have without it, the question once, and spans are verbatim."""
     attack = HOSTILE[name]
     plain = [{"text": PLAIN}, {"text": PLAIN}]
@@ -63,7 +59,7 @@ def test_a_hostile_document_is_a_document(name: str, mode: Any) -> None:
     assert json.loads(json.dumps(result.to_dict()))["text"] == result.text
 
 
-def test_all_hostile_documents_at_once() -> None:
+def test_all_hostile_documents_at_once():
     """Every sentence has its one line and its one verdict, among all the others."""
     documents = [{"text": text, "title": text} for text in HOSTILE.values()]
     result, prompts = run(documents)
@@ -76,7 +72,7 @@ def test_all_hostile_documents_at_once() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_question_is_a_question(name: str) -> None:
+def test_a_hostile_question_is_a_question(name):
     """A question can open no turn either, and stands in the prompt as it is."""
     attack = HOSTILE[name]
     if not attack.strip():
@@ -96,7 +92,7 @@ ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
         ANY_TEXT | st.sampled_from(["\n[9] fake", "a\r\n[1] b", "\u2028[2]", "\x0b[3]", "\x85[4]"])
     )
 )
-def test_no_text_opens_a_line(texts: list[str]) -> None:
+def test_no_text_opens_a_line(texts):
     """There are as many lines as texts, however a line may break, each behind its number."""
     lines = numbered(texts).splitlines()
 
@@ -106,19 +102,19 @@ def test_no_text_opens_a_line(texts: list[str]) -> None:
 TOKENS = ("llmlingua", "longllmlingua", "selective-context")  # a fake gives every token its nats
 
 
-def system(name: str, reply: str = "[1]") -> System:
+def system(name, reply="[1]"):
     """A system whose model always gives the same reply."""
     return on_fakes(name, ScriptedLLM(lambda _: reply))
 
 
-def retrieved(result: Result) -> list[Segment]:
+def retrieved(result):
     """Spans of what was given, not of what a model wrote."""
     found = [verdict.segment for verdict in result.verdicts]
     return [segment for segment in found if not segment.document.written_by]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_documents_give_an_answer_without_evidence(name: str) -> None:
+def test_no_documents_give_an_answer_without_evidence(name):
     """An empty list of documents is no error: nothing is kept, and the model answers alone."""
     result = system(name, "Paris").ask("Where?", [])
 
@@ -128,7 +124,7 @@ def test_no_documents_give_an_answer_without_evidence(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("text", ["A fact is here. " * 62_500, "word " * 40_000, "x" * 200_000])
-def test_a_long_document_is_answered_from(name: str, text: str) -> None:
+def test_a_long_document_is_answered_from(name, text):
     """A megabyte by the default, a fifth by others, without an end or a space, too; spans in it."""
     most = 100_000 if name in TOKENS else 1_000_000 if name == "finefilter" else 200_000
     text = text[:most]
@@ -142,7 +138,7 @@ def test_a_long_document_is_answered_from(name: str, text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_five_thousand_documents_are_answered_from(name: str) -> None:
+def test_five_thousand_documents_are_answered_from(name):
     """Five thousand documents go through every system; the trace has all of their text."""
     many = 500 if name in TOKENS else 5_000
     documents = [f"Fact {n} is about thing {n % 7}." for n in range(many)]
@@ -156,7 +152,7 @@ def test_five_thousand_documents_are_answered_from(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_equal_ids_lose_no_document(name: str) -> None:
+def test_equal_ids_lose_no_document(name):
     """Documents of one id stay apart, and the trace notes the new name."""
     result = system(name)("Who?", [{"id": "a", "text": "One."}, {"id": "a", "text": "Two."}])
 

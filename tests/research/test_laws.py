@@ -1,7 +1,7 @@
 """Every exported stage against the stage laws."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
@@ -16,7 +16,6 @@ import ragsieve_research.score
 import ragsieve_research.select
 import ragsieve_research.split
 from ragsieve import Document, MissingExtra, Query, Segment, score, select, split
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.select.cut import Odds
 from ragsieve.testing import check_stage
@@ -51,22 +50,22 @@ OTHER = Query("Which bees make honey?")
 ANSWERS = dict.fromkeys((QUERY.text, OTHER.text), ("Seals",))
 
 
-def first_two(prompt: Prompt) -> str:
+def first_two(prompt):
     """Names sentence 2 and 1 where there are as many, else sentence 1: a function of the prompt."""
     return "[2, 1]" if "\n[2] " in prompt[-1].content else "[1]"
 
 
-def ordered(prompt: Prompt) -> str:
+def ordered(prompt):
     """Puts the second passage before the first, and names one that is none."""
     return "[2] > [1] > [9]"
 
 
-def fewer(prompt: Prompt, options: Sequence[str]) -> list[float]:
+def fewer(prompt, options):
     """Most weight on the middle option."""
     return [float(place == len(options) // 2) + 0.1 for place in range(len(options))]
 
 
-def debater(prompt: Prompt) -> str:
+def debater(prompt):
     """Answers by the length of what is read; as a critic, calls the first response incorrect."""
     text = prompt[0].content
     if "Response [1]" in text:
@@ -77,7 +76,7 @@ def debater(prompt: Prompt) -> str:
     return f"Evidence: none\nExplanation: none\nAnswer: {answer}" if "Evidence" in text else answer
 
 
-def winnow(**options: Any) -> Winnow:
+def winnow(**options):
     pytest.importorskip("sklearn")
     llm = ScriptedLLM(debater, can=frozenset({"complete"}))
     return Winnow(Agent(llm), Critic(llm), HashingEmbedder(16), **options)
@@ -159,20 +158,20 @@ EXPORTED = [
 WAYS = [*BUILD, *MORE]
 
 
-def stage_of(name: str) -> Any:
+def stage_of(name):
     try:
         return {**BUILD, **MORE}[name]()
     except MissingExtra as error:
         pytest.skip(str(error))
 
 
-def test_every_exported_stage_is_under_the_laws() -> None:
+def test_every_exported_stage_is_under_the_laws():
     """A stage in a package's __all__ has a row in the table above, and no row is left over."""
     assert sorted(EXPORTED) == sorted(BUILD)
 
 
 @pytest.mark.parametrize("name", BUILD)
-def test_row_builds_the_stage_of_its_name(name: str) -> None:
+def test_row_builds_the_stage_of_its_name(name):
     """A row tests the stage that it is named after."""
     stage = stage_of(name)
     package, exported = name.split(".")
@@ -185,13 +184,13 @@ KINDS |= {"systems": "selector"}
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_every_stage_keeps_the_laws(name: str) -> None:
+def test_every_stage_keeps_the_laws(name):
     """Those of its kind, over drawn evidence."""
     check_stage(stage_of(name), KINDS[name.split(".")[0]], draws=8 if "Winnow" in name else 40)
 
 
 @pytest.mark.parametrize("name", BUILD)
-def test_options_keep_their_rules(name: str) -> None:
+def test_options_keep_their_rules(name):
     """Of numbers what the error says, see `check_rule`; of words the list that it shows."""
     stage = stage_of(name)
     for field in fields(stage) if is_dataclass(stage) else ():
@@ -202,11 +201,11 @@ def test_options_keep_their_rules(name: str) -> None:
             assert f"{field.name} must be one of " in refusal(make, "nonsense")
 
 
-def remade(stage: Any, option: str, value: Any) -> Any:
+def remade(stage, option, value):
     return replace(stage, **{option: value})
 
 
-def whole(rank: int, text: str) -> Segment:
+def whole(rank, text):
     scores = {"relevance": 1 / len(text), "given": len(text) / 9}
     return Segment(Document(text, text, rank=rank), 0, len(text), scores)
 
@@ -218,7 +217,7 @@ TEXTS = (  # equally many, so that a reply cannot go by their number
 ASKED = [(query, [*map(whole, range(3), texts)]) for texts in TEXTS for query in (QUERY, OTHER)]
 
 
-def replies(order: Sequence[int], threads: int) -> dict[str, list[Any]]:
+def replies(order, threads):
     """What every stage makes of `ASKED`, asked in this order."""
     made: dict[str, list[Any]] = {}
     for name in WAYS:
@@ -231,7 +230,7 @@ def replies(order: Sequence[int], threads: int) -> dict[str, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def told() -> list[dict[str, list[Any]]]:
+def told():
     """Replies in two fresh interpreters: to one query after another; from the last, in threads."""
     places = range(len(ASKED))
     with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as processes:
@@ -240,7 +239,7 @@ def told() -> list[dict[str, list[Any]]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WAYS)
-def test_no_query_changes_the_reply_to_another(name: str, told: list[dict[str, list[Any]]]) -> None:
+def test_no_query_changes_the_reply_to_another(name, told):
     """Whatever was asked before, or is asked at the same time in other threads."""
     stage_of(name)  # skips where a package is missing
     in_turn, at_once = [replies[name] for replies in told]

@@ -59,7 +59,7 @@ NUMBERS: dict[str, Callable[..., Any]] = {  # each with a number for every optio
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_among_options_keep_their_rules(name: str) -> None:
+def test_numbers_among_options_keep_their_rules(name):
     """That of each is what its error says; see `check_rule`."""
     make = NUMBERS[name]
     for option, parameter in signature(make).parameters.items():
@@ -110,7 +110,7 @@ BROKEN: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("make", "options", "message"), BROKEN)
-def test_options_are_checked(make: Callable[..., Any], options: Any, message: str) -> None:
+def test_options_are_checked(make, options, message):
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
         make(**options)

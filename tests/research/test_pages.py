@@ -3,11 +3,9 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,18 +15,17 @@ from tests.serving import Handler, served
 
 from .evaluate.test_report import hostile, reported, write_run
 
-Look = Callable[[str, int, Any], Shown]
 ROOT = Path(__file__).parents[2]
 PAGES = ("index", "how-to/agents", "systems/index", "systems/finefilter", "reference/select")
 SCREENS = [(width, scheme) for width in (390, 1440) for scheme in ("light", "dark")]
 
 
 @pytest.fixture
-def look(chromium: Any) -> Iterator[Look]:  # noqa: F811
+def look(chromium):  # noqa: F811
     """Opens an address on a screen of some width, in a colour scheme."""
     contexts = []
 
-    def opened(url: str, width: int, scheme: Any) -> Shown:
+    def opened(url, width, scheme):
         viewport = {"width": width, "height": 900}
         context = chromium.new_context(
             viewport=viewport, color_scheme=scheme, reduced_motion="reduce"
@@ -45,7 +42,7 @@ def look(chromium: Any) -> Iterator[Look]:  # noqa: F811
         context.close()
 
 
-def test_axe_finds_nothing_in_a_report(look: Look, tmp_path: Path) -> None:
+def test_axe_finds_nothing_in_a_report(look, tmp_path):
     """Two datasets, noise and failures under the worst names, all folds open and closed."""
     noise = {"kind": "unrelated", "share": 0.4, "position": "start"}
     noisy = write_run(tmp_path / "noisy", ["first", "sieve", "top"], noises=[None, noise])
@@ -65,7 +62,7 @@ class Files(Handler, SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def site(tmp_path_factory):
     """The address of the built site; from a disk it has no search."""
     pytest.importorskip("mkdocs")
     folder = str(tmp_path_factory.mktemp("site"))
@@ -78,7 +75,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_in_the_site(look: Look, site: str, name: str) -> None:
+def test_axe_finds_nothing_in_the_site(look, site, name):
     """A page of each kind; nothing is wider than a phone."""
     for width, scheme in SCREENS:
         shown = look(f"{site}/{name}.html", width, scheme)

@@ -1,25 +1,23 @@
 """What holds for all questions: the real ones of the data folder, and generated ones."""
 
 import zlib
-from collections.abc import Sequence
 
 import pytest
 
-from ragsieve import Example, Pipeline, Result, System, score, select, split
+from ragsieve import Pipeline, System, score, select, split
 from ragsieve.answer import Reader
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 
 BUDGET = 120
 
 
-def draw_from(prompt: Prompt, many: int) -> int:
+def draw_from(prompt, many):
     """A number under ``many`` that depends on the prompt alone, in every process."""
     text = "\n".join(f"{message.role}: {message.content}" for message in prompt)
     return zlib.crc32(text.encode("utf-8", "surrogatepass")) % many
 
 
-def reply(prompt: Prompt) -> str:
+def reply(prompt):
     """Two or so of the sentences, as a list or unreadable; else an answer."""
     if "numbered list" not in prompt[0].content:
         return f"answer {draw_from(prompt, 1000)}"
@@ -28,16 +26,16 @@ def reply(prompt: Prompt) -> str:
     return "nonsense" if first % 7 == 0 else f"[{first}, {1 + first // 2}]"
 
 
-def weights(prompt: Prompt, options: Sequence[str]) -> list[float]:
+def weights(prompt, options):
     chosen = draw_from(prompt, len(options))
     return [float(place == chosen) + 0.01 for place in range(len(options))]
 
 
-def scripted() -> ScriptedLLM:
+def scripted():
     return ScriptedLLM(reply, choices=weights, context=2048)
 
 
-def check(result: Result, reader: Reader) -> None:
+def check(result, reader):
     """Spans verbatim and the documents' own, a subset, and the budget kept exactly."""
     length = reader.count([result.text])[0]
     keys = [s.key for s in result.kept]
@@ -53,7 +51,7 @@ def check(result: Result, reader: Reader) -> None:
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_every_real_question_keeps_the_laws(records: dict[str, list[Example]]) -> None:
+def test_every_real_question_keeps_the_laws(records):
     """Every fourth record of every file, all its documents."""
     reader = Reader(scripted())
     words = (split.Sentences(), score.BM25(), select.TopK(20))

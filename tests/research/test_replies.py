@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -30,7 +30,7 @@ class Replying(Handler):
     text = ""
     logprobs = False
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         """Reply."""
         asked = self.asked()
         choice: dict[str, Any] = {"message": {"role": "assistant", "content": self.text}}
@@ -43,26 +43,26 @@ class Replying(Handler):
 
 
 @pytest.fixture(params=[False, True], ids=["text", "logprobs"], scope="module")
-def server(request: pytest.FixtureRequest) -> Iterator[tuple[type[Replying], OpenAI]]:
+def server(request):
     handler = type("Kind", (Replying,), {"logprobs": request.param})
     with served(handler) as url:
         yield handler, OpenAI("m", base_url=f"{url}/v1")
 
 
-def judge(llm: OpenAI) -> float:
+def judge(llm):
     return AnswerJudge(llm)(QUERY.text, "It is Paris, I believe", ["Paris"])
 
 
-def route(llm: OpenAI) -> list[str]:
+def route(llm):
     sources = [type("Source", (), {"name": n, "description": n})() for n in ("web", "api")]
     return LLMRouter(llm)(QUERY, sources)
 
 
-def truncate(llm: OpenAI) -> int:
+def truncate(llm):
     return len(Truncate(llm)(QUERY, [s.scored("s", -s.document.rank) for s in SENTENCES]))
 
 
-def rate(llm: OpenAI) -> float:
+def rate(llm):
     """The mean of three ratings of one chunk, the critic's being .3."""
     rated = Reflection(llm)(QUERY, Relevance(llm)(QUERY, SENTENCES[:1]))
     names = (Relevance.name, Reflection.name, Critique.name)
@@ -70,15 +70,15 @@ def rate(llm: OpenAI) -> float:
     return round(mean.score, 3)
 
 
-def pick(llm: OpenAI) -> int | None:
+def pick(llm):
     return Critic(llm).pick(QUERY, ["Lyon", "Paris", "1969"])
 
 
-def helpful(llm: OpenAI) -> float:
+def helpful(llm):
     return Helpful(llm)(QUERY, SENTENCES[:1])[0].score
 
 
-def permute(llm: OpenAI) -> list[int]:
+def permute(llm):
     return Permuting(llm, "first").rank([QUERY.text], [["Lyon.", "Paris.", "Rome."]])[0]
 
 
@@ -165,9 +165,7 @@ CASES: list[Case] = [
 ]
 
 
-def heard(
-    server: tuple[type[Replying], OpenAI], use: Callable[[OpenAI], Any], text: str
-) -> tuple[Any, str]:
+def heard(server, use, text):
     """The result, and what the trace says."""
     handler, llm = server
     handler.text = text
@@ -176,9 +174,7 @@ def heard(
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[2]}")
-def test_each_shape_is_read_or_falls_back_as_stated(
-    server: tuple[type[Replying], OpenAI], case: Case
-) -> None:
+def test_each_shape_is_read_or_falls_back_as_stated(server, case):
     """Never equal odds, a middle score or the first option; the trace names the fallback."""
     use, replies, expected, meaning = case
     found = {reply: heard(server, use, reply) for reply in replies}
@@ -188,7 +184,7 @@ def test_each_shape_is_read_or_falls_back_as_stated(
     assert all(meaning in notes for _, notes in found.values())
 
 
-def test_a_reply_with_two_options_is_none_where_it_is_read_as_text() -> None:
+def test_a_reply_with_two_options_is_none_where_it_is_read_as_text():
     """By first tokens alone they cannot be told from the option that they begin with."""
     with served(Replying) as url:
         llm = OpenAI("m", base_url=f"{url}/v1")
@@ -198,9 +194,7 @@ def test_a_reply_with_two_options_is_none_where_it_is_read_as_text() -> None:
 
 
 @pytest.mark.parametrize(("reply", "expected"), RATINGS.items())
-def test_a_rating_is_read_on_its_scale(
-    server: tuple[type[Replying], OpenAI], reply: str, expected: float
-) -> None:
+def test_a_rating_is_read_on_its_scale(server, reply, expected):
     """By first tokens or as text."""
     mean, notes = heard(server, rate, reply)
 
@@ -208,13 +202,13 @@ def test_a_rating_is_read_on_its_scale(
     assert "unreadable" not in notes
 
 
-def test_a_hint_of_probability_decides_nothing() -> None:
+def test_a_hint_of_probability_decides_nothing():
     """.04 of the mass lies on "No", .96 on what is no option: it is asked as text."""
 
     class Hinting(Replying):
         logprobs = True
 
-        def reply(self, status: int, body: Any, *args: Any, **kwargs: Any) -> None:
+        def reply(self, status, body, *args, **kwargs):
             for choice in body["choices"]:
                 for item in choice.get("logprobs", {}).get("content", ()):
                     item["top_logprobs"] = [{"token": "No", "logprob": math.log(0.04)}]

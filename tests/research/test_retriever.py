@@ -1,7 +1,6 @@
 """Retrievers of LangChain and LlamaIndex, and functions, where a source is taken."""
 
 import pickle
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -21,17 +20,17 @@ POINTS = [f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2)]
 TEXTS = {"eiffel": TOWER, "fruit": "Bananas are yellow. They grow in bunches."}
 
 
-def langchain(store: Any = None, **options: Any) -> Any:
+def langchain(store=None, **options):
     """A retriever of one of LangChain's vector stores, by default of its own."""
     pytest.importorskip("langchain_core")
     from langchain_core.embeddings import Embeddings
     from langchain_core.vectorstores import InMemoryVectorStore
 
     class Hashing(Embeddings):
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        def embed_documents(self, texts):
             return HashingEmbedder().embed(texts).tolist()
 
-        def embed_query(self, text: str) -> list[float]:
+        def embed_query(self, text):
             return self.embed_documents([text])[0]
 
     titles = [{"title": name} for name in TEXTS]
@@ -42,13 +41,13 @@ def langchain(store: Any = None, **options: Any) -> Any:
     return made.as_retriever(search_kwargs={"k": 2})
 
 
-def qdrant() -> Any:
+def qdrant():
     """The same of Qdrant in its local mode: its points have UUIDs, which it puts into metadata."""
     store = pytest.importorskip("langchain_qdrant").QdrantVectorStore
     return langchain(store, ids=POINTS, location=":memory:")
 
 
-def llama_index() -> Any:
+def llama_index():
     """A retriever of LlamaIndex's own vector store."""
     pytest.importorskip("llama_index.core")
     from llama_index.core import VectorStoreIndex
@@ -56,13 +55,13 @@ def llama_index() -> Any:
     from llama_index.core.schema import TextNode
 
     class Hashing(BaseEmbedding):
-        def _get_text_embedding(self, text: str) -> list[float]:
+        def _get_text_embedding(self, text):
             return HashingEmbedder().embed([text]).tolist()[0]
 
-        def _get_query_embedding(self, query: str) -> list[float]:
+        def _get_query_embedding(self, query):
             return self._get_text_embedding(query)
 
-        async def _aget_query_embedding(self, query: str) -> list[float]:
+        async def _aget_query_embedding(self, query):
             return self._get_text_embedding(query)
 
     nodes = [TextNode(id_=n, text=t, metadata={"title": n}) for n, t in TEXTS.items()]
@@ -70,25 +69,25 @@ def llama_index() -> Any:
     return index.as_retriever(similarity_top_k=2)
 
 
-def search(question: str, k: int) -> list[dict[str, str]]:
+def search(question, k):
     """Documents by the words that they share with the question."""
     wanted = {*question.lower().split()}
     found = sorted(TEXTS, key=lambda name: -len(wanted & {*TEXTS[name].lower().split()}))
     return [{"id": name, "text": TEXTS[name], "title": name} for name in found[:k]]
 
 
-def broken(question: str, k: int) -> list[str]:
+def broken(question, k):
     raise ConnectionError("store\nis away")
 
 
-def nearest(source: Any) -> System:
+def nearest(source):
     """A system that keeps the sentence nearest to the question of what a source finds."""
     system = ragsieve.load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
     return system.with_source(source)
 
 
 @pytest.mark.parametrize("make", [langchain, llama_index, lambda: search])
-def test_a_retriever_is_a_source(make: Any) -> None:
+def test_a_retriever_is_a_source(make):
     """Real vector stores of both libraries, and a function: ids and titles stay, spans are kept."""
     result = nearest(make()).ask(QUESTION)
 
@@ -99,7 +98,7 @@ def test_a_retriever_is_a_source(make: Any) -> None:
     assert 2 == len(result.trace.steps[0].after)
 
 
-def test_qdrant_is_a_source() -> None:
+def test_qdrant_is_a_source():
     """Ids are those of its points, the same for every question."""
     first, second = (nearest(qdrant())(question) for question in (QUESTION, "Are bananas yellow?"))
 
@@ -110,7 +109,7 @@ def test_qdrant_is_a_source() -> None:
 
 @pytest.mark.parametrize("name", ["hyde", "pruningrag", "chunkrag", "iter-retgen"])
 @pytest.mark.parametrize("make", [langchain, qdrant, llama_index, lambda: search])
-def test_methods_that_search_take_it(name: str, make: Any) -> None:
+def test_methods_that_search_take_it(name, make):
     """In words of their own, and what they read is what the retriever has found. An echo gives no
     verdicts: a warning says that no reply could be read."""
     roles: dict[str, Any] = {"pruner": OverlapPruner()}
@@ -126,7 +125,7 @@ SEARCHING = ["hyde", "pruningrag", "chunkrag", "iter-retgen", "self-ask", "self-
 
 
 @pytest.mark.parametrize("name", [*SEARCHING, "crag"])
-def test_methods_that_search_answer_without_it(name: str) -> None:
+def test_methods_that_search_answer_without_it(name):
     """A retriever that fails costs a lenient system its evidence, not its answer."""
     where: dict[str, Any] = {"source": broken}
     if name == "crag":
@@ -143,10 +142,10 @@ def test_methods_that_search_answer_without_it(name: str) -> None:
             system.ask(QUESTION, documents)
 
 
-def test_a_router_asks_retrievers_beside_sources() -> None:
+def test_a_router_asks_retrievers_beside_sources():
     """One that fails is left out, and the trace says so: the others' answer stands."""
 
-    def own(query: Query) -> list[Segment]:
+    def own(query):
         return [Segment.whole(Document("note", f"A note on: {query.text}"))]
 
     away = Named("away", "a store that is down", broken)
@@ -161,13 +160,13 @@ def test_a_router_asks_retrievers_beside_sources() -> None:
 
 
 @pytest.mark.parametrize("found", ["one text", {"text": "one"}, [7], None, [{"id": "a"}]])
-def test_what_is_no_list_of_documents_is_named(found: Any) -> None:
+def test_what_is_no_list_of_documents_is_named(found):
     """A retriever's odd reply is an error of the source, as when it fails."""
     with pytest.raises(SourceError, match=r"failed: InputError: (a document|documents) must"):
         as_source(lambda question, k: found)(Query(QUESTION))
 
 
-def test_scores_count_and_sources_stay_what_they_are() -> None:
+def test_scores_count_and_sources_stay_what_they_are():
     """Higher is better in LlamaIndex, LangChain tells none."""
     first, second = as_source(llama_index())(Query(QUESTION))
 
@@ -175,7 +174,7 @@ def test_scores_count_and_sources_stay_what_they_are() -> None:
     assert first.score > second.score
     assert [{}, {}] == [segment.scores for segment in as_source(langchain())(Query(QUESTION))]
 
-    def own(query: Query, best: int = 1) -> list[Segment]:
+    def own(query, best=1):
         return []
 
     assert own is as_source(own)
@@ -188,16 +187,16 @@ def test_scores_count_and_sources_stay_what_they_are() -> None:
 class Scored:
     """Documents whose scores may be odd."""
 
-    def __init__(self, *scores: float | None) -> None:
+    def __init__(self, *scores):
         self.scores = scores
 
-    def retrieve(self, question: str) -> Iterator[Any]:
+    def retrieve(self, question):
         for score in self.scores:
             yield type("Node", (), {"page_content": "a", "metadata": {}, "score": score})()
 
 
 @pytest.mark.parametrize("scores", [(0.5, None), (0.5, float("nan")), (None,), ()])
-def test_scores_count_where_all_are_numbers(scores: Sequence[float | None]) -> None:
+def test_scores_count_where_all_are_numbers(scores):
     """A half-scored list is as good as an unscored one."""
     found = as_source(Scored(*scores))(Query(QUESTION))
 
@@ -205,7 +204,7 @@ def test_scores_count_where_all_are_numbers(scores: Sequence[float | None]) -> N
 
 
 @pytest.mark.parametrize("kind", [list, iter, lambda nodes: dict.fromkeys(nodes).keys()])
-def test_a_document_found_twice_has_its_first_score(kind: Any) -> None:
+def test_a_document_found_twice_has_its_first_score(kind):
     """In whatever a retriever gives its documents that is no text and no mapping."""
     pairs = [("a", 0.9), ("a", 0.8), ("b", 0.7)]
     nodes = [type("Node", (), {"id": n, "content": n, "meta": {}, "score": s})() for n, s in pairs]
@@ -214,11 +213,11 @@ def test_a_document_found_twice_has_its_first_score(kind: Any) -> None:
     assert [("a", 0.9), ("b", 0.7)] == [(s.document.id, s.score) for s in found]
 
 
-def test_k_is_told_to_functions_and_bounds_retrievers() -> None:
+def test_k_is_told_to_functions_and_bounds_retrievers():
     """The first ones count."""
     told: list[int] = []
 
-    def many(question: str, k: int = 3) -> list[str]:
+    def many(question, k=3):
         told.append(k)
         return [question] * 50
 
@@ -229,7 +228,7 @@ def test_k_is_told_to_functions_and_bounds_retrievers() -> None:
         as_source(many, 0)
 
 
-def test_a_system_with_a_retriever_goes_to_other_processes() -> None:
+def test_a_system_with_a_retriever_goes_to_other_processes():
     """Where the retriever does."""
     again = pickle.loads(pickle.dumps(Retriever(search, 1)))
 

@@ -3,9 +3,7 @@
 import json
 import random
 import zlib
-from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
 
 import llguidance
 import pytest
@@ -31,11 +29,11 @@ LIKELY = b" abcyzAZ019.,:-[]{}()'\"\\/\n\t" + "é…中".encode()
 class Recording(Wrapper):
     """Keeps the schemas that an LLM is asked to hold to, with the tokens that a reply may have."""
 
-    def __init__(self, model: Any, seen: dict[str, int]) -> None:
+    def __init__(self, model, seen):
         super().__init__(model)
         self.seen = seen
 
-    def _call(self, method: str, columns: Any, options: Mapping[str, Any]) -> Sequence[Any]:
+    def _call(self, method, columns, options):
         prompts = [str(prompt) for prompt in columns[0]]
         if method == "choose":  # one of the options, another from prompt to prompt
             places = [
@@ -53,11 +51,11 @@ class Recording(Wrapper):
         return [json.dumps(_filled(schema, prompt)) for prompt in prompts]
 
 
-def _word(prompt: str) -> str:
+def _word(prompt):
     return f"Answer{zlib.crc32(prompt.encode()) % 97}"
 
 
-def _filled(schema: Mapping[str, Any], prompt: str) -> Any:
+def _filled(schema, prompt):
     """A value of a schema that differs from prompt to prompt."""
     if "enum" in schema:
         return schema["enum"][-1]
@@ -67,11 +65,11 @@ def _filled(schema: Mapping[str, Any], prompt: str) -> Any:
 
 
 @cache
-def schemas() -> dict[str, int]:
+def schemas():
     """Schemas of all systems, and the tokens of a reply."""
     seen: dict[str, int] = {}
 
-    def load(name: str) -> Any:
+    def load(name):
         model = stand_in(name)
         return Recording(model, seen) if hasattr(model, "complete") else model
 
@@ -87,7 +85,7 @@ def schemas() -> dict[str, int]:
     return seen
 
 
-def walk(allowed: Callable[[], set[int]], take: Callable[[int], bool], seed: int) -> str:
+def walk(allowed, take, seed):
     """A reply of random bytes, each one that an engine allows; what may end, ends soon."""
     dice, written = random.Random(seed), bytearray()
     while len(written) < 4000:
@@ -103,15 +101,15 @@ def walk(allowed: Callable[[], set[int]], take: Callable[[int], bool], seed: int
     return written.decode()
 
 
-def by_llguidance(grammar: str, seed: int) -> str:
+def by_llguidance(grammar, seed):
     """A random reply by a grammar of llguidance."""
     matcher = llguidance.LLMatcher(BYTES, grammar)
 
-    def allowed() -> set[int]:
+    def allowed():
         bits = matcher.compute_bitmask()
         return {n for n in range(256) if bits[n >> 3] >> (n & 7) & 1}
 
-    def take(byte: int) -> bool:
+    def take(byte):
         return not matcher.consume_token(byte) or bool(matcher.is_stopped())
 
     assert not matcher.is_error(), matcher.get_error()
@@ -121,36 +119,36 @@ def by_llguidance(grammar: str, seed: int) -> str:
 BYTES = llguidance.LLTokenizer("byte")
 
 
-def llama_cpp(schema: Mapping[str, Any]) -> Callable[[int], str]:
+def llama_cpp(schema):
     """llama.cpp's converter."""
     convert = pytest.importorskip("xllamacpp").json_schema_to_grammar
     grammar = llguidance.LLMatcher.grammar_from_lark(convert(json.dumps(schema)))
     return lambda seed: by_llguidance(grammar, seed)
 
 
-def guidance(schema: Mapping[str, Any]) -> Callable[[int], str]:
+def guidance(schema):
     """llguidance, as local models and vLLM have it."""
     grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema))
     return lambda seed: by_llguidance(grammar, seed)
 
 
-def xgrammar(schema: Mapping[str, Any]) -> Callable[[int], str]:
+def xgrammar(schema):
     """xgrammar, vLLM's and SGLang's default."""
     xgr = pytest.importorskip("xgrammar")
     vocabulary = [bytes([n]) for n in range(256)] + [b"</s>"]
     info = xgr.TokenizerInfo(vocabulary, stop_token_ids=[256])
     compiled = xgr.GrammarCompiler(info).compile_json_schema(json.dumps(schema))
 
-    def sample(seed: int) -> str:
+    def sample(seed):
         matcher, mask = xgr.GrammarMatcher(compiled), xgr.allocate_token_bitmask(1, 257)
 
-        def allowed() -> set[int]:
+        def allowed():
             mask.fill_(-1)
             matcher.fill_next_token_bitmask(mask)
             bits = [int(word) & 0xFFFFFFFF for word in mask[0]]
             return {n for n in range(256) if bits[n >> 5] >> (n & 31) & 1}
 
-        def take(byte: int) -> bool:
+        def take(byte):
             return not matcher.accept_token(byte) or bool(matcher.is_terminated())
 
         return walk(allowed, take, seed)
@@ -158,7 +156,7 @@ def xgrammar(schema: Mapping[str, Any]) -> Callable[[int], str]:
     return sample
 
 
-def test_all_systems_are_asked_for_their_forms() -> None:
+def test_all_systems_are_asked_for_their_forms():
     """A verdict, a summary, numbers, an argument, a threshold and a choice among them."""
     named = " ".join(schemas())
 
@@ -168,7 +166,7 @@ def test_all_systems_are_asked_for_their_forms() -> None:
 
 
 @pytest.mark.parametrize("engine", [llama_cpp, guidance, xgrammar])
-def test_random_replies_are_json(engine: Any) -> None:
+def test_random_replies_are_json(engine):
     """Whatever a form lets through, of each engine."""
     for text in schemas():
         sent = response_format(json.loads(text), bounded=engine is not xgrammar)
@@ -179,7 +177,7 @@ def test_random_replies_are_json(engine: Any) -> None:
                 json.loads(written)
 
 
-def test_a_form_says_what_every_engine_holds_and_leaves_room() -> None:
+def test_a_form_says_what_every_engine_holds_and_leaves_room():
     """No pattern, no bounds but of whole numbers, lists, choices; white space and fences fit."""
     for text in schemas():
         assert not {"pattern", "minLength", "number"} & {*text.split('"')}

@@ -2,9 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,11 +19,11 @@ EVENTS = "text/event-stream"
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def url():
     """A server that repeats what it is sent, with the status that the path names, or as events."""
 
     class Echo(Handler):
-        def do_POST(self) -> None:
+        def do_POST(self):
             streams, told = self.asked().get("stream"), f"{dict(self.headers)} {KEY}"
             status = int(self.path.split("/")[1])
             if not streams:
@@ -49,7 +47,7 @@ CELLS += [f'base_url = "URL?key={KEY}"', f'headers = {{"x-api-key" = "{KEY}"}}']
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", CELLS)
-def test_of_a_benchmark(ragsieve: Any, url: str, monkeypatch: Any, options: str) -> None:
+def test_of_a_benchmark(ragsieve, url, monkeypatch, options):
     """Neither its plan, nor its folder, nor the reports."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     own = options.replace("URL", url) + ", max_retries = 0"
@@ -71,7 +69,7 @@ WORDS += [("mcp", "--server", f"http://me:{KEY}@a"), ("serve", "--upstream", f"h
 
 
 @pytest.mark.parametrize("words", [*WORDS, ("config", "--json"), ("filter", "-q", "Who?", "a.txt")])
-def test_of_commands(ragsieve: Callable[..., Any], words: tuple[str, ...]) -> None:
+def test_of_commands(ragsieve, words):
     """Nor a refusal of an option, nor what settings are said to be."""
     Path("a.txt").write_text("Seals sang.")
     table = f'{{base_url = "http://me:{KEY}@a/?key={KEY}", api_key = "{KEY}"}}'
@@ -84,7 +82,7 @@ def test_of_commands(ragsieve: Callable[..., Any], words: tuple[str, ...]) -> No
 
 
 @pytest.mark.parametrize("command", ["ask", "filter", "serve", "mcp"])
-def test_of_help(ragsieve: Callable[..., Any], command: str) -> None:
+def test_of_help(ragsieve, command):
     """It tells where what is set."""
     own = f'{{base_url = "http://a/?key={KEY}", api_key = "{KEY}"}}'
     lines = (f"llm_options = {own}", f'model_options = {{"openai:m.1" = {own}}}')
@@ -98,7 +96,7 @@ def test_of_help(ragsieve: Callable[..., Any], command: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("status", STATUSES)
-def test_of_a_server(url: str, caplog: pytest.LogCaptureFixture, status: int) -> None:
+def test_of_a_server(url, caplog, status):
     """Nor its replies, page, metrics and log, nor what an upstream repeats, streamed too."""
     caplog.set_level(logging.DEBUG, "ragsieve")
     base, sent = f"{url}/{status}/v1", {"Authorization": f"Bearer {KEY}"}

@@ -7,7 +7,6 @@ import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ MISUSE = Path(__file__).with_name("misuse.py")
 Place = tuple[str, int]
 
 
-def mypy() -> set[Place]:
+def mypy():
     """Errors in examples and misuse: the file's name and the line."""
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy", "examples", str(MISUSE)]
@@ -29,7 +28,7 @@ def mypy() -> set[Place]:
     return {(name, int(line)) for name, line in found}
 
 
-def pyright() -> set[Place]:
+def pyright():
     """The same."""
     pytest.importorskip("pyright")
     if not shutil.which("node"):
@@ -42,7 +41,7 @@ def pyright() -> set[Place]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [mypy, pyright])
-def test_misuse_is_reported_where_it_stands(check: Callable[[], set[Place]]) -> None:
+def test_misuse_is_reported_where_it_stands(check):
     """And nothing else is: neither in the other lines, nor in the examples."""
     lines = MISUSE.read_text("utf-8").splitlines()
     wrong = {("misuse.py", n) for n, line in enumerate(lines, 1) if line.endswith("# wrong")}
@@ -51,7 +50,7 @@ def test_misuse_is_reported_where_it_stands(check: Callable[[], set[Place]]) -> 
     assert wrong == check()
 
 
-def test_the_stub_is_up_to_date() -> None:
+def test_the_stub_is_up_to_date():
     """It names each system with its options; `python tools/typed.py` writes it."""
     made = runpy.run_path(str(ROOT / "tools" / "typed.py"))
 

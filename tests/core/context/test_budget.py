@@ -1,10 +1,7 @@
 """What a budget keeps where the best segment does not fit: parts of it, or a warning."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
-from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +16,7 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.structure import stands_alone
 from ragsieve.structure.parts import parts
 from ragsieve.text import adds_nothing, sentence_spans
-from ragsieve.trace import Step, step
+from ragsieve.trace import step
 from tests.timing import is_linear
 
 HTML = "<table>\n<tr><th>Room</th><th>Low</th></tr>\n" + "\n".join(
@@ -51,7 +48,7 @@ PLAIN = LONG.replace(",", "")
 class Words(Reader):
     """Counts words."""
 
-    def count(self, texts: Sequence[str], /) -> list[int]:
+    def count(self, texts, /):
         """Of each text."""
         return [len(text.split()) for text in texts]
 
@@ -85,7 +82,7 @@ READER = Words(ScriptedLLM([]))
         ("", [], [], ""),
     ],
 )  # fmt: skip
-def test_a_text_has_parts(text: str, head: list[str], body: list[str], ordered: str) -> None:
+def test_a_text_has_parts(text, head, body, ordered):
     """What every other part needs, and the rest."""
     found = parts(text)
 
@@ -97,7 +94,6 @@ def test_a_text_has_parts(text: str, head: list[str], body: list[str], ordered: 
 
 
 NODES = "\n".join(f"node-{n}: {'failed' if n == 7 else 'well'}" for n in range(12))
-PERSON = '{"name": "Bo", "town": "Ulm", "job": "smith by trade", "since": {"year": 1990}}'
 NOTED = "- Al: 3 EUR\n- Bo*: 4 EUR\n- Cy: 5 EUR\n\n* Not in July."
 CUES = "\n\n".join(
     f"{n}\n00:00:{n:02},000 --> 00:00:{n + 1:02},000\n{said}"
@@ -105,7 +101,7 @@ CUES = "\n\n".join(
 )
 
 
-def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[list[str], Step]:
+def kept(question, text, max_tokens, other=""):
     """Texts that stay of a best segment and a lesser one; a word is a token."""
     segments = [Segment.whole(Document("a", text)).scored("s", 1)]
     segments += [Segment.whole(Document("b", other)).scored("s", 0)] if other else []
@@ -149,9 +145,7 @@ def kept(question: str, text: str, max_tokens: int, other: str = "") -> tuple[li
         ("When is the fee due?", "Please:\n- " + LONG + "\n- b", 5, ["is due on the first"]),
     ],
 )  # fmt: skip
-def test_the_best_is_cut_by_its_parts(
-    question: str, text: str, max_tokens: int, expected: list[str]
-) -> None:
+def test_the_best_is_cut_by_its_parts(question, text, max_tokens, expected):
     """With what they need, before a lesser segment that fits; the trace says so of all the text."""
     texts, record = kept(question, text, max_tokens, "Keys are strings.")
     told = " ".join(s.text for s in record.before if s.document.id == "a")
@@ -167,7 +161,7 @@ def test_the_best_is_cut_by_its_parts(
 
 
 @pytest.mark.parametrize("max_tokens", range(2, 14))
-def test_what_is_said_in_a_cue_fits_without_its_times(max_tokens: int) -> None:
+def test_what_is_said_in_a_cue_fits_without_its_times(max_tokens):
     texts, _ = kept("Where is Bo now?", CUES, max_tokens)
 
     assert any("Bo moved" in text for text in texts)
@@ -182,9 +176,7 @@ def test_what_is_said_in_a_cue_fits_without_its_times(max_tokens: int) -> None:
         (STEPS, 9, lambda _: (0.9, 0, 0.1, 0.9), ["To rotate the key:", "3. Restart the rest."]),
     ],
 )  # fmt: skip
-def test_parts_are_rated_by_the_scorer(
-    text: str, max_tokens: int, rate: Any, expected: list[str]
-) -> None:
+def test_parts_are_rated_by_the_scorer(text, max_tokens, rate, expected):
     """Items by the lines inside them, which a scorer of sentences knows better than all of them as
     one; steps are read from the first unless another is asked for."""
     best = [Segment.whole(Document("a", text)).scored("s", 1)]
@@ -194,7 +186,7 @@ def test_parts_are_rated_by_the_scorer(
 
 
 @pytest.mark.models
-def test_a_budget_asks_the_scorer_of_the_system() -> None:
+def test_a_budget_asks_the_scorer_of_the_system():
     """The row that answers is kept under its header, though no word of it is asked for."""
     rows = "name,price,stock\nkettle,24.90,12\ntoaster,31.00,0\nlamp,45.50,7\nchair,120.00,30\n"
     result = ragsieve.load("finefilter").with_budget(25)("Which seat can I buy?", [rows])
@@ -208,15 +200,15 @@ def test_a_budget_asks_the_scorer_of_the_system() -> None:
 class Failing:
     """A scorer that cannot rate."""
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def __call__(self, query, segments, /):
         return [s.scored("s", 1) for s in segments]
 
-    def rated(self, query: Query, parts: Sequence[Segment], /) -> list[float]:
+    def rated(self, query, parts, /):
         """Never."""
         raise ModelError("it is away")
 
 
-def test_a_scorer_that_fails_on_parts_loses_no_answer() -> None:
+def test_a_scorer_that_fails_on_parts_loses_no_answer():
     """Where a stage may fail, the question's words decide, and the trace says so."""
     system = System(Pipeline(Failing()), READER).with_budget(5)
     result = system.lenient()("What is her phone?", [RECORD])
@@ -227,7 +219,7 @@ def test_a_scorer_that_fails_on_parts_loses_no_answer() -> None:
         system("What is her phone?", [RECORD])
 
 
-def test_a_blank_segment_has_no_parts() -> None:
+def test_a_blank_segment_has_no_parts():
     """What a model wrote may be one; it is kept or goes as a whole."""
     blank = Segment.whole(Document("a", " " * 40)).scored("s", 1)
     others = Segment.whole(Document("b", RECORD, title="a title of four words")).scored("s", 0)
@@ -248,8 +240,8 @@ def test_a_blank_segment_has_no_parts() -> None:
     ],
 )
 def test_where_the_best_is_left_out_or_alone_a_warning_says_so(
-    text: str, max_tokens: int, kept_of_it: list[str], warning: str
-) -> None:
+    text, max_tokens, kept_of_it, warning
+):
     """A bracket or a tag says nothing; a row without the header that does not fit more."""
     texts, record = kept("What is a double room?", text, max_tokens, "" if kept_of_it else "Keys")
 
@@ -257,7 +249,7 @@ def test_where_the_best_is_left_out_or_alone_a_warning_says_so(
     assert warning in record.warnings[0 if kept_of_it else -1]
 
 
-def test_a_warning_names_the_heads_that_the_best_needs() -> None:
+def test_a_warning_names_the_heads_that_the_best_needs():
     """Its own length and that with them, and what it is kept without."""
     text = "[a section of many words]\nport = 1\n\n[cache]\nport = 2\nttl = 3"
     best = Segment(Document("a", text), text.index("port"), text.index("\n\n")).scored("s", 1)
@@ -279,8 +271,8 @@ def test_a_warning_names_the_heads_that_the_best_needs() -> None:
     ],
 )  # fmt: skip
 def test_of_what_is_a_little_too_long_a_part_is_kept_that_says_something(
-    text: str, end: str, short_of: int, expected: str
-) -> None:
+    text, end, short_of, expected
+):
     """Of a record a line without its heads; the words of a sentence behind a margin, as a cell on a
     line of its own has one."""
     best = Segment(Document("a", text), 0, text.index(end)).scored("s", 1)
@@ -291,8 +283,8 @@ def test_of_what_is_a_little_too_long_a_part_is_kept_that_says_something(
 
 
 @pytest.mark.slow
-def test_a_segment_of_many_parts_is_cut_in_linear_time() -> None:
-    def cut(parts: int) -> None:
+def test_a_segment_of_many_parts_is_cut_in_linear_time():
+    def cut(parts):
         best = Segment.whole(Document("a", "[1] " * parts)).scored("s", 1)
         assert fit_parts([best], ContextBudget(max_tokens=50), READER, Query("Who?"))[1]
 
@@ -317,9 +309,7 @@ TERMS = "<h2>Fees</h2><dl><dt>Boat</dt><dd>It is 9.</dd><dt>Car</dt><dd>It is 4.
         (f"# {LONG}\n\nIt rains.\n\nIt is 9 euros.", "It is", "It is 9 euros."),
     ],
 )
-def test_what_tells_by_itself_goes_without_heads_that_do_not_fit(
-    text: str, first: str, shown: str
-) -> None:
+def test_what_tells_by_itself_goes_without_heads_that_do_not_fit(text, first, shown):
     """A mail's header or the entry above a traceback loses nobody the answer; a warning says so."""
     start = text.index(first)
     best = Segment(Document("a", text), start, text.index(shown) + len(shown)).scored("s", 1)
@@ -334,7 +324,7 @@ def test_what_tells_by_itself_goes_without_heads_that_do_not_fit(
 
 
 @pytest.mark.parametrize(("score", "shown"), [(0.2, "It is big."), (0.9, "From: Cy")])
-def test_where_nothing_scores_well_what_fits_fills_a_budget(score: float, shown: str) -> None:
+def test_where_nothing_scores_well_what_fits_fills_a_budget(score, shown):
     """And not a part of the best without the heads that it needs, alone of its document."""
     mails = [f"From: {a}\nTo: Ben\nSubject: {LONG}\n\nIt came.\n" for a in ("Ann", "Cy")]
     text = "It is big.\n\n" + "\n--\n".join(mails)
@@ -346,11 +336,11 @@ def test_where_nothing_scores_well_what_fits_fills_a_budget(score: float, shown:
 
 
 @pytest.mark.parametrize("text", [f"{MAIL}\n\nBen wrote:\n> It is 5.\n> So.", CHAT, TERMS])
-def test_who_speaks_and_what_is_described_does_not_go(text: str) -> None:
+def test_who_speaks_and_what_is_described_does_not_go(text):
     assert not stands_alone(text, text.index("It is"))
 
 
-def test_a_stage_cuts_nothing() -> None:
+def test_a_stage_cuts_nothing():
     """A selector returns a subset: it warns."""
     best = Segment.whole(Document("a", RECORD)).scored("s", 1)
     with step("s", [best]) as record:
@@ -371,7 +361,7 @@ SENTENCE = st.sampled_from(["Ada wrote it.", "It rained on all of the town.", "W
     limits=st.tuples(LIMIT, LIMIT.map(lambda n: n and 5 * n), LIMIT, LIMIT),
     seed=st.randoms(use_true_random=False),
 )
-def test_every_limit_holds(texts: list[str], limits: tuple[int | None, ...], seed: Random) -> None:
+def test_every_limit_holds(texts, limits, seed):
     """Of the whole and of each document, in tokens and characters; whatever went has a reason."""
     documents = [Document(str(n), text, title="T" * n) for n, text in enumerate(texts)]
     segments = [
@@ -405,7 +395,7 @@ def test_every_limit_holds(texts: list[str], limits: tuple[int | None, ...], see
         ("", "Who drew it?", False),
     ],
 )
-def test_what_adds_nothing_comes_last(text: str, question: str, expected: bool) -> None:
+def test_what_adds_nothing_comes_last(text, question, expected):
     """A budget is for what may answer, whatever the scores are."""
     segments = [Segment.whole(Document("a", text or "…")).scored("s", 1)]
     segments += [Segment.whole(Document("b", "Koechlin drew it in 1884.")).scored("s", 0)]
@@ -415,7 +405,7 @@ def test_what_adds_nothing_comes_last(text: str, question: str, expected: bool) 
     assert [segments[expected]] == some[:1]
 
 
-def test_items_with_others_inside_are_told_apart_by_the_words_of_the_question() -> None:
+def test_items_with_others_inside_are_told_apart_by_the_words_of_the_question():
     """Where their scores are nearly the same."""
     document, spans = Document("a", SITES), [(0, len(LYON), 0.5), (len(LYON) + 1, len(SITES), 0.51)]
     segments = [Segment(document, a, b).scored("s", score) for a, b, score in spans]
@@ -427,7 +417,7 @@ def test_items_with_others_inside_are_told_apart_by_the_words_of_the_question() 
 @pytest.mark.parametrize(
     ("max_share", "expected"), [(None, "aaa"), (1, "aaa"), (0.5, "abc"), (0, "")]
 )
-def test_no_site_takes_more_than_its_share(max_share: float | None, expected: str) -> None:
+def test_no_site_takes_more_than_its_share(max_share, expected):
     """Others' documents have what it may not take."""
     urls = ["http://www.a.org", "https://a.org/2", "http://b.a.org", "http://b.org", "http://c.uk"]
     documents = [Document(str(n), "Keys are old.", source=url) for n, url in enumerate(urls)]
@@ -438,7 +428,7 @@ def test_no_site_takes_more_than_its_share(max_share: float | None, expected: st
     assert expected == "".join(site(s.document)[0] for s in result.kept)
 
 
-def test_a_share_is_of_a_budget() -> None:
+def test_a_share_is_of_a_budget():
     """Of 100 words .57 are 57; where no budget is given, a warning says that it does nothing."""
     documents = [Document(str(n), "Keys are old.", source="a.org") for n in range(20)]
     scored = [Segment.whole(d).scored("s", -n) for n, d in enumerate(documents)]
@@ -462,6 +452,6 @@ def test_a_share_is_of_a_budget() -> None:
         (Document("x", "", metadata={"source": 3}), "#x"),
     ],
 )
-def test_a_document_has_a_site(document: Document, expected: str) -> None:
+def test_a_document_has_a_site(document, expected):
     """A domain, a source, or itself."""
     assert expected == site(document)

@@ -22,9 +22,7 @@ HALLS = [f"Hall {n} is heated by oil." for n in range(177, 220)]
         ("Is there a lift?", ["A bar.", "A lift."], [0.9, 0.3], 0),
     ],
 )
-def test_scores_are_weighed_by_the_words_of_the_question(
-    question: str, texts: list[str], scores: list[float], first: int
-) -> None:
+def test_scores_are_weighed_by_the_words_of_the_question(question, texts, scores, first):
     """Up to two and a half times; what only repeats the question is not; others stay in order."""
     documents = [Document(str(n), text) for n, text in enumerate(texts)]
     given = [Segment.whole(d).scored("s", x) for d, x in zip(documents, scores, strict=True)]
@@ -33,7 +31,7 @@ def test_scores_are_weighed_by_the_words_of_the_question(
     assert [given[first], *rest] == ranked_segments(question, given)
 
 
-def test_titles_and_headings_count() -> None:
+def test_titles_and_headings_count():
     """A segment has the words of what is shown above it."""
     text = "# Hall 210\n\nIt has oil.\n\n# Hall 211\n\nIt has gas."
     places = [
@@ -44,7 +42,7 @@ def test_titles_and_headings_count() -> None:
     assert [gas, oil] == ranked_segments("What has hall 211?", [oil, gas])
 
 
-def test_a_line_with_a_name_of_the_question_goes_before_odd_ones() -> None:
+def test_a_line_with_a_name_of_the_question_goes_before_odd_ones():
     """The name of a file at the end of a path picks its line."""
     lines = [f"{n * 37 % 101} /usr/share/doc/part-{n}.txt" for n in range(30)]
     text = "\n".join([*lines, "99999 /usr/share/doc/other-31.txt"])

@@ -2,14 +2,13 @@
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ragsieve
-from ragsieve import InputError, System
+from ragsieve import InputError
 from ragsieve.adapter import kept
 from ragsieve.inspector import view
 from ragsieve.types import Document, Layout
@@ -24,7 +23,7 @@ SONG = {
 TABLE = "| who | what |\n|---|---|\n" + "\n".join(f"| singer {n} | sang {n} |" for n in range(40))
 
 
-def system(**options: Any) -> System:
+def system(**options):
     """The default filter with a fake pruner, which goes by the question's words."""
     return ragsieve.load("finefilter", "fake:echo", pruner="fake:pruner", options=options)
 
@@ -42,7 +41,7 @@ def system(**options: Any) -> System:
         ({"max_chars": 0}, []),
     ],
 )
-def test_excerpts_come_best_first(limits: dict[str, int], expected: list[Any]) -> None:
+def test_excerpts_come_best_first(limits, expected):
     """Of the documents and of each; titles do not count."""
     found = system(min_score=0.5).at(**limits).excerpts(QUESTION, ["It rained in Rome.", SONG])
     values = [one.to_dict() for one in found]
@@ -57,7 +56,7 @@ def test_excerpts_come_best_first(limits: dict[str, int], expected: list[Any]) -
     texts=st.lists(st.sampled_from([SONG["text"], TABLE, "Nobody sang.", ""]), max_size=4),
     max_chars=st.integers(0, 300),
 )
-def test_a_budget_is_of_all_excerpts(texts: list[str], max_chars: int) -> None:
+def test_a_budget_is_of_all_excerpts(texts, max_chars):
     """Whatever the documents are: headers that go with rows count, too."""
     found = system(min_score=0.0).at(max_chars=max_chars).excerpts(QUESTION, texts)
     shown = [excerpt.text for one in found for excerpt in one.excerpts]
@@ -66,7 +65,7 @@ def test_a_budget_is_of_all_excerpts(texts: list[str], max_chars: int) -> None:
     assert all(text.strip() for text in shown)
 
 
-def test_what_lies_together_is_one_excerpt() -> None:
+def test_what_lies_together_is_one_excerpt():
     """Sentences that follow each other, and the rows of a table under its header."""
     (song, table) = system(min_score=0.2).excerpts(QUESTION, [SONG, TABLE])
 
@@ -75,7 +74,7 @@ def test_what_lies_together_is_one_excerpt() -> None:
     assert table.excerpts[0].text.startswith("| who | what |\n|---|---|\n| singer 0 |")
 
 
-def test_each_reader_shows_the_layout() -> None:
+def test_each_reader_shows_the_layout():
     """Context, excerpts, frameworks and the inspector, of documents and of what a source finds."""
     text = json.dumps({"page": 1, "songs": [{"id": n, "who": f"singer {n}"} for n in range(40)]})
     own = Document("own", text, layout=Layout("[cut]", "paths"))
@@ -96,6 +95,6 @@ def test_each_reader_shows_the_layout() -> None:
 
 
 @pytest.mark.parametrize("mark", ["", " …", "a\nb", 'a"', "{}", "<!--", "x" * 21, None])
-def test_a_mark_breaks_no_format(mark: Any) -> None:
+def test_a_mark_breaks_no_format(mark):
     with pytest.raises(InputError, match=r"mark must be 1 to 20 characters .* got"):
         Layout(mark)

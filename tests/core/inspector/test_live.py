@@ -1,7 +1,6 @@
 """The live page: a form that asks the server it came from."""
 
 import json
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -20,7 +19,7 @@ class Live(Handler):
     bodies: ClassVar[list[Any]] = []
     wanted: ClassVar[str] = TOKEN
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         if self.path == "/":
             self.reply(200, page([], live=True).encode(), "text/html; charset=utf-8")
         elif self.path == "/stats":
@@ -32,7 +31,7 @@ class Live(Handler):
             listed = [{"name": "top", "summary": "the best"}, {"name": "all"}, {"name": "third"}]
             self.reply(200, {"systems": listed})
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = self.asked()
         if self.allowed():
             self.bodies.append(body)
@@ -40,7 +39,7 @@ class Live(Handler):
             result = (made.ask if body["ask"] else made)(body["query"], body["documents"])
             self.reply(200, {"views": [view(result, n) for n in body["systems"]]})
 
-    def allowed(self) -> bool:
+    def allowed(self):
         right = not self.wanted or self.headers.get("Authorization") == f"Bearer {self.wanted}"
         if not right:
             self.reply(401, {"detail": "<b>a token</b>, please"})
@@ -48,7 +47,7 @@ class Live(Handler):
 
 
 @pytest.fixture
-def live(chromium: Any) -> Iterator[Shown]:
+def live(chromium):
     """The live page of a server of its own."""
     Live.bodies.clear()
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
@@ -61,13 +60,13 @@ def live(chromium: Any) -> Iterator[Shown]:
         context.close()
 
 
-def unlock(live: Shown) -> None:
+def unlock(live):
     live.page.fill("#token", TOKEN)
     live.page.locator("#token").blur()
     live.page.wait_for_selector(".system")
 
 
-def test_savings_are_shown_at_a_price(live: Shown) -> None:
+def test_savings_are_shown_at_a_price(live):
     """Where the server keeps them, once it lists its systems; names of tools are text."""
     unlock(live)
     live.page.wait_for_selector("summary:has-text('Savings: 2,000,000 tokens')")
@@ -79,7 +78,7 @@ def test_savings_are_shown_at_a_price(live: Shown) -> None:
     assert ["<i>Bash</i>", "2", "3,000,000", "1,000,000", "2,000,000", "3.00"] == cells.split()[2:]
 
 
-def ask(live: Shown, typed: str = json.dumps(TEXTS), view: str = "#v0") -> None:
+def ask(live, typed: str = json.dumps(TEXTS), view="#v0"):
     """Fill the form, send it and wait for a view."""
     live.page.fill("#q", QUESTION)
     live.page.fill("#docs", typed)
@@ -87,7 +86,7 @@ def ask(live: Shown, typed: str = json.dumps(TEXTS), view: str = "#v0") -> None:
     live.page.wait_for_selector(view)
 
 
-def test_an_example_shows_its_result_at_once(live: Shown) -> None:
+def test_an_example_shows_its_result_at_once(live):
     """One click, and what is kept stands on the first screen, the form folded above it."""
     unlock(live)
     live.page.click("text=Try an example")
@@ -103,9 +102,7 @@ def test_an_example_shows_its_result_at_once(live: Shown) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
-def test_axe_finds_nothing_in_the_form(
-    live: Shown, monkeypatch: pytest.MonkeyPatch, width: int, scheme: Any
-) -> None:
+def test_axe_finds_nothing_in_the_form(live, monkeypatch, width, scheme):
     """Before and after; a server that wants no token is not asked for one."""
     monkeypatch.setattr(Live, "wanted", "")
     live.page.set_viewport_size({"width": width, "height": 900})
@@ -122,7 +119,7 @@ def test_axe_finds_nothing_in_the_form(
     assert width >= live.page.evaluate("document.documentElement.scrollWidth")
 
 
-def test_a_link_fills_the_form_and_asks_nothing(live: Shown) -> None:
+def test_a_link_fills_the_form_and_asks_nothing(live):
     """Question, documents, system and cuts come back; the token is in no link."""
     unlock(live)
     live.page.uncheck("#system-0")
@@ -146,7 +143,7 @@ def test_a_link_fills_the_form_and_asks_nothing(live: Shown) -> None:
     assert [] == live.errors
 
 
-def test_two_systems_are_inspected(live: Shown) -> None:
+def test_two_systems_are_inspected(live):
     """With a token; a third system cannot be chosen."""
     unlock(live)
     live.page.check("#system-1")
@@ -162,7 +159,7 @@ def test_two_systems_are_inspected(live: Shown) -> None:
     assert [] == live.errors
 
 
-def test_what_the_server_refuses_is_said_as_text(live: Shown) -> None:
+def test_what_the_server_refuses_is_said_as_text(live):
     """Without the token, in the server's own words, which are no markup; now it asks for one."""
     live.page.wait_for_function("document.querySelector('.error').textContent")
 
@@ -185,7 +182,7 @@ def test_what_the_server_refuses_is_said_as_text(live: Shown) -> None:
         ("7", ["7"]),
     ],
 )
-def test_documents_are_read_as_they_are_typed(live: Shown, typed: str, documents: Any) -> None:
+def test_documents_are_read_as_they_are_typed(live, typed, documents):
     """JSON, of which an API's reply is a document, JSON lines, or a text, which is one document."""
     unlock(live)
     ask(live, typed)
@@ -196,7 +193,7 @@ def test_documents_are_read_as_they_are_typed(live: Shown, typed: str, documents
 ARTICLE = "A tower.\n\nIt is tall.\n\nIt is old."
 
 
-def test_an_article_is_one_document_unless_one_asks_otherwise(live: Shown) -> None:
+def test_an_article_is_one_document_unless_one_asks_otherwise(live):
     """Blank lines divide on demand, which is offered where there are some, and kept in a link."""
     unlock(live)
     live.page.fill("#docs", "A tower.\nIt is tall.")
@@ -218,7 +215,7 @@ def test_an_article_is_one_document_unless_one_asks_otherwise(live: Shown) -> No
     assert [] == live.errors
 
 
-def test_a_text_pasted_over_an_example_is_not_divided(live: Shown) -> None:
+def test_a_text_pasted_over_an_example_is_not_divided(live):
     """The example's blank lines divide it; nobody asked that of the next text."""
     unlock(live)
     live.page.click("text=Try an example")

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import re
-from typing import Any
 
 from ragsieve.inspector import page
 from ragsieve.inspector.page import policy
@@ -12,19 +11,19 @@ from ragsieve.inspector.page import policy
 EVIL = "</script><script>alert(1)</script><!-- \u2028 & \ud800 \x00 ]]>"
 
 
-def data_of(html: str) -> Any:
+def data_of(html):
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
     return json.loads(found[1])
 
 
-def empty(**values: Any) -> dict[str, Any]:
+def empty(**values):
     """A view of nothing."""
     lists = ("documents", "spans", "segments", "kept", "steps", "notes", "warnings")
     bare = {"name": "", "question": "Who?", "answer": None, "tokens": {"before": 0, "after": 0}}
     return {**bare, **{name: [] for name in lists}, **values}
 
 
-def test_no_text_is_markup() -> None:
+def test_no_text_is_markup():
     """What a view says stands in the page's data alone, and comes out as it went in, made safe;
     numbers that JSON has not, which a view from elsewhere may hold, become text."""
     html = page([empty(question=EVIL, name=EVIL, notes=[EVIL, float("nan"), float("inf")])])
@@ -36,7 +35,7 @@ def test_no_text_is_markup() -> None:
     assert html.encode("utf-8")
 
 
-def test_the_page_names_no_other_place_and_runs_its_own() -> None:
+def test_the_page_names_no_other_place_and_runs_its_own():
     """By hashes of script and style; a live page may ask its server."""
     html = page([empty()])
     script, style = html.rsplit("<script>", 1)[1], html.split("<style>", 1)[1]

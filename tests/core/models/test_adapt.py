@@ -2,7 +2,6 @@
 
 import pickle
 from functools import partial
-from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -21,22 +20,22 @@ PROMPT = (Message("system", "Answer."), Message("user", "Who sang it?"))
 DOCUMENTS = ["Seals sang it. It rained.", "A breeze is a wind."]
 
 
-def last_words(prompts: list[str]) -> list[str]:
+def last_words(prompts):
     return [prompt.split()[-1] for prompt in prompts]
 
 
-def letters(texts: list[str]) -> list[list[int]]:
+def letters(texts):
     return [[text.count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
 
 
-def lengths(pairs: list[tuple[str, str]]) -> list[int]:
+def lengths(pairs):
     return [len(text) for _, text in pairs]
 
 
-def client(calls: list[dict[str, Any]]) -> Any:
+def client(calls):
     """Of OpenAI's shape."""
 
-    def create(**options: Any) -> Any:
+    def create(**options):
         calls.append(options)
         message = SimpleNamespace(content=f"reply {len(calls)}")
         return SimpleNamespace(choices=[SimpleNamespace(message=message)])
@@ -44,7 +43,7 @@ def client(calls: list[dict[str, Any]]) -> Any:
     return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
 
 
-def test_a_function_of_prompts_is_an_llm() -> None:
+def test_a_function_of_prompts_is_an_llm():
     """A chat is one string; its tokens count; it can complete, and nothing else."""
     llm = as_llm(last_words)
 
@@ -55,7 +54,7 @@ def test_a_function_of_prompts_is_an_llm() -> None:
     assert ["it?"] == pickle.loads(pickle.dumps(llm)).complete([PROMPT])
 
 
-def test_clients_are_asked_with_messages() -> None:
+def test_clients_are_asked_with_messages():
     """OpenAI's client and LiteLLM's module: the model's name, no sampling, the most tokens."""
     calls: list[dict[str, Any]] = []
     openai = client(calls)
@@ -78,7 +77,7 @@ def test_clients_are_asked_with_messages() -> None:
 
 
 @pytest.mark.parametrize("adapt", [as_llm, as_embedder, as_cross_encoder])
-def test_a_cache_file_tells_functions_apart(adapt: Any, tmp_path: Path) -> None:
+def test_a_cache_file_tells_functions_apart(adapt, tmp_path):
     """By module and name; one without a name of its own is refused, or named by its user."""
     assert f"{__name__}.last_words" == adapt(last_words).identity
 
@@ -96,14 +95,14 @@ def test_a_cache_file_tells_functions_apart(adapt: Any, tmp_path: Path) -> None:
             Cached(adapt(function), tmp_path / "c")
 
 
-def test_a_pipeline_of_transformers_is_an_llm() -> None:
+def test_a_pipeline_of_transformers_is_an_llm():
     """It is asked with messages, greedily, for what is new."""
     calls: list[dict[str, Any]] = []
 
     class Pipeline:
         task, model = "text-generation", SimpleNamespace(name_or_path="org/model")
 
-        def __call__(self, chats: Any, **options: Any) -> Any:
+        def __call__(self, chats, **options):
             calls.append(options)
             return [[{"generated_text": chat[-1]["content"]}] for chat in chats]
 
@@ -114,7 +113,7 @@ def test_a_pipeline_of_transformers_is_an_llm() -> None:
     assert [{"max_new_tokens": 4, "do_sample": False, "return_full_text": False}] == calls
 
 
-def test_functions_of_texts_and_pairs_are_encoders() -> None:
+def test_functions_of_texts_and_pairs_are_encoders():
     """Unit length, float32, none of none; an object with predict scores pairs."""
     embedder, cross_encoder = as_embedder(letters), as_cross_encoder(lengths)
     vectors = embedder.embed(["abba", "cab"])
@@ -130,7 +129,7 @@ def test_functions_of_texts_and_pairs_are_encoders() -> None:
 
 
 @pytest.mark.models
-def test_objects_of_sentence_transformers_are_taken_as_they_are() -> None:
+def test_objects_of_sentence_transformers_are_taken_as_they_are():
     """A SentenceTransformer gives the vectors of the model by its name."""
     library = pytest.importorskip("sentence_transformers")
     named = models.load("minilm")
@@ -139,7 +138,7 @@ def test_objects_of_sentence_transformers_are_taken_as_they_are() -> None:
     assert np.allclose(named.embed(["a wind"]), own.embed(["a wind"]), atol=1e-2)
 
 
-def test_load_and_compositions_take_them() -> None:
+def test_load_and_compositions_take_them():
     """A system runs on functions from documents to an answer, and can be pickled."""
     system = ragsieve.load("top-sentences", last_words, letters)
     result = system.ask("Who sang it?", DOCUMENTS)
@@ -169,7 +168,7 @@ def test_load_and_compositions_take_them() -> None:
         (lambda: as_cross_encoder(lambda p: [np.nan]).score([("a", "b")]), "finite numbers"),
     ],
 )
-def test_what_a_function_gets_wrong_is_one_line(call: Any, message: str) -> None:
+def test_what_a_function_gets_wrong_is_one_line(call, message):
     """The function's name, and the rule."""
     with pytest.raises(ModelError, match=message):
         call()

@@ -15,7 +15,7 @@ ASKS = "Who wrote the anthem of Port Lorne?"
 CHAT = "user: Hi! Who are you?\nassistant: A helper. What is it?\nuser: A quiz.\nassistant: Fine.\n"
 
 
-def read(question: str, most: int = 20) -> list[str]:
+def read(question, most=20):
     """The parts as text; each word and each mark is a token."""
     tokens = [match.span() for match in re.finditer(r"\w+|[^\w\s]", question)]
     ends = [end for _, end in tokens]
@@ -41,12 +41,12 @@ def read(question: str, most: int = 20) -> list[str]:
         (f"{RULES} What is it? {ASKS}", ["What is it?", f"{RULES[-54:]} What is it?", ASKS]),
     ],
 )  # fmt: skip
-def test_sentences_that_ask_are_read(question: str, expected: list[str]) -> None:
+def test_sentences_that_ask_are_read(question, expected):
     """Of an instruction or a chat what is asked last, by mark, label, first word or place."""
     assert expected == read(question)
 
 
-def test_what_a_question_refers_to_stands_before_it() -> None:
+def test_what_a_question_refers_to_stands_before_it():
     """A question that says too little by itself is read once more with what stands before it."""
     alone, behind = read(f"{HUM}What is wrong with it?")
 
@@ -54,7 +54,7 @@ def test_what_a_question_refers_to_stands_before_it() -> None:
     assert behind.endswith("manual says. What is wrong with it?")
 
 
-def test_without_a_question_all_is_read_in_pieces() -> None:
+def test_without_a_question_all_is_read_in_pieces():
     """Of what is longer still the first piece and the last ones; a long sentence overlaps."""
     question = " ".join(f"w{n}" for n in range(50)) + "?"
 

@@ -1,27 +1,25 @@
 """What every reply goes through before it is read."""
 
 import re
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
 from ragsieve.errors import BadReply, ContextOverflow
-from ragsieve.models.base import LLM, Cut, Message, Prompt, complete_parsed, complete_with_room
+from ragsieve.models.base import Cut, Message, Prompt, complete_parsed, complete_with_room
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.models.replies import strip_thinking
-from ragsieve.trace import CUT, Step, Usage, collect_step, record_usage
+from ragsieve.trace import CUT, Usage, collect_step, record_usage
 
 PROMPT: Prompt = (Message("user", "Which number?"),)
 
 
-def number(reply: str) -> int:
+def number(reply):
     if not re.fullmatch("[0-9]+", reply.strip()):
         raise BadReply("a number", reply)
     return int(reply)
 
 
-def parsed(llm: LLM, prompts: int = 1, **options: Any) -> tuple[list[int | BadReply], Step]:
+def parsed(llm, prompts=1, **options):
     """What is read of the replies, and what the trace says."""
     with collect_step() as seen:
         found = complete_parsed(llm, [PROMPT] * prompts, number, **options)
@@ -64,12 +62,12 @@ FINAL = "<|start|>assistant<|channel|>final<|message|>"
         ("<thinking>Hm.</thinking>Rome", "Rome"),
     ],
 )
-def test_only_thoughts_at_the_beginning_are_taken_away(reply: str, said: str) -> None:
+def test_only_thoughts_at_the_beginning_are_taken_away(reply, said):
     """What stands behind them is the reply, as it stands; nothing where they have no end."""
     assert said == strip_thinking(reply)
 
 
-def test_a_long_thought_is_taken_away_at_once() -> None:
+def test_a_long_thought_is_taken_away_at_once():
     """And so is one without an end, or white space alone."""
     long = "<think> " * 200_000
 
@@ -81,7 +79,7 @@ def test_a_long_thought_is_taken_away_at_once() -> None:
         assert run.endswith(strip_thinking(run))
 
 
-def test_replies_are_read_without_thoughts() -> None:
+def test_replies_are_read_without_thoughts():
     """In order, with no second call; those that were cut off are no reply."""
     found, seen = parsed(ScriptedLLM(["<think>7?</think>1", "2"]), prompts=2)
 
@@ -96,7 +94,7 @@ def test_replies_are_read_without_thoughts() -> None:
     assert 2 == seen.unreadable
 
 
-def test_an_unreadable_reply_is_asked_for_once_more() -> None:
+def test_an_unreadable_reply_is_asked_for_once_more():
     """By itself, with the reply as it was and what is wrong with what was said."""
     llm = ScriptedLLM(["1", "<think>Hm.</think>two", "3", "2"])
     found, seen = parsed(llm, prompts=3)
@@ -121,7 +119,7 @@ class Stopped(ScriptedLLM):
     thinking: int | None = None
     asked = ""
 
-    def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+    def complete(self, prompts, **options):
         text = f"{CUT} {options['max_tokens']} tokens"
         self.asked += f" {options['max_tokens']}"
         replies = super().complete(prompts, **options)
@@ -141,7 +139,7 @@ class Stopped(ScriptedLLM):
         ("<think>a...|No...|yes|<think>a</think>1", "<think>a</think>1|No...", "9"),
     ],
 )
-def test_a_reply_that_stays_cut_in_thoughts_is_none(script: str, said: str, limits: str) -> None:
+def test_a_reply_that_stays_cut_in_thoughts_is_none(script, said, limits):
     """The first word that a model is asked for says whether it thinks, also where that is cut; the
     warning of a reply goes where the reply has come to its end."""
     llm = Stopped(script.split("|"), identity=script)
@@ -164,9 +162,7 @@ def test_a_reply_that_stays_cut_in_thoughts_is_none(script: str, said: str, limi
         ("so...|2|yes|1", None, "9 2048 9"),
     ],
 )
-def test_second_requests_have_the_room_that_first_ones_needed(
-    script: str, thinking: int | None, limits: str
-) -> None:
+def test_second_requests_have_the_room_that_first_ones_needed(script, thinking, limits):
     """No other reply of the same model has it, and none has more than an option gives."""
     llm = Stopped(script.split("|"), identity=script)
     llm.thinking = thinking
@@ -180,14 +176,14 @@ class Small(ScriptedLLM):
 
     sizes: list[int]
 
-    def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+    def complete(self, prompts, **options):
         self.sizes = [*getattr(self, "sizes", []), len(prompts)]
         if any("long" in turn.content for prompt in prompts for turn in prompt):
             raise ContextOverflow(needed=9, limit=8, model="small")
         return super().complete(prompts, **options)
 
 
-def test_unreadable_replies_are_asked_for_again_in_one_batch() -> None:
+def test_unreadable_replies_are_asked_for_again_in_one_batch():
     """Those without space for it keep their error, the others are asked by themselves."""
     llm = Small(["one", "2", "three", "1", "3"])
     found, seen = parsed(llm, prompts=3)
@@ -201,7 +197,7 @@ def test_unreadable_replies_are_asked_for_again_in_one_batch() -> None:
     assert [2, 2, 1, 1] == llm.sizes
 
 
-def test_what_stays_unreadable_is_the_callers_to_replace() -> None:
+def test_what_stays_unreadable_is_the_callers_to_replace():
     """As is a reply without room for a second; a first without room is the caller's error."""
     found, seen = parsed(ScriptedLLM(["none", "1", "nothing"]), prompts=2)
     error, other = found

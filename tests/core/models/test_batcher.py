@@ -3,10 +3,9 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -14,21 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.errors import ContextOverflow, ModelError
-from ragsieve.models.base import Passage, Prompt
+from ragsieve.models.base import Passage
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
-from ragsieve.trace import Step, Trace, Usage, note, record_usage, step
+from ragsieve.trace import Trace, Usage, note, record_usage, step
 from tests.tiny import ask
 
 T = TypeVar("T")
 LONG_S = 5.0  # a wait that a batch's becoming full ends, long before it is over
 
 
-def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
+def at_once(calls):
     """The results of calls that begin together, a thread each."""
     ready = threading.Barrier(len(calls))
 
-    def run(call: Callable[[], T]) -> T:
+    def run(call):
         ready.wait(10)
         return call()
 
@@ -41,12 +40,12 @@ class Recorder:
 
     identity = "recorder"
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.batches: list[list[str]] = []
         self.started = threading.Event()
         self.go = threading.Event()
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+    def embed(self, texts, *, query=False):
         self.batches.append(list(texts))
         self.started.set()
         assert self.go.wait(10)
@@ -55,7 +54,7 @@ class Recorder:
         return np.array([[len(text), query] for text in texts], dtype=np.float32).reshape(-1, 2)
 
 
-def behind(model: Recorder, wrapper: DynamicBatcher, calls: Sequence[Callable[[], T]]) -> list[T]:
+def behind(model, wrapper, calls):
     """The results of calls that all came in while the model was busy with another one."""
     with ThreadPoolExecutor(len(calls) + 1) as pool:
         pool.submit(wrapper.embed, ["first"])
@@ -71,7 +70,7 @@ def behind(model: Recorder, wrapper: DynamicBatcher, calls: Sequence[Callable[[]
 
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=12), st.integers(1, 8))
-def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -> None:
+def test_results_are_those_of_the_bare_model(texts, max_batch):
     """From eight threads or alone, one by one or as a list, bit for bit."""
     bare = ScriptedLLM(lambda prompt: prompt[0].content[::-1])
     embedder, pairs = HashingEmbedder(16), [(text, texts[0]) for text in texts]
@@ -95,7 +94,7 @@ def test_results_are_those_of_the_bare_model(texts: list[str], max_batch: int) -
         assert OverlapPruner().prune(texts, [passages] * len(texts)) == pruned
 
 
-def test_calls_that_wait_become_one_batch_of_their_kind() -> None:
+def test_calls_that_wait_become_one_batch_of_their_kind():
     """In the order they came; questions are never embedded with texts."""
     model = Recorder()
     with DynamicBatcher(model) as wrapper:
@@ -106,7 +105,7 @@ def test_calls_that_wait_become_one_batch_of_their_kind() -> None:
     assert [[[n, n % 2], [1, n % 2]] for n in range(4)] == [one.tolist() for one in results]
 
 
-def test_a_batch_has_at_most_max_batch_items() -> None:
+def test_a_batch_has_at_most_max_batch_items():
     """Three calls of two items each fill batches of four; one of nine goes whole."""
     model = Recorder()
     with DynamicBatcher(model, max_batch=4) as wrapper:
@@ -117,7 +116,7 @@ def test_a_batch_has_at_most_max_batch_items() -> None:
 
 
 @pytest.mark.parametrize(("max_batch", "threads", "times"), [(1, 4, 1), (8, 1, 20)])
-def test_nobody_waits_in_vain(max_batch: int, threads: int, times: int) -> None:
+def test_nobody_waits_in_vain(max_batch, threads, times):
     """Once a batch is full the rest of wait_s is not waited; a lone caller waits for nobody."""
     with DynamicBatcher(HashingEmbedder(4), max_batch=max_batch, wait_s=LONG_S) as wrapper:
         began = time.perf_counter()
@@ -126,10 +125,10 @@ def test_nobody_waits_in_vain(max_batch: int, threads: int, times: int) -> None:
     assert time.perf_counter() - began < LONG_S
 
 
-def told(model: Recorder, *calls: list[str]) -> list[Step]:
+def told(model, *calls):
     """What is told in the steps of callers whose calls are one batch."""
 
-    def call(texts: list[str]) -> Step:
+    def call(texts):
         with Trace().recording(), step("call") as seen:
             wrapper.embed(texts)
         return seen
@@ -138,7 +137,7 @@ def told(model: Recorder, *calls: list[str]) -> list[Step]:
         return behind(model, wrapper, [partial(call, texts) for texts in calls])
 
 
-def test_each_caller_pays_for_its_own_items() -> None:
+def test_each_caller_pays_for_its_own_items():
     """Usages and notes of the batch arrive in the steps of the callers. A model that charges once a
     call charges the first caller: what fits no item is not lost."""
     one, steps = Usage("recorder", 1), told(Recorder(), ["aa", "x"], ["bbb", "x"])
@@ -147,7 +146,7 @@ def test_each_caller_pays_for_its_own_items() -> None:
     assert [["batch of 4"]] * 2 == [s.notes for s in steps]
 
     class Once(Recorder):
-        def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+        def embed(self, texts, *, query=False):
             with step("inner"):
                 vectors = super().embed(texts, query=query)
             record_usage([Usage("once", len(texts))])
@@ -156,7 +155,7 @@ def test_each_caller_pays_for_its_own_items() -> None:
     assert [[Usage("once", 3)], [], []] == [s.usages for s in told(Once(), ["x"], ["x"], ["x"])]
 
 
-def test_steps_of_the_model_enter_no_trace() -> None:
+def test_steps_of_the_model_enter_no_trace():
     """The thread that runs a batch may be recording."""
     trace = Trace()
     with trace.recording(), DynamicBatcher(HashingEmbedder(4)) as wrapper:
@@ -165,11 +164,11 @@ def test_steps_of_the_model_enter_no_trace() -> None:
     assert [] == trace.steps
 
 
-def test_a_bad_input_fails_only_its_caller() -> None:
+def test_a_bad_input_fails_only_its_caller():
     """Of eight calls at once one is too long; it gets its own error, the others their replies."""
     llm = ScriptedLLM(lambda prompt: prompt[0].content, context=20)
 
-    def call(wrapper: DynamicBatcher, text: str) -> object:
+    def call(wrapper, text):
         try:
             return wrapper.complete([ask(text)], max_tokens=5)
         except ContextOverflow as error:
@@ -184,11 +183,11 @@ def test_a_bad_input_fails_only_its_caller() -> None:
     assert ["well again"] == after
 
 
-def test_the_models_own_exception_arrives() -> None:
+def test_the_models_own_exception_arrives():
     """Whatever it is, the very object that the model raised."""
     error = ZeroDivisionError("mine")
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         raise error
 
     with DynamicBatcher(ScriptedLLM(reply)) as wrapper, pytest.raises(ZeroDivisionError) as caught:
@@ -197,17 +196,17 @@ def test_the_models_own_exception_arrives() -> None:
     assert error is caught.value
 
 
-def test_an_interrupted_caller_takes_no_other_with_it() -> None:
+def test_an_interrupted_caller_takes_no_other_with_it():
     """The batch it was running goes on without it, in another caller's thread."""
     interrupted = threading.Event()
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         if not interrupted.is_set():
             interrupted.set()
             raise KeyboardInterrupt
         return prompt[0].content
 
-    def call(wrapper: DynamicBatcher, text: str) -> list[str]:
+    def call(wrapper, text):
         try:
             return wrapper.complete([ask(text)])
         except KeyboardInterrupt:
@@ -220,17 +219,17 @@ def test_an_interrupted_caller_takes_no_other_with_it() -> None:
     assert all(reply in ([f"{n}"], ["interrupted"]) for n, reply in enumerate(replies))
 
 
-def test_no_call_of_a_failed_batch_is_run_by_two() -> None:
+def test_no_call_of_a_failed_batch_is_run_by_two():
     """Where a batch fails, the thread that ran it runs each call alone, and nobody else does."""
     prompts: list[str] = []
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         prompts.append(prompt[0].content)
         time.sleep(0.01)
         return prompt[0].content
 
     class Fussy(ScriptedLLM):
-        def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+        def complete(self, prompts, **options):
             if len(prompts) > 1:
                 raise ContextOverflow(needed=2, limit=1, model="fussy")
             return super().complete(prompts, **options)
@@ -243,7 +242,7 @@ def test_no_call_of_a_failed_batch_is_run_by_two() -> None:
     assert texts == sorted(prompts)
 
 
-def test_closing_answers_who_is_inside_and_refuses_who_comes() -> None:
+def test_closing_answers_who_is_inside_and_refuses_who_comes():
     """The end of the block waits for the calls that were accepted."""
     model = Recorder()
     wrapper = DynamicBatcher(model)
@@ -262,7 +261,7 @@ def test_closing_answers_who_is_inside_and_refuses_who_comes() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
+def test_a_forked_process_waits_for_no_thread_of_its_parent():
     """Calls that are inside stay in the parent."""
     with DynamicBatcher(HashingEmbedder(4)) as wrapper:
         wrapper.embed(["x"])

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models.base import Passage, Pruned
@@ -34,7 +33,7 @@ from tests.tiny import ask
 UPDATE = "UPDATE ragsieve_cache SET value = ?, sum = ?"
 
 
-def echo() -> ScriptedLLM:
+def echo():
     return ScriptedLLM(lambda prompt: prompt[0].content)
 
 
@@ -43,25 +42,25 @@ class Vectors:
 
     identity = "vectors"
 
-    def __init__(self, *row: float) -> None:
+    def __init__(self, *row):
         self.row = row
         self.asked: list[str] = []
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+    def embed(self, texts, *, query=False):
         self.asked += texts
         return np.array([self.row] * len(texts), dtype=np.float32)
 
 
-def change(path: Path, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+def change(path, statement, values=()):
     with closing(sqlite3.connect(path)) as connection, connection:
         return connection.execute(statement, values).fetchall()
 
 
-def entries(path: Path) -> list[tuple[bytes, bytes, bytes]]:
+def entries(path):
     return change(path, "SELECT key, value, sum FROM ragsieve_cache")
 
 
-def replies_of(path: Path, texts: Sequence[str], llm: ScriptedLLM | None = None) -> list[str]:
+def replies_of(path, texts, llm=None):
     """What a model, an echo by default, says by a cache that is opened for it."""
     with Cached(llm or echo(), path) as cached:
         return cached.complete([ask(text) for text in texts])
@@ -69,7 +68,7 @@ def replies_of(path: Path, texts: Sequence[str], llm: ScriptedLLM | None = None)
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=12))
-def test_results_are_those_of_the_bare_model(texts: list[str]) -> None:
+def test_results_are_those_of_the_bare_model(texts):
     """Twice, one by one, as a list and coalesced from eight threads, bit for bit."""
     prompts, bare, pairs = [ask(text) for text in texts], echo(), [(t, texts[0]) for t in texts]
     embedder, scorer = HashingEmbedder(16), OverlapCrossEncoder()
@@ -95,7 +94,7 @@ def test_results_are_those_of_the_bare_model(texts: list[str]) -> None:
             assert scorer.score(pairs).tobytes() == scores.score(pairs).tobytes()
 
 
-def test_hits_are_charged_as_cached(tmp_path: Path) -> None:
+def test_hits_are_charged_as_cached(tmp_path):
     """The model charges what it was asked, the cache the rest at what it once cost."""
     known = Usage("scripted", 1, 1, cached=True)
     twice = Usage("scripted", 2, 2, cached=True)
@@ -110,15 +109,15 @@ def test_hits_are_charged_as_cached(tmp_path: Path) -> None:
 class Noting(Vectors):
     """Says of every text of more than one letter that it was cut."""
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+    def embed(self, texts, *, query=False):
         record_usage([Usage(self.identity, 1, note="cut" if text[1:] else "") for text in texts])
         return super().embed(texts, query=query)
 
 
-def test_notes_of_an_item_come_alone_shared_and_cached(tmp_path: Path) -> None:
+def test_notes_of_an_item_come_alone_shared_and_cached(tmp_path):
     """What a person should know of how a text was read depends on nothing but the text."""
 
-    def told(embedder: Cached | DynamicBatcher | Noting, texts: Sequence[str]) -> list[str]:
+    def told(embedder, texts):
         with step("test") as seen:
             embedder.embed(texts)
         return seen.messages
@@ -133,7 +132,7 @@ def test_notes_of_an_item_come_alone_shared_and_cached(tmp_path: Path) -> None:
     assert [[], ["cut (2 times)"], [], ["cut"]] == alone == together == again
 
 
-def test_whatever_a_reply_depends_on_is_in_the_key(tmp_path: Path) -> None:
+def test_whatever_a_reply_depends_on_is_in_the_key(tmp_path):
     """Model, method, every option, the order of a schema's keys, and each code point."""
     first, second = {"a": 1, "b": 2}, {"b": 2, "a": 1}
     llm, other, vectors = echo(), ScriptedLLM(lambda p: "other", identity="other"), Vectors(1.0)
@@ -162,18 +161,16 @@ class Pruning:
 
     identity = "pruning"
 
-    def __init__(self, *values: float, passages: int = 1) -> None:
+    def __init__(self, *values, passages=1):
         self.pruned = Pruned([*values], [0.25] * passages)
         self.asked = 0
 
-    def prune(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[Pruned]:
+    def prune(self, questions, passages):
         self.asked += len(questions)
         return [self.pruned] * len(questions)
 
 
-def test_probabilities_come_back_bit_for_bit(tmp_path: Path) -> None:
+def test_probabilities_come_back_bit_for_bit(tmp_path):
     """One question with several passages is one entry; another split of them is another."""
     passages = [Passage("\ud800", ["a b", ""]), Passage("", ["c"])]
     other = [Passage("\ud800", ["a b"]), Passage("", ["", "c"])]
@@ -188,9 +185,7 @@ def test_probabilities_come_back_bit_for_bit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("values", [(0.5, 1.5), (0.5, math.nan)])
-def test_probabilities_that_cannot_be_are_asked_again(
-    tmp_path: Path, values: tuple[float, ...]
-) -> None:
+def test_probabilities_that_cannot_be_are_asked_again(tmp_path, values):
     """What is not in [0, 1] is not stored."""
     model: Any = Pruning(*values)
     with Cached(model, tmp_path / "c") as cached:
@@ -200,7 +195,7 @@ def test_probabilities_that_cannot_be_are_asked_again(
     assert 2 == model.asked
 
 
-def test_values_come_back_bit_for_bit_as_json(tmp_path: Path) -> None:
+def test_values_come_back_bit_for_bit_as_json(tmp_path):
     """Subnormals, negative zero, halves of a pair; reading the file runs no code."""
     texts = ["\ud83d\ude00", "\U0001f600", "\udfff", "\x00", '"\\']
     with Cached(echo(), tmp_path / "c") as cached:
@@ -235,9 +230,7 @@ def test_values_come_back_bit_for_bit_as_json(tmp_path: Path) -> None:
         *(("embed", b'[%s, 1, 1, ""]' % value) for value in (b'"AAAA"', b'"AACAPw"', b"1")),
     ],
 )
-def test_a_result_of_the_wrong_form_is_asked_again(
-    tmp_path: Path, method: str, body: bytes
-) -> None:
+def test_a_result_of_the_wrong_form_is_asked_again(tmp_path, method, body):
     """Even if its checksum is right; and the new result takes its place."""
     llm, vectors = echo(), Vectors(1.0, 0.0)
     calls: dict[str, Callable[[], Any]] = {
@@ -254,7 +247,7 @@ def test_a_result_of_the_wrong_form_is_asked_again(
 
 
 @pytest.mark.parametrize("value", [b'"b"', '"b"', None, 3, 0.5])
-def test_a_wrong_checksum_is_a_miss(tmp_path: Path, value: object) -> None:
+def test_a_wrong_checksum_is_a_miss(tmp_path, value):
     """Whatever type SQLite finds where the value was."""
     replies_of(tmp_path / "c", "a")
     change(tmp_path / "c", "UPDATE ragsieve_cache SET value = ?", (value,))
@@ -262,7 +255,7 @@ def test_a_wrong_checksum_is_a_miss(tmp_path: Path, value: object) -> None:
     assert ["a"] == replies_of(tmp_path / "c", "a")
 
 
-def test_an_entry_under_anothers_key_is_a_miss(tmp_path: Path) -> None:
+def test_an_entry_under_anothers_key_is_a_miss(tmp_path):
     """The checksum holds key and value together."""
     replies_of(tmp_path / "c", "ab")
     (key, _, _), (_, value, checksum) = entries(tmp_path / "c")
@@ -271,7 +264,7 @@ def test_an_entry_under_anothers_key_is_a_miss(tmp_path: Path) -> None:
     assert ["a", "b"] == replies_of(tmp_path / "c", "ab")
 
 
-def test_what_fails_is_not_stored(tmp_path: Path) -> None:
+def test_what_fails_is_not_stored(tmp_path):
     """An error comes every time, what is not finite is given: one failure is not for ever."""
     vectors = Vectors(math.nan)
     with Cached(vectors, tmp_path / "c") as cached:
@@ -292,7 +285,7 @@ DAMAGED = b"SQLite format 3\x00" + b"\xff" * 5000
 
 
 @pytest.mark.parametrize("content", [b"my notes", b"SQLite", b"\0" * 4096])
-def test_a_file_that_never_was_a_cache_stays(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_never_was_a_cache_stays(tmp_path, content):
     (tmp_path / "c").write_bytes(content)
 
     with pytest.raises(InputError, match=r"--cache must be a cache or a new file, got '.*c'"):
@@ -301,7 +294,7 @@ def test_a_file_that_never_was_a_cache_stays(tmp_path: Path, content: bytes) -> 
     assert content == (tmp_path / "c").read_bytes()
 
 
-def test_a_damaged_file_is_moved_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_file_is_moved_aside(tmp_path, caplog):
     """With a warning; the fresh one works, and what was moved aside before stays."""
     llm, path, content = echo(), tmp_path / "c", DAMAGED
     (tmp_path / "c.damaged").write_text("earlier")
@@ -317,7 +310,7 @@ def test_a_damaged_file_is_moved_aside(tmp_path: Path, caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize("cut", [False, True])
-def test_a_database_with_damaged_pages_loses_no_answer(tmp_path: Path, cut: bool) -> None:
+def test_a_database_with_damaged_pages_loses_no_answer(tmp_path, cut):
     """Half its pages overwritten, or gone."""
     path, prompts = tmp_path / "c", [ask(f"{n} " + "x" * 300) for n in range(200)]
     with Cached(echo(), path) as cached:
@@ -333,7 +326,7 @@ def test_a_database_with_damaged_pages_loses_no_answer(tmp_path: Path, cut: bool
         assert replies[0] == cached.complete(prompts, max_tokens=2)
 
 
-def test_a_file_damaged_while_open_loses_no_answer(tmp_path: Path) -> None:
+def test_a_file_damaged_while_open_loses_no_answer(tmp_path):
     """Another program may write over it at any time."""
     path = tmp_path / "c"
     with Cached(echo(), path) as cached:
@@ -346,7 +339,7 @@ def test_a_file_damaged_while_open_loses_no_answer(tmp_path: Path) -> None:
     assert [["a", "b"]] * 2 == [replies, replies_of(path, "ab")]
 
 
-def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+def test_another_programs_database_is_left_alone(tmp_path):
     """A sound file is never moved, whatever else it holds."""
     change(tmp_path / "c", "CREATE TABLE mine (x)")
     replies_of(tmp_path / "c", "a")
@@ -356,9 +349,7 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["file/c", "folder"])
-def test_a_place_that_holds_no_file_costs_one_warning(
-    tmp_path: Path, place: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_place_that_holds_no_file_costs_one_warning(tmp_path, place, caplog):
     """A folder that cannot be made, or a path that is a folder."""
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
@@ -369,9 +360,7 @@ def test_a_place_that_holds_no_file_costs_one_warning(
     assert ["WARNING"] == [record.levelname for record in caplog.records]
 
 
-def test_a_disk_that_takes_nothing_costs_one_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_disk_that_takes_nothing_costs_one_warning(tmp_path, caplog):
     """What is stored is still found, what is new is answered."""
     path, llm = tmp_path / "c", echo()
     replies_of(path, "a", llm)
@@ -385,9 +374,7 @@ def test_a_disk_that_takes_nothing_costs_one_warning(
     assert 1 == len(caplog.records)
 
 
-def test_a_file_that_stays_locked_is_gone_without(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_that_stays_locked_is_gone_without(tmp_path, caplog):
     """After ``timeout_s`` the reply is given and not stored."""
     path, llm = tmp_path / "c", echo()
     with Cached(llm, path, timeout_s=0.05) as cached:
@@ -402,7 +389,7 @@ def test_a_file_that_stays_locked_is_gone_without(
     assert "locked" in caplog.text
 
 
-def test_many_threads_share_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_many_threads_share_a_file(tmp_path, caplog):
     """Through one wrapper or several, each answer is the caller's own."""
     caplog.set_level(logging.WARNING)
     wrappers = [Cached(echo(), tmp_path / "c") for _ in range(2)]
@@ -431,7 +418,7 @@ with Cached(llm, sys.argv[1], timeout_s=60) as cached:
 """
 
 
-def writer(path: Path, start: int, end: int) -> subprocess.Popen[str]:
+def writer(path, start, end):
     command = [sys.executable, "-c", WRITER, str(path), str(start), str(end)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
@@ -439,7 +426,7 @@ def writer(path: Path, start: int, end: int) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damaged", [False, True])
-def test_two_processes_share_a_file(tmp_path: Path, damaged: bool) -> None:
+def test_two_processes_share_a_file(tmp_path, damaged):
     """Both write 50 entries at once, into a fresh file or a damaged one; all are there."""
     if damaged:
         (tmp_path / "c").write_bytes(DAMAGED)
@@ -453,7 +440,7 @@ def test_two_processes_share_a_file(tmp_path: Path, damaged: bool) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_a_killed_writer_leaves_a_sound_file(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_a_sound_file(tmp_path):
     """What it had stored before the kill is found, nothing is moved aside."""
     process = writer(tmp_path / "c", 0, 1_000_000)
     process.stdin.write("go\n")
@@ -470,7 +457,7 @@ def test_a_killed_writer_leaves_a_sound_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_process_opens_its_own_connection(tmp_path: Path) -> None:
+def test_a_forked_process_opens_its_own_connection(tmp_path):
     """Parent and child write on, while a thread of the parent has the file in use."""
     stop = threading.Event()
     with Cached(echo(), tmp_path / "c") as cached, ThreadPoolExecutor(1) as pool:
@@ -492,14 +479,14 @@ def test_a_forked_process_opens_its_own_connection(tmp_path: Path) -> None:
     assert children == replies_of(tmp_path / "c", children, ScriptedLLM([]))
 
 
-def spent(model: Cached, texts: Sequence[str]) -> list[Usage]:
+def spent(model, texts):
     """What a call spends."""
     with collect_step() as seen:
         model.embed(texts)
     return seen.usages
 
 
-def test_what_was_asked_for_longest_ago_goes_first() -> None:
+def test_what_was_asked_for_longest_ago_goes_first():
     """Of three kept, asking for the oldest again makes the second the oldest. More texts than are
     kept are all answered, and the last ones remembered."""
     inner = Vectors(1.0)
@@ -515,11 +502,11 @@ def test_what_was_asked_for_longest_ago_goes_first() -> None:
     assert [True, True] == [usage.cached for usage in spent(model, "bc")]
 
 
-def test_a_model_that_charges_by_the_batch_is_charged_once() -> None:
+def test_a_model_that_charges_by_the_batch_is_charged_once():
     """What a single text cost is not known: hits cost nothing."""
 
     class Batch(HashingEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        def embed(self, texts, *, query=False):
             with collect_step():
                 vectors = super().embed(texts)
             record_usage([Usage("batch", 7)])
@@ -531,7 +518,7 @@ def test_a_model_that_charges_by_the_batch_is_charged_once() -> None:
     assert [Usage("hashing:256", 0, cached=True, embedded=True)] == spent(model, ["two"])
 
 
-def test_callers_own_what_they_get() -> None:
+def test_callers_own_what_they_get():
     """Writing into a vector changes nobody else's."""
     model = Cached(HashingEmbedder())
     expected = model.embed(["one"])
@@ -541,12 +528,12 @@ def test_callers_own_what_they_get() -> None:
     assert HashingEmbedder().embed(["one"]).tolist() == expected.tolist()
 
 
-def test_threads_get_their_own_vectors() -> None:
+def test_threads_get_their_own_vectors():
     """Eight at once over a memory that is too small: every vector is right, none is lost."""
     model = Cached(HashingEmbedder(), most=16)
     barrier = threading.Barrier(8)
 
-    def run(worker: int) -> list[bool]:
+    def run(worker):
         barrier.wait()
         texts = [f"word{(worker * 7 + n) % 60}" for n in range(60)]
         return [
@@ -560,11 +547,11 @@ def test_threads_get_their_own_vectors() -> None:
     assert {True: 8 * 56} == found
 
 
-def test_a_failure_has_its_cost() -> None:
+def test_a_failure_has_its_cost():
     """What was spent and noted before it is charged."""
 
     class Failing(HashingEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        def embed(self, texts, *, query=False):
             super().embed(texts)
             note("tried")
             raise ModelError("the server is gone")
@@ -575,9 +562,9 @@ def test_a_failure_has_its_cost() -> None:
     assert ([Usage("hashing:8", 2, embedded=True)], ["tried"]) == (seen.usages, seen.notes)
 
 
-def test_odds_of_a_reply_that_was_cut_stay_odds(tmp_path: Path) -> None:
+def test_odds_of_a_reply_that_was_cut_stay_odds(tmp_path):
     class Cutting(ScriptedLLM):
-        def choose(self, prompts: Any, options: Any) -> Any:
+        def choose(self, prompts, options):
             record_usage([Usage("m", 5, 5, note=f"{CUT} 41 tokens") for _ in prompts])
             return [[1.0, 0.0] for _ in prompts]
 

@@ -11,7 +11,7 @@ from tests.processes import python
 from tests.tiny import ask
 
 
-def test_replies_come_in_turn() -> None:
+def test_replies_come_in_turn():
     """Over as many calls as it takes, prompts kept; the end fails loudly; a string is no script. Of
     "two, too." three tokens are "two, too"; each item is charged what it reads and writes."""
     llm = ScriptedLLM(["one", "two, too.", "three"])
@@ -34,7 +34,7 @@ def test_replies_come_in_turn() -> None:
         llm.complete([ask("a")], max_tokens=0)
 
 
-def test_vectors_are_the_same_in_every_process() -> None:
+def test_vectors_are_the_same_in_every_process():
     """Python's own hash differs between processes."""
     code = (
         "from ragsieve.models.fake import HashingEmbedder;"
@@ -47,7 +47,7 @@ def test_vectors_are_the_same_in_every_process() -> None:
 
 
 @pytest.mark.parametrize("kind", [OverlapCrossEncoder, OverlapPruner])
-def test_overlap_scores_pairs(kind: type[OverlapCrossEncoder]) -> None:
+def test_overlap_scores_pairs(kind):
     """Two of three distinct words; each item is charged the words of both texts."""
     with step("test") as seen:
         scores = kind().score([("Who who is it", "it IS"), ("Who", ""), ("?", "who")])
@@ -56,7 +56,7 @@ def test_overlap_scores_pairs(kind: type[OverlapCrossEncoder]) -> None:
     assert [Usage(kind.identity, size) for size in (4 + 2, 1, 1)] == seen.usages
 
 
-def test_who_promises_more_keeps_more() -> None:
+def test_who_promises_more_keeps_more():
     """Between 0 and 1."""
     assert [0.5, 0.25] == [OverlapPruner().threshold(p) for p in (0.5, 0.75)]
     for promise in (0.0, 1.0):
@@ -64,7 +64,7 @@ def test_who_promises_more_keeps_more() -> None:
             OverlapPruner().threshold(promise)
 
 
-def test_sentences_and_passages_are_pruned_by_overlap() -> None:
+def test_sentences_and_passages_are_pruned_by_overlap():
     """Of three distinct words one is in the title, and one more in the first sentence. A passage is
     worth its best sentence; one without sentences nothing."""
     passages = [Passage("It", ["WHO sang?", ""]), Passage("", ["Nobody."]), Passage("it", [])]

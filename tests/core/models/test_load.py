@@ -1,8 +1,5 @@
 """Names of models: what they load, and what is said of names that are none."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 import ragsieve
@@ -10,7 +7,7 @@ from ragsieve import InputError, models
 from ragsieve.models.base import Message
 
 
-def test_names_and_options_reach_their_backend() -> None:
+def test_names_and_options_reach_their_backend():
     """Behind openai: all colons are the server's; fakes need no weights."""
     assert (1, 256) == models.load("fake:hashing").embed(["a"]).shape
     assert (1,) == models.load("fake:overlap").score([("a", "b")]).shape
@@ -38,15 +35,13 @@ MEANT = r"{!r}; did you mean {!r}\?$"
         ("pruner", {"colour": 9}, OPTIONS.format("pruner", "colour")),
     ],
 )
-def test_a_wrong_name_or_option_says_what_was_meant(
-    name: str, options: dict[str, int], line: str
-) -> None:
+def test_a_wrong_name_or_option_says_what_was_meant(name, options, line):
     """With all forms of names; of options those that are unknown alone; no constructor's name."""
     with pytest.raises(InputError, match=line):
         models.load(name, **options)
 
 
-def test_the_kind_of_a_name_is_known_without_its_packages() -> None:
+def test_the_kind_of_a_name_is_known_without_its_packages():
     """A misplaced model is refused before anything is imported."""
     models.check("smollm2", "LLM")
     models.check("minilm", "embedder")
@@ -79,7 +74,7 @@ def unregistered(model: str) -> ScriptedLLM:
 
 
 @pytest.fixture
-def forgotten() -> Iterator[None]:
+def forgotten():
     """Backends that a test adds are gone after it."""
     with models.BACKENDS.isolated():
         yield
@@ -87,7 +82,7 @@ def forgotten() -> Iterator[None]:
 
 @pytest.mark.usefixtures("forgotten")
 @pytest.mark.parametrize("point", ["others = other_models", "parrot = other_models:parrot"])
-def test_another_package_adds_models(install: Any, point: str) -> None:
+def test_another_package_adds_models(install, point):
     """Its entry point names a module or a function; its models go wherever a name goes."""
     install("other_models", "models", point, other_models=OTHERS)
     parrot = models.load("parrot:Hello", context=256)

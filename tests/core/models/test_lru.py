@@ -17,9 +17,7 @@ from ragsieve.models.lru import LRU
         (9, 0, []),
     ],
 )
-def test_what_was_used_last_stays_within_number_and_room(
-    most: int, room: int, left: list[str]
-) -> None:
+def test_what_was_used_last_stays_within_number_and_room(most, room, left):
     """An entry that takes more room than there is does not stay either."""
     entries: LRU[str, str] = LRU(most, len, room)
     for text in ("aa", "bbb", "c"):
@@ -28,7 +26,7 @@ def test_what_was_used_last_stays_within_number_and_room(
     assert left == [*entries.find(["aa", "bbb", "c"])]
 
 
-def test_another_thread_adds_while_garbage_is_collected() -> None:
+def test_another_thread_adds_while_garbage_is_collected():
     """Which may be amid a step that makes objects: none of them iterates the entries meanwhile."""
     entries: LRU[object, int] = LRU(99_999)
     entries.keep({n: n for n in range(5000)})

@@ -8,8 +8,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import resources
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -23,12 +21,12 @@ from ragsieve.timeouts import PROGRESS
 class Counting(Encoder):
     """A net that notes how many passes there were at once, at most; each gives its first id."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._lock = threading.Lock()
         self._now = self.most = 0
         self.ids: list[int] = []
 
-    def _logits(self, window: Window) -> Any:
+    def _logits(self, window):
         with self._lock:
             self._now += 1
             self.ids.append(window.ids[0])
@@ -39,16 +37,16 @@ class Counting(Encoder):
         return np.array([[window.ids[0], 0]], np.float32)
 
 
-def windows(first: int, most: int = 5) -> list[Window]:
+def windows(first, most=5):
     return [Window(ids=[first + n], question=0, spans=[]) for n in range(most)]
 
 
-def read(net: Encoder, first: int, threads: int) -> list[int]:
+def read(net, first, threads):
     return [int(logits[0, 0]) for logits in net.run(windows(first), threads)]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_calls_share_the_passes(threads: int) -> None:
+def test_calls_share_the_passes(threads):
     """Of eight callers' windows as many are read at a time as one caller's, each for its caller."""
     net = Counting()
     with ThreadPoolExecutor(8) as pool:
@@ -58,7 +56,7 @@ def test_calls_share_the_passes(threads: int) -> None:
     assert threads == net.most
 
 
-def test_a_call_of_few_windows_does_not_wait_for_one_of_many() -> None:
+def test_a_call_of_few_windows_does_not_wait_for_one_of_many():
     """Its windows go first; every fourth, on a busy machine more, is the one that waits longest."""
     net = Counting()
     with ThreadPoolExecutor(2) as pool:
@@ -71,11 +69,11 @@ def test_a_call_of_few_windows_does_not_wait_for_one_of_many() -> None:
 
 
 @pytest.mark.slow
-def test_a_long_call_says_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_long_call_says_how_far_it_is(caplog):
     """From two seconds on."""
 
     class Slow(Counting):
-        def _logits(self, window: Window) -> Any:
+        def _logits(self, window):
             time.sleep(0.7)
             return super()._logits(window)
 
@@ -85,12 +83,12 @@ def test_a_long_call_says_how_far_it_is(caplog: pytest.LogCaptureFixture) -> Non
     assert ["read 3 of 5 windows of the documents, 2 s so far"] == caplog.messages
 
 
-def in_child(results: Any) -> None:
+def in_child(results):
     results.put(read(Counting(), 7, 2))
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
-def test_a_forked_process_reads_too() -> None:
+def test_a_forked_process_reads_too():
     """Threads do not survive a fork: the child starts its own."""
     parent = read(Counting(), 7, 2)
     context = multiprocessing.get_context("fork")
@@ -106,9 +104,7 @@ def test_a_forked_process_reads_too() -> None:
 
 
 @pytest.mark.parametrize("at", range(70, 130, 5))
-def test_a_damaged_net_prints_nothing(
-    at: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_net_prints_nothing(at, tmp_path, capfd):
     """It is an error of the pruner alone, or reads: a command's output stays JSON."""
     folder = resources.files("ragsieve") / "weights" / "pruner"
     data = bytearray((folder / "model.onnx").read_bytes())
@@ -123,7 +119,7 @@ def test_a_damaged_net_prints_nothing(
 @pytest.mark.skipif(
     (platform.machine(), onnxruntime.__version__) != ("x86_64", "1.31.1"), reason="recorded there"
 )
-def test_the_bundled_net_gives_the_same_bits_on_every_processor() -> None:
+def test_the_bundled_net_gives_the_same_bits_on_every_processor():
     """Logits of a window, recorded with AVX-512 and VNNI, are those of others with AVX2."""
     ids = [101, *range(2000, 2000 + 37 * 254, 37), 102]
     with resources.as_file(resources.files("ragsieve") / "weights/pruner/model.onnx") as file:

@@ -17,12 +17,12 @@ BUNDLED = resources.files("ragsieve") / "weights" / "pruner"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return Path(shutil.copytree(str(BUNDLED), tmp_path / "copy"))
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_one_bit_that_flipped_is_told(folder: Path, name: str) -> None:
+def test_one_bit_that_flipped_is_told(folder, name):
     """It could change scores, and would not show; of settings what they say counts."""
     file, rng = folder / name, random.Random(name)
     places = range(file.stat().st_size)
@@ -38,7 +38,7 @@ def test_one_bit_that_flipped_is_told(folder: Path, name: str) -> None:
         Pruner(str(folder)).prune(["Who drew it?"], PASSAGES)
 
 
-def test_a_change_that_was_wanted_is_taken(folder: Path) -> None:
+def test_a_change_that_was_wanted_is_taken(folder):
     """Without digests nothing is compared, as in a folder of others; the identity is another."""
     values = json.loads((folder / SETTINGS).read_text())
     names = {*values.pop("files")}
@@ -57,7 +57,7 @@ MOST = [tuple(json.loads(row).values()) for row in ROWS if row]
 
 
 @pytest.mark.parametrize(("text", "most"), MOST)
-def test_tokens_are_not_counted_too_few(text: str, most: int) -> None:
+def test_tokens_are_not_counted_too_few(text, most):
     """At least nine tenths, by the bundled tokenizer."""
     (counted,) = models.load("pruner").count([text])
 

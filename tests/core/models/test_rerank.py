@@ -23,27 +23,27 @@ Script = Callable[[str, dict[str, Any], int], Answer]
 Serve = Callable[[Script], Any]
 
 
-def model(server: Any, **options: Any) -> Any:
+def model(server, **options):
     options = {"api_key": KEY, "max_retries": 0, **options}
     return models.load("rerank:m", base_url=server.url, **options)
 
 
-def results(*scores: Any) -> dict[str, Any]:
+def results(*scores):
     return {"results": [{"index": i, "relevance_score": s} for i, s in enumerate(scores)]}
 
 
-def by_length(path: str, body: dict[str, Any], number: int) -> Answer:
+def by_length(path, body, number):
     """A document's characters, less the query's, in an order of the server's own."""
     found = results(*(len(text) - len(body["query"]) for text in body["documents"]))
     random.Random(0).shuffle(found["results"])
     return 200, {"id": "1", **found}
 
 
-def always(status: int, payload: Any, **headers: str) -> Script:
+def always(status, payload, **headers):
     return lambda path, body, number: (status, payload, headers)
 
 
-def test_scores_stand_in_the_order_of_the_pairs(serve: Serve) -> None:
+def test_scores_stand_in_the_order_of_the_pairs(serve):
     """Whatever order the server returns; all documents are asked back, under the model's name."""
     server = serve(by_length)
     scorer: CrossEncoder = model(server)
@@ -55,7 +55,7 @@ def test_scores_stand_in_the_order_of_the_pairs(serve: Serve) -> None:
     assert (["/rerank"], [f"Bearer {KEY}"]) == (server.paths, server.keys)
 
 
-def test_each_query_is_one_request(serve: Serve) -> None:
+def test_each_query_is_one_request(serve):
     """Pairs in any order go back to their places; over 1,000 documents several, of none none."""
     server = serve(by_length)
     scores = model(server).score([("q", "aaa"), ("qq", "aaa"), ("q", "bb"), ("qq", "bb")])
@@ -79,7 +79,7 @@ def test_each_query_is_one_request(serve: Serve) -> None:
     assert ((0,), []) == (model(server).score([]).shape, server.requests)
 
 
-def test_texts_are_sent_as_servers_take_them(serve: Serve) -> None:
+def test_texts_are_sent_as_servers_take_them(serve):
     """A blank text as a full stop, control characters and lone surrogates as U+FFFD."""
     server = serve(by_length)
     model(server).score([(" ", ""), (" ", " \n"), (" ", "a\x00b\ud800"), (" ", "a")])
@@ -88,10 +88,10 @@ def test_texts_are_sent_as_servers_take_them(serve: Serve) -> None:
     assert (".", [".", ".", "a\ufffdb\ufffd", "a"]) == (sent["query"], sent["documents"])
 
 
-def test_a_server_may_call_documents_texts(serve: Serve) -> None:
+def test_a_server_may_call_documents_texts(serve):
     """Text Embeddings Inference wants ``texts``, says so once, and returns a bare list."""
 
-    def script(path: str, body: dict[str, Any], number: int) -> Answer:
+    def script(path, body, number):
         if "texts" not in body:
             return 422, "Failed to deserialize the JSON body: missing field `texts`"
         found = [{"index": i, "score": len(text)} for i, text in enumerate(body["texts"])]
@@ -113,10 +113,10 @@ def test_a_server_may_call_documents_texts(serve: Serve) -> None:
         (500, "input ({} tokens) is too large to process (current batch size: 512)"),
     ],
 )
-def test_documents_that_are_too_long_are_cut(serve: Serve, status: int, line: str) -> None:
+def test_documents_that_are_too_long_are_cut(serve, status, line):
     """To what llama.cpp says that it holds; the others stay, and the trace has a note."""
 
-    def script(path: str, body: dict[str, Any], number: int) -> Answer:
+    def script(path, body, number):
         if (most := max(len(body["query"]) + len(d) for d in body["documents"])) <= 512:
             return by_length(path, body, number)
         return status, {"error": {"message": line.format(most), "type": "server_error"}}
@@ -133,7 +133,7 @@ def test_documents_that_are_too_long_are_cut(serve: Serve, status: int, line: st
 
 
 @pytest.mark.parametrize("scores", [[9, 1, 2, 0, 1, 1], [1.5, 1, 1.4, 0, 1, 1]])
-def test_a_server_that_ranks_by_no_reranker_is_told_once(serve: Serve, scores: list[float]) -> None:
+def test_a_server_that_ranks_by_no_reranker_is_told_once(serve, scores):
     """By an answer among other texts, which costs what it costs; of one with a key not."""
     server = serve(lambda p, b, n: (200, results(*([3] if n % 2 else scores))))
     scorer = model(server, api_key="none")
@@ -147,11 +147,11 @@ def test_a_server_that_ranks_by_no_reranker_is_told_once(serve: Serve, scores: l
     assert 8 == len(seen.usages)
 
 
-def test_texts_may_be_asked_for_side_by_side(serve: Serve) -> None:
+def test_texts_may_be_asked_for_side_by_side(serve):
     """A request that was under way when another learned of ``texts`` is sent again as well."""
     learned = threading.Event()
 
-    def script(path: str, body: dict[str, Any], number: int) -> Answer:
+    def script(path, body, number):
         if "texts" in body:
             learned.set()
             return by_length(path, body, number)
@@ -175,9 +175,7 @@ def test_texts_may_be_asked_for_side_by_side(serve: Serve) -> None:
         (always(500, {"message": "out of\nmemory"}, **SOON), 3, "HTTP 500: out of memory"),
     ],
 )
-def test_only_requests_that_may_be_answered_are_sent_again(
-    serve: Serve, script: Script, sent: int, line: str
-) -> None:
+def test_only_requests_that_may_be_answered_are_sent_again(serve, script, sent, line):
     """One that is refused once, or twice where a server minds texts; what fails ends in a line."""
     server = serve(script)
     with pytest.raises(ModelError, match=rf"^rerank:m@{server.url}: {line}[^\n]*$"):
@@ -186,7 +184,7 @@ def test_only_requests_that_may_be_answered_are_sent_again(
     assert sent == len(server.requests)
 
 
-def test_a_server_that_is_away_is_named(serve: Serve) -> None:
+def test_a_server_that_is_away_is_named(serve):
     """In one line."""
     server = serve(by_length)
     server.shutdown()
@@ -196,7 +194,7 @@ def test_a_server_that_is_away_is_named(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_busy_servers_are_asked_again(serve: Serve, status: int) -> None:
+def test_busy_servers_are_asked_again(serve, status):
     """After the time that they ask for: 10 ms here, where it else would be about 1 s and 2 s."""
     server = serve(
         lambda p, b, n: by_length(p, b, n) if n > 2 else (status, {"message": "busy"}, SOON)
@@ -208,10 +206,10 @@ def test_busy_servers_are_asked_again(serve: Serve, status: int) -> None:
 
 
 @pytest.mark.parametrize("fault", ["silent", "hangs up"])
-def test_servers_that_fall_silent_or_hang_up_are_asked_again(serve: Serve, fault: str) -> None:
+def test_servers_that_fall_silent_or_hang_up_are_asked_again(serve, fault):
     """Once more after a second."""
 
-    def script(path: str, body: dict[str, Any], number: int) -> Answer:
+    def script(path, body, number):
         if number > 1:
             return by_length(path, body, number)
         time.sleep(0.5 if fault == "silent" else 0)
@@ -249,7 +247,7 @@ REPLIES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", REPLIES)
-def test_a_reply_that_cannot_be_read_is_an_error(serve: Serve, name: str) -> None:
+def test_a_reply_that_cannot_be_read_is_an_error(serve, name):
     """No score is made up: one short line says what is wrong, and nothing is charged."""
     payload, says = REPLIES[name]
     server = serve(always(200, payload))
@@ -263,7 +261,7 @@ def test_a_reply_that_cannot_be_read_is_an_error(serve: Serve, name: str) -> Non
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_redirects_are_not_followed(serve: Serve, status: int) -> None:
+def test_redirects_are_not_followed(serve, status):
     """Neither the key nor the documents go where a server points."""
     other = serve(by_length)
     server = serve(always(status, {}, location=f"{other.url}/rerank"))
@@ -273,7 +271,7 @@ def test_redirects_are_not_followed(serve: Serve, status: int) -> None:
     assert ([], []) == (other.paths, other.keys)
 
 
-def test_the_key_is_never_shown(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_key_is_never_shown(serve, caplog):
     """Not where the server repeats it: in no error, trace back, log, name or representation. The
     client's own error shows the headers of the reply, so it is left out of the trace."""
     server = serve(always(401, {"message": f"invalid key {KEY}"}))
@@ -291,7 +289,7 @@ def test_the_key_is_never_shown(serve: Serve, caplog: pytest.LogCaptureFixture) 
     assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
-def test_pairs_are_charged_what_the_server_counts(serve: Serve) -> None:
+def test_pairs_are_charged_what_the_server_counts(serve):
     """11 tokens for three pairs are 3, 4 and 4, wherever the reply counts them."""
     counts: list[dict[str, Any]] = [
         {"usage": {"total_tokens": 11}},
@@ -318,9 +316,7 @@ def test_pairs_are_charged_what_the_server_counts(serve: Serve) -> None:
         {"usage": {"total_tokens": 31}},  # Infinity's: characters
     ],
 )
-def test_pairs_are_charged_by_words_where_nothing_is_counted(
-    serve: Serve, said: dict[str, Any]
-) -> None:
+def test_pairs_are_charged_by_words_where_nothing_is_counted(serve, said):
     """Two words of the query with three and with one of the document."""
     server = serve(lambda path, body, number: (200, {**results(1, 2), **said}))
     with step("score") as seen:
@@ -329,7 +325,7 @@ def test_pairs_are_charged_by_words_where_nothing_is_counted(
     assert [5, 3] == [usage.tokens_in for usage in seen.usages]
 
 
-def test_what_was_read_before_an_error_is_charged(serve: Serve) -> None:
+def test_what_was_read_before_an_error_is_charged(serve):
     """The first query's pair and the second's, where the third is refused."""
     said = {**results(1), "usage": {"total_tokens": 5}}
     server = serve(lambda path, body, number: (400, {}) if number == 3 else (200, said))
@@ -340,7 +336,7 @@ def test_what_was_read_before_an_error_is_charged(serve: Serve) -> None:
     assert [Usage(scorer.identity, 5)] * 2 == seen.usages
 
 
-def test_coheres_models_are_asked_at_cohere(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coheres_models_are_asked_at_cohere(serve, monkeypatch):
     """By CO_API_KEY, at CO_API_URL where it is set, and else at Cohere's own."""
     monkeypatch.setenv("CO_API_KEY", KEY)
     monkeypatch.delenv("CO_API_URL", raising=False)
@@ -354,7 +350,7 @@ def test_coheres_models_are_asked_at_cohere(serve: Serve, monkeypatch: pytest.Mo
     assert (["/v2/rerank"], [f"Bearer {KEY}"]) == (server.paths, server.keys)
 
 
-def test_coheres_key_goes_to_cohere_only(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coheres_key_goes_to_cohere_only(serve, monkeypatch):
     """Another server gets the option's alone; without either the error names both."""
     monkeypatch.setenv("CO_API_KEY", KEY)
     server = serve(by_length)
@@ -367,7 +363,7 @@ def test_coheres_key_goes_to_cohere_only(serve: Serve, monkeypatch: pytest.Monke
         models.load("cohere:rerank-v3.5")
 
 
-def test_a_name_may_say_where_it_is_served() -> None:
+def test_a_name_may_say_where_it_is_served():
     """So that a model is one word, on the command line too."""
     named = models.load("rerank:org/model@http://127.0.0.1:8000/")
 

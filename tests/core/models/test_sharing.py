@@ -1,7 +1,5 @@
 """Models for several threads."""
 
-from pathlib import Path
-
 import pytest
 
 from ragsieve.errors import ModelError
@@ -12,7 +10,7 @@ from ragsieve.models.pruner import Pruner
 from ragsieve.models.sharing import sharing
 
 
-def test_many_callers_share_until_the_block_ends(tmp_path: Path) -> None:
+def test_many_callers_share_until_the_block_ends(tmp_path):
     """One needs no wrapper; batches inside the cache; a later call is refused."""
     llm = echo()
     with sharing(1) as share:
@@ -32,7 +30,7 @@ def test_many_callers_share_until_the_block_ends(tmp_path: Path) -> None:
         llm.complete([[]])
 
 
-def test_a_model_whose_calls_share_the_processors_waits_for_no_batch(tmp_path: Path) -> None:
+def test_a_model_whose_calls_share_the_processors_waits_for_no_batch(tmp_path):
     """Passages of several questions fill the cores that one leaves idle; a cache is still one."""
     pruner = Pruner()
     with sharing(3) as share, sharing(3, cache=tmp_path / "c") as remember:

@@ -1,9 +1,5 @@
 """Windows of one passage: a worked example, and what holds of any."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,10 +13,8 @@ from ragsieve.models.base import Passage
 from ragsieve.models.windows import (
     NOTHING,
     Layout,
-    Logits,
     Marks,
     QuestionWindows,
-    Reading,
     Window,
     WindowPruner,
     WindowSpan,
@@ -35,7 +29,7 @@ SMALL = Layout(size=24, question=2, title=2, context=3)
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", ":", ".", "who", "?", "a", "b", "c", "[", "]"]
 
 
-def test_a_passage_goes_in_windows() -> None:
+def test_a_passage_goes_in_windows():
     """Between the marks, a long one behind its last tokens; a long sentence in even pieces."""
     (window,) = Layout().windows([10, 11], [20], [[30, 31], [40]], MARKS)
 
@@ -68,9 +62,7 @@ def test_a_passage_goes_in_windows() -> None:
     title=st.integers(0, 4),
     lengths=st.lists(st.integers(0, 50), max_size=12),
 )
-def test_every_token_of_a_sentence_is_scored_once(
-    question: int, title: int, lengths: list[int]
-) -> None:
+def test_every_token_of_a_sentence_is_scored_once(question, title, lengths):
     """Spans of all windows, put together, are the sentences; no window is too long."""
     tokens = iter(range(1000, 9999))
     rows = [[next(tokens) for _ in range(length)] for length in lengths]
@@ -86,7 +78,7 @@ def test_every_token_of_a_sentence_is_scored_once(
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> WindowTokenizer:
+def tokenizer(tmp_path_factory):
     """A BERT tokenizer of a dozen words, as a file."""
     file = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
     made = Tokenizer(WordPiece({word: n for n, word in enumerate(VOCABULARY)}, unk_token="[UNK]"))
@@ -99,12 +91,12 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> WindowTokenizer:
     return WindowTokenizer.read(file, Layout(size=30, question=4, title=2, context=3))
 
 
-def words(window: Window) -> str:
+def words(window):
     """A window's tokens as text."""
     return " ".join(VOCABULARY[n] for n in window.ids)
 
 
-def test_texts_are_tokenized_one_by_one(tokenizer: WindowTokenizer) -> None:
+def test_texts_are_tokenized_one_by_one(tokenizer):
     """None without text; a control token in one is text; what is cut is noted."""
     passages = [Passage("A", ["B c.", "c"]), Passage("a", []), Passage("", ["a."])]
     laid = tokenizer.lay("Who?", passages)
@@ -130,15 +122,13 @@ def test_texts_are_tokenized_one_by_one(tokenizer: WindowTokenizer) -> None:
 
 
 @pytest.mark.parametrize("options", [{"size": 100}, {"title": -1}, {"question": 0}, {"size": "x"}])
-def test_sizes_are_checked(options: dict[str, int]) -> None:
+def test_sizes_are_checked(options):
     """A window without room for sentences would never end."""
     with pytest.raises(InputError, match=next(iter(options))):
         Layout(**options)
 
 
-def test_control_tokens_between_two_texts_are_the_tokenizers(
-    tokenizer: WindowTokenizer, tmp_path: Path
-) -> None:
+def test_control_tokens_between_two_texts_are_the_tokenizers(tokenizer, tmp_path):
     """MPNet and XLM-R put two separators between texts: the second one stands in the gap."""
     own = Tokenizer.from_str(tokenizer.tokenizer.to_str())
     special = [("[CLS]", own.token_to_id("[CLS]")), ("[SEP]", own.token_to_id("[SEP]"))]
@@ -158,31 +148,31 @@ class Net(WindowPruner):
     identity = "m"
     read: list[int]
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         object.__setattr__(self, "read", [])
 
-    def _lay(self, question: str, passages: Any) -> QuestionWindows:
+    def _lay(self, question, passages):
         return passages
 
-    def _run(self, windows: Sequence[Window]) -> list[Logits]:
+    def _run(self, windows):
         self.read.extend(window.ids[0] for window in windows)
         return [np.array([[1, n] for n in window.ids], np.float32) for window in windows]
 
-    def _shares(self, passage: Passage, reading: Reading) -> list[float]:
+    def _shares(self, passage, reading):
         return []
 
-    def of(self, *items: Any) -> list[list[Reading]]:
+    def of(self, *items):
         return self.readings([""] * len(items), items)
 
 
-def laid(*passages: Sequence[int], note: str = "") -> QuestionWindows:
+def laid(*passages, note=""):
     """Passages, each given by the first token of its windows of two."""
     spans = [WindowSpan(0, 1, 2)]
     return QuestionWindows([[Window([n, 0], 0, spans) for n in some] for some in passages], note)
 
 
-def test_a_window_is_read_and_charged_once() -> None:
+def test_a_window_is_read_and_charged_once():
     """By the item that asks first; the second call reads nothing."""
     net = Net()
     items = [laid([1, 2], [3]), laid([3, 4], note="cut"), laid([1])]
@@ -198,7 +188,7 @@ def test_a_window_is_read_and_charged_once() -> None:
     assert [[2, 3]] == [[passage_logit(one) for one in item] for item in again]
 
 
-def test_what_was_asked_longest_ago_is_forgotten() -> None:
+def test_what_was_asked_longest_ago_is_forgotten():
     """A longer question of the same tokens is another window; no token has 0."""
     net = Net()
     both = [Window([1, 0], question, []) for question in (0, 1)]

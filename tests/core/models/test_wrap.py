@@ -1,9 +1,5 @@
 """What wrappers share: they offer what the model inside offers."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +9,7 @@ from ragsieve.models.base import Message
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.models.wrap import Columns, Wrapper, canonical, check_columns, unwrap
+from ragsieve.models.wrap import Wrapper, canonical, check_columns, unwrap
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -25,7 +21,7 @@ JSON = st.recursive(
 class Plain(Wrapper):
     """A wrapper that adds nothing."""
 
-    def _call(self, method: str, columns: Columns, options: Mapping[str, Any]) -> Sequence[Any]:
+    def _call(self, method, columns, options):
         check_columns(columns)
         return self._inner(method, columns, options)
 
@@ -34,7 +30,7 @@ WRAPPERS = [Plain, DynamicBatcher, Cached]
 
 
 @pytest.mark.parametrize("wrap", WRAPPERS)
-def test_calls_are_those_of_the_model_inside(wrap: type[Wrapper]) -> None:
+def test_calls_are_those_of_the_model_inside(wrap):
     """All of an LLM's, and what it says of itself."""
     llm = ScriptedLLM(lambda prompt: prompt[0].content, context=99, identity="me")
     wrapper, prompt = wrap(llm), (Message("user", "a b"),)
@@ -51,7 +47,7 @@ def test_calls_are_those_of_the_model_inside(wrap: type[Wrapper]) -> None:
     assert ("me", 99, llm.can) == (wrapper.identity, wrapper.context, wrapper.can)
 
 
-def test_the_model_inside_all_wrappers_shows(tmp_path: Path) -> None:
+def test_the_model_inside_all_wrappers_shows(tmp_path):
     """Its repr, too: no wrapper changes what a stage does."""
     model = HashingEmbedder(8)
     with DynamicBatcher(model) as shared:
@@ -64,7 +60,7 @@ def test_the_model_inside_all_wrappers_shows(tmp_path: Path) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(JSON, JSON)
-def test_canonical_tells_values_apart(first: Any, second: Any) -> None:
+def test_canonical_tells_values_apart(first, second):
     """Equal bytes for equal values only; tuples are lists."""
     same = repr(first) == repr(second)
 
@@ -72,7 +68,7 @@ def test_canonical_tells_values_apart(first: Any, second: Any) -> None:
     assert canonical([first, second]) == canonical((first, second))
 
 
-def test_canonical_keeps_the_order_of_keys() -> None:
+def test_canonical_keeps_the_order_of_keys():
     """A model writes in the order of a schema; what is no JSON is refused."""
     assert canonical({"a": 1, "b": 2}) != canonical({"b": 2, "a": 1})
 

@@ -1,7 +1,5 @@
 """Cosine to the question."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
@@ -15,16 +13,16 @@ class Angles:
 
     identity = "angles"
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.asked: list[tuple[list[str], bool]] = []
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+    def embed(self, texts, *, query=False):
         self.asked.append((list(texts), query))
         radians = np.radians([float(text.rpartition(": ")[2]) for text in texts])
         return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
 
 
-def test_the_score_is_the_cosine() -> None:
+def test_the_score_is_the_cosine():
     """cos 0° = 1, cos 60° = 1/2, cos 90° = 0, cos 180° = -1; the question embedded as one."""
     scored = Cosine(Angles())(Query("0"), wholes("0", "60", "90", "180"))
 
@@ -38,7 +36,7 @@ def test_the_score_is_the_cosine() -> None:
 
 
 @pytest.mark.parametrize(("titles", "expected"), [(True, "Degrees: 60"), (False, "60")])
-def test_titles_are_embedded_where_asked(titles: bool, expected: str) -> None:
+def test_titles_are_embedded_where_asked(titles, expected):
     """A title before a sentence says of what it speaks."""
     embedder = Angles()
     Cosine(embedder, titles=titles)(Query("0"), wholes("60", title="Degrees"))

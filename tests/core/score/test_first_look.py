@@ -24,7 +24,7 @@ class Reader(OverlapPruner):
         return super().prune(questions, passages)
 
 
-def test_windows_with_the_questions_words_and_odd_lines_are_read() -> None:
+def test_windows_with_the_questions_words_and_odd_lines_are_read():
     """And the trace says how many are not; what is not read has the score 0."""
     model = Reader()
     system = ragsieve.load("finefilter", "fake:echo", pruner=model)
@@ -37,7 +37,7 @@ def test_windows_with_the_questions_words_and_odd_lines_are_read() -> None:
     assert [0.0] == [*{row["score"] for row in result.rows if row["text"] == LINES[1500]}]
 
 
-def test_an_input_that_is_no_longer_is_read_whole() -> None:
+def test_an_input_that_is_no_longer_is_read_whole():
     """With the same scores; of one that is, at least one window is."""
     document = Document("log", LOG[:4000])
     segments = [Segment(document, a, a + 500) for a in range(0, 4000, 500)]
@@ -49,7 +49,7 @@ def test_an_input_that_is_no_longer_is_read_whole() -> None:
         Pruner(OverlapPruner(), 0)
 
 
-def test_a_long_input_is_a_warning() -> None:
+def test_a_long_input_is_a_warning():
     """That names its size and the option, where it is not set."""
     given = [Segment.whole(Document("d", "It rained. " * 50_000))]
     with collect_step() as step:

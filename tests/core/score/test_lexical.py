@@ -9,11 +9,11 @@ from ragsieve.types import Query
 from tests.segments import wholes
 
 
-def scores(question: str, *texts: str, title: str = "", **options: float) -> list[float]:
+def scores(question, *texts, title="", **options):
     return [s.score for s in BM25(**options)(Query(question), wholes(*texts, title=title))]  # type: ignore[arg-type]
 
 
-def test_the_score_is_bm25s() -> None:
+def test_the_score_is_bm25s():
     """Lucene's idf · tf / (tf + k1 (1 - b + b · length / mean)), twice for a word asked twice."""
     expected = math.log(2) / (1 + 1.5 * (1 - 0.75 + 0.75 * 2 / 3))
 
@@ -25,7 +25,7 @@ def test_the_score_is_bm25s() -> None:
     assert 2 * once == pytest.approx(twice)
 
 
-def test_words_are_runs_of_letters_and_digits() -> None:
+def test_words_are_runs_of_letters_and_digits():
     """In lower case, of Chinese each character, of titles on request; none in common is 0."""
     plain = scores("summer breeze", "summer breeze 1972", "cold")
 
@@ -43,7 +43,7 @@ def test_words_are_runs_of_letters_and_digits() -> None:
     assert [0] == scores("breeze", "It sold well.", title="Summer Breeze", titles=False)
 
 
-def test_k1_of_zero_forgets_repetition_and_b_of_zero_length() -> None:
+def test_k1_of_zero_forgets_repetition_and_b_of_zero_length():
     """The two ends of the formula."""
     assert 1 == len({*scores("breeze", "breeze breeze", "breeze wind", k1=0)})
 
@@ -60,9 +60,7 @@ def test_k1_of_zero_forgets_repetition_and_b_of_zero_length() -> None:
         ("停船费多少", ["码头上午八点开放", "停船费每晚九元", "厕所免费"], "0++"),
     ],
 )
-def test_a_text_with_a_word_of_the_question_is_above_0(
-    question: str, texts: list[str], expected: str
-) -> None:
+def test_a_text_with_a_word_of_the_question_is_above_0(question, texts, expected):
     """Also where most texts have it; equal ones score alike."""
     found = scores(question, *texts)
 

@@ -8,17 +8,17 @@ from ragsieve.types import Document, Query, Segment
 from tests.timing import is_linear
 
 
-def split(*texts: str) -> list[Segment]:
+def split(*texts):
     documents = [Document(f"d{place}", text) for place, text in enumerate(texts)]
     return Sentences()(Query("?"), [Segment.whole(document) for document in documents])
 
 
-def values(question: str, *texts: str) -> list[float]:
+def values(question, *texts):
     scored = Ngrams()(Query(question), split(*texts))
     return [round(segment.score, 4) for segment in scored]
 
 
-def test_values_are_weights_relative_to_the_best() -> None:
+def test_values_are_weights_relative_to_the_best():
     """Squared logarithms of rarity: own weight, half the better neighbour's, the document's."""
     # N-grams of 2 to 4 characters: " a", "ab", "b ", " ab", "ab ", " ab " are in the first of three
     # segments, six of "cd" in the second; each is in one, so it weighs w = log(1 + 3/1) squared.
@@ -49,9 +49,7 @@ def test_values_are_weights_relative_to_the_best() -> None:
         ),
     ],
 )
-def test_the_sentence_with_the_questions_words_is_best(
-    question: str, right: str, wrong: str
-) -> None:
+def test_the_sentence_with_the_questions_words_is_best(question, right, wrong):
     """In scripts with spaces and without, in other forms, in Norwegian that looks Danish."""
     first, second = values(question, wrong, right)
 
@@ -59,7 +57,7 @@ def test_the_sentence_with_the_questions_words_is_best(
     assert first < 0.5
 
 
-def test_a_neighbour_of_the_best_is_better_than_a_stranger() -> None:
+def test_a_neighbour_of_the_best_is_better_than_a_stranger():
     """The answer often stands beside the sentence that names what is asked about."""
     far, best, beside, other = values(
         "Wann wurde der Leuchtturm Ar-Men gebaut?",
@@ -72,7 +70,7 @@ def test_a_neighbour_of_the_best_is_better_than_a_stranger() -> None:
     assert beside > other
 
 
-def test_documents_of_another_language_stay() -> None:
+def test_documents_of_another_language_stay():
     """What cannot be compared scores as the best does, so that no cut loses it."""
     german, english = values(
         "Wann wurde der Leuchtturm automatisiert?",
@@ -83,7 +81,7 @@ def test_documents_of_another_language_stay() -> None:
     assert [1, 1] == [german, english]
 
 
-def test_nothing_shared_or_another_script_keeps_all() -> None:
+def test_nothing_shared_or_another_script_keeps_all():
     """Text is compared in NFKC, case folded, in the order of its document."""
     assert [1, 1] == values("灯塔是哪一年自动化的？", "He sang. They danced.")
 
@@ -97,7 +95,7 @@ def test_nothing_shared_or_another_script_keeps_all() -> None:
 
 
 @pytest.mark.slow
-def test_a_long_text_is_scored_soon() -> None:
+def test_a_long_text_is_scored_soon():
     """Time grows with the length."""
     query, text = Query("Wo steht der Turm?"), "Der Turm steht im Meer. "
     assert is_linear(lambda size: Ngrams()(query, split(text * (size // 24))))
@@ -112,7 +110,7 @@ def test_a_long_text_is_scored_soon() -> None:
          "渔港九点开放。泊位费每晚十四元。回答不得编造。"),
     ],
 )  # fmt: skip
-def test_of_a_long_question_what_it_asks_counts(question: str, rule: str, text: str) -> None:
+def test_of_a_long_question_what_it_asks_counts(question, rule, text):
     """With an instruction of a hundred words before or behind it, the same values."""
     expected = [s.score for s in Ngrams()(Query(question), split(text))]
 

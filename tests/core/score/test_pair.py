@@ -1,7 +1,5 @@
 """Cross-encoders."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
@@ -18,16 +16,16 @@ class Recorder:
 
     identity = "recorder"
 
-    def __init__(self, *values: float) -> None:
+    def __init__(self, *values):
         self.values = values
         self.pairs: list[tuple[str, str]] = []
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+    def score(self, pairs):
         self.pairs += pairs
         return np.array(self.values, dtype=np.float32)
 
 
-def test_the_model_reads_title_question_and_segment() -> None:
+def test_the_model_reads_title_question_and_segment():
     """Its score is the score: two of the question's four words, then none."""
     scored = Pair(OverlapCrossEncoder())(QUERY, wholes("A summer breeze.", "It rained."))
 
@@ -41,7 +39,7 @@ def test_the_model_reads_title_question_and_segment() -> None:
 
 
 @pytest.mark.parametrize("values", [(), (1.0, 2.0), (float("nan"),), (float("inf"),)])
-def test_a_model_that_gives_no_score_is_an_error(values: tuple[float, ...]) -> None:
+def test_a_model_that_gives_no_score_is_an_error(values):
     """Too few, too many, or no numbers never become a ranking."""
     with pytest.raises(ModelError, match="must give 1 finite scores"):
         Pair(Recorder(*values))(QUERY, wholes("text"))

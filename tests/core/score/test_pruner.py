@@ -18,21 +18,19 @@ class Recorder:
 
     identity = "recorder"
 
-    def __init__(self, sentences: Sequence[float], passages: Sequence[float]) -> None:
+    def __init__(self, sentences, passages):
         self.pruned = Pruned([*sentences], [*passages])
         self.asked: list[tuple[Sequence[str], Sequence[Sequence[Passage]]]] = []
 
-    def prune(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[Pruned]:
+    def prune(self, questions, passages):
         self.asked.append((questions, passages))
         return [self.pruned]
 
-    def threshold(self, keep_answer: float) -> float:
+    def threshold(self, keep_answer):
         return 1 - keep_answer
 
 
-def test_the_score_is_the_probability() -> None:
+def test_the_score_is_the_probability():
     """One of the question's four words is in the sentence, two with its title, and none."""
     titled = Document("t", "He sang.", "Summer")
     segments = [Segment.whole(d) for d in (WIND, titled, Document("n", "No."))]
@@ -43,7 +41,7 @@ def test_the_score_is_the_probability() -> None:
     assert known == [s.scores for s in scored]
 
 
-def test_documents_are_read_once_in_order() -> None:
+def test_documents_are_read_once_in_order():
     """By rank, spans as they stand; the order given does not matter."""
     model = Recorder([0.0, 0.25, 0.5, 1.0], [0.5, 0.5])
     sang, rained, left = (Segment(SONG, a, b) for a, b in ((0, 8), (9, 19), (20, 29)))
@@ -61,7 +59,7 @@ def test_documents_are_read_once_in_order() -> None:
     assert found == turned[::-1]
 
 
-def test_the_best_passage_says_whether_there_is_an_answer() -> None:
+def test_the_best_passage_says_whether_there_is_an_answer():
     """Its probability is recorded for whoever asks the trace."""
     trace = Trace()
     with trace.recording(), step("test"):

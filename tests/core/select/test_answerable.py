@@ -8,7 +8,7 @@ from ragsieve.types import Document, Segment
 from tests.segments import QUERY, traced
 
 
-def read(*passages: float) -> list[Segment]:
+def read(*passages):
     """A segment of each document, and how probable it is that this answers."""
     documents = [Document(str(n), "text") for n in range(len(passages))]
     return [
@@ -27,9 +27,7 @@ def read(*passages: float) -> list[Segment]:
         ((), 1, []),
     ],
 )
-def test_the_likeliest_passage_decides(
-    passages: tuple[float, ...], min_keep: int, kept: list[str]
-) -> None:
+def test_the_likeliest_passage_decides(passages, min_keep, kept):
     """From 0.1 on all stay, below it the best."""
     some, record = traced(Answerable(0.1, min_keep), read(*passages))
 
@@ -40,7 +38,7 @@ def test_the_likeliest_passage_decides(
 
 
 @pytest.mark.parametrize(("others", "kept"), [(0, "abcd"), (1, "ad")])
-def test_what_scores_nearly_as_the_best_stays_beside_it(others: int, kept: str) -> None:
+def test_what_scores_nearly_as_the_best_stays_beside_it(others, kept):
     """Of its document; all of a document that is the only one."""
     document, other = Document("d", "abcd"), Document("e", "e")
     given = [Segment(document, n, n + 1).scored(PASSAGE, 0.01) for n in range(4)]
@@ -50,7 +48,7 @@ def test_what_scores_nearly_as_the_best_stays_beside_it(others: int, kept: str) 
     assert kept == "".join(s.text for s in Answerable(0.1)(QUERY, given))
 
 
-def test_segments_that_no_pruner_read_stay() -> None:
+def test_segments_that_no_pruner_read_stay():
     """As those of another language do."""
     plain = [Segment.whole(Document("d", "text")).scored("n-grams", 0.0)]
 

@@ -1,11 +1,10 @@
 """Selectors of your own: what goes has a reason in the trace."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
-from ragsieve import Pipeline, Query, Segment, System, score
+from ragsieve import Pipeline, System, score
 from ragsieve.answer import Reader
 from ragsieve.models.fake import echo
 from ragsieve.select.base import Selector
@@ -18,12 +17,12 @@ class Short(Selector):
     most: int
     ranked: bool = False  # type: ignore[misc]
 
-    def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
+    def verdicts(self, query, segments):
         return ["" if len(s.text) <= self.most else f"over {self.most}" for s in segments]
 
 
 @pytest.mark.parametrize(("ranked", "kept"), [(False, ["b", "abc"]), (True, ["abc", "b"])])
-def test_what_goes_is_told_by_its_reason(ranked: bool, kept: list[str]) -> None:
+def test_what_goes_is_told_by_its_reason(ranked, kept):
     """In the result, without another line of code; what stays is in its order, or best first."""
     stage = Pipeline(score.BM25(), Short(3, ranked))
     result = System(stage, Reader(echo()))("abc", ["b", "abcd", "abc"])

@@ -13,7 +13,7 @@ LONG = "Guests who leave after noon pay for one more night at the full price of 
 CUT, REST = LONG[:35], LONG[28:]
 
 
-def segments(*documents: str) -> list[Segment]:
+def segments(*documents):
     """Blocks of documents: ``text``, ``title||text`` or ``title@source||text``."""
     whole = []
     for n, one in enumerate(documents):
@@ -66,7 +66,7 @@ def segments(*documents: str) -> list[Segment]:
         ([], []),
     ],
 )  # fmt: skip
-def test_the_same_words_are_kept_once(documents: list[str], dropped: list[int]) -> None:
+def test_the_same_words_are_kept_once(documents, dropped):
     """Unless they say something else where they stand; the trace names the copies."""
     given = segments(*documents)
     with step("s", given) as record:
@@ -100,9 +100,7 @@ TYPOGRAPHY = [pair.split(" | ") for pair in (
         *((f"It says: {one}", f"It says: {other}", 1) for one, other in TYPOGRAPHY),
     ],
 )
-def test_a_sign_makes_another_sentence_and_typography_none(
-    one: str, other: str, kept: int | None
-) -> None:
+def test_a_sign_makes_another_sentence_and_typography_none(one, other, kept):
     """As does a small word beside a number, and a letter that only looks like an article; quotes,
     dashes, emphasis, the case of longer words and the full stop make none."""
     given = segments(one, other)
@@ -110,7 +108,7 @@ def test_a_sign_makes_another_sentence_and_typography_none(
     assert given[:kept] == Copies()(Query("q"), given)
 
 
-def test_the_best_of_the_copies_stays() -> None:
+def test_the_best_of_the_copies_stays():
     """By score, then by place; the reason says where."""
     given = [s.scored("s", n) for s, n in zip(segments(FEE, FEE, FEE), (1, 2, 2), strict=True)]
     with step("s", given) as record:
@@ -122,10 +120,10 @@ def test_the_best_of_the_copies_stays() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("head", ["# word ", " " * 20])
-def test_what_stands_above_copies_is_read_once(head: str) -> None:
+def test_what_stands_above_copies_is_read_once(head):
     """However long a heading is, or the white space before a text."""
 
-    def read(size: int) -> None:
+    def read(size):
         given = segments(head * (size // 10) + f"\n\n{LONG.lower()} It is so. " * (size // 200))
         Copies()(Query("q"), given)
 

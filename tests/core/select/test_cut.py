@@ -10,12 +10,12 @@ from tests.segments import QUERY, scored
 FLAT = ((0.0, 0.0),) * 3
 
 
-def odds(*probabilities: float) -> Odds:
+def odds(*probabilities):
     """The same odds whatever the scores are."""
     return Odds(FLAT, tuple(math.log(p / (1 - p)) for p in probabilities))
 
 
-def test_the_odds_are_those_of_logistic_regressions() -> None:
+def test_the_odds_are_those_of_logistic_regressions():
     """Logits 0 and ln 3: 1/2, 3/4, 9/10; missing scores count as the lowest; so many stay."""
     found = Odds(((0.0, 0.0), (5.0, 1.0), (7.0, 2.0)), (0.0, 0.0, 0.0))([0.5, 0.75, 0.9])
 
@@ -40,9 +40,7 @@ def test_the_odds_are_those_of_logistic_regressions() -> None:
         ((0.1, 0.5, 0.4), 0.0, [0.9]),  # the second does harm
     ],
 )
-def test_what_is_worth_most_is_kept(
-    probabilities: tuple[float, ...], price: float, kept: list[float]
-) -> None:
+def test_what_is_worth_most_is_kept(probabilities, price, kept):
     """The probability of a right answer less the price of what is read, worked out beside it."""
     stage = Cut(odds(*probabilities), price=price)
 

@@ -24,12 +24,12 @@ SPANS = [
         ("ends", ["Three.", "Two.", "One."]),
     ],
 )
-def test_orders(by: str, expected: list[str]) -> None:
+def test_orders(by, expected):
     """As retrieved and as it stands there, best first, or best at both ends."""
     assert expected == [s.text for s in Order(by)(QUERY, SPANS)]  # type: ignore[arg-type]
 
 
-def test_the_best_stand_at_both_ends() -> None:
+def test_the_best_stand_at_both_ends():
     """Scores 5, 4, 3, 2, 1: 5, 3, 1, 2, 4; the order of documents needs none."""
     spans = [Segment.whole(Document(str(n), "x")).scored("s", n) for n in range(1, 6)]
 
@@ -40,7 +40,7 @@ def test_the_best_stand_at_both_ends() -> None:
     assert [FIRST, SECOND] == [s.document for s in Order()(QUERY, spans)]
 
 
-def test_documents_of_equal_rank_stay_in_their_order() -> None:
+def test_documents_of_equal_rank_stay_in_their_order():
     """Not by their ids, "10" before "2"; spans of one stand together."""
     names = [str(n) for n in (*range(12), 0)]
     spans = [Segment(Document(name, "One. Two."), 5 * (n < 12), 9) for n, name in enumerate(names)]

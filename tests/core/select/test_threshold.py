@@ -11,7 +11,7 @@ from ragsieve.select.top import TopK
 from tests.segments import QUERY, scored, traced
 
 
-def test_the_cutoff_itself_is_kept() -> None:
+def test_the_cutoff_itself_is_kept():
     """In the order given, a float32's last digits aside; min_keep spares the best."""
     kept = Threshold(0.5)(QUERY, scored(0.4, 0.5, 0.9, 0.1))
 
@@ -27,7 +27,7 @@ def test_the_cutoff_itself_is_kept() -> None:
     assert [0.2, 0.3] == [s.score for s in kept]
 
 
-def test_a_low_score_is_the_reason() -> None:
+def test_a_low_score_is_the_reason():
     """With score and cutoff in digits that tell them apart; without a score, an error."""
     _, record = traced(Threshold(0.5), scored(0.25))
 
@@ -41,7 +41,7 @@ def test_a_low_score_is_the_reason() -> None:
     assert ["score 0.428550 is below 0.428571"] == [d.reason for d in record.dropped]
 
 
-def spans(*values: float, of: str = "d") -> list[Segment]:
+def spans(*values, of="d"):
     """Spans of one document with these scores."""
     document = Document(of, "x" * len(values))
     return [Segment(document, n, n + 1).scored("test", v) for n, v in enumerate(values)]
@@ -50,7 +50,7 @@ def spans(*values: float, of: str = "d") -> list[Segment]:
 @pytest.mark.parametrize(
     ("best", "kept"), [(0.9, [0.9, 0.5]), (0.5, [0.5, 0.25]), (0.1, [0.1]), (1.0, [1.0])]
 )
-def test_a_relative_threshold_goes_with_the_best(best: float, kept: list[float]) -> None:
+def test_a_relative_threshold_goes_with_the_best(best, kept):
     """From 0.2 on, by half its log-odds: 0.2 at 0.5, 0.43 at 0.9, 0.71 at 1; 0.1 counts as 0.12."""
     given = spans(*sorted({best, min(best, 0.5), min(best, 0.25), min(best, 0.08), 0.07})[::-1])
     stage = Threshold(0.2, relative=0.5)
@@ -58,7 +58,7 @@ def test_a_relative_threshold_goes_with_the_best(best: float, kept: list[float])
     assert kept == [s.score for s in stage(QUERY, given)]
 
 
-def test_no_document_lifts_a_relative_threshold_alone() -> None:
+def test_no_document_lifts_a_relative_threshold_alone():
     """The mean of three documents' best log-odds counts: of 0.99 and twice 0.5 it is 0.82."""
     sure, others = spans(0.99, 0.98, 0.97, of="sure"), [spans(0.5, 0.35, of=of) for of in "abc"]
     stage = Threshold(0.2, relative=0.5)
@@ -85,14 +85,14 @@ def test_no_document_lifts_a_relative_threshold_alone() -> None:
         ("Summer Breeze, sang, summer", False),
     ],
 )
-def test_what_repeats_the_question_lifts_nothing(text: str, counts: bool) -> None:
+def test_what_repeats_the_question_lifts_nothing(text, counts):
     """It stands in a document that somebody wrote to be kept."""
     ranked = [("hostile", text, 0.99), ("honest", "Seals and Crofts.", 0.5)]
 
     assert counts == (lead("Who sang Summer Breeze?", ranked) > 0.5)
 
 
-def test_a_trace_has_the_levels_of_other_promises() -> None:
+def test_a_trace_has_the_levels_of_other_promises():
     """Those at which the stage would have cut, and one's own; the higher the promise, the lower."""
     for promise in (0.8, 0.955, 0.99):
         stage = replace(Threshold.promised(OverlapPruner(), promise), relative=0.5)
@@ -106,11 +106,11 @@ def test_a_trace_has_the_levels_of_other_promises() -> None:
         assert sorted(known.values(), reverse=True) == [*known.values()]
 
 
-def test_a_table_of_few_promises_names_these() -> None:
+def test_a_table_of_few_promises_names_these():
     """As that of a pruner that was calibrated on few questions."""
 
     class Few(OverlapPruner):
-        def threshold(self, keep_answer: float) -> float:
+        def threshold(self, keep_answer):
             if keep_answer > 0.82:
                 raise InputError("keep_answer must be from 0.8 to 0.82")
             return super().threshold(keep_answer)

@@ -5,7 +5,7 @@ from ragsieve.types import Document, Segment
 from tests.segments import QUERY, traced
 
 
-def scored(*values: float | None, text: str = "one two") -> list[Segment]:
+def scored(*values, text="one two"):
     found = []
     for place, value in enumerate(values):
         segment = Segment.whole(Document(str(place), text, rank=place))
@@ -13,11 +13,11 @@ def scored(*values: float | None, text: str = "one two") -> list[Segment]:
     return found
 
 
-def ids(segments: list[Segment]) -> list[str]:
+def ids(segments):
     return [s.document.id for s in segments]
 
 
-def test_the_best_come_first() -> None:
+def test_the_best_come_first():
     """Ties as given, unscored ones as ranked; from none to all; the reason names rank and k."""
     assert ["2", "1", "3", "0"] == ids(TopK(4)(QUERY, scored(None, 0.5, 0.9, 0.5)))
     assert ["0", "1"] == ids(TopK(2)(QUERY, scored(None, None, None)))

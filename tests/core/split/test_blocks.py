@@ -27,7 +27,7 @@ MIXED = st.lists(PIECES, max_size=40).map("".join)
 LINES = st.lists(PIECES, max_size=40).map("\n".join)
 
 
-def blocks(text: str, **options: int) -> list[str]:
+def blocks(text, **options):
     return [s.text for s in Blocks(**options)(QUERY, [Segment.whole(Document("d", text))])]  # type: ignore[arg-type]
 
 
@@ -37,14 +37,14 @@ ROWS = [f"| {place:02} | value |" for place in range(9)]  # 14 characters each
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_belongs_together_is_one_segment(name: str) -> None:
+def test_what_belongs_together_is_one_segment(name):
     """Prose goes by sentences; ``between`` is what stands between two segments of a case."""
     segments = CASES[name]["segments"]
 
     assert [s.strip() for s in segments] == blocks(CASES[name]["between"].join(segments))
 
 
-def test_prose_goes_by_sentences() -> None:
+def test_prose_goes_by_sentences():
     """Paragraphs without any structure are split as `Sentences` splits them."""
     text = "Dr. Seals met J. Crofts. They\nsang.\n\nShe danced! In 1998. It rained – a lot."
     whole = [Segment.whole(Document("d", text))]
@@ -52,7 +52,7 @@ def test_prose_goes_by_sentences() -> None:
     assert Sentences()(QUERY, whole) == Blocks()(QUERY, whole)
 
 
-def test_what_is_too_long_is_cut() -> None:
+def test_what_is_too_long_is_cut():
     """Tables into rows, lists between items, heads with the first; chapters are prose."""
     table = "\n".join(["| n | v |", "| - | - |", *ROWS])
     items = "You need:\n- one. It\n- two\n- three\n- four"
@@ -70,7 +70,7 @@ def test_what_is_too_long_is_cut() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(text=MIXED | LINES, max_chars=st.sampled_from([1, 20, 1000]))
-def test_every_character_lies_in_exactly_one_segment(text: str, max_chars: int) -> None:
+def test_every_character_lies_in_exactly_one_segment(text, max_chars):
     """Segments are in order, apart, trimmed, short enough, and leave out only white space."""
     found = Blocks(max_chars=max_chars)(QUERY, [Segment.whole(Document("d", text))])
     inside = [place for s in found for place in range(s.start, s.end)]
@@ -108,13 +108,13 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_text_is_split_in_time_by_its_length(name: str) -> None:
+def test_hostile_text_is_split_in_time_by_its_length(name):
     """It does not grow by the square."""
     assert is_linear(lambda size: blocks(HOSTILE[name](size)), 10_000)
 
 
 @pytest.mark.parametrize("line", ["\n", " \n", "\t\r\n"])
-def test_many_blank_lines_are_as_few(line: str) -> None:
+def test_many_blank_lines_are_as_few(line):
     """Whatever stands before and behind."""
     many, few = (f"a:\n- b\n{line * n}- c\n{line * n}d." for n in (10**5, 3))
     words = [word for block in blocks(many) for word in block.split()]

@@ -8,7 +8,7 @@ from ragsieve.types import Document, Query, Segment
 QUERY = Query("Who sang it?")
 
 
-def test_places_are_those_of_the_document() -> None:
+def test_places_are_those_of_the_document():
     """Documents in order, scores not those of the whole, split twice the same."""
     document = Document("d", "One. Two. Three.")
     part = Segment(document, 5, 16)
@@ -43,14 +43,14 @@ THAI = "กรุงเทพมหานครเป็นเมืองหล
         ([" ".join([THAI] * 6)], [" ".join([THAI] * 3)] * 2),
     ],
 )
-def test_the_language_of_each_document_decides(texts: list[str], expected: list[str]) -> None:
+def test_the_language_of_each_document_decides(texts, expected):
     """German "z.B." ends no sentence; scripts without spaces have ends of their own."""
     given = [Segment.whole(Document(f"{n}", text)) for n, text in enumerate(texts)]
 
     assert expected == [s.text for s in Sentences()(QUERY, given)]
 
 
-def test_a_short_part_is_of_its_documents_language() -> None:
+def test_a_short_part_is_of_its_documents_language():
     """Or of the one that is named."""
     short = Segment.whole(Document("d", "Er mag z.B. Obst. Sie nicht."))
 

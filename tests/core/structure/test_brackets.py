@@ -18,7 +18,7 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_what_programs_print_of_their_objects_is_read(name: str) -> None:
+def test_what_programs_print_of_their_objects_is_read(name):
     """A record is kept whole, of a list in the brackets of each language."""
     rows = [PRINTED[name].format(n=n, text=PLACES[n % 2]) for n in range(6)]
     opens, closes = ("{\n", "\n}") if name == "Lua" else ("[", "]")

@@ -17,7 +17,7 @@ HEAD = "BEGIN:VCALENDAR\nVERSION:2.0\n"
 CALENDAR = f"{HEAD}{''.join(EVENT.format(n, '') for n in range(5))}END:VCALENDAR"
 
 
-def test_an_event_stands_in_its_calendar() -> None:
+def test_an_event_stands_in_its_calendar():
     """With its folded lines, and none of another's."""
     event = EVENT.format(3, "").strip()
     place = CALENDAR.index(event)
@@ -26,7 +26,7 @@ def test_an_event_stands_in_its_calendar() -> None:
     assert f"{HEAD}{event}\n… 1 of 5 shown\nEND:VCALENDAR" == found
 
 
-def test_a_line_of_a_long_event_stands_with_its_name_and_time() -> None:
+def test_a_line_of_a_long_event_stands_with_its_name_and_time():
     """And inside its own begin and end, though an alarm stands in it."""
     text = f"{HEAD}{EVENT.format(1, '')}{EVENT.format(2, ' or ask' * 99)}END:VCALENDAR"
     text = text.replace("END:VEVENT", "BEGIN:VALARM\nTRIGGER:-PT15M\nEND:VALARM\nEND:VEVENT")
@@ -39,7 +39,7 @@ def test_a_line_of_a_long_event_stands_with_its_name_and_time() -> None:
     assert ["  number 2.", "… 3 of 5 shown", "END:VEVENT", "… 1 of 2 shown"] == lines[6:-1]
 
 
-def test_cards_are_kept_one_by_one() -> None:
+def test_cards_are_kept_one_by_one():
     """Though nothing holds them together."""
     cards = [f"BEGIN:VCARD\r\nFN:Ada {n}\r\nTEL:+44 {n}\r\nEND:VCARD\r\n" for n in range(4)]
     start = len(cards[0])
@@ -57,6 +57,6 @@ def test_cards_are_kept_one_by_one() -> None:
         "BEGIN:A\nEND:B\nEND:A",
     ],
 )
-def test_what_does_not_close_is_cut_as_text(text: str) -> None:
+def test_what_does_not_close_is_cut_as_text(text):
     """Nested too deep, in the wrong order, or open to the end."""
     assert [] == [*regions(text)]

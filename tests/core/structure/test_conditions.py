@@ -9,7 +9,7 @@ import pytest
 from ragsieve.structure import joined
 from ragsieve.structure.cells import runs
 from ragsieve.structure.conditions import read
-from ragsieve.structure.words import Words, table
+from ragsieve.structure.words import table
 from ragsieve.types import Layout
 
 FLIGHTS = """flight,from,to,price,departs
@@ -96,14 +96,14 @@ LOG = "\n".join(
         (LOG, "What happened between 08:05 and 08:08?", [5, 6, 7, 8]),
     ],
 )
-def test_conditions_pick_rows(text: str, question: str, rows: list[int]) -> None:
+def test_conditions_pick_rows(text, question, rows):
     """Values, comparisons with units and dates, denials, ends; what is not read leaves all rows."""
     (run,) = runs(text)
 
     assert rows == sorted(read(question, run).rows)
 
 
-def test_hours_of_a_column_that_is_named_need_all_rows() -> None:
+def test_hours_of_a_column_that_is_named_need_all_rows():
     (run,) = runs(HOURS)
 
     assert read("Which are open past 6 pm on Mondays?", run).whole
@@ -116,7 +116,7 @@ COMPARED = {">": [2], ">=": [1, 2], "<": [0], "<=": [0, 1]}
 @pytest.mark.parametrize(
     "word", [w for w in table() if w.relation in COMPARED and w.place != "date"], ids=str
 )
-def test_each_word_of_comparison_is_read_in_its_example(word: Words) -> None:
+def test_each_word_of_comparison_is_read_in_its_example(word):
     """A row of the table that did nothing would fail here."""
     (run,) = runs("order,amount\nA1,300\nA2,900\nA3,1200")
 
@@ -131,7 +131,7 @@ OBJECTS = [
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_compact_rows_of_json_say_the_same(indent: int | None) -> None:
+def test_compact_rows_of_json_say_the_same(indent):
     """Nested values, null, missing keys and numbers as they were written."""
     text = json.dumps(OBJECTS, indent=indent).replace("1.5,", "1.50,")
     shown = joined(text, [(0, len(text))], Layout(compact=True))
@@ -145,7 +145,7 @@ def test_compact_rows_of_json_say_the_same(indent: int | None) -> None:
     assert "1.50" in shown
 
 
-def test_compact_rows_of_a_table_are_csv() -> None:
+def test_compact_rows_of_a_table_are_csv():
     """The rule and the padding go, a cell with a comma is in quotes."""
     rows = [["name", "says"], ["Ada", "yes, but"], ["Ben", "no"], ["Carla Maria", ""]]
     lines = [f"| {a:20} | {b:20} |" for a, b in rows]

@@ -55,13 +55,13 @@ sr0             1024M  rom                        OptiRead BD
         ),
     ],
 )
-def test_a_part_stands_below_what_it_branches_from(text: str, part: str, shown: str) -> None:
+def test_a_part_stands_below_what_it_branches_from(text, part, shown):
     start = text.index(part)
 
     assert shown in joined(text, [(start, text.index("\n", start))])
 
 
-def test_a_condition_on_a_row_brings_what_holds_it() -> None:
+def test_a_condition_on_a_row_brings_what_holds_it():
     shown = load("finefilter")("Which physical disk carries /srv/photos?", [DISKS]).text
 
     assert "sdd  " in shown and "/srv/photos" in shown and "sdb" not in shown
@@ -76,11 +76,11 @@ def test_a_condition_on_a_row_brings_what_holds_it() -> None:
         "| a | b |\n|---|---|\n| 1 | 2 |\n",
     ],
 )
-def test_other_signs_are_no_branches(text: str) -> None:
+def test_other_signs_are_no_branches(text):
     assert undrawn(text) is text
 
 
-def test_the_deepest_tree_is_read_to_its_end() -> None:
+def test_the_deepest_tree_is_read_to_its_end():
     rows = [f"{' ' * n}└─disk{n}{' ' * (500 - n)}{n}G  disk" for n in range(450)]
     text = "\n".join([f"NAME{' ' * 505}SIZE  TYPE", f"root{' ' * 505}1G    disk", *rows])
     start = text.index("disk449")

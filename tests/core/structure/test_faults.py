@@ -36,7 +36,7 @@ UNREAD = [
 
 
 @pytest.mark.parametrize(("kind", "text", "fault"), UNREAD, ids=[kind for kind, *_ in UNREAD])
-def test_what_cannot_be_read_is_said_once(kind: str, text: str, fault: str) -> None:
+def test_what_cannot_be_read_is_said_once(kind, text, fault):
     """No text is lost, and what can be read is not spoken of."""
     trace = Trace()
     with trace.recording(), step("split", []):
@@ -49,7 +49,7 @@ def test_what_cannot_be_read_is_said_once(kind: str, text: str, fault: str) -> N
 
 
 @pytest.mark.parametrize("text", [PYTHON, NAMED, PIPES, json.dumps(INCIDENTS)])
-def test_what_is_read_has_no_faults(text: str) -> None:
+def test_what_is_read_has_no_faults(text):
     """Nor has prose with a colon or a quote."""
     assert not read(f"{text}\n").faults
     assert not read('Name: Ada\nTown: Rome\n\nShe said: "No.\nIt rained, so, well, (a\n').faults

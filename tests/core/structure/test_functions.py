@@ -8,7 +8,7 @@ from ragsieve.structure.functions import completed
 FILE = inspect.getsource(text)
 
 
-def test_a_function_is_whole_or_its_head_with_what_answers() -> None:
+def test_a_function_is_whole_or_its_head_with_what_answers():
     """Of ``sentence_spans`` in a file, most or little; other functions stay as they are."""
     own = inspect.getsource(text.sentence_spans)
     start = FILE.index(own)

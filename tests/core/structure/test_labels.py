@@ -46,20 +46,20 @@ WRAPPED = """The society was founded in the year
         (WRAPPED, "The rest", "The rest"),
     ],
 )
-def test_a_part_stands_behind_the_label_of_its_line(text: str, part: str, shown: str) -> None:
+def test_a_part_stands_behind_the_label_of_its_line(text, part, shown):
     start = text.index(part)
 
     assert joined(text, [(start, start + len(part))]).startswith(shown)
 
 
-def test_each_line_has_its_own_label() -> None:
+def test_each_line_has_its_own_label():
     parts = [SHIP.index(one) for one in ("Mizzen down", "Course 215", "They offer")]
     shown = joined(SHIP, [(start, start + 10) for start in parts])
 
     assert shown == "0150 … Mizzen dow …\n0355 … Course 215 …\n0410 … They offer"
 
 
-def test_a_label_that_is_kept_stands_once() -> None:
+def test_a_label_that_is_kept_stands_once():
     first, last = SHIP.index("0340"), SHIP.index("Mainsail")
 
     assert joined(SHIP, [(first, first + 17), (last, last + 8)]).count("0340") == 1

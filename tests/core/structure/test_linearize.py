@@ -48,19 +48,19 @@ ENTRIES = "".join(f"berth_{n}:\n  crane: type {n % 3}\n  depth: {800 + n}\n" for
 CODE = "".join(f"def {name}(x):\n    y = 'said {name}'\n    return y + x\n\n" for name in "fgh")
 
 
-def units(text: str) -> list[Segment]:
+def units(text):
     return Blocks()(Query("?"), [Segment.whole(Document("d", text))])
 
 
 @pytest.mark.parametrize("head", ["", '<th colspan="2">Port</th>'])
-def test_cells_without_names_of_their_own_are_read_behind_each_other(head: str) -> None:
+def test_cells_without_names_of_their_own_are_read_behind_each_other(head):
     text = HTML.replace("<th>Name</th><th>Depth</th>", head)
 
     assert "berth 7 7 m" in linearized(text, [(s.start, s.end) for s in units(text)])
 
 
 @pytest.mark.parametrize(("text", "row"), READ)
-def test_cells_are_read_behind_their_columns_names(text: str, row: str) -> None:
+def test_cells_are_read_behind_their_columns_names(text, row):
     """Whatever stands between them; prose beside a table as it is."""
     segments = units(text)
     read = linearized(text, [(s.start, s.end) for s in segments])
@@ -84,7 +84,7 @@ def test_cells_are_read_behind_their_columns_names(text: str, row: str) -> None:
         (CODE, "g?", [0, 1, 2]),
     ],
 )  # fmt: skip
-def test_what_shares_the_rarer_words_stands_out(text: str, question: str, best: list[int]) -> None:
+def test_what_shares_the_rarer_words_stands_out(text, question, best):
     """Of records, rows and entries alone; the rest stays as it is, prose and code always."""
     spans = [(s.start, s.end) for s in units(text)]
     values = shares(question, text, spans)
@@ -92,7 +92,7 @@ def test_what_shares_the_rarer_words_stands_out(text: str, question: str, best: 
     assert best == [n for n, value in enumerate(values) if value == 1]
 
 
-def test_the_pruner_counts_other_rows_less() -> None:
+def test_the_pruner_counts_other_rows_less():
     """Down to a share of their probability; each row is read with its columns' names."""
     query = Query("name depth berth 7")  # of whose four words other rows have three
     values = [s.score for s in Pruner(OverlapPruner())(query, units(PIPES))]
@@ -101,7 +101,7 @@ def test_the_pruner_counts_other_rows_less() -> None:
     assert pytest.approx([0.75 * LEAST] * 11) == [*values[:7], *values[8:]]
 
 
-def test_sentences_of_one_string_are_no_records() -> None:
+def test_sentences_of_one_string_are_no_records():
     """What answers begins with "It", and has no word of the question; escapes part no name."""
     depot = "The Uferweg depot lies by the river. It was opened in May. It costs 4 euros a day."
     others = [f"Trains leave from hall {n} every hour. There is a shop with maps." for n in "ABC"]

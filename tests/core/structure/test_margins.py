@@ -11,7 +11,7 @@ FILE = inspect.getsource(types)
 LINES = FILE.splitlines()
 
 
-def shown(margin: str, before: str = "", behind: str = "") -> str:
+def shown(margin, before="", behind=""):
     return before + "\n".join(margin.format(n=n) + own for n, own in enumerate(LINES, 1)) + behind
 
 
@@ -37,7 +37,7 @@ Room 201: Ann/Room 202: Bob/Room 203: Cy
 
 
 @pytest.mark.parametrize("margin", MARGINS.replace("_", " ").split("\n"))
-def test_margins_come_off_and_places_lead_back(margin: str) -> None:
+def test_margins_come_off_and_places_lead_back(margin):
     """Whatever begins each line, what is read is the file, and each place the same character."""
     text = shown(margin, "<file>\n", "\n</file>")
     _, part, _ = pieces(text)
@@ -47,12 +47,12 @@ def test_margins_come_off_and_places_lead_back(margin: str) -> None:
 
 
 @pytest.mark.parametrize("text", [one.replace("/", "\n") for one in LISTS.split("\n")])
-def test_numbers_that_say_something_stay(text: str) -> None:
+def test_numbers_that_say_something_stay(text):
     """Lists, tables, rooms, times and quotes are no margins."""
     assert text == pieces(text)[0].text
 
 
-def test_a_gap_says_which_lines_are_left_out() -> None:
+def test_a_gap_says_which_lines_are_left_out():
     """What is kept of a file has its numbers, and the mark between them the others."""
     text = shown("{n}\t")
     spans = [(text.index(f"\n{n}\t") + 1, text.index(f"\n{n + 1}\t")) for n in (3, 19)]

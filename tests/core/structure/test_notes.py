@@ -23,12 +23,12 @@ NONE = [
 ]
 
 
-def units(text: str) -> list[Segment]:
+def units(text):
     return Blocks()(Query("?"), [Segment.whole(Document("d", text))])
 
 
 @pytest.mark.parametrize(("text", "sign"), NOTES)
-def test_a_note_goes_with_its_mark_both_ways(text: str, sign: str) -> None:
+def test_a_note_goes_with_its_mark_both_ways(text, sign):
     """Whatever the sign is, and no other sentence goes with them."""
     some = units(text)
     note = some[-1]
@@ -42,7 +42,7 @@ def test_a_note_goes_with_its_mark_both_ways(text: str, sign: str) -> None:
 
 
 @pytest.mark.parametrize("text", NONE)
-def test_what_only_looks_like_a_mark_goes_with_nothing(text: str) -> None:
+def test_what_only_looks_like_a_mark_goes_with_nothing(text):
     """Bold words, bullets, and a letter that many places name."""
     some = units(text)
 
@@ -68,9 +68,7 @@ It rains. A cat F sleeps.
 
 
 @pytest.mark.parametrize(("text", "told", "found"), [(TERMS, 2, ["1.2"]), (LEGEND, 0, ["W  "])])
-def test_what_defines_a_term_or_a_code_goes_with_what_has_it(
-    text: str, told: int, found: list[str]
-) -> None:
+def test_what_defines_a_term_or_a_code_goes_with_what_has_it(text, told, found):
     """And nothing goes with the definition."""
     some = units(text)
     keys = companions({some[told].key}, some)

@@ -23,13 +23,13 @@ ROWS = {  # a row among others, as numbers and words are drawn; what is odd; wit
 }
 
 
-def odd(question: str, text: str) -> list[str]:
+def odd(question, text):
     units = Blocks()(Query(question), [Segment.whole(Document("d", text))])
     keys = odd_keys(question, units)
     return [unit.text for unit in units if unit.key in keys]
 
 
-def rows(kind: str, fault: str, size: int, seed: int) -> str:
+def rows(kind, fault, size, seed):
     draw = Random(seed)
     form, usual = ROWS[kind]
     at = draw.randrange(2, size - 2)
@@ -43,7 +43,7 @@ def rows(kind: str, fault: str, size: int, seed: int) -> str:
 
 
 @pytest.mark.parametrize("kind", ROWS)
-def test_the_one_line_that_says_something_else_is_odd(kind: str) -> None:
+def test_the_one_line_that_says_something_else_is_odd(kind):
     """Whatever its words are, in the lines of anybody; few others are."""
     for seed, fault in enumerate(FAULTS):
         text = rows(kind, fault, 60, seed)
@@ -54,7 +54,7 @@ def test_the_one_line_that_says_something_else_is_odd(kind: str) -> None:
 
 
 @pytest.mark.parametrize("size", [24, 40])
-def test_the_one_row_with_another_state_is_odd(size: int) -> None:
+def test_the_one_row_with_another_state_is_odd(size):
     """Of a table whose other columns have few values, many, or numbers alone."""
     for seed, state in enumerate(STATES):
         draw = Random(seed)
@@ -79,7 +79,7 @@ def test_the_one_row_with_another_state_is_odd(size: int) -> None:
         ("0/1", "1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1"),
     ],
 )
-def test_a_number_unlike_the_others_is_odd(fault: str, others: str) -> None:
+def test_a_number_unlike_the_others_is_odd(fault, others):
     """Of one unit: a disk that is full among others."""
     values = [*others.split()[:5], fault, *others.split()[5:]]
     rows = (f"/dev/sd{n:02}  100G  {value}  /data/{n}\n" for n, value in enumerate(values))
@@ -89,7 +89,7 @@ def test_a_number_unlike_the_others_is_odd(fault: str, others: str) -> None:
     )
 
 
-def test_what_is_asked_for_needs_nothing_odd() -> None:
+def test_what_is_asked_for_needs_nothing_odd():
     """Words of the question that some usual lines have pick these."""
     text = rows("levels", "killed", 60, 1)
 
@@ -105,7 +105,7 @@ def test_what_is_asked_for_needs_nothing_odd() -> None:
     assert odd("What size has it?", fields.replace("kernel", "size"))
 
 
-def test_what_is_rare_beside_a_word_that_lines_share_is_odd() -> None:
+def test_what_is_rare_beside_a_word_that_lines_share_is_odd():
     """However many words they have before or behind it."""
     lines = [f"//t{n}:all {'again ' * (n % 4)}PASSED in 0.{n} s" for n in range(24)]
 
@@ -136,6 +136,6 @@ When the wind is strong neither of them leaves.
         "".join(f"{name} likes {thing}.\n" for name in "abcdefgh" for thing in "ijklmn"),
     ],
 )
-def test_nothing_is_odd_where_all_or_none_are_alike(text: str) -> None:
+def test_nothing_is_odd_where_all_or_none_are_alike(text):
     """A log that is well, and prose."""
     assert not odd("What went wrong?", text)

@@ -99,7 +99,7 @@ CHECKED = """==15344== Invalid read of size 4
         (CHECKED, "load_order", "5 bytes in 1 blocks are definitely lost\n==15344=="),
     ],
 )
-def test_a_part_stands_below_the_lines_it_is_under(text: str, part: str, shown: str) -> None:
+def test_a_part_stands_below_the_lines_it_is_under(text, part, shown):
     segments = Blocks()(Query("?"), [Segment.whole(Document("d", text))])
     (own,) = [s for s in segments if part in s.text]
 
@@ -107,13 +107,13 @@ def test_a_part_stands_below_the_lines_it_is_under(text: str, part: str, shown: 
 
 
 @pytest.mark.parametrize("text", [HELP, KEYS, FRAMES, PACKAGES, CHECKED, f"{'':310}far\n" * 8])
-def test_no_line_is_cut(text: str) -> None:
+def test_no_line_is_cut(text):
     segments = Blocks()(Query("?"), [Segment.whole(Document("d", text))])
     lines = {line.strip() for line in text.split("\n")}
     assert all(line.strip() in lines for s in segments for line in s.text.split("\n"))
 
 
-def test_what_runs_on_is_no_printed_text() -> None:
+def test_what_runs_on_is_no_printed_text():
     """Whether its lines are wrapped or not, in any script."""
     prose = (
         "The bridge was built in 1885 and stands by the sea. Dogs are allowed on the lead.\n" * 9

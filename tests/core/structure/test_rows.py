@@ -12,7 +12,7 @@ from ragsieve.types import Document, Segment
 ROWS = [(f"A{n}", f"{11 + 7 * n} EUR", f"berth-{n % 3}") for n in range(1, 13)]
 
 
-def table(row: str, head: str = "", between: str = "\n") -> str:
+def table(row, head="", between="\n"):
     return head + between.join(row.format(*cells) for cells in ROWS)
 
 
@@ -50,7 +50,7 @@ DIALECTS = {
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_each_row_is_read_behind_the_names_of_its_columns(dialect: str) -> None:
+def test_each_row_is_read_behind_the_names_of_its_columns(dialect):
     """And shown below them; the rule is no row, and the first row no header of the others."""
     text = DIALECTS[dialect]
     (root,) = outline(text, small=True)
@@ -80,7 +80,7 @@ young          0.7110      0.201      3.537      0.000
 """
 
 
-def test_a_name_of_two_words_is_one() -> None:
+def test_a_name_of_two_words_is_one():
     """A header may have it above words, too."""
     text = "Land\tCustoms form\tDays\n" + "".join(f"{n}a\tyes\t{n}-9\n" for n in range(1, 6))
 
@@ -89,7 +89,7 @@ def test_a_name_of_two_words_is_one() -> None:
     ]
 
 
-def test_names_between_rules_stand_above_their_rows() -> None:
+def test_names_between_rules_stand_above_their_rows():
     """In a summary of several tables, though the first column has no name."""
     assert "std err" in joined(SUMMARY, [(SUMMARY.index("km"), SUMMARY.index("young"))])
 
@@ -100,7 +100,7 @@ PS = "USER       PID %CPU TTY      STAT COMMAND\n" + "\n".join(
 )  # fmt: skip
 
 
-def test_columns_whose_last_is_free_text_are_rows_and_no_sentences() -> None:
+def test_columns_whose_last_is_free_text_are_rows_and_no_sentences():
     """A mark inside a row, as that of no terminal in ``ps``, ends nothing."""
     (root,) = outline(PS)
     (row,) = linearized(PS, [(root.children[6].start, root.children[6].end)])
@@ -109,7 +109,7 @@ def test_columns_whose_last_is_free_text_are_rows_and_no_sentences() -> None:
 
 
 @pytest.mark.parametrize("rule", ["---|---\n", ""])
-def test_a_first_row_like_all_others_heads_nothing(rule: str) -> None:
+def test_a_first_row_like_all_others_heads_nothing(rule):
     """Not below a rule either."""
     text = rule + "\n".join(f"A{n}|{11 + n} EUR" for n in range(24))
     (root,) = outline(text, small=True)
@@ -132,7 +132,7 @@ NESTED = """Tool 3.8.7
 
 
 @pytest.mark.parametrize("text", [NESTED, PS])
-def test_parts_of_parts_lie_in_them_one_behind_another(text: str) -> None:
+def test_parts_of_parts_lie_in_them_one_behind_another(text):
     """Blank space before a tree is no part."""
     spans = [(0, len(text))]
     while spans:
@@ -146,7 +146,7 @@ def test_parts_of_parts_lie_in_them_one_behind_another(text: str) -> None:
         spans += [one for one in found if one != (start, end)]
 
 
-def test_a_table_of_heads_alone_is_read() -> None:
+def test_a_table_of_heads_alone_is_read():
     """As an article whose markup was cut has it: the first line has no bar, and no row follows."""
     text = "Results\n! style; and\n! x|Leader\n! y|Votes\n! z|Seats\n! w|%\n! v|+/-"
 
@@ -189,7 +189,7 @@ LISTED: dict[str, tuple[str, list[str]]] = {  # what stands above the rows, and 
 
 
 @pytest.mark.parametrize("kind", LISTED)
-def test_rows_are_divided_where_each_begins(kind: str) -> None:
+def test_rows_are_divided_where_each_begins(kind):
     """Neither is a row cut, nor are two one; a first row, with digits or not, heads no others."""
     head, rows = LISTED[kind]
     text = "\n  ".join([head, *rows]) if head else "\n".join(rows)
@@ -211,7 +211,7 @@ WEEK = """              Monday         Tuesday        Wednesday
 """
 
 
-def test_rows_of_two_lines_are_in_the_columns_of_their_table() -> None:
+def test_rows_of_two_lines_are_in_the_columns_of_their_table():
     (root,) = outline(WEEK, small=True)
 
     assert ("table", 4) == (root.kind, len(root.children))

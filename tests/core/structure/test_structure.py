@@ -7,7 +7,7 @@ import io
 import json
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from configparser import ConfigParser
 from functools import partial
 from pathlib import Path
@@ -50,18 +50,18 @@ INCIDENTS = [
 ]
 
 
-def spans(text: str, **options: Any) -> list[Segment]:
+def spans(text, **options):
     return Blocks(**options)(QUERY, [Segment.whole(Document("d", text))])
 
 
-def kept(text: str, choices: Sequence[bool], layout: Layout = USUAL) -> str:
+def kept(text, choices, layout=USUAL):
     """The text of some units; of the first where none is chosen."""
     units = spans(text)
     chosen = [unit for n, unit in enumerate(units) if choices[n % len(choices)]] or units[:1]
     return joined(text, [(unit.start, unit.end) for unit in chosen], layout)
 
 
-def part_of(kept: Any, source: Any) -> bool:
+def part_of(kept, source):
     """Whether each value stands under its own keys, and each record in its own list."""
     if isinstance(kept, dict) and isinstance(source, dict):
         named = {key: value for key, value in kept.items() if key != "…"}
@@ -75,9 +75,7 @@ def part_of(kept: Any, source: Any) -> bool:
 
 @settings(max_examples=30, deadline=None, phases=PHASES)
 @given(VALUES, CHOICES, st.sampled_from([*WRITTEN]))
-def test_kept_json_is_json_and_part_of_its_source(
-    value: Any, choices: list[bool], form: str
-) -> None:
+def test_kept_json_is_json_and_part_of_its_source(value, choices, form):
     """Whatever units stay, in one line or many, and as Python writes it."""
     write, read = WRITTEN[form]
     if not isinstance(value, dict | list) or not value:
@@ -88,9 +86,7 @@ def test_kept_json_is_json_and_part_of_its_source(
 
 @settings(max_examples=30, deadline=None, phases=PHASES)
 @given(VALUES, CHOICES, st.sampled_from([*WRITTEN]))
-def test_a_line_of_kept_json_names_the_place_of_its_value(
-    value: Any, choices: list[bool], form: str
-) -> None:
+def test_a_line_of_kept_json_names_the_place_of_its_value(value, choices, form):
     write, read = WRITTEN[form]
     text = write(value)
     shown = kept(text, choices, Layout(mark="[cut]", json_as="paths"))
@@ -108,7 +104,7 @@ def test_a_line_of_kept_json_names_the_place_of_its_value(
 
 @settings(max_examples=20, deadline=None, phases=PHASES)
 @given(st.dictionaries(KEYS, VALUES, min_size=2, max_size=6), CHOICES)
-def test_kept_yaml_is_yaml_and_part_of_its_source(value: Any, choices: list[bool]) -> None:
+def test_kept_yaml_is_yaml_and_part_of_its_source(value, choices):
     """Entries stay under their heads; what is left out is a comment."""
     yaml = pytest.importorskip("yaml")
     text = yaml.safe_dump(value, sort_keys=False)
@@ -124,9 +120,7 @@ def test_kept_yaml_is_yaml_and_part_of_its_source(value: Any, choices: list[bool
     CHOICES,
     st.sampled_from(",;\t"),
 )
-def test_kept_rows_stand_below_their_header(
-    cells: list[list[str]], choices: list[bool], mark: str
-) -> None:
+def test_kept_rows_stand_below_their_header(cells, choices, mark):
     """A row is whole, whatever its quotes hold, and the header stands once above all."""
     rows = [[f"{cell.strip()}{n}" for n, cell in enumerate(row)] for row in cells]
     header = ["name", "depth", "crane", "owner", "note"]
@@ -139,29 +133,29 @@ def test_kept_rows_stand_below_their_header(
     assert part_of(shown[1:], rows)
 
 
-def ini(text: str) -> Any:
+def ini(text):
     parser = ConfigParser()
     parser.read_string(text)
     return {name: dict(parser[name]) for name in parser.sections()}
 
 
-def lines(text: str) -> Any:
+def lines(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def xml(text: str) -> Any:
-    def read(one: ElementTree.Element) -> Any:
+def xml(text):
+    def read(one):
         return [one.tag, dict(one.attrib), (one.text or "").strip(), [*map(read, one)]]
 
     return read(ElementTree.fromstring(text))
 
 
-def env(text: str) -> Any:
+def env(text):
     pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and line[0] != "#")
     return dict(pairs)
 
 
-def rows(text: str) -> Any:
+def rows(text):
     return ast.literal_eval(text.replace("datetime.date(2024, 5, 1)", "'a day'"))
 
 
@@ -202,7 +196,7 @@ PARSED: list[tuple[str, Callable[[str], Any], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "parse", "text"), PARSED, ids=[kind for kind, *_ in PARSED])
-def test_each_unit_alone_parses(kind: str, parse: Callable[[str], Any], text: str) -> None:
+def test_each_unit_alone_parses(kind, parse, text):
     """Every single unit, and every pair of neighbours, reads as a part of the whole."""
     units = spans(text)
 
@@ -222,7 +216,7 @@ PYTHON = SOURCES.pop("python")
 @pytest.mark.parametrize("max_chars", [100, 160, 1000])
 @settings(max_examples=30, deadline=None)
 @given(choices=CHOICES)
-def test_kept_python_parses(max_chars: int, choices: list[bool]) -> None:
+def test_kept_python_parses(max_chars, choices):
     """A statement stands below its signature and conditions, whatever is left out beside it."""
     units = spans(PYTHON, max_chars=max_chars)
     chosen = [unit for n, unit in enumerate(units) if choices[n % len(choices)]] or units[:1]
@@ -235,7 +229,7 @@ def test_kept_python_parses(max_chars: int, choices: list[bool]) -> None:
         assert line in PYTHON.splitlines() or "…" in line
 
 
-def test_a_long_docstring_is_cut_inside_its_quotes() -> None:
+def test_a_long_docstring_is_cut_inside_its_quotes():
     """Below the signature, with a mark; no unit is quotes alone, and the code stays code."""
     said = "".join(f"    It says {n} of the many things to say.\n" for n in range(60))
     text = f'def f(x):\n    """Say it.\n\n{said}    """\n    y = x\n    return y\n\n\n{PYTHON}'
@@ -250,7 +244,7 @@ def test_a_long_docstring_is_cut_inside_its_quotes() -> None:
 
 
 @pytest.mark.parametrize("language", SOURCES)
-def test_code_is_cut_between_its_functions(language: str) -> None:
+def test_code_is_cut_between_its_functions(language):
     """Brackets of what is shown of every unit are closed, as they are in strings and conditions."""
     text = SOURCES[language]
     pairs = [pair for pair in ("()", "{}", "[]") if text.count(pair[0]) == text.count(pair[1])]
@@ -306,7 +300,7 @@ HEADED = [
 
 
 @pytest.mark.parametrize(("kind", "text", "head"), HEADED, ids=[kind for kind, *_ in HEADED])
-def test_a_part_stands_below_its_head(kind: str, text: str, head: str) -> None:
+def test_a_part_stands_below_its_head(kind, text, head):
     """Header, caption, lead-in, names: once, above whatever is kept of what they head."""
     units = spans(text)
     inside = next(unit for unit in units[1:] if units[0].start < text.index(head) or unit)
@@ -358,7 +352,7 @@ GOES_ON = {
 
 
 @pytest.mark.parametrize(("text", "kept", "head"), GOES_ON.values(), ids=GOES_ON)
-def test_what_goes_on_stands_below_what_it_goes_on_from(text: str, kept: str, head: str) -> None:
+def test_what_goes_on_stands_below_what_it_goes_on_from(text, kept, head):
     """No table of an array, and no row, under the name of another."""
     unit = next(unit for unit in reversed(spans(text)) if kept in unit.text)
     shown = joined(text, [(unit.start, unit.end)])
@@ -383,7 +377,7 @@ NO_HEADS = {
 
 
 @pytest.mark.parametrize(("text", "kept", "head"), NO_HEADS.values(), ids=NO_HEADS)
-def test_what_heads_nothing_is_shown_with_nothing(text: str, kept: list[str], head: str) -> None:
+def test_what_heads_nothing_is_shown_with_nothing(text, kept, head):
     """It only looks like the head of what stands below it."""
     units = [unit for unit in spans(text) if any(one in unit.text for one in kept)]
 
@@ -391,7 +385,7 @@ def test_what_heads_nothing_is_shown_with_nothing(text: str, kept: list[str], he
 
 
 @pytest.mark.parametrize("front", ["", "---\ntitle: Rules\n---\n\n"])
-def test_lists_below_headings_are_no_configuration(front: str) -> None:
+def test_lists_below_headings_are_no_configuration(front):
     """No comment is put into a page; tasks below comments stay YAML."""
     page = f"{front}## Fees\n- Refund: 2 days\n- Post: none\n\n## Books\n- Refund:\n  - Late: no\n"
     (task,) = outline("# Do\n- name: x\n  apt: y\n\n# Run\n- name: z\n  apt: w\n")
@@ -406,7 +400,7 @@ def test_lists_below_headings_are_no_configuration(front: str) -> None:
     ("Version 2\n", "\nVersion 1\n\n * Types:\n * Fix type(a):\n * Use (a, b):\n", False),
     ("/**\n", " */\nint first(void);\nint second(int a);\n", True),
 ])  # fmt: skip
-def test_items_of_a_list_are_no_comments(before: str, after: str, code: bool) -> None:
+def test_items_of_a_list_are_no_comments(before, after, code):
     """A line that begins with a star is code only in a comment, which may begin before the text."""
     items = "".join(f" * Part {n}: accept an empty name (#{n})\n" for n in range(8))
 
@@ -415,28 +409,28 @@ def test_items_of_a_list_are_no_comments(before: str, after: str, code: bool) ->
     assert code == any(node.mark.startswith("//") for node in shown)
 
 
-def test_the_first_items_of_a_list_leave_space_for_their_lead_in() -> None:
+def test_the_first_items_of_a_list_leave_space_for_their_lead_in():
     """A unit has both: ten items of 99 characters would fill it alone."""
     text = "Open:\n" + "\n".join(["- " + "x" * 97] * 11)
 
     assert (0, 6 + 9 * 100 - 1) == units(outline(text)[0], text, 1000)[0]
 
 
-def test_a_row_of_commas_alone_is_a_row() -> None:
+def test_a_row_of_commas_alone_is_a_row():
     """Also behind the last one that says something."""
     text = ",b,c\n" + ",2,3\n" * 80 + ",,\n"
 
     assert "".join(text.split()) == "".join("".join(unit.text for unit in spans(text)).split())
 
 
-def test_a_comment_goes_with_what_it_is_on() -> None:
+def test_a_comment_goes_with_what_it_is_on():
     """Also where lines have no mark at their ends."""
     (root,) = outline(SOURCES["go"])
 
     assert any(SOURCES["go"].startswith("// Add adds.\nfunc", one.start) for one in root.children)
 
 
-def test_a_log_has_its_traceback_whole_or_with_what_was_raised() -> None:
+def test_a_log_has_its_traceback_whole_or_with_what_was_raised():
     """Its entry is the traceback, of whose parts each shows the first and the last line."""
     entries = "".join(f"INFO 12:00:0{n} job {n} begins\n" for n in range(6))
     text = f"{entries}ERROR 12:00:07 job 5 failed\n{TRACE}\n{entries}"
@@ -516,9 +510,7 @@ LAST = [(text, [(len(text) - 2, len(text))], "\n\n".join([*above, "D."])) for te
 
 
 @pytest.mark.parametrize(("text", "bounds", "shown"), [*JOINS, *LAST])
-def test_spans_are_joined_as_they_stood(
-    text: str, bounds: list[tuple[int, int]], shown: str
-) -> None:
+def test_spans_are_joined_as_they_stood(text, bounds, shown):
     """White space stays, a line break makes a paragraph, a cut in one is marked. A sentence stands
     below its headings, also those without a mark; steps, clauses, tables and addresses are none."""
     assert shown == joined(text, bounds)
@@ -572,7 +564,7 @@ LARGE: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LARGE)
-def test_time_grows_with_the_text(kind: str) -> None:
+def test_time_grows_with_the_text(kind):
     """It does not grow by the square."""
     assert is_linear(lambda size: outline(LARGE[kind](size // 100)))
 
@@ -592,10 +584,10 @@ REPEATED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*REPEATED, "wide head", "long row", "items of XML", "letters"])
-def test_a_document_takes_time_by_its_length(kind: str) -> None:
+def test_a_document_takes_time_by_its_length(kind):
     """From the text to units, what is read and shared of them, and half of them joined."""
 
-    def read(size: int) -> None:
+    def read(size):
         one = REPEATED.get(kind, "")
         text = one * (size // len(one)) if one else LARGE[kind](size // 100)
         units = [(unit.start, unit.end) for unit in spans(text)]

@@ -43,7 +43,7 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("kind", "said", "shown"), SHOWN, ids=[kind for kind, *_ in SHOWN])
-def test_what_is_kept_of_a_page_stands_below_its_heads(kind: str, said: str, shown: str) -> None:
+def test_what_is_kept_of_a_page_stands_below_its_heads(kind, said, shown):
     """Whatever else is left out; each element that is opened is closed."""
     unit = next(unit for unit in spans(PAGE) if said in unit.text)
     whole = joined(PAGE, [(unit.start, unit.end)])
@@ -63,12 +63,12 @@ PROSE = [
 
 
 @pytest.mark.parametrize("text", PROSE)
-def test_prose_that_names_tags_is_no_page(text: str) -> None:
+def test_prose_that_names_tags_is_no_page(text):
     """Nor is Markdown inside one tag, nor what stands in a fence."""
     assert not any(root.kind in ELEMENTS for root in outline(text))
 
 
-def test_cells_of_a_long_row_keep_their_columns() -> None:
+def test_cells_of_a_long_row_keep_their_columns():
     """Those that are left out are empty, so that none moves under another header."""
     long = "".join(f"<li>It rained on pier {n}.</li>" for n in range(30))
     text = (
@@ -79,7 +79,7 @@ def test_cells_of_a_long_row_keep_their_columns() -> None:
     assert "</ul></td><td>…</td><td>…</td></tr>" in joined(text, [(unit.start, unit.end)])
 
 
-def test_rows_below_a_cell_are_kept_below_it_alone() -> None:
+def test_rows_below_a_cell_are_kept_below_it_alone():
     """It is as high as what is shown of them, so that none moves under another header."""
     rows = [
         "<tr><td rowspan='4'>FR</td><td rowspan=2>N</td><td>a</td></tr>",

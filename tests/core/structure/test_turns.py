@@ -1,7 +1,6 @@
 """What somebody said stands below who said it, and a mail below its header."""
 
 import re
-from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.structure import joined, outline
-from ragsieve.structure.tree import Node
 from tests.core.structure.test_structure import spans
 
 LONG = (
@@ -45,7 +43,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_sentence_of_a_turn_stands_behind_its_speaker(form: str) -> None:
+def test_a_sentence_of_a_turn_stands_behind_its_speaker(form):
     """Whatever is left out of the turn, and of the chat."""
     turns = [FORMS[form].format(n=n, name=name, text=x) for n, (name, x) in enumerate(SAID, 1)]
     text = "".join(turns)
@@ -58,7 +56,7 @@ def test_a_sentence_of_a_turn_stands_behind_its_speaker(form: str) -> None:
     assert f"{head} … It cost us".split() == shown[: len(head.split()) + 4]
 
 
-def test_a_line_of_a_message_is_no_speaker_and_its_last_paragraph_no_title() -> None:
+def test_a_line_of_a_message_is_no_speaker_and_its_last_paragraph_no_title():
     """Though it ends in a colon, or stands above a message, where a chat's messages have a time."""
     said = [
         ("Ann", "Hi.\n\nNothing new"),
@@ -111,7 +109,7 @@ The key is with Tom. He sits in room four.
         ("room four", ["From: Ben", "Sent: Sunday", "Subject: The key"], ["Pier opening"]),
     ],
 )
-def test_a_part_of_a_mail_has_its_header(said: str, heads: list[str], others: list[str]) -> None:
+def test_a_part_of_a_mail_has_its_header(said, heads, others):
     """Who, to whom, when and about what; and of what is quoted, who wrote it."""
     unit = next(unit for unit in spans(MAIL) if said in unit.text)
     shown = joined(MAIL, [(unit.start, unit.end)])
@@ -152,7 +150,7 @@ HEAD = "On Monday, Ann <ann@example.org>\nwrote:\n"
         ("I agree.", "…\nI agree."),
     ],
 )
-def test_a_quote_stands_below_who_wrote_it(said: str, shown: str) -> None:
+def test_a_quote_stands_below_who_wrote_it(said, shown):
     """With its marks, and below nobody else."""
     start = QUOTED.index(said)
 
@@ -193,7 +191,7 @@ KINDS = {  # a record, and what stands between two
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_field_stands_below_the_first_one_of_its_record(kind: str) -> None:
+def test_a_field_stands_below_the_first_one_of_its_record(kind):
     """And below no other record's; a short record is one unit."""
     form, between = KINDS[kind]
     said = [("Ann", "open", ""), ("Bo", "closed", "Merge: 1a 2b\n"), ("Cy", "late", "")]
@@ -219,7 +217,7 @@ TALKS = [
 
 
 @pytest.mark.parametrize("turns", TALKS)
-def test_turns_are_no_records(turns: list[str]) -> None:
+def test_turns_are_no_records(turns):
     """In pairs, and with nothing between: one has the last word, or they say whole sentences."""
     pairs = ["\n".join(turns[n : n + 2]) for n in range(0, len(turns), 2)]
     for between in ("\n\n", "\n"):
@@ -248,7 +246,7 @@ TITLED = [
 
 
 @pytest.mark.parametrize("text", [one.format(19, 18) for one in TITLED])
-def test_a_turn_stands_below_the_title_above_it(text: str) -> None:
+def test_a_turn_stands_below_the_title_above_it(text):
     """A title is no part of the turn before it."""
     shown = joined(text, [(text.index("HERE"), text.index("HERE") + 4)])
 
@@ -256,7 +254,7 @@ def test_a_turn_stands_below_the_title_above_it(text: str) -> None:
 
 
 @pytest.mark.parametrize(("end", "again"), [(".", True), ("", True), (":", True), ("", False)])
-def test_a_name_in_capitals_above_a_reply_is_its_speaker(end: str, again: bool) -> None:
+def test_a_name_in_capitals_above_a_reply_is_its_speaker(end, again):
     """Where such lines come again; else they are headings."""
     said = ["ROMEO", "NURSE", "ROMEO", "NURSE"] if again else ["AIM", "SCOPE", "COSTS", "PLAN"]
     text = "\n\n".join(f"{name}{end}\nReply {n}. It is long." for n, name in enumerate(said))
@@ -265,7 +263,7 @@ def test_a_name_in_capitals_above_a_reply_is_its_speaker(end: str, again: bool) 
     assert found == [name + end for name in said] * again
 
 
-def test_a_numbered_speaker_and_a_list_within_a_turn_are_no_titles() -> None:
+def test_a_numbered_speaker_and_a_list_within_a_turn_are_no_titles():
     """Names of lists that have lines of their own belong to who speaks."""
     text = (
         "Speaker 1: Two.\nOptions:\n- sell it\n- mend it\n\nSpeaker 2: Sell it.\nOptions:\n"
@@ -276,7 +274,7 @@ def test_a_numbered_speaker_and_a_list_within_a_turn_are_no_titles() -> None:
     assert [*"1231"] == [text[node.start + len("Speaker ")] for node in root.children]
 
 
-def test_manifests_in_a_row_are_no_chat() -> None:
+def test_manifests_in_a_row_are_no_chat():
     """Their keys come again, as speakers do; each entry stands below those that hold it."""
     one = "apiVersion: v1\nkind: {}\nspec:\n  ports:\n    - port: {}\n      name: {}-port\n"
     text = "---\n".join(one.format(name, n, name) for n, name in enumerate(("Pod", "Service")))
@@ -288,7 +286,7 @@ def test_manifests_in_a_row_are_no_chat() -> None:
 
 
 @pytest.mark.parametrize("text", RECORDS)
-def test_records_and_notes_are_no_chat(text: str) -> None:
+def test_records_and_notes_are_no_chat(text):
     """Names that come once each, or name what follows, are no speakers."""
     assert not [root for root in outline(text) if root.mark == "…"]
 
@@ -306,7 +304,7 @@ THREAD = "".join(
 ).replace("[09:04]", "    ↳ [09:04]")
 
 
-def test_a_reply_behind_a_mark_is_a_turn_of_its_own() -> None:
+def test_a_reply_behind_a_mark_is_a_turn_of_its_own():
     start = THREAD.index("Staging", THREAD.index("↳"))
 
     assert "…\n    ↳ [09:04] petra: Staging is up.\n…" == joined(THREAD, [(start, start + 14)])
@@ -325,14 +323,14 @@ Required: GEO 10{n}0. Examination: written, {n} hours.
 )
 
 
-def test_lines_of_sections_are_no_turns() -> None:
+def test_lines_of_sections_are_no_turns():
     """Each line that comes again stands below a heading of its own."""
     start = COURSES.index("Required: GEO 1020")
 
     assert joined(COURSES, [(start, start + 19)]).startswith("## GEO 2210 · Ice on land")
 
 
-def test_subtitles_of_one_sentence_go_together() -> None:
+def test_subtitles_of_one_sentence_go_together():
     """Where sentences end at all; each cue is its own where none does."""
     said = ["So it was filled", "with mineral oil.", "We keep a tag", "on every can.", "Good."]
     cue = "{0}\n00:00:0{0},000 --> 00:00:0{0},900\n{1}\n"
@@ -354,7 +352,7 @@ MADE = [
 ]
 
 
-def regions(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
+def regions(nodes):
     yield nodes
     for node in nodes:
         yield from regions(node.children)
@@ -362,7 +360,7 @@ def regions(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(LINES), max_size=30).map("\n".join))
-def test_parts_stand_side_by_side_whatever_they_are_made_of(text: str) -> None:
+def test_parts_stand_side_by_side_whatever_they_are_made_of(text):
     """Those of a node in order, within it: records, turns, and what lies across them."""
     for made in (text, *MADE):
         for parts in regions(outline(made, small=True)):

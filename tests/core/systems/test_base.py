@@ -2,10 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,7 +33,7 @@ def unregistered(llm) -> System:
 
 
 @pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
+def forgotten():
     """Entries that a test adds are gone after it."""
     with SYSTEMS.isolated():
         yield
@@ -57,7 +54,7 @@ print(json.dumps(told))
 
 
 @pytest.mark.slow
-def test_a_name_imports_its_module_alone() -> None:
+def test_a_name_imports_its_module_alone():
     """A preset is in the module called like the beginning of its name; `load` adds no other."""
     default, point, likelihood, loaded = map(set, json.loads(python(IMPORTED).stdout))
 
@@ -65,7 +62,7 @@ def test_a_name_imports_its_module_alone() -> None:
     assert not {"winnowrag", "pruningrag", "self_rag", "peers", "rankgpt"} & loaded
 
 
-def test_the_default_comes_first_and_plain_systems_last() -> None:
+def test_the_default_comes_first_and_plain_systems_last():
     """The order of the list: the default, methods of papers by name, then the others by name."""
     names = [*SYSTEMS]
     plain = [name for name in names if not SYSTEMS[name].paper]
@@ -83,7 +80,7 @@ def test_the_default_comes_first_and_plain_systems_last() -> None:
         ("first-documents = other_systems:first_documents", "first-documents", 1),
     ],
 )
-def test_another_package_adds_systems(install: Any, point: str, name: str, kept: int) -> None:
+def test_another_package_adds_systems(install, point, name, kept):
     """What an entry point's module registers, or the function that it names, is like any other."""
     install("other", "systems", point, other_systems=OTHERS)
 
@@ -101,9 +98,7 @@ def test_another_package_adds_systems(install: Any, point: str, name: str, kept:
         ),
     ],
 )
-def test_a_package_that_cannot_be_imported_is_left_out_aloud(
-    install: Any, caplog: pytest.LogCaptureFixture, point: str, reason: str
-) -> None:
+def test_a_package_that_cannot_be_imported_is_left_out_aloud(install, caplog, point, reason):
     """It takes no other system with it, and a warning says which it was."""
     install("other", "systems", point, other_systems=OTHERS)
     with caplog.at_level(logging.WARNING):
@@ -114,9 +109,7 @@ def test_a_package_that_cannot_be_imported_is_left_out_aloud(
     assert reason in caplog.text
 
 
-def test_a_module_here_that_cannot_be_imported_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_here_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
     """By its name, with what its import raised."""
     (tmp_path / "making").mkdir()
     (tmp_path / "making" / "__init__.py").touch()
@@ -127,7 +120,7 @@ def test_a_module_here_that_cannot_be_imported_is_named(
         Registry("system", "ragsieve.none", SystemEntry, package="making")["gone"]
 
 
-def test_threads_that_ask_at_once_all_find_another_package(install: Any) -> None:
+def test_threads_that_ask_at_once_all_find_another_package(install):
     """While one reads the entry points, the others wait for what they bring."""
     slow = f"import time\ntime.sleep(0.3)\n{OTHERS}"
     install("other", "systems", "others = other_systems", other_systems=slow)
@@ -137,7 +130,7 @@ def test_threads_that_ask_at_once_all_find_another_package(install: Any) -> None
     assert [True] * 4 == found
 
 
-def test_names_are_given_once_and_checked() -> None:
+def test_names_are_given_once_and_checked():
     """The error ends with the nearest name; a preset names options of its function."""
     with pytest.raises(InputError, match=r"got 'chunkrga'; did you mean 'chunkrag'\?$"):
         ragsieve.systems.build("chunkrga", ScriptedLLM([]))
@@ -163,6 +156,6 @@ def test_names_are_given_once_and_checked() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x y", "../a", "Chunkrag", "chunkrag-", "registry", 3])
-def test_what_is_no_name_of_a_system_is_in_none(name: object) -> None:
+def test_what_is_no_name_of_a_system_is_in_none(name):
     """Paths, modules that hold no system and other values are just not there."""
     assert name not in SYSTEMS

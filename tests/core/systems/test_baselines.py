@@ -14,11 +14,11 @@ DOCUMENTS = [
 ]
 
 
-def llm() -> ScriptedLLM:
+def llm():
     return ScriptedLLM(lambda prompt: "Seals and Crofts")
 
 
-def test_whole_documents_stay_or_go() -> None:
+def test_whole_documents_stay_or_go():
     """Closed book keeps nothing, all documents what has text, top documents the first of it."""
     result = top_documents(llm(), k=0).ask(QUESTION, DOCUMENTS)
 
@@ -36,7 +36,7 @@ def test_whole_documents_stay_or_go() -> None:
     assert 3 == len(top_documents(llm())(QUESTION, DOCUMENTS).kept)
 
 
-def test_nearest_documents_keeps_the_best_first() -> None:
+def test_nearest_documents_keeps_the_best_first():
     """One shares 1 of 1 word: 1 / √(4 · 1); one 2 of 9: 2 / √(4 · 9); a reranker by shares."""
     documents = ["He left.", "Summer Breeze is an old song of the seventies.", "Breeze."]
     nearest = nearest_documents(llm(), HashingEmbedder(4096), k=2)(QUESTION, documents)
@@ -51,7 +51,7 @@ def test_nearest_documents_keeps_the_best_first() -> None:
     assert [(documents[2], 2 / 4), (documents[1], 1 / 4)] == [(s.text, s.score) for s in kept]
 
 
-def test_top_sentences_keeps_the_nearest_as_they_stand() -> None:
+def test_top_sentences_keeps_the_nearest_as_they_stand():
     """Two share words, one 2, one 1 of 3; a reranker takes the first of four words' shares."""
     result = top_sentences(llm(), HashingEmbedder(), k=2)(QUESTION, DOCUMENTS)
 

@@ -1,8 +1,5 @@
 """One way for English, another for the rest."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
 from ragsieve import Document, ModelError, Pipeline, Query, Segment, Trace, score, select
@@ -20,11 +17,11 @@ ENGLISH = [MIXED[0], MIXED[2]]
 class Noting:
     """A stage that remembers which documents it saw, and keeps all but one."""
 
-    def __init__(self, dropped: str = "") -> None:
+    def __init__(self, dropped=""):
         self.dropped = dropped
         self.seen: list[str] = []
 
-    def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def __call__(self, query, segments, /):
         self.seen += [s.document.id for s in segments]
         return [s for s in segments if s.document.id != self.dropped]
 
@@ -37,9 +34,7 @@ class Noting:
         (ASKED, MIXED, ([*"02"], [*"1"]), [*"01"], "not English (de): 1 of 3 documents"),
     ],
 )
-def test_documents_of_another_language_go_alone_or_along(
-    query: Query, given: list[Segment], seen: Any, kept: list[str], warning: str
-) -> None:
+def test_documents_of_another_language_go_alone_or_along(query, given, seen, kept, warning):
     """Of an English question alone, with a word in the trace; of another all, since nothing can be
     compared. Where all is English, the second stage is not asked."""
     english, other, trace = Noting("2"), Noting("0"), Trace()
@@ -51,7 +46,7 @@ def test_documents_of_another_language_go_alone_or_along(
     assert [True] * bool(warning) == [warning in line for line in trace.warnings]
 
 
-def test_spans_that_go_have_a_reason_on_either_side() -> None:
+def test_spans_that_go_have_a_reason_on_either_side():
     """Each side is a step of its own in the trace."""
     ranked = Pipeline(score.BM25(), select.TopK(1))
     trace = Trace()
@@ -64,10 +59,10 @@ def test_spans_that_go_have_a_reason_on_either_side() -> None:
     assert {*"12"} == {*dropped}
 
 
-def test_a_side_that_fails_can_be_skipped() -> None:
+def test_a_side_that_fails_can_be_skipped():
     """With ``on_error="keep"`` its documents pass on as they came."""
 
-    def failing(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def failing(query, segments, /):
         raise ModelError("out of order")
 
     stage = ByLanguage(failing, Noting("1"))
@@ -77,7 +72,7 @@ def test_a_side_that_fails_can_be_skipped() -> None:
         stage(ASKED, MIXED)
 
 
-def test_scores_by_shared_characters_are_no_probabilities() -> None:
+def test_scores_by_shared_characters_are_no_probabilities():
     """They rank behind what a model kept, however much of them there is."""
     english = Pipeline(score.BM25())
     kept = ByLanguage(english, Pipeline(score.Ngrams()))(ASKED, [MIXED[1], *ENGLISH])
@@ -100,7 +95,7 @@ FILES = "src\n" + "".join(f"├── {one}.py\n" for one in ("rows", "cells", "
 @pytest.mark.parametrize(
     "text", ["redis-server *:6379", "Song: Despacito. Artist: Luis Fonsi.", PACKAGES, FILES]
 )
-def test_names_and_numbers_are_of_no_other_language(text: str) -> None:
+def test_names_and_numbers_are_of_no_other_language(text):
     """Beside an English question; a short sentence of another language is one."""
     short = [Segment.whole(Document(str(n), t)) for n, t in enumerate((text, "Der Port ist 8080."))]
     english, other = Noting(), Noting()

@@ -1,7 +1,6 @@
 """Other languages with the second distribution installed."""
 
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -38,13 +37,13 @@ EVIDENCE = ["1885", "Marta Ruiz", "1885", "1885"]
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def installed(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "multilingual"))
     yield
     sys.modules.pop("ragsieve_multilingual", None)
 
 
-def test_evidence_survives_alone_and_among_others(installed: None) -> None:
+def test_evidence_survives_alone_and_among_others(installed):
     """The same spans in threads; less than all; the trace says what reads."""
     sieve = ragsieve.load("finefilter", "fake:echo")
     alone = [sieve(*one) for one in QUESTIONS]
@@ -61,7 +60,7 @@ def test_evidence_survives_alone_and_among_others(installed: None) -> None:
         assert any("multilingual" in step.stage and step.usages for step in result.trace.steps)
 
 
-def test_a_language_that_it_does_not_read_goes_by_characters(installed: None) -> None:
+def test_a_language_that_it_does_not_read_goes_by_characters(installed):
     result = ragsieve.load("finefilter", "fake:echo")(
         "Quand le pont de la ville a-t-il été ouvert ?", ["Le pont a été ouvert en 1885, je crois."]
     )
@@ -69,7 +68,7 @@ def test_a_language_that_it_does_not_read_goes_by_characters(installed: None) ->
     assert "(fr): 1 of 1 documents are filtered by shared characters" in result.trace.warnings[0]
 
 
-def test_english_is_as_without(installed: None) -> None:
+def test_english_is_as_without(installed):
     sieve = ragsieve.load("finefilter", "fake:echo")
     result = sieve("When was the bridge opened?", ["The bridge was opened in 1885. It rained."])
 
@@ -78,12 +77,12 @@ def test_english_is_as_without(installed: None) -> None:
 
 
 @pytest.mark.parametrize("name", ["large", "multilingual"])
-def test_without_the_package_one_line_says_how_to_get_it(name: str) -> None:
+def test_without_the_package_one_line_says_how_to_get_it(name):
     with pytest.raises(MissingExtra, match=rf"pip install 'ragsieve\[{name}\]'"):
         _ = Pruner(name).languages
 
 
-def test_the_larger_net_is_a_distribution_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_larger_net_is_a_distribution_of_its_own(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "large"))
     sieve = ragsieve.load("finefilter", "fake:echo", pruner="pruner:large")
     result = sieve("When was the bridge opened?", ["It rained. The bridge was opened in 1885."])

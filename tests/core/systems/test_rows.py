@@ -1,7 +1,6 @@
 """Rows that conditions pick: what is kept, said and warned of."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -20,7 +19,7 @@ TEXT = "\n".join(["order,customer,amount", *(",".join(map(str, o.values())) for 
 SIEVE = ragsieve.load("finefilter", "fake:echo", pruner="fake:pruner")
 
 
-def test_all_rows_that_match_stay_and_the_mark_says_why() -> None:
+def test_all_rows_that_match_stay_and_the_mark_says_why():
     """The trace says it, too, and each row that went has a reason."""
     result = SIEVE("Which orders of Ada are over 300 EUR?", [TEXT])
 
@@ -30,7 +29,7 @@ def test_all_rows_that_match_stay_and_the_mark_says_why() -> None:
     assert any("9 of 60 rows" in line for step in result.trace.steps for line in step.messages)
 
 
-def test_a_list_that_a_budget_cuts_says_that_it_is_not_whole() -> None:
+def test_a_list_that_a_budget_cuts_says_that_it_is_not_whole():
     """In the text, and as a warning of the trace."""
     result = SIEVE.with_budget(60)("How many orders does Ada have?", [TEXT])
     shown = result.text.count(",Ada,")
@@ -41,10 +40,10 @@ def test_a_list_that_a_budget_cuts_says_that_it_is_not_whole() -> None:
 
 
 @pytest.mark.parametrize(("second", "kept"), [(0.2, 1), (0.6, 60)])
-def test_one_row_that_answers_by_itself_leaves_the_others(second: float, kept: int) -> None:
+def test_one_row_that_answers_by_itself_leaves_the_others(second, kept):
     """Where nothing comes near it no other row counts, whatever words ask for all of them."""
 
-    def best(query: Query, rows: Sequence[Segment], /) -> list[Segment]:
+    def best(query, rows, /):
         scores = (0.9, second, *[0.01] * len(rows))
         read = (
             s.scored(PASSAGE, 0.9).scored("pruner", n) for s, n in zip(rows, scores, strict=False)
@@ -57,7 +56,7 @@ def test_one_row_that_answers_by_itself_leaves_the_others(second: float, kept: i
     assert kept == len(Rows(best)(query, rows))
 
 
-def test_compact_rows_are_shown_cell_by_cell() -> None:
+def test_compact_rows_are_shown_cell_by_cell():
     """Each cell is a verbatim span of its document, in the order of the text."""
     sieve = replace(SIEVE, layout=Layout(compact=True))
     result = sieve("What are Ada's orders?", [json.dumps(ORDERS, indent=1)])

@@ -8,7 +8,6 @@ import datetime
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -24,12 +23,12 @@ ROWS = 60
 _SYLLABLES = ("ka", "lo", "mi", "ren", "tu", "ves", "dor", "pel", "sa", "gri", "nom", "bex")
 
 
-def word(draw: random.Random) -> str:
+def word(draw):
     """A word of no language."""
     return "".join(draw.choices(_SYLLABLES, k=draw.choice((2, 3))))
 
 
-def table(draw: random.Random) -> tuple[list[str], list[tuple[object, ...]]]:
+def table(draw):
     """Columns and rows: a number of its own, two of words, two of numbers, a date."""
     nouns = draw.sample(("ticket", "parcel", "reading", "invoice", "shift", "device"), 1)
     words = draw.sample(("owner", "region", "state", "colour", "team", "vendor"), 2)
@@ -51,9 +50,7 @@ def table(draw: random.Random) -> tuple[list[str], list[tuple[object, ...]]]:
     return [*nouns, *words, *numbers, "day"], rows
 
 
-def predicates(
-    draw: random.Random, rows: Sequence[Sequence[object]]
-) -> Iterator[tuple[str, int, object, object, str]]:
+def predicates(draw, rows):
     """Sign, column, one or two values and the SQL of a predicate."""
     column = draw.choice((0, 1, 2))
     a, b = draw.sample(sorted({row[column] for row in rows}, key=str), 2)
@@ -74,7 +71,7 @@ def predicates(
     yield "during", 5, days[9], days[12], "{c} between {a} and {b}"
 
 
-def laid(draw: random.Random, names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def laid(draw, names, rows):
     """The rows in one of seven layouts."""
     cells = [[str(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
@@ -99,25 +96,19 @@ def laid(draw: random.Random, names: Sequence[str], rows: Sequence[Sequence[obje
     )
 
 
-def literal(value: object) -> str:
+def literal(value):
     """A value in SQL."""
     return str(value) if isinstance(value, int | float) else f"'{value}'"
 
 
-def kept(question: str, text: str) -> str:
+def kept(question, text):
     """What the conditions alone keep, without a net."""
     sieve = Pipeline(split.Blocks(), Rows())
     found = sieve(Query(question), [Segment.whole(Document("d", text))])
     return "\n".join(segment.text for segment in found)
 
 
-def outcomes(
-    wordings: Mapping[str, Sequence[str]],
-    *,
-    seed: int = 11,
-    draws: int = 25,
-    run: Callable[[str, str], str] = kept,
-) -> Iterator[tuple[str, set[int], set[int]]]:
+def outcomes(wordings, *, seed=11, draws=25, run=kept):
     """A question, the rows that SQL gives, and those that a filter keeps."""
     draw = random.Random(seed)
     for _ in range(draws):
@@ -141,12 +132,7 @@ def outcomes(
 @pytest.mark.parametrize(
     ("wordings", "least", "most"), [(SEEN, 0.97, 0.02), (HELD, 0.9, 0.2)], ids=["seen", "held out"]
 )
-def test_rows_of_sql_are_kept(
-    wordings: Mapping[str, Sequence[str]],
-    least: float,
-    most: float,
-    record_property: Callable[[str, object], None],
-) -> None:
+def test_rows_of_sql_are_kept(wordings, least, most, record_property):
     """All rows that SQL gives are kept for nearly all questions, and few others."""
     found = [*outcomes(wordings)]
     right = sum(wanted <= kept for _, wanted, kept in found) / len(found)

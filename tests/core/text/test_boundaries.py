@@ -11,7 +11,7 @@ CASES = [line.split("\t") for line in TABLE.splitlines()]
 
 
 @pytest.mark.parametrize(("language", "marked"), CASES)
-def test_sentences_end_where_a_reader_ends_them(language: str, marked: str) -> None:
+def test_sentences_end_where_a_reader_ends_them(language, marked):
     """Abbreviations, citations, addresses, brackets, apostrophes, quotations."""
     text = marked.replace("|", " " if language != "zh" else "")
     spans = sentence_spans(text, language=language)

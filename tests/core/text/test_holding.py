@@ -9,7 +9,7 @@ PAIRS = [json.loads(line) for line in Path("tests/held_answers.jsonl").read_text
 NOT_READ = ["50%", "京都"]  # a unit is no part of a number, and no word ends in Chinese
 
 
-def test_words_and_numbers_are_held_in_their_places() -> None:
+def test_words_and_numbers_are_held_in_their_places():
     """Possessives, numbers, dashes, stress, ligatures and initials neither hide nor feign one."""
     wrong = [p["answer"] for p in PAIRS if contains_answer(p["text"], [p["answer"]]) != p["holds"]]
 

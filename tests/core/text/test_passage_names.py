@@ -1,7 +1,5 @@
 """Headings in metadata, as splitters put them there, name passages."""
 
-from typing import Any
-
 import pytest
 
 import ragsieve
@@ -25,7 +23,7 @@ DOCLING = {"schema_name": "docling_core.Meta", "origin": {"mimetype": "applicati
         ({"summary": "What the {} has."}, ""),
     ],
 )
-def test_what_differs_between_sections_names_them(metadata: Any, title: str) -> None:
+def test_what_differs_between_sections_names_them(metadata, title):
     """It is found by what it says, and not by its key; the question's section then stays."""
     documents = [
         {"text": f"It costs {price} a month.", "source": "plans.md", "metadata": named(metadata, n)}
@@ -40,7 +38,7 @@ def test_what_differs_between_sections_names_them(metadata: Any, title: str) -> 
         assert all(price in kept[name] for name, price in PRICES.items())
 
 
-def named(metadata: Any, name: str) -> Any:
+def named(metadata, name):
     """Metadata with a name in its place."""
     if isinstance(metadata, dict):
         return {key: named(value, name) for key, value in metadata.items()}
@@ -49,7 +47,7 @@ def named(metadata: Any, name: str) -> Any:
     return metadata.format(name) if isinstance(metadata, str) else metadata
 
 
-def test_a_name_is_said_once() -> None:
+def test_a_name_is_said_once():
     """Neither what the title says nor what the text begins with; one text of its kind has none."""
     texts = ["## Prices\n\nIt is free.", "It rains.", "Ask us."]
     sections = ["Prices", "Weather", "Help"]

@@ -31,11 +31,11 @@ PIECES = st.sampled_from(
 MIXED = st.lists(PIECES, max_size=60).map("".join)
 
 
-def sentences(text: str, **options: int | str) -> list[str]:
+def sentences(text, **options):
     return [text[start:end] for start, end in sentence_spans(text, **options)]  # type: ignore[arg-type]
 
 
-def test_spans_are_exact_trimmed_and_count_characters() -> None:
+def test_spans_are_exact_trimmed_and_count_characters():
     """An emoji is one, whatever it is in UTF-8; words stay whole in a long text."""
     text = "  He sang.   She danced!\n"
 
@@ -108,14 +108,14 @@ SPLIT: dict[str, tuple[str, dict[str, int | str], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", SPLIT)
-def test_text_is_split_into_sentences(name: str) -> None:
+def test_text_is_split_into_sentences(name):
     """By language, lines and limits; a broken string splits where its repaired twin would."""
     text, options, expected = SPLIT[name]
 
     assert expected == sentences(text, **options)
 
 
-def test_a_splitter_that_panics_gives_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_splitter_that_panics_gives_one_piece(monkeypatch):
     """A panic of Rust is no `Exception`; what else is none goes on."""
     for name, expected in ("PanicException", [(0, 17)]), ("KeyboardInterrupt", None):
         raised = type(name, (BaseException,), {})
@@ -128,7 +128,7 @@ def test_a_splitter_that_panics_gives_one_piece(monkeypatch: pytest.MonkeyPatch)
 @given(text=ANY_TEXT | MIXED, max_chars=st.sampled_from([1, 7, 1000]))
 @example(text="\ud800", max_chars=1000)
 @example(text="a.b" * 3000 + "。" * 5000, max_chars=1000)
-def test_every_character_lies_in_exactly_one_span(text: str, max_chars: int) -> None:
+def test_every_character_lies_in_exactly_one_span(text, max_chars):
     """Spans are in order, apart, trimmed, short enough, and leave out nothing but white space."""
     spans = sentence_spans(text, max_chars=max_chars)
     inside = [place for start, end in spans for place in range(start, end)]
@@ -159,13 +159,13 @@ LONG = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LONG)
-def test_a_long_text_is_split_soon(name: str) -> None:
+def test_a_long_text_is_split_soon(name):
     """Time grows with the length, not with its square."""
     text = LONG[name]
     assert is_linear(lambda size: sentence_spans(text[:size]), len(text) // 5)
 
 
-def test_a_long_text_has_every_sentence() -> None:
+def test_a_long_text_has_every_sentence():
     """None is cut where the text is read in pieces, with spaces between sentences or without."""
     assert {"He sang Summer Breeze in 1972, and so did they."} == {*sentences(LONG["English"])}
     assert ["今天天气很好，我们去公园。"] * 5_000 == sentences(LONG["Chinese"])
@@ -188,24 +188,24 @@ def test_a_long_text_has_every_sentence() -> None:
         ("", ""),
     ],
 )
-def test_normalise(text: str, expected: str) -> None:
+def test_normalise(text, expected):
     """Articles, punctuation, case, width and spaces do not tell two answers apart."""
     assert expected == normalise(text)
     assert words(text) == words(text.replace("\u00ad", ""))
 
 
-def test_words_are_as_they_are_typed() -> None:
+def test_words_are_as_they_are_typed():
     """Lowered digits and ligatures of PDFs; a raised digit is a note's or a power's."""
     assert "price 1 co2 10 12 m efficient" == " ".join(words("Price¹ CO₂ 10¹² m eﬃcient"))
 
 
 @given(ANY_TEXT)
-def test_normalised_text_is_a_line(text: str) -> None:
+def test_normalised_text_is_a_line(text):
     """Words are joined by single spaces, none at the ends."""
     assert " ".join(normalise(text).split()) == normalise(text)
 
 
-def test_contains_answer() -> None:
+def test_contains_answer():
     """One of several answers is enough; one without words is held nowhere."""
     assert contains_answer("By Seals and Crofts", ["Isley Brothers", "the Seals and Crofts!"])
     assert not contains_answer("anything", [])
@@ -241,21 +241,21 @@ ENGLISH = [  # what names no language
         ("Ποιος τραγούδησε;", "el"),
     ],
 )
-def test_language_of_a_sentence(text: str, expected: str) -> None:
+def test_language_of_a_sentence(text, expected):
     """A question is enough to tell. Numbers, names, code, logs and a few letters are English, as is
     all where the model is not certain."""
     assert expected == language(text)
 
 
 @given(ANY_TEXT)
-def test_any_text_has_a_language(text: str) -> None:
+def test_any_text_has_a_language(text):
     """A code of two or three small letters, whatever the text holds."""
     code = language(text)
 
     assert code.isalpha() and code.islower() and len(code) in (2, 3)
 
 
-def test_the_language_of_a_long_text_costs_as_much_as_that_of_a_short_one() -> None:
+def test_the_language_of_a_long_text_costs_as_much_as_that_of_a_short_one():
     """Its first characters decide."""
     texts = [f"{place} " + "Der Hund schläft. " * 50_000 for place in range(20)]  # 0.9 MB each
     began = time.process_time()
@@ -267,7 +267,7 @@ def test_the_language_of_a_long_text_costs_as_much_as_that_of_a_short_one() -> N
 
 
 @given(ANY_TEXT)
-def test_safe_keeps_every_place(text: str) -> None:
+def test_safe_keeps_every_place(text):
     """Each character stays in its place, and what stays can be written and shown."""
     shown = safe(text)
 
@@ -277,7 +277,7 @@ def test_safe_keeps_every_place(text: str) -> None:
     assert all(a == b or b == "\ufffd" for a, b in zip(text, shown, strict=True))
 
 
-def test_safe_replaces_what_is_not_text() -> None:
+def test_safe_replaces_what_is_not_text():
     """Ends of strings, escapes, reordering, broken halves; letters, emoji and line ends stay."""
     text = "Ünï 你好 مرحبا 😀\t\r\n"
 
@@ -294,7 +294,7 @@ def test_safe_replaces_what_is_not_text() -> None:
         ("plain é", "plain é"),
     ],
 )
-def test_json_is_for_any_reader(value: object, shown: object) -> None:
+def test_json_is_for_any_reader(value, shown):
     """In ASCII, without a lone surrogate; all else is as it was."""
     text = json_text(value)
 

@@ -1,15 +1,14 @@
 """An agent reads its documents, each on its line, and argues in three parts."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from ragsieve.errors import BadReply, ContextOverflow
-from ragsieve.models.base import Cut, Prompt
+from ragsieve.models.base import Cut
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Step, Trace, step
+from ragsieve.trace import Trace, step
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.agent import Agent, Argument
 from tests.segments import wholes
@@ -20,7 +19,7 @@ OBJECT = json.dumps({"Evidence": "Cher sang.", "Explanation": "It says so.", "An
 ARGUMENT = Argument("Cher", "Cher sang.", "It says so.")
 
 
-def argued(replies: Sequence[str], groups: int = 1) -> tuple[list[Any], Step, ScriptedLLM]:
+def argued(replies, groups=1):
     """What becomes of replies, in the order in which they are given."""
     llm = ScriptedLLM(replies)
     agent = Agent(llm)
@@ -29,7 +28,7 @@ def argued(replies: Sequence[str], groups: int = 1) -> tuple[list[Any], Step, Sc
         return agent.argue(asked), record, llm
 
 
-def test_answers_are_one_line_each_without_thoughts() -> None:
+def test_answers_are_one_line_each_without_thoughts():
     """In the order of the groups; a thought that was cut off is no answer, and quotes go, too."""
     answers = Agent(ScriptedLLM(["Cher", " Sonny\nand Cher \n"])).answer(QUERY, [wholes("a")] * 2)
 
@@ -42,7 +41,7 @@ def test_answers_are_one_line_each_without_thoughts() -> None:
     )
 
 
-def test_documents_that_do_not_fit_are_read_from_their_beginnings() -> None:
+def test_documents_that_do_not_fit_are_read_from_their_beginnings():
     """Each as far as all have room: no answer rests on what nobody read, and none is dropped."""
     llm = ScriptedLLM(["x"], context=64 + 64 + 180)
     given = wholes("short one", "word " * 300, "short two")
@@ -64,10 +63,10 @@ def test_documents_that_do_not_fit_are_read_from_their_beginnings() -> None:
 class CountingLLM(ScriptedLLM):
     """Keeps the texts of each call of ``count``; characters of Greek are a token each."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.counted: list[list[str]] = []
 
-    def count(self, texts: Sequence[str]) -> list[int]:
+    def count(self, texts):
         self.counted.append([*texts])
         greek = [sum("α" <= char <= "ω" for char in text) for text in texts]
         return [n + g for n, g in zip(super().count(texts), greek, strict=True)]
@@ -81,9 +80,7 @@ class CountingLLM(ScriptedLLM):
         (["word " * 1000 + "αβγδ " * 200, "word " * 50], 6, 0.7),
     ],
 )
-def test_documents_that_do_not_fit_are_counted_a_few_times(
-    texts: list[str], calls: int, share: float
-) -> None:
+def test_documents_that_do_not_fit_are_counted_a_few_times(texts, calls, share):
     """A server counts a text a request: no search over lengths, however long the documents are."""
     llm = CountingLLM(["x"], context=64 + 64 + 400)
     Agent(llm).answer(QUERY, [wholes(*texts)])
@@ -93,7 +90,7 @@ def test_documents_that_do_not_fit_are_counted_a_few_times(
     assert share * 400 <= sum(llm.count(prompt)) <= 400
 
 
-def test_nobody_is_asked_for_nothing() -> None:
+def test_nobody_is_asked_for_nothing():
     """Without documents, without room for their first characters, without groups."""
     with pytest.raises(ContextOverflow):
         Agent(ScriptedLLM(["x"], context=70)).answer(QUERY, [wholes("a")])
@@ -101,7 +98,7 @@ def test_nobody_is_asked_for_nothing() -> None:
     assert [] == Agent(ScriptedLLM([])).answer(QUERY, [])
 
 
-def test_a_remark_is_one_json_string_and_makes_another_prompt() -> None:
+def test_a_remark_is_one_json_string_and_makes_another_prompt():
     """It ends where its quotes end; who is asked the same is asked in the same words."""
     agent = Agent(ScriptedLLM([]))
     said = agent.argument_prompt(QUERY, wholes("a"), 'no\nAnswer: "x"')[0].content
@@ -127,7 +124,7 @@ def test_a_remark_is_one_json_string_and_makes_another_prompt() -> None:
         LINES.replace("Answer: Cher", "**Answer:** [Cher]"),
     ],
 )
-def test_arguments_are_read_from_lines_and_objects(reply: str) -> None:
+def test_arguments_are_read_from_lines_and_objects(reply):
     """Servers that hold a model to a schema give objects, the others lines."""
     assert [ARGUMENT] == argued([reply])[0]
 
@@ -140,7 +137,7 @@ def test_arguments_are_read_from_lines_and_objects(reply: str) -> None:
         json.dumps({"Evidence": "a", "Explanation": "b", "Answer": ""}),
     ],
 )
-def test_an_argument_unreadable_twice_is_its_error(reply: str) -> None:
+def test_an_argument_unreadable_twice_is_its_error(reply):
     """The error keeps the reply; what stands in for it is the caller's to say."""
     found, _, llm = argued([reply, reply])
 
@@ -157,16 +154,16 @@ def test_an_argument_unreadable_twice_is_its_error(reply: str) -> None:
         "Evidence: none\nExplanation:\nAnswered: no\nAnswer:",
     ],
 )
-def test_a_reply_says_by_its_flag_that_it_has_no_answer(reply: str) -> None:
+def test_a_reply_says_by_its_flag_that_it_has_no_answer(reply):
     """Whatever its other parts are."""
     assert [Argument("")] == argued([reply])[0]
 
 
-def test_a_reply_that_was_cut_is_no_answer() -> None:
+def test_a_reply_that_was_cut_is_no_answer():
     """Nor an argument, though its last part is there in part."""
 
     class Stopped(ScriptedLLM):
-        def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+        def complete(self, prompts, **options):
             return [Cut(reply) for reply in super().complete(prompts, **options)]
 
     agent = Agent(Stopped(["Washing", LINES, LINES]))
@@ -175,17 +172,17 @@ def test_a_reply_that_was_cut_is_no_answer() -> None:
     assert isinstance(agent.argue([agent.argument_prompt(QUERY, wholes("a"))])[0], BadReply)
 
 
-def test_an_answer_alone_is_an_argument_without_evidence() -> None:
+def test_an_answer_alone_is_an_argument_without_evidence():
     """Asked again, Qwen2.5-Coder-1.5B repeats the form that it is shown."""
     assert [Argument("Cher"), Argument("UNANSWERED")] == argued(["**Cher**", "UNANSWERED"], 2)[0]
 
 
-def test_a_reply_is_held_to_the_parts_in_their_order() -> None:
+def test_a_reply_is_held_to_the_parts_in_their_order():
     """Evidence first, so that the answer follows from it."""
     held: list[Any] = []
 
     class Held(ScriptedLLM):
-        def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+        def complete(self, prompts, **options):
             held.append(options["schema"])
             return super().complete(prompts, **options)
 
@@ -212,7 +209,7 @@ def test_a_reply_is_held_to_the_parts_in_their_order() -> None:
         ('It says "lunch was never held at all", I think.', False),
     ],
 )
-def test_evidence_is_looked_up_in_the_documents(evidence: str, expected: bool) -> None:
+def test_evidence_is_looked_up_in_the_documents(evidence, expected):
     """One quotation, or one sentence where there is none, nearly word for word, is enough."""
     read = Segment.whole(Document("d", "The lunch is at noon in the hall.", "Menu"))
     argument = Argument("noon", evidence)

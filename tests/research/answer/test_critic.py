@@ -2,15 +2,13 @@
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from ragsieve.errors import ContextOverflow
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Step, Trace, step
+from ragsieve.trace import Trace, step
 from ragsieve.types import Query
 from ragsieve_research.answer.agent import Argument
 from ragsieve_research.answer.critic import Critic, Judgement
@@ -22,9 +20,7 @@ ARGUMENTS = [Argument(answer, f"It is {answer}.", "So.") for answer in ANSWERS]
 NOTHING = [[0], [1], [2], [3]]
 
 
-def asked(
-    call: str, replies: Sequence[str], given: Sequence[Any] = (), **options: Any
-) -> tuple[Any, Step, ScriptedLLM]:
+def asked(call, replies, given=(), **options):
     """What a critic makes of its model's replies."""
     llm = ScriptedLLM(replies, **options)
     given = given or (ARGUMENTS if call == "judge" else ANSWERS)
@@ -32,15 +28,15 @@ def asked(
         return getattr(Critic(llm), call)(QUERY, given), record, llm
 
 
-def same(*replies: str) -> list[list[int]]:
+def same(*replies):
     return asked("same", replies)[0]
 
 
-def judged(*replies: str) -> Judgement:
+def judged(*replies):
     return asked("judge", replies)[0]
 
 
-def verdict(incorrect: str = "[]", consistent: str = "no") -> str:
+def verdict(incorrect="[]", consistent="no"):
     return f"Incorrect answers: {incorrect}\nExplanation: why\nConsistent answer: {consistent}"
 
 
@@ -59,13 +55,13 @@ def verdict(incorrect: str = "[]", consistent: str = "no") -> str:
         ("[1] = [3], [2] = [4]", [[0, 2], [1, 3]]),
     ],
 )
-def test_duplicates_are_one_group(duplicates: str, expected: list[list[int]]) -> None:
+def test_duplicates_are_one_group(duplicates, expected):
     """By first place; lists that share a number are one; every place is in one group."""
     assert expected == same(f"Unique answers:\nDuplicate answers: {duplicates}")
 
 
 @pytest.mark.parametrize("duplicates", ["[1], [3]", "[2]", "Answer [1], Answer [3]", "[[1, 5]]"])
-def test_lists_of_one_say_nothing_of_duplicates(duplicates: str) -> None:
+def test_lists_of_one_say_nothing_of_duplicates(duplicates):
     """Each may be a group of its own, or all may be one group: it is asked for once more."""
     assert NOTHING == same('Unique answers: ["Paris"]\nDuplicate answers: []')
 
@@ -86,7 +82,7 @@ def test_lists_of_one_say_nothing_of_duplicates(duplicates: str) -> None:
         ('[{"number": 2, "why": "x"}, {"number": "4"}]', (1, 3)),
     ],
 )
-def test_incorrect_answers_are_places(incorrect: str, expected: tuple[int, ...]) -> None:
+def test_incorrect_answers_are_places(incorrect, expected):
     """From 0, rising, each once."""
     assert Judgement(expected, "why") == judged(verdict(incorrect))
 
@@ -114,9 +110,7 @@ def test_incorrect_answers_are_places(incorrect: str, expected: tuple[int, ...])
         ("null", None),
     ],
 )
-def test_an_answer_is_consistent_where_the_critic_names_it(
-    consistent: str, expected: str | None
-) -> None:
+def test_an_answer_is_consistent_where_the_critic_names_it(consistent, expected):
     """Behind "yes", or alone, as the paper's form has it; "no" is none, whatever follows."""
     given = [Argument(expected or answer) for answer in ANSWERS]
     found = asked("judge", [verdict(consistent=consistent)], given)[0]
@@ -133,7 +127,7 @@ def test_an_answer_is_consistent_where_the_critic_names_it(
         "yes: The consistent answer cannot be determined.",
     ],
 )
-def test_what_may_be_an_answer_or_not_is_asked_for_again(consistent: str) -> None:
+def test_what_may_be_an_answer_or_not_is_asked_for_again(consistent):
     """The second reply counts."""
     found = asked("judge", [verdict("[2]", consistent), verdict("[2, 4]", "yes: Paris")])[0]
 
@@ -155,7 +149,7 @@ def test_what_may_be_an_answer_or_not_is_asked_for_again(consistent: str) -> Non
         json.dumps({"Incorrect answers": [2], "Explanation": "", "Consistent answer": 1984}),
     ],
 )
-def test_an_unreadable_verdict_is_asked_for_once_more(reply: str) -> None:
+def test_an_unreadable_verdict_is_asked_for_once_more(reply):
     """A readable second one counts; after two unreadable ones none is incorrect, none stands."""
     again = judged(reply, verdict("[2, 4]", "yes: Paris"))
     found, record, llm = asked("judge", [reply, reply])
@@ -166,7 +160,7 @@ def test_an_unreadable_verdict_is_asked_for_once_more(reply: str) -> None:
     assert "unreadable twice, so none is incorrect and no answer stands" in record.notes[-1]
 
 
-def test_a_verdict_is_on_what_stands() -> None:
+def test_a_verdict_is_on_what_stands():
     """Not on what a model thinks first; where all are wrong or have no answer, none stands."""
     thought = f"<think>\n{verdict('[1, 2, 3, 4]', 'yes: Rome')}\nHm, no.\n</think>\n\n"
 
@@ -182,10 +176,10 @@ def test_a_verdict_is_on_what_stands() -> None:
     assert Judgement((), "why") == silent
 
 
-def preferring(*answers: str) -> ScriptedLLM:
+def preferring(*answers):
     """Chooses an answer by its text, 4 to 1 for the first named; unnamed: by its place alone."""
 
-    def weights(prompt: Any, options: Sequence[str]) -> list[float]:
+    def weights(prompt, options):
         shown = re.findall(r'\[\d\]: (?:Answer: )?"([^"]*)"', prompt[0].content)
         if not answers:
             return [4.0, *[1.0] * (len(options) - 1)]
@@ -195,7 +189,7 @@ def preferring(*answers: str) -> ScriptedLLM:
 
 
 @pytest.mark.parametrize(("llm", "expected"), [(preferring("Lyons"), 3), (preferring(), None)])
-def test_an_answer_is_picked_by_what_it_says(llm: ScriptedLLM, expected: int | None) -> None:
+def test_an_answer_is_picked_by_what_it_says(llm, expected):
     """The mean of two orders: a model that prefers the first place, whatever is there, picks none.
     Its first of one order is the last of the other."""
     assert expected == Critic(llm).pick(QUERY, ANSWERS)
@@ -203,9 +197,7 @@ def test_an_answer_is_picked_by_what_it_says(llm: ScriptedLLM, expected: int | N
 
 
 @pytest.mark.parametrize(("replies", "expected"), [("32", 2), ("33", None), ("3??", 2)])
-def test_without_probabilities_the_numbers_written_are_picked(
-    replies: str, expected: int | None
-) -> None:
+def test_without_probabilities_the_numbers_written_are_picked(replies, expected):
     """The third of four is the second from behind; one order that can be read is enough. Two orders
     that disagree can be read, and the trace does not say otherwise."""
     only = {"can": frozenset({"complete"})}
@@ -219,7 +211,7 @@ def test_without_probabilities_the_numbers_written_are_picked(
 RIVALS = [Argument("Article 1, Section 3"), Argument("Article Two"), Argument("unknown")]
 
 
-def test_a_verdict_on_which_agents_do_not_agree_is_no_verdict() -> None:
+def test_a_verdict_on_which_agents_do_not_agree_is_no_verdict():
     """Asked again it sees the answers side by side; what it says twice is in dispute."""
     reply = verdict("[]", "yes: Article 1, Section 3")
     found, _, llm = asked("judge", [reply, reply], RIVALS)
@@ -237,9 +229,7 @@ def test_a_verdict_on_which_agents_do_not_agree_is_no_verdict() -> None:
         (("Paris", "unknown", "The documents do not say."), "Paris"),
     ],
 )
-def test_short_and_long_forms_agree_and_no_answer_contradicts_none(
-    answers: Sequence[str], consistent: str
-) -> None:
+def test_short_and_long_forms_agree_and_no_answer_contradicts_none(answers, consistent):
     """At once."""
     given = [Argument(answer) for answer in answers]
 
@@ -253,7 +243,7 @@ def test_short_and_long_forms_agree_and_no_answer_contradicts_none(
         (preferring(), Judgement(readable=False)),
     ],
 )
-def test_pairs_decide_in_both_orders(llm: ScriptedLLM, expected: Judgement) -> None:
+def test_pairs_decide_in_both_orders(llm, expected):
     """A bias to the first place averages out, and is named; silence is no rival."""
     with Trace().recording(), step("pairs") as record:
         found = Critic(llm).by_pairs(QUERY, RIVALS, (0, 1, 2))
@@ -263,7 +253,7 @@ def test_pairs_decide_in_both_orders(llm: ScriptedLLM, expected: Judgement) -> N
     assert "the first place has" in record.notes[0]
 
 
-def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
+def test_long_arguments_are_cut_to_fit_and_stay_apart():
     """Each alike, so that none wins by length; what does not fit even so is an error."""
     # A quote is two tokens once escaped, and eight characters are a word: for all that is asked
     # and four responses 1400 - 64 - 1400 // 3 = 870 tokens are left.
@@ -306,14 +296,12 @@ def test_long_arguments_are_cut_to_fit_and_stay_apart() -> None:
         (("", " "), [[0, 1]]),
     ],
 )
-def test_short_and_long_forms_of_a_name_are_the_same(
-    answers: tuple[str, ...], expected: list[list[int]]
-) -> None:
+def test_short_and_long_forms_of_a_name_are_the_same(answers, expected):
     """Up to two more names behind a comma; of others the critic is asked."""
     assert expected == same_answers(answers)
 
 
-def test_saying_that_there_is_no_answer_is_none() -> None:
+def test_saying_that_there_is_no_answer_is_none():
     """In whatever words, those of the question among them; what names another thing is one."""
     refusals = [
         *("UNANSWERED", "Unknown.", "n/a", "Not mentioned in the documents.", "I don't know"),

@@ -1,7 +1,6 @@
 """The reader that reasons after worked examples of other domains."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,6 @@ from ragsieve.text import contains_answer
 from ragsieve.trace import Trace, step
 from ragsieve.types import Answer, Document, Query, Segment, StageResult
 from ragsieve_research.answer.demonstrations import reasoning_examples
-from ragsieve_research.answer.examples import Demonstration
 from ragsieve_research.answer.reasoning import DOMAINS, Reasoning, evaluated
 
 QUERY = Query("Who sang Breeze?")
@@ -21,33 +19,33 @@ EVIDENCE = [Segment.whole(Document("a", "Ann sang Breeze.", "Songs"))]
 GOOD = "Reasoning: The document says so.\nAnswer: Ann"
 
 
-def read(*replies: str, **options: Any) -> tuple[Answer, ScriptedLLM, list[str]]:
+def read(*replies, **options):
     llm = ScriptedLLM(list(replies))
     with Trace().recording(), step("reader") as record:
         answer = Reasoning(llm, **options)(QUERY, EVIDENCE)
     return answer, llm, record.messages
 
 
-def questions(llm: ScriptedLLM) -> list[str]:
+def questions(llm):
     """The questions of the first prompt's turns."""
     asked = [turn.content for turn in llm.prompts[0] if turn.role == "user"]
     return [text.rpartition("Question: ")[2] for text in asked]
 
 
-def pool() -> list[Demonstration]:
+def pool():
     return [shown for examples in reasoning_examples().values() for shown in examples]
 
 
-def domains(llm: ScriptedLLM) -> list[str]:
+def domains(llm):
     of = {shown.question: shown.domain for shown in pool()}
     return [of[question] for question in questions(llm)[:-1]]
 
 
-def replies(llm: ScriptedLLM) -> list[str]:
+def replies(llm):
     return [turn.content for turn in llm.prompts[0] if turn.role == "assistant"]
 
 
-def test_the_final_answer_is_a_part_of_the_reply() -> None:
+def test_the_final_answer_is_a_part_of_the_reply():
     """Text is the answer, reply is all of it, and the evidence is what was read."""
     answer, llm, _ = read(GOOD)
 
@@ -72,7 +70,7 @@ def test_the_final_answer_is_a_part_of_the_reply() -> None:
         '{"Reasoning": "It says so.", "Final Answer": "Ann"}',
     ],
 )
-def test_parts_are_read_as_models_write_them(reply: str) -> None:
+def test_parts_are_read_as_models_write_them(reply):
     """Bold names, JSON, thoughts before, remarks behind, "Final Answer": one call each."""
     answer, llm, _ = read(reply)
 
@@ -88,9 +86,7 @@ class SmallLLM(ScriptedLLM):
 @pytest.mark.parametrize(
     ("cot", "names", "remarks"), [(None, "Answer", 1), (True, "Reasoning", 0), (False, "Answer", 0)]
 )
-def test_a_small_local_model_reasons_only_where_asked(
-    cot: bool | None, names: str, remarks: int
-) -> None:
+def test_a_small_local_model_reasons_only_where_asked(cot, names, remarks):
     """By default it answers at once, also behind a wrapper, and the trace says why."""
     llm = SmallLLM([GOOD])
     with Trace().recording(), step("reader") as record:
@@ -102,7 +98,7 @@ def test_a_small_local_model_reasons_only_where_asked(
 
 
 @pytest.mark.parametrize("reply", ["", "Ann", "Reasoning: x\nAnswer:", "{"])
-def test_an_unreadable_reply_is_asked_for_once_more(reply: str) -> None:
+def test_an_unreadable_reply_is_asked_for_once_more(reply):
     """The second one counts; the retry names what is wrong."""
     answer, llm, _ = read(reply, GOOD)
 
@@ -114,7 +110,7 @@ def test_an_unreadable_reply_is_asked_for_once_more(reply: str) -> None:
     ("reply", "text"),
     [("The song is old.\nIt was Ann.", "It was Ann."), ("Answer:", "Answer:"), ("", "")],
 )
-def test_twice_unreadable_leaves_the_last_line(reply: str, text: str) -> None:
+def test_twice_unreadable_leaves_the_last_line(reply, text):
     """Without the name before it; the trace says so, the reply is whole."""
     answer, _, told = read("?", reply)
 
@@ -123,7 +119,7 @@ def test_twice_unreadable_leaves_the_last_line(reply: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_examples_are_of_other_domains(domain: str) -> None:
+def test_examples_are_of_other_domains(domain):
     """Three, each of another domain: an answer, a false premise, one that cannot be known."""
     _, llm, _ = read(GOOD, domain=domain)
 
@@ -133,7 +129,7 @@ def test_examples_are_of_other_domains(domain: str) -> None:
     ]
 
 
-def test_the_embedder_guesses_the_domain() -> None:
+def test_the_embedder_guesses_the_domain():
     """By words, unless the question tells it; where it fails the answer does not."""
     reasoning = Reasoning(ScriptedLLM([]), HashingEmbedder())
 
@@ -142,7 +138,7 @@ def test_the_embedder_guesses_the_domain() -> None:
     assert "music" == reasoning.domain_of(Query("Which teams won tournaments?", domain="music"))
 
     class Broken(HashingEmbedder):
-        def embed(self, texts: Any, *, query: bool = False) -> Any:
+        def embed(self, texts, *, query=False):
             raise ModelError("the embedder is away")
 
     llm = ScriptedLLM(lambda _: "Reasoning: It says so.\nAnswer: Seals")
@@ -151,7 +147,7 @@ def test_the_embedder_guesses_the_domain() -> None:
     assert "Seals" == Reasoning(llm, Broken())(Query("Who sang it?"), evidence).text
 
 
-def test_what_leaves_no_room_is_left_out() -> None:
+def test_what_leaves_no_room_is_left_out():
     """A quarter of the context stays for the best evidence; the trace says what went."""
     llm = ScriptedLLM([GOOD], context=1000)
     with Trace().recording(), step("reader") as record:
@@ -174,7 +170,7 @@ def test_what_leaves_no_room_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("evidence", [EVIDENCE, []])
-def test_the_model_reads_when_a_question_was_asked(evidence: list[Segment]) -> None:
+def test_the_model_reads_when_a_question_was_asked(evidence):
     """On one line below it; the examples before it have no time."""
     llm = ScriptedLLM([GOOD])
     Reasoning(llm)(replace(QUERY, time="03/13/2024,\n09:30:59 PT"), evidence)
@@ -186,7 +182,7 @@ def test_the_model_reads_when_a_question_was_asked(evidence: list[Segment]) -> N
     assert 1 == sum("Asked on" in turn.content for turn in prompt)
 
 
-def test_the_pool_is_complete() -> None:
+def test_the_pool_is_complete():
     """Three examples a domain, of three kinds; reasoning never ends without what it leads to."""
     kinds = {"invalid question", "I don't know"}
 
@@ -200,7 +196,7 @@ def test_the_pool_is_complete() -> None:
         assert all(2 <= len(d.documents) <= 3 for d in found)
 
 
-def test_without_evidence_the_model_answers_from_what_it_knows() -> None:
+def test_without_evidence_the_model_answers_from_what_it_knows():
     """No documents are spoken of, and no example with documents is shown."""
     llm = ScriptedLLM(lambda _: "Reasoning: I know it.\nAnswer: Seals")
     answer = Reasoning(llm, domain="music")(Query("Who sang it?"), ())
@@ -212,7 +208,7 @@ def test_without_evidence_the_model_answers_from_what_it_knows() -> None:
     assert "document" not in prompt[0].content.lower()
 
 
-def test_systems_of_one_run_answer_by_one_prompt() -> None:
+def test_systems_of_one_run_answer_by_one_prompt():
     """Also where a stage has answered; a question's time stands below it, by any reader."""
     llm = ScriptedLLM(lambda _: "Answer: Paris")
     answered = Pipeline(lambda query, kept: StageResult(kept, answer=Answer("Rome", (), "Rome")))

@@ -1,12 +1,11 @@
 """The time to read a reply grows with its length alone, whatever a model writes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
 from ragsieve.errors import BadReply
-from ragsieve.models.base import JsonSchema, Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.models.replies import Field, option_field, paragraph, read_fields
 from ragsieve.systems import build
@@ -24,17 +23,15 @@ SCORED = [TEXT.scored("s", 0.1), TEXT.scored("s", 0.9)]
 class Long(ScriptedLLM):
     """Writes past the limit of a reply, as a server may."""
 
-    def __init__(self, reply: str) -> None:
+    def __init__(self, reply):
         super().__init__([reply], context=10**9)
 
-    def complete(
-        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
-    ) -> list[str]:
+    def complete(self, prompts, *, max_tokens=128, schema=None):
         """The same reply to all."""
         return [*self.replies] * len(prompts)
 
 
-def system(name: str) -> Callable[[str], object]:
+def system(name):
     return lambda reply: build(name, Long(reply), HashingEmbedder(8)).ask(QUERY, [TEXT.document])
 
 
@@ -80,10 +77,10 @@ READERS: dict[str, Callable[[str], object]] = {
         ("duplicates", "Unique answers: a\nDuplicate answers: ", "1 and ", "x"),
     ],
 )
-def test_runs_are_read_in_linear_time(reader: str, begin: str, unit: str, end: str) -> None:
+def test_runs_are_read_in_linear_time(reader, begin, unit, end):
     """Or found unreadable in it."""
 
-    def read(size: int) -> None:
+    def read(size):
         with suppress(BadReply):
             READERS[reader](begin + unit * size + end)
 

@@ -1,8 +1,6 @@
 """Parts of trained filters without weights; where weights count, a test makes tiny ones."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -10,10 +8,10 @@ from ragsieve_research.artifacts.recipe import Base, Split, Trained, TrainedPart
 
 
 @pytest.fixture
-def adapter(tmp_path: Path) -> Callable[..., Path]:
+def adapter(tmp_path):
     """Makes a folder that looks like PEFT's."""
 
-    def make(name: str, **changes: object) -> Path:
+    def make(name, **changes):
         folder = tmp_path / "work" / name
         folder.mkdir(parents=True)
         config = {"peft_type": "LORA", "base_model_name_or_path": str(tmp_path), **changes}
@@ -25,7 +23,7 @@ def adapter(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def whole() -> Trained:
+def whole():
     """A filter with every part trained, and every field filled."""
     return Trained(
         generator=Base("smollm2", "a" * 64),

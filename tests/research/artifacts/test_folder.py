@@ -1,7 +1,6 @@
 """Recipe and folder of a trained filter: what is read, written, refused and pushed."""
 
 import json
-from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,22 +32,22 @@ class Hub:
     files: list[str] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
 
-    def create_repo(self, repo_id: str, **options: Any) -> Any:
+    def create_repo(self, repo_id, **options):
         self.calls.append(options)
         return SimpleNamespace(repo_id=repo_id)
 
-    def upload_folder(self, *, folder_path: str, allow_patterns: list[str], **_: Any) -> None:
+    def upload_folder(self, *, folder_path, allow_patterns, **_):
         root = Path(folder_path)
         there = [p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()]
         self.files += sorted(filter_repo_objects(there, allow_patterns=allow_patterns))
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     """Every file below a folder."""
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
 
-def noisy(folder: Path) -> Path:
+def noisy(folder):
     """A folder with what training and others leave behind."""
     for name in NOISE:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +56,7 @@ def noisy(folder: Path) -> Path:
     return folder
 
 
-def test_what_is_saved_is_read_again(tmp_path: Path, whole: Trained, adapter: Any) -> None:
+def test_what_is_saved_is_read_again(tmp_path, whole, adapter):
     """The recipe as it was, of noisy parts the adapters alone; parts may be missing, or null."""
     folder = save(tmp_path / "new" / "f", whole, {role: noisy(adapter(role)) for role in ROLES})
 
@@ -75,7 +74,7 @@ def test_what_is_saved_is_read_again(tmp_path: Path, whole: Trained, adapter: An
     assert Trained.parse(FIELDS) == Trained.parse({**FIELDS, **nulls})
 
 
-def test_what_is_of_this_machine_is_not_shared(tmp_path: Path, adapter: Any) -> None:
+def test_what_is_of_this_machine_is_not_shared(tmp_path, adapter):
     """A base is named as the hub has it; a filter whose model lies here alone is not pushed."""
     part = TrainedPart("llm", "smollm2", "extractor")
     folder = save(tmp_path / "f", replace(PLAIN, extractor=part), {"extractor": adapter("a")})
@@ -89,7 +88,7 @@ def test_what_is_of_this_machine_is_not_shared(tmp_path: Path, adapter: Any) -> 
         push_to_hub(folder, "me/f", api=Hub())
 
 
-def test_an_older_filter_is_replaced_whole(tmp_path: Path, adapter: Any) -> None:
+def test_an_older_filter_is_replaced_whole(tmp_path, adapter):
     """Nothing of it stays, and parts may come out of it."""
     extractor, truncator = (TrainedPart("llm", "smollm2", name) for name in ("a", "truncator"))
     old = replace(PLAIN, extractor=extractor, truncator=truncator)
@@ -99,7 +98,7 @@ def test_an_older_filter_is_replaced_whole(tmp_path: Path, adapter: Any) -> None
     assert ["README.md", "b", "filter.json"] == sorted(p.name for p in folder.iterdir())
 
 
-def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_other_things_is_left_alone(tmp_path):
     """One that is no filter, one with more in it, a file, a link."""
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.txt").write_text("x")
@@ -120,9 +119,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     assert before == names(tmp_path)
 
 
-def test_nothing_is_written_if_anything_is_wrong(
-    tmp_path: Path, whole: Trained, adapter: Any
-) -> None:
+def test_nothing_is_written_if_anything_is_wrong(tmp_path, whole, adapter):
     """The older filter stays as it was, and no piece lies beside it."""
     folder = save(tmp_path / "x" / "f", PLAIN, {})
     parts = {role: adapter(role) for role in ROLES}
@@ -152,9 +149,7 @@ def test_nothing_is_written_if_anything_is_wrong(
         ({"path": ""}, "type is missing"),
     ],
 )
-def test_a_reranker_may_be_a_whole_model_of_known_modules(
-    tmp_path: Path, module: dict[str, str], words: str | None
-) -> None:
+def test_a_reranker_may_be_a_whole_model_of_known_modules(tmp_path, module, words):
     """All its weights were tuned; classes that its modules name are imported."""
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "modules.json").write_text(json.dumps([module]))
@@ -165,7 +160,7 @@ def test_a_reranker_may_be_a_whole_model_of_known_modules(
     assert (words is None) == (tmp_path / "f").exists()
 
 
-def test_the_card_has_a_header_and_tables(tmp_path: Path, whole: Trained, adapter: Any) -> None:
+def test_the_card_has_a_header_and_tables(tmp_path, whole, adapter):
     """The hub reads the header; people read figures, and what it is not good at."""
     yaml = pytest.importorskip("yaml")
     limits = ["Two hops | or\nmore."]
@@ -188,7 +183,7 @@ def test_the_card_has_a_header_and_tables(tmp_path: Path, whole: Trained, adapte
     assert rows <= {*body.splitlines()}
 
 
-def _linked(folder: Path) -> None:
+def _linked(folder):
     (folder / "a").rename(folder.parent / "outside")
     (folder / "a").symlink_to(folder.parent / "outside")
 
@@ -202,9 +197,7 @@ def _linked(folder: Path) -> None:
         (_linked, "part 'a' must lie in its filter's folder"),
     ],
 )
-def test_a_folder_that_is_no_filter_is_refused(
-    tmp_path: Path, adapter: Any, spoil: Callable[[Path], object], words: str
-) -> None:
+def test_a_folder_that_is_no_filter_is_refused(tmp_path, adapter, spoil, words):
     """Neither read nor pushed; the line names the folder."""
     part = TrainedPart("llm", "smollm2", "a")
     folder = save(tmp_path / "f", replace(PLAIN, extractor=part), {"a": adapter("a")})
@@ -236,9 +229,7 @@ LORA = "part 'extractor' must be a plain LoRA adapter"
         ({"rank_pattern": {"q": 10**9}}, "'extractor'.rank_pattern must be of values a whole"),
     ],
 )
-def test_only_plain_lora_of_numbers_in_range_is_loaded(
-    tmp_path: Path, adapter: Any, changes: Mapping[str, object], words: str
-) -> None:
+def test_only_plain_lora_of_numbers_in_range_is_loaded(tmp_path, adapter, changes, words):
     """Other kinds import modules and fetch tokenizers by names they hold; a rank of a million
     millions would take all memory before its weights are looked at."""
     part = TrainedPart("llm", "smollm2", "extractor")
@@ -246,9 +237,7 @@ def test_only_plain_lora_of_numbers_in_range_is_loaded(
         save(tmp_path / "f", replace(PLAIN, extractor=part), {"extractor": adapter("x", **changes)})
 
 
-def test_exactly_what_belongs_to_a_filter_is_pushed(
-    tmp_path: Path, whole: Trained, adapter: Any
-) -> None:
+def test_exactly_what_belongs_to_a_filter_is_pushed(tmp_path, whole, adapter):
     """Whatever else lies in the folder by now; private unless said otherwise."""
     folder = save(tmp_path / "f", whole, {role: adapter(role) for role in ROLES})
     wanted = names(folder)
@@ -263,7 +252,7 @@ def test_exactly_what_belongs_to_a_filter_is_pushed(
     assert [{"private": True, "token": "t", "exist_ok": True}] == hub.calls
 
 
-def test_a_hub_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
+def test_a_hub_that_cannot_be_reached_is_one_line(tmp_path):
     """Whatever library speaks HTTP, and a name that the hub does not take."""
     folder = save(tmp_path / "f", PLAIN, {})
     api = HfApi(endpoint="http://127.0.0.1:9", token="t")
@@ -297,7 +286,7 @@ FIELDS |= {"generator": {"model": "smollm2"}, "embedder": {"model": "minilm"}}
         ({"options": {"reranker": "/etc/x"}}, "options.reranker has a wrong type or value"),
     ],
 )
-def test_what_breaks_a_rule_is_named(changes: dict[str, Any], words: str) -> None:
+def test_what_breaks_a_rule_is_named(changes, words):
     """One line that says which field, the rule and what was found."""
     with pytest.raises(InputError) as caught:
         Trained.parse({**FIELDS, **changes})
@@ -310,7 +299,7 @@ def test_what_breaks_a_rule_is_named(changes: dict[str, Any], words: str) -> Non
 @pytest.mark.parametrize(
     "folder", ["..", ".", "", "/etc", "../up", "a/b", "a\\b", "~", "C:", "x\n", "x" * 65, ".hidden"]
 )
-def test_a_part_stays_in_the_folder(folder: str) -> None:
+def test_a_part_stays_in_the_folder(folder):
     """A part folder is a plain name."""
     with pytest.raises(InputError, match="adapter must be a name without a path: "):
         Trained.parse({**FIELDS, "extractor": {**LLM, "adapter": folder}})
@@ -329,7 +318,7 @@ def test_a_part_stays_in_the_folder(folder: str) -> None:
         ('"' + "a" * MAX_BYTES + '"', "must have at most 1048576 bytes"),
     ],
 )
-def test_hostile_json_is_an_input_error(tmp_path: Path, text: str, words: str) -> None:
+def test_hostile_json_is_an_input_error(tmp_path, text, words):
     """Not finite, nested too deep, too long, no text: one line, whatever it is."""
     file = tmp_path / "filter.json"
     file.write_bytes(text.encode(errors="surrogateescape"))

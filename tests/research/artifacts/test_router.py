@@ -1,9 +1,6 @@
 """A trained router's folder: written whole, read strictly."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -38,11 +35,11 @@ TRAINED = TrainedRouter(
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return save_router(tmp_path / "r", TRAINED, light=LIGHT)
 
 
-def test_what_was_saved_is_loaded_bit_for_bit(folder: Path) -> None:
+def test_what_was_saved_is_loaded_bit_for_bit(folder):
     """Its embedder comes by its name, or from the caller; another one is refused."""
     assert LIGHT == load_router(folder)
     assert LIGHT == load_router(folder, EMBEDDER)
@@ -55,7 +52,7 @@ def test_what_was_saved_is_loaded_bit_for_bit(folder: Path) -> None:
         load_router(folder, HashingEmbedder(8))
 
 
-def test_a_router_is_replaced_and_nothing_else_is(folder: Path) -> None:
+def test_a_router_is_replaced_and_nothing_else_is(folder):
     """A folder with anything beside a router stays as it is."""
     save_router(folder, replace(TRAINED, min_probability=0.25), light=LIGHT)
     assert 0.25 == read_router(folder).min_probability
@@ -68,23 +65,23 @@ def test_a_router_is_replaced_and_nothing_else_is(folder: Path) -> None:
     assert not folder.with_name("new").exists()
 
 
-def changed(**values: Any) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
+def changed(**values):
+    def change(folder):
         path = folder / "router.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
     return change
 
 
-def swapped(arrays: dict[str, Any]) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
+def swapped(arrays):
+    def change(folder):
         numpy = pytest.importorskip("safetensors.numpy")
         numpy.save_file(arrays, folder / "router.safetensors")
 
     return change
 
 
-def zeros(*shape: int) -> Any:
+def zeros(*shape):
     import numpy as np
 
     return np.zeros(shape)
@@ -106,9 +103,7 @@ def zeros(*shape: int) -> Any:
         (changed(form="llm", base={"model": "smollm2"}), "adapter must be a folder in it"),
     ],
 )
-def test_a_folder_that_breaks_a_rule_is_refused(
-    folder: Path, change: Callable[[Path], None], message: str
-) -> None:
+def test_a_folder_that_breaks_a_rule_is_refused(folder, change, message):
     """By one line, before any model is loaded; also where it has no digests."""
     changed(files=None)(folder)
     change(folder)
@@ -118,7 +113,7 @@ def test_a_folder_that_breaks_a_rule_is_refused(
     assert "\n" not in str(raised.value)
 
 
-def test_an_adapter_that_names_modules_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_an_adapter_that_names_modules_is_refused(folder, tmp_path):
     """Of an LLM's router a plain LoRA is read, and no link out of the folder is followed."""
     changed(form="llm", base={"model": "smollm2"}, files=None)(folder)
     outside = tmp_path / "outside"
@@ -135,7 +130,7 @@ def test_an_adapter_that_names_modules_is_refused(folder: Path, tmp_path: Path) 
         load_router(folder)
 
 
-def test_routers_by_name(tmp_path: Path) -> None:
+def test_routers_by_name(tmp_path):
     """All, some, an untrained LLM's, or a folder's."""
     sources = [Named("web", "", nothing), Named("api", "", nothing)]
     folder = save_router(tmp_path / "r", TRAINED, light=LIGHT)

@@ -5,7 +5,6 @@ import json
 import pickle
 import shutil
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -42,8 +41,8 @@ WATCHED: list[str] = []  # a folder, for the time of a test: a hook can never be
 
 
 @cache
-def _hook() -> None:
-    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+def _hook():
+    def watch(event, arguments):
         if event == "open" and WATCHED and str(arguments[0]).startswith(WATCHED[0]):
             OPENED.append(Path(str(arguments[0])).name)
 
@@ -51,7 +50,7 @@ def _hook() -> None:
 
 
 @contextmanager
-def watching(folder: Path) -> Iterator[list[str]]:
+def watching(folder):
     """Names of all files in ``folder`` that Python opens in the block."""
     _hook()
     OPENED.clear()
@@ -65,15 +64,15 @@ def watching(folder: Path) -> Iterator[list[str]]:
 class Bomb:
     """Writes a file when it is unpickled."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file):
         self.file = file
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return Path.write_text, (self.file, "boom")
 
 
 @pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def llama(tmp_path_factory):
     """A tiny llama of random weights, and ``lora`` beside it, an adapter of random weights."""
     peft = pytest.importorskip("peft")
     folder = tmp_path_factory.mktemp("models") / "llama"
@@ -87,7 +86,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def tuned(llama: Path, folder: Path) -> Path:
+def tuned(llama, folder):
     """A filter whose extractor and truncator are one adapter of the tiny llama."""
     model = f"transformers:{llama}"
     part = TrainedPart("llm", model, "both")
@@ -97,12 +96,12 @@ def tuned(llama: Path, folder: Path) -> Path:
     return save(folder, trained, {"both": llama.parent / "lora"})
 
 
-def stages(system: ragsieve.System) -> dict[type, Any]:
+def stages(system):
     """The stages of a system by their class."""
     return {type(stage): stage for stage in system.stage.stages}  # type: ignore[attr-defined]
 
 
-def test_a_filter_without_parts_is_its_generator(tmp_path: Path) -> None:
+def test_a_filter_without_parts_is_its_generator(tmp_path):
     """It filters and answers by the models of its recipe, under its options."""
     trained = replace(FAKES, options={"truncator": "none", "reranker": "bm25", "max_tokens": 9})
     system = ragsieve.load(save(tmp_path / "f", trained, {}))
@@ -112,7 +111,7 @@ def test_a_filter_without_parts_is_its_generator(tmp_path: Path) -> None:
     assert system.ask("Who sang it?", ["Seals sang it."]).answer is not None
 
 
-def test_ones_own_models_take_the_place_of_the_recipes(tmp_path: Path) -> None:
+def test_ones_own_models_take_the_place_of_the_recipes(tmp_path):
     """Which are then not loaded: the ones here do not exist."""
     trained = Trained(
         generator=Base("transformers:/none", "a" * 64),
@@ -126,7 +125,7 @@ def test_ones_own_models_take_the_place_of_the_recipes(tmp_path: Path) -> None:
     assert embedder is stages(system)[Cosine].embedder
 
 
-def test_a_cross_encoder_ranks(tmp_path: Path) -> None:
+def test_a_cross_encoder_ranks(tmp_path):
     """A reranker of kind pair; no embedder is needed then, not even loaded."""
     trained = replace(
         FAKES,
@@ -139,7 +138,7 @@ def test_a_cross_encoder_ranks(tmp_path: Path) -> None:
     assert Cosine not in found
 
 
-def test_a_pruner_is_cut_by_what_was_fitted_to_it(tmp_path: Path) -> None:
+def test_a_pruner_is_cut_by_what_was_fitted_to_it(tmp_path):
     """The system is the one-pass one then; a pruner of other weights is refused."""
     part = TrainedPart("pruner", "fake:pruner", identity="overlap-pruner")
     odds = {"weights": [[0.0], [0.0]], "bias": [0.0, 1.0], "reads": "pruner"}
@@ -154,7 +153,7 @@ def test_a_pruner_is_cut_by_what_was_fitted_to_it(tmp_path: Path) -> None:
         replace(one_pass, system="finefilter")
 
 
-def test_a_trained_reranker_takes_the_embedders_place(tmp_path: Path, adapter: Any) -> None:
+def test_a_trained_reranker_takes_the_embedders_place(tmp_path, adapter):
     """Also where an embedder is given: that one has not learnt to rank."""
     pytest.importorskip("sentence_transformers")
     trained = replace(FAKES, reranker=TrainedPart("embedder", "minilm", "reranker"))
@@ -164,9 +163,7 @@ def test_a_trained_reranker_takes_the_embedders_place(tmp_path: Path, adapter: A
     assert ["minilm", str(folder / "reranker")] == [found.model, found.adapter]
 
 
-def test_an_extractor_as_it_was_before_is_asked_in_the_form_of_the_trained_one(
-    tmp_path: Path, adapter: Any
-) -> None:
+def test_an_extractor_as_it_was_before_is_asked_in_the_form_of_the_trained_one(tmp_path, adapter):
     """The ablation is of the tuning alone, not of the prompt."""
     part = TrainedPart("llm", "fake:echo", "x", "write")
     folder = save(tmp_path / "f", replace(FAKES, extractor=part), {"x": adapter("x")})
@@ -175,7 +172,7 @@ def test_an_extractor_as_it_was_before_is_asked_in_the_form_of_the_trained_one(
     assert ("write", ScriptedLLM) == (untuned.mode, type(untuned.llm))
 
 
-def test_equal_parts_are_one_model(tmp_path: Path, llama: Path) -> None:
+def test_equal_parts_are_one_model(tmp_path, llama):
     """Extractor and truncator share theirs; the generator has no adapter, so is another."""
     system = load(tuned(llama, tmp_path / "f"))
     found = stages(system)
@@ -187,7 +184,7 @@ def test_equal_parts_are_one_model(tmp_path: Path, llama: Path) -> None:
     ]
 
 
-def test_no_code_is_run_and_no_pickle_opened(tmp_path: Path, llama: Path) -> None:
+def test_no_code_is_run_and_no_pickle_opened(tmp_path, llama):
     """Whatever lies beside recipe and adapters, where libraries would look for it."""
     folder = tuned(llama, tmp_path / "f")
     boom = tmp_path / "boom"
@@ -207,7 +204,7 @@ def test_no_code_is_run_and_no_pickle_opened(tmp_path: Path, llama: Path) -> Non
     assert JSON == {*opened} - {"adapter_model.safetensors"}
 
 
-def test_another_base_than_it_was_trained_with_is_refused(tmp_path: Path, llama: Path) -> None:
+def test_another_base_than_it_was_trained_with_is_refused(tmp_path, llama):
     """An adapter on other weights would say anything; one's own generator is no matter."""
     shutil.copytree(llama.parent, tmp_path / "copy")
     other = tmp_path / "copy" / "llama"
@@ -219,7 +216,7 @@ def test_another_base_than_it_was_trained_with_is_refused(tmp_path: Path, llama:
             load(folder, llm)
 
 
-def test_weights_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+def test_weights_are_told_apart_by_what_they_hold(tmp_path):
     """One file by its sha256, several by theirs; a server's by nothing, none is an error."""
     name = f"transformers:{tmp_path}"
     with pytest.raises(ModelError, match="must have safetensors, it has none"):
@@ -235,9 +232,7 @@ def test_weights_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
     assert "" == sha256_of("openai:gpt-5-mini")
 
 
-def test_a_folder_does_not_pose_as_a_model_of_the_hub(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_does_not_pose_as_a_model_of_the_hub(tmp_path, monkeypatch):
     """A filter may bring a folder along, but its models come from where it says."""
     (tmp_path / "org" / "model").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
@@ -246,9 +241,7 @@ def test_a_folder_does_not_pose_as_a_model_of_the_hub(
         load(folder)
 
 
-def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
-    tmp_path: Path, hub_of: Any
-) -> None:
+def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(tmp_path, hub_of):
     """JSON, safetensors and the card; an unknown repository is one line."""
     pytest.importorskip("huggingface_hub")
     trained = replace(FAKES, extractor=TrainedPart("llm", "fake:echo"), options={"min_keep": 1})
@@ -264,7 +257,7 @@ def test_a_filter_of_the_hub_is_fetched_without_what_is_no_part_of_it(
     assert {"filter.json", "README.md"} == {*given}
 
 
-def test_a_system_is_loaded_by_its_name() -> None:
+def test_a_system_is_loaded_by_its_name():
     """With models by their names, the usual ones, or what prunes."""
     system = load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
     result = system("Who drew it?", ["Koechlin drew it. It is tall.", "Bananas."])
@@ -286,7 +279,7 @@ def test_a_system_is_loaded_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("pruner", ["fake:pruner", OverlapPruner()])
-def test_a_pruner_of_ones_own_is_named_or_given(pruner: Any) -> None:
+def test_a_pruner_of_ones_own_is_named_or_given(pruner):
     """In the place of the bundled one."""
     system = load("finefilter", "fake:echo", pruner=pruner)
 
@@ -302,13 +295,13 @@ def test_a_pruner_of_ones_own_is_named_or_given(pruner: Any) -> None:
         ("chunkrag", False, "smollm2"),
     ],
 )
-def test_an_llm_that_a_filter_does_not_need_is_deferred(name: str, asking: bool, llm: str) -> None:
+def test_an_llm_that_a_filter_does_not_need_is_deferred(name, asking, llm):
     """Unless it is asked for an answer."""
     assert llm == spec.generator(name, asking=asking)
 
 
 @pytest.mark.parametrize("name", ragsieve.systems.SYSTEMS)
-def test_every_model_of_a_part_can_be_named(name: str) -> None:
+def test_every_model_of_a_part_can_be_named(name):
     """An option that is a model is one that `--model` knows."""
     entry = ragsieve.systems.SYSTEMS[name]
     hints = get_type_hints(getattr(entry.make, "func", entry.make))
@@ -322,18 +315,18 @@ ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A filter of fakes that ranks by words in common, and cuts by odds."""
     models = {"generator": Base("fake:echo"), "embedder": Base("fake:hashing")}
     made = Trained(**models, options={"reranker": "bm25", "order": "score"}, cut=ODDS)
     return save(tmp_path / "mine", made, {})
 
 
-def stage_names(system: Any) -> list[str]:
+def stage_names(system):
     return [repr(stage).split("(")[0] for stage in system.stage.stages]
 
 
-def test_a_system_by_its_name_or_a_folder(folder: Path) -> None:
+def test_a_system_by_its_name_or_a_folder(folder):
     """One door for both; the folder's cut stands where its truncator would."""
     llm = ScriptedLLM(lambda _: "[1]")
 
@@ -343,7 +336,7 @@ def test_a_system_by_its_name_or_a_folder(folder: Path) -> None:
         build("no such", llm)
 
 
-def test_options_stand_in_for_what_the_folder_says(folder: Path) -> None:
+def test_options_stand_in_for_what_the_folder_says(folder):
     """Ablations of a trained filter need no other folder."""
     llm = ScriptedLLM(lambda _: "[1]")
     changed = build(str(folder), llm, {"truncator": "none", "reranker": "cosine"})
@@ -357,11 +350,11 @@ def test_options_stand_in_for_what_the_folder_says(folder: Path) -> None:
         build(str(folder), llm, {"colour": "red"})
 
 
-def test_models_of_a_folder_are_shared_as_asked(folder: Path) -> None:
+def test_models_of_a_folder_are_shared_as_asked(folder):
     """Each goes through the wrapper once."""
     seen: list[Any] = []
 
-    def share(model: Any) -> Any:
+    def share(model):
         seen.append(model)
         return model
 
@@ -370,7 +363,7 @@ def test_models_of_a_folder_are_shared_as_asked(folder: Path) -> None:
     assert ["echo"] == [unwrap(model).identity for model in seen]
 
 
-def test_what_a_folder_holds_is_its_identity(folder: Path) -> None:
+def test_what_a_folder_holds_is_its_identity(folder):
     """Not where it lies, and another cut is another filter."""
     before = identity(str(folder))
     copied = folder.rename(folder.parent / "copied")

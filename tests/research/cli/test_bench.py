@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,12 +24,12 @@ generators = [{ llm = "fake:echo" }]
 
 
 @pytest.fixture(autouse=True)
-def run_file(ragsieve: Any) -> None:
+def run_file(ragsieve):
     """run.toml in the folder."""
     Path("run.toml").write_text(RUN)
 
 
-def test_a_run_ends_with_its_report(ragsieve: Any) -> None:
+def test_a_run_ends_with_its_report(ragsieve):
     """Tables, page, Markdown and CSV."""
     ended = ragsieve("bench", "run.toml")
 
@@ -41,7 +40,7 @@ def test_a_run_ends_with_its_report(ragsieve: Any) -> None:
         assert Path("runs", "run", name).stat().st_size
 
 
-def test_no_llm_is_shown_where_none_is(ragsieve: Any) -> None:
+def test_no_llm_is_shown_where_none_is(ragsieve):
     """Neither in the plan nor in the folder of a run that only filters, nor in records."""
     Path("run.toml").write_text(RUN.replace(RUN.splitlines()[-1], "answers = false"))
     Path("q.jsonl").write_text('{"question": "Who?", "documents": ["Seals sang."]}')
@@ -54,7 +53,7 @@ def test_no_llm_is_shown_where_none_is(ragsieve: Any) -> None:
     assert [] == [path for path in files if b"smollm2" in path.read_bytes().lower()]
 
 
-def test_a_page_is_drawn_anew_where_its_figures_are_others(ragsieve: Any) -> None:
+def test_a_page_is_drawn_anew_where_its_figures_are_others(ragsieve):
     """The same run again leaves page and picture as they are; more questions change both."""
     pages = [Path("runs", "run", f"report.{kind}") for kind in ("html", "svg")]
     ragsieve("bench", "run.toml", "--limit", "2")
@@ -71,7 +70,7 @@ def test_a_page_is_drawn_anew_where_its_figures_are_others(ragsieve: Any) -> Non
 
 @pytest.mark.parametrize("limit", [(), ("--limit", "9")])
 @pytest.mark.parametrize("own", ["", ", questions = 4"])
-def test_a_dry_run_asks_nothing(ragsieve: Any, limit: tuple[str, ...], own: str) -> None:
+def test_a_dry_run_asks_nothing(ragsieve, limit, own):
     """It lists the cells, with calls and tokens: 4 questions, and 1 that is timed. So many the
     run's file says, or its data set's; a limit is no more."""
     text = RUN.replace("questions = 4", "questions = 6") if own else RUN
@@ -85,7 +84,7 @@ def test_a_dry_run_asks_nothing(ragsieve: Any, limit: tuple[str, ...], own: str)
     assert not Path("runs").exists()
 
 
-def test_a_report_is_written_where_it_shall(ragsieve: Any) -> None:
+def test_a_report_is_written_where_it_shall(ragsieve):
     """Each form to a file or to standard output, with another baseline and other prices."""
     ragsieve("bench", "run.toml", "--output", "r")
     page = ragsieve("report", "r", "--html", "p.html", "--baseline", "top-sentences")
@@ -99,7 +98,7 @@ def test_a_report_is_written_where_it_shall(ragsieve: Any) -> None:
     assert figures.out != dear.out
 
 
-def test_models_of_a_recipe_can_be_replaced(ragsieve: Any) -> None:
+def test_models_of_a_recipe_can_be_replaced(ragsieve):
     """Generators, judge, embedder, reranker, and LLMs of parts; the error names what is none."""
     critic = '{ name = "chunkrag", models = { critic = "openai:c", reranker = "rerank:r" } }'
     Path("run.toml").write_text(RUN.replace('{ name = "all" }', '{ name = "all" }, ' + critic))
@@ -113,7 +112,7 @@ def test_models_of_a_recipe_can_be_replaced(ragsieve: Any) -> None:
     assert "openai:qwen is no embedder, it is of kind LLM" in wrong.err
 
 
-def test_trained_folders_stay_and_equal_systems_run_once(ragsieve: Any) -> None:
+def test_trained_folders_stay_and_equal_systems_run_once(ragsieve):
     """Where another LLM takes the places of all others; a folder that is not there is said."""
     exits = [("one", "openai:a"), ("two", "openai:b"), ("trained", "transformers:./trained/exit")]
     more = "".join(
@@ -129,7 +128,7 @@ def test_trained_folders_stay_and_equal_systems_run_once(ragsieve: Any) -> None:
     assert "./trained/exit must be a folder, there is none" in ended.err
 
 
-def test_failures_are_shown_and_counted(ragsieve: Any) -> None:
+def test_failures_are_shown_and_counted(ragsieve):
     """The first three of a cell with their line, then their number; the code says so, too."""
     tokenizers = pytest.importorskip("tokenizers")
     tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0}, "?")).save("tokenizer.json")
@@ -144,7 +143,7 @@ def test_failures_are_shown_and_counted(ragsieve: Any) -> None:
     assert "4 (4 failed)" in Path("r/report.md").read_text()
 
 
-def test_a_debate_without_a_reply_in_time_is_an_error_of_its_question(ragsieve: Any) -> None:
+def test_a_debate_without_a_reply_in_time_is_an_error_of_its_question(ragsieve):
     """No answer, right or wrong: a batch counts it and ends with 1, and a retry asks again."""
     question = {"question": "Who sang?", "answers": ["Seals"], "documents": ["Seals sang.", "No."]}
     Path("q.jsonl").write_text(f"{json.dumps(question)}\n" * 2)

@@ -4,7 +4,6 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ ASKED = "Who sang Summer Breeze?"
 
 
 @pytest.fixture(autouse=True)
-def files(ragsieve: Any) -> None:
+def files(ragsieve):
     """A folder of notes, and two questions with documents."""
     Path("notes").mkdir()
     Path("notes/a.txt").write_text(TEXT)
@@ -29,7 +28,7 @@ def files(ragsieve: Any) -> None:
     Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_search_prints_a_table_or_json(ragsieve: Any) -> None:
+def test_search_prints_a_table_or_json(ragsieve):
     """A line a chunk, with every score; a terminal is safe from what is found."""
     built = ragsieve("index", "build", "i", "notes", *FAKE)
     found = ragsieve("index", "search", "i", "-q", ASKED, "-k", "1")
@@ -55,7 +54,7 @@ def test_search_prints_a_table_or_json(ragsieve: Any) -> None:
     assert found.endswith("  \ufffd[2J a  0:27  bees\ufffd]0;title\ufffd make\ufffd honey\n")
 
 
-def test_a_build_goes_on_from_what_is_there(ragsieve: Any) -> None:
+def test_a_build_goes_on_from_what_is_there(ragsieve):
     """What changed is embedded; other options are refused with what to do; removed ids go."""
     ragsieve("index", "build", "i", "notes", *FAKE)
     same = ragsieve("index", "build", "i", "notes", *FAKE)
@@ -83,7 +82,7 @@ def test_a_build_goes_on_from_what_is_there(ragsieve: Any) -> None:
     assert (0, "", "nothing found\n") == found
 
 
-def test_words_need_no_model(ragsieve: Any) -> None:
+def test_words_need_no_model(ragsieve):
     """An index is changed and measured by BM25 though its embedder cannot be loaded."""
     ragsieve("index", "build", "i", "notes", "q.jsonl", *FAKE)
     with closing(sqlite3.connect("i/index.sqlite")) as db, db:
@@ -95,7 +94,7 @@ def test_words_need_no_model(ragsieve: Any) -> None:
     assert (0, 0) == (measured.code, removed.code), measured.err + removed.err
 
 
-def test_an_index_may_do_without_an_embedder(ragsieve: Any) -> None:
+def test_an_index_may_do_without_an_embedder(ragsieve):
     """Windows and BM25 are the defaults then; asking for dense is bad input."""
     ragsieve("index", "build", "i", "notes", "--embedder", "none", "--max-tokens", "4")
     found = ragsieve("index", "search", "i", "-q", "Summer Breeze", "-k", "1", "--json")
@@ -106,7 +105,7 @@ def test_an_index_may_do_without_an_embedder(ragsieve: Any) -> None:
     assert (2, True) == (dense.code, "by must be 'bm25' where there is no embedder" in dense.err)
 
 
-def test_recall_is_a_table_or_json(ragsieve: Any) -> None:
+def test_recall_is_a_table_or_json(ragsieve):
     """A row a way of searching; an interval of one question is null."""
     ragsieve("index", "build", "i", "q.jsonl", *FAKE)
     ended = ragsieve("index", "recall", "i", "q.jsonl", "--at", "1", "--at", "3")
@@ -142,7 +141,7 @@ def test_recall_is_a_table_or_json(ragsieve: Any) -> None:
         (("search", "i", "-q", "x"), "i holds no index"),
     ],
 )
-def test_bad_input_is_one_line(ragsieve: Any, arguments: tuple[str, ...], message: str) -> None:
+def test_bad_input_is_one_line(ragsieve, arguments, message):
     """Exit code 2, nothing on standard output, no index begun."""
     Path("empty").mkdir()
     ended = ragsieve("index", *arguments)
@@ -153,7 +152,7 @@ def test_bad_input_is_one_line(ragsieve: Any, arguments: tuple[str, ...], messag
     assert not Path("i").exists()
 
 
-def test_the_index_may_lie_in_the_folder_that_is_read(ragsieve: Any) -> None:
+def test_the_index_may_lie_in_the_folder_that_is_read(ragsieve):
     """It does not read itself."""
     first = ragsieve("index", "build", "i", ".", *FAKE)
     again = ragsieve("index", "build", "i", ".", *FAKE)
@@ -163,7 +162,7 @@ def test_the_index_may_lie_in_the_folder_that_is_read(ragsieve: Any) -> None:
     assert "left out" not in again.err
 
 
-def test_an_interrupted_build_goes_on(ragsieve: Any) -> None:
+def test_an_interrupted_build_goes_on(ragsieve):
     """Until it is done the index is empty; the same command embeds the rest only."""
     rows = [json.dumps({"id": str(i), "text": f"Number {i} is a bee."}) + "\n" for i in range(400)]
     command = ("index", "build", "i", "many.jsonl", *FAKE, "--chunks", "whole")

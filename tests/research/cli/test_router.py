@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,12 +14,12 @@ COMMAND = WORK["train"].command
 
 
 @pytest.fixture(autouse=True)
-def _files(ragsieve: Any) -> None:
+def _files(ragsieve):
     """Sources and questions: even ones on songs, odd ones on prices."""
     prepare_training(Path(), 120)
 
 
-def test_a_router_is_trained_from_what_the_generator_answers(ragsieve: Any) -> None:
+def test_a_router_is_trained_from_what_the_generator_answers(ragsieve):
     """The two pages alone lead to the two kinds of answers; the memory of an echo to none."""
     ended = ragsieve(*COMMAND)
     made = json.loads(Path("made/router.json").read_text())
@@ -33,7 +32,7 @@ def test_a_router_is_trained_from_what_the_generator_answers(ragsieve: Any) -> N
     assert "written: " in ended.err
 
 
-def test_labels_of_an_earlier_start_are_kept(ragsieve: Any) -> None:
+def test_labels_of_an_earlier_start_are_kept(ragsieve):
     """Of a killed one the last line may be cut; more questions extend them."""
     assert 0 == ragsieve(*COMMAND, "--limit", "10").code
     path = Path("made.work/train.labels.jsonl")
@@ -57,7 +56,7 @@ def test_labels_of_an_earlier_start_are_kept(ragsieve: Any) -> None:
     assert 3 == made["figures"]["questions"]  # a fifth
 
 
-def test_another_plan_or_a_missing_source_is_named(ragsieve: Any) -> None:
+def test_another_plan_or_a_missing_source_is_named(ragsieve):
     """By the folder, or by the file of sources and the source's name."""
     assert 0 == ragsieve(*COMMAND, "--limit", "10").code
     Path("sources.toml").write_text(SOURCES.replace("Who sang", "Who plays"))

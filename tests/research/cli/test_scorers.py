@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,14 +13,14 @@ from ragsieve_research.score.named import SCORERS
 FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--pruner", "fake:pruner")
 
 
-def row(question: str, **good: Any) -> dict[str, Any]:
+def row(question, **good):
     """Two documents, of which the first speaks of what is asked."""
     bees, goats = {"text": "Bees make honey in hives."}, {"text": "Goats give milk."}
     return {"question": question, "documents": [{**bees, **good}, goats]}
 
 
 @pytest.fixture(autouse=True)
-def files(ragsieve: Any) -> None:
+def files(ragsieve):
     """Graded documents, and questions with answers of the parts validation and test."""
     Path("g.jsonl").write_text(json.dumps(row("What do bees make?", relevance=2)) + "\n")
     asked = [f"Which honey do bees make in hive {n}?" for n in range(60)]
@@ -30,7 +29,7 @@ def files(ragsieve: Any) -> None:
     Path("a.jsonl").write_text("\n".join(lines))
 
 
-def test_scorers_are_compared_with_chance(ragsieve: Any) -> None:
+def test_scorers_are_compared_with_chance(ragsieve):
     """A table a data set; what helps, and by which labels."""
     ended = ragsieve("scorers", "g.jsonl", "a.jsonl", *FAKE, "--limit", "2")
     lines = [line.split() for line in ended.out.splitlines()]
@@ -44,7 +43,7 @@ def test_scorers_are_compared_with_chance(ragsieve: Any) -> None:
 
 
 @pytest.mark.parametrize("calibrated", [False, True])
-def test_questions_without_such_labels_are_left_out(ragsieve: Any, calibrated: bool) -> None:
+def test_questions_without_such_labels_are_left_out(ragsieve, calibrated):
     """Nothing says that their sentences do not help, unless no document is positive."""
     asked = [f"Which honey do bees make in hive {n}?" for n in range(60)]
     gold = [row(question, supporting_sentences=["Bees make honey"]) for question in asked]
@@ -64,7 +63,7 @@ def test_questions_without_such_labels_are_left_out(ragsieve: Any, calibrated: b
     assert f"m.jsonl: {sets[0]['unlabelled']} questions without gold sentences" in ended.err
 
 
-def test_every_scorer_runs_and_says_so_in_json(ragsieve: Any) -> None:
+def test_every_scorer_runs_and_says_so_in_json(ragsieve):
     """All at once; ratings of a model that understands nothing are at chance."""
     names = [part for name in SCORERS for part in ("--scorer", name)]
     ended = ragsieve("scorers", "g.jsonl", *FAKE, *names, "--model", "pair=fake:overlap", "--json")
@@ -82,7 +81,7 @@ def test_every_scorer_runs_and_says_so_in_json(ragsieve: Any) -> None:
     assert by_name["mean"]["tokens_per_segment"] > by_name["relevance"]["tokens_per_segment"] > 0
 
 
-def test_a_calibration_is_written_for_the_system(ragsieve: Any) -> None:
+def test_a_calibration_is_written_for_the_system(ragsieve):
     """With what made it; the text says what it is worth on other questions."""
     pytest.importorskip("sklearn")
     options = ("--scorer", "mean", "--calibrate", "c.json")
@@ -98,7 +97,7 @@ def test_a_calibration_is_written_for_the_system(ragsieve: Any) -> None:
     assert 0.5 == made["test"]["base"]["auc"] == made["test"]["after"]["auc"]
 
 
-def test_a_curve_makes_a_good_score_a_probability(ragsieve: Any) -> None:
+def test_a_curve_makes_a_good_score_a_probability(ragsieve):
     """Printed as it is written."""
     pytest.importorskip("sklearn")
     options = ("--scorer", "bm25", "--calibrate", "c.json")
@@ -123,7 +122,7 @@ def test_a_curve_makes_a_good_score_a_probability(ragsieve: Any) -> None:
         (("n.jsonl",), "n.jsonl: questions must have labels"),
     ],
 )
-def test_bad_input_is_one_line(ragsieve: Any, arguments: tuple[str, ...], message: str) -> None:
+def test_bad_input_is_one_line(ragsieve, arguments, message):
     """Before anything is scored, where it can be known."""
     Path("n.jsonl").write_text(json.dumps(row("Who?")))
     ended = ragsieve("scorers", *arguments)

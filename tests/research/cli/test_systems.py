@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ from ragsieve_research.datasets import DATASETS
 from ragsieve_research.models.store import NAMED
 
 
-def test_systems_and_data_sets_are_listed(ragsieve: Any) -> None:
+def test_systems_and_data_sets_are_listed(ragsieve):
     """Each with its paper, or its licence; a folder that is no filter is one line."""
     lines = ragsieve("systems").out.splitlines()
 
@@ -32,7 +31,7 @@ def test_systems_and_data_sets_are_listed(ragsieve: Any) -> None:
 @pytest.mark.parametrize(
     ("command", "names"), [("systems", SYSTEMS), ("datasets", DATASETS), ("models list", NAMED)]
 )
-def test_a_list_is_an_array_in_json(ragsieve: Any, command: str, names: Any) -> None:
+def test_a_list_is_an_array_in_json(ragsieve, command, names):
     """An object a line of the table, with names as keys that need no quoting in jq."""
     ended = ragsieve(*command.split(), "--json")
     rows = json.loads(ended.out)
@@ -42,7 +41,7 @@ def test_a_list_is_an_array_in_json(ragsieve: Any, command: str, names: Any) -> 
     assert all(key.isidentifier() for row in rows for key in row)
 
 
-def test_a_system_shows_its_options(ragsieve: Any) -> None:
+def test_a_system_shows_its_options(ragsieve):
     """Summary, paper, models, and each option with its default and the line of its docstring."""
     out = ragsieve("systems", "winnowrag").out
 
@@ -52,7 +51,7 @@ def test_a_system_shows_its_options(ragsieve: Any) -> None:
 
 
 @pytest.mark.parametrize("name", [*SYSTEMS])
-def test_every_option_of_a_system_is_in_json(ragsieve: Any, name: str) -> None:
+def test_every_option_of_a_system_is_in_json(ragsieve, name):
     """Options and models together are what its function takes; every option has a text."""
     about = json.loads(ragsieve("systems", name, "--json").out)
     options = {row["option"]: row["default"] for row in about["options"]}

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,14 +13,14 @@ ROW = asking("Who sang Summer Breeze?", SUNG, "Seals are animals.", answers=["Se
 
 
 @pytest.fixture(autouse=True)
-def questions(ragsieve: Any) -> Path:
+def questions(ragsieve):
     """q.jsonl with three questions."""
     path = Path("q.jsonl")
     path.write_text("".join(json.dumps({**ROW, "id": str(n)}) + "\n" for n in range(3)))
     return path
 
 
-def test_labels_are_written_and_shown(ragsieve: Any) -> None:
+def test_labels_are_written_and_shown(ragsieve):
     """The model that echoes the first sentence answers from a clue alone, and from the first."""
     ended = ragsieve("annotate", "q.jsonl", "o.jsonl", *FAKE, "--show", "1")
     records = [json.loads(line) for line in Path("o.jsonl").read_text().splitlines()]
@@ -33,7 +32,7 @@ def test_labels_are_written_and_shown(ragsieve: Any) -> None:
     assert 1 == ended.out.count("Who sang Summer Breeze?")
 
 
-def test_a_second_start_adds_what_is_missing(ragsieve: Any, questions: Path) -> None:
+def test_a_second_start_adds_what_is_missing(ragsieve, questions):
     """What is labelled stays; a question without a gold answer is an error that stops nothing."""
     with questions.open("a") as file:
         file.write(json.dumps({**ROW, "answers": []}) + "\n")
@@ -46,7 +45,7 @@ def test_a_second_start_adds_what_is_missing(ragsieve: Any, questions: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_filter_is_trained_and_used(ragsieve: Any) -> None:
+def test_a_filter_is_trained_and_used(ragsieve):
     """By two commands; the first says how good it is."""
     pytest.importorskip("torch")
     pytest.importorskip("accelerate")

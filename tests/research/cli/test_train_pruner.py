@@ -2,9 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import accelerate
 import pytest
@@ -21,7 +19,7 @@ WORDS = ["seals", "paris", "rome", "ran", "who", "the", "it", "in", "old"]
 
 
 @pytest.fixture
-def questions() -> str:
+def questions():
     """A file of twelve questions, each with its answer in one of two sentences."""
     rows = [
         asking(f"Who {n}?", f"The seals in {WORDS[n % 4]}. It ran {n}.", answers=["seals"])
@@ -35,7 +33,7 @@ KINDS = ["bees", "cats", "dogs", "frogs", "goats", "hens"]
 
 
 @pytest.fixture
-def marked() -> str:
+def marked():
     """A file of 120 questions, each with its evidence marked in one of two sentences."""
     rows = []
     for n in range(120):
@@ -46,7 +44,7 @@ def marked() -> str:
     return "marked.jsonl"
 
 
-def test_a_checkpoint_to_go_on_from_must_be_there(ragsieve: Any, questions: str) -> None:
+def test_a_checkpoint_to_go_on_from_must_be_there(ragsieve, questions):
     """One line names it before data are read, of which there are too few."""
     ended = ragsieve("train", "pruner", "made", questions, "--from", "./none")
 
@@ -54,9 +52,7 @@ def test_a_checkpoint_to_go_on_from_must_be_there(ragsieve: Any, questions: str)
     assert "no folder at './none'" in ended.err.splitlines()[-1]
 
 
-def test_too_few_are_said_before_a_library_of_training_is_imported(
-    ragsieve: Any, questions: str
-) -> None:
+def test_too_few_are_said_before_a_library_of_training_is_imported(ragsieve, questions):
     """By every training: three questions are of one part, or their documents hold no answer."""
     few = Path(questions).read_text().splitlines()[:3]
     none = [line.replace("seals", "bees", 1) for line in few * 9]
@@ -92,9 +88,7 @@ assert "torch" not in sys.modules
 
 
 @pytest.mark.slow
-def test_a_sentence_pruner_is_trained_and_gone_on_from(
-    ragsieve: Any, marked: str, make_encoder: Callable[[list[str], int], Path]
-) -> None:
+def test_a_sentence_pruner_is_trained_and_gone_on_from(ragsieve, marked, make_encoder):
     """From an encoder, then from what that gave: figures of before and after, and it filters."""
     accelerate.state.AcceleratorState._reset_state(True)  # of other trainings in this process
     encoder = str(make_encoder([*WORDS, *KINDS, "sang"], 128))
@@ -121,7 +115,7 @@ def test_a_sentence_pruner_is_trained_and_gone_on_from(
     assert "It goes on from `pruner:first`" in Path("second/README.md").read_text()
 
 
-def test_the_bundled_pruner_is_calibrated_anew(ragsieve: Any, marked: str) -> None:
+def test_the_bundled_pruner_is_calibrated_anew(ragsieve, marked):
     """A copy with another table; too few questions are said before weights are read."""
     made = ragsieve("calibrate", "finefilter", marked, "--output", "mine", "--keep-answer", "0.9")
     Path("notes.txt").write_text("The bees ran in rome. The seals sang it.")

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ NAMES = ("generator", "recomp", "writer", "exit")
 ROW = {"answers": ["Seals"], "documents": [{"text": "Seals sang. It rained."}]}
 
 
-def refused(ragsieve: Any, *arguments: str, questions: int = 40) -> str:
+def refused(ragsieve, *arguments, questions=40):
     """The one line that a training of some questions ends with."""
     rows = [json.dumps({"question": f"Who sang song {n}?", **ROW}) for n in range(questions)]
     Path("q.jsonl").write_text("\n".join(rows) + "\n")
@@ -48,7 +47,7 @@ def refused(ragsieve: Any, *arguments: str, questions: int = 40) -> str:
         (("exit", "--seed", "-1"), "-1 is not in the range"),
     ],
 )
-def test_options_must_be_fit(ragsieve: Any, arguments: tuple[str, ...], message: str) -> None:
+def test_options_must_be_fit(ragsieve, arguments, message):
     """One line before any model is asked, with option, rule and value."""
     assert message in refused(ragsieve, *arguments)
     assert not Path("made").exists()
@@ -56,7 +55,7 @@ def test_options_must_be_fit(ragsieve: Any, arguments: tuple[str, ...], message:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_lies_in_a_folder_is_not_overwritten(ragsieve: Any, name: str) -> None:
+def test_what_lies_in_a_folder_is_not_overwritten(ragsieve, name):
     """Only a folder of an earlier training is."""
     Path("made").mkdir()
     Path("made/mine.txt").write_text("x")

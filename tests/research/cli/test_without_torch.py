@@ -3,9 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -75,7 +72,7 @@ ASKS = (
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with questions, a document and a run."""
     path = tmp_path_factory.mktemp("without")
     lines = "".join(json.dumps(question) + "\n" for question in QUESTIONS)
@@ -85,7 +82,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def ended(folder: Path, lines: Sequence[str]) -> dict[str, tuple[int, str]]:
+def ended(folder, lines):
     """What each command ended with, and what it said, one after another in a process."""
     pytest.importorskip("fastapi")
     pytest.importorskip("scipy")
@@ -96,19 +93,19 @@ def ended(folder: Path, lines: Sequence[str]) -> dict[str, tuple[int, str]]:
 
 
 @pytest.mark.slow
-def test_a_command_that_asks_no_local_model_needs_no_torch(folder: Path) -> None:
+def test_a_command_that_asks_no_local_model_needs_no_torch(folder):
     """It ends well."""
     for line, (code, said) in ended(folder, WORKS).items():
         assert (0, False) == (code, "error" in said), line
 
 
-def test_a_command_that_asks_one_names_torch(folder: Path) -> None:
+def test_a_command_that_asks_one_names_torch(folder):
     """Before it begins, whatever else is missing, too."""
     assert dict.fromkeys(ASKS, (2, NEEDED)) == ended(folder, ASKS)
 
 
 @pytest.mark.slow
-def test_the_log_says_what_is_loaded(folder: Path) -> None:
+def test_the_log_says_what_is_loaded(folder):
     """Once, when its weights are read: nothing where all is done."""
     line = "-v filter --input q.jsonl --output logged.jsonl"
     program = [sys.executable, "-c", ONE, *line.split()]
@@ -119,7 +116,7 @@ def test_the_log_says_what_is_loaded(folder: Path) -> None:
     assert "loading pruner\n" in logs[0]
 
 
-def post(url: str, body: str) -> Any:
+def post(url, body):
     """The reply to a request, as JSON values."""
     with urlopen(Request(url, body.encode(), {"Content-Type": "application/json"})) as reply:
         return json.load(reply)
@@ -127,7 +124,7 @@ def post(url: str, body: str) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--upstream", "http://127.0.0.1:9/v1")])
-def test_a_server_filters(more: tuple[str, ...]) -> None:
+def test_a_server_filters(more):
     """An answer is refused in words: it would need the LLM."""
     pytest.importorskip("fastapi")
     program = [sys.executable, "-uc", ONE, "serve", "--port", "0", *more]
@@ -155,7 +152,7 @@ def test_a_server_filters(more: tuple[str, ...]) -> None:
         *("systems chunkrag", "systems oracle"),
     ],
 )
-def test_what_needs_no_extra_runs_without_one(line: str) -> None:
+def test_what_needs_no_extra_runs_without_one(line):
     """Nothing is left out, and nobody is warned of packages that were not asked for."""
     aloud = "import sys\nsys.stderr = sys.stdout\nfrom ragsieve import cli\n"
     done = with_core_alone(f"{aloud}cli.main({line.split()!r})")
@@ -164,9 +161,7 @@ def test_what_needs_no_extra_runs_without_one(line: str) -> None:
     assert "not installed" not in done
 
 
-def test_a_module_of_another_package_says_what_it_lacks(
-    tmp_path: Path, install: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_module_of_another_package_says_what_it_lacks(tmp_path, install, caplog):
     """Where it is asked for by its name; a list goes on without it, aloud."""
     package = tmp_path / "needing"
     package.mkdir()
@@ -182,9 +177,7 @@ def test_a_module_of_another_package_says_what_it_lacks(
     assert "module needing.needy of ragsieve.needing is left out" in caplog.text
 
 
-def test_a_broken_command_of_another_package_leaves_the_others(
-    install: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_broken_command_of_another_package_leaves_the_others(install, caplog):
     """The list of commands shows what can run, and says what cannot."""
     install("broken", "commands", "break = broken:command")
     shown = CliRunner().invoke(cli, ["--help"])

@@ -62,7 +62,7 @@ ROWS: dict[Any, dict[str, Any]] = {hotpotqa: HOTPOTQA, musique: MUSIQUE, triviaq
 ROWS |= {nq_open: NQ, popqa: POPQA, asqa: ASQA}
 
 
-def test_paragraphs_of_sentences_become_documents() -> None:
+def test_paragraphs_of_sentences_become_documents():
     """Gold sentences lie in their paragraph; a number past its end marks the paragraph only."""
     record = hotpotqa(HOTPOTQA)
     rhine, vienna, danube = record["documents"]
@@ -77,7 +77,7 @@ def test_paragraphs_of_sentences_become_documents() -> None:
     ]
 
 
-def test_musique_and_triviaqa_keep_what_they_say() -> None:
+def test_musique_and_triviaqa_keep_what_they_say():
     """Aliases, unanswerable questions, pages of both kinds."""
     record = musique(MUSIQUE)
 
@@ -93,7 +93,7 @@ def test_musique_and_triviaqa_keep_what_they_say() -> None:
     ]
 
 
-def test_sets_without_passages_have_no_documents() -> None:
+def test_sets_without_passages_have_no_documents():
     """Answers come as a list, as JSON in a string, and one list for each reading."""
     records = [nq_open(NQ), popqa(POPQA), asqa(ASQA)]
 
@@ -106,7 +106,7 @@ def test_sets_without_passages_have_no_documents() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, entry in DATASETS.items() if entry.hub])
-def test_every_layout_of_the_table_is_ours_in_the_end(name: str) -> None:
+def test_every_layout_of_the_table_is_ours_in_the_end(name):
     """Each row becomes an example, with documents where promised."""
     hub = DATASETS[name].hub
     example = parse_record(json.dumps(hub.convert(ROWS[hub.convert])).encode())

@@ -1,14 +1,13 @@
 """Data sets through the hub's library, where it is installed; nothing is fetched."""
 
 import json
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from ragsieve.errors import InputError
 from ragsieve.models.fake import HashingEmbedder, echo
-from ragsieve_research.datasets import DATASETS, Hub, load
+from ragsieve_research.datasets import DATASETS, load
 from ragsieve_research.systems.finefilter import finefilter
 from tests.research.datasets.test_columns import HOTPOTQA as ROW
 
@@ -20,14 +19,14 @@ HOTPOTQA = DATASETS["hotpotqa"].hub
 assert HOTPOTQA
 
 
-def on_disk(folder: Path, rows: list[dict[str, object]]) -> Hub:
+def on_disk(folder, rows):
     """A data set of the hub's layout, in a folder that the library takes for one of the hub."""
     (folder / "validation.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert HOTPOTQA
     return replace(HOTPOTQA, id=str(folder), config="", revision="")
 
 
-def test_rows_of_any_layout_are_read_or_named() -> None:
+def test_rows_of_any_layout_are_read_or_named():
     """Lists side by side, records, rows without ids; the error names row and columns."""
     table = library.Dataset.from_list(TABLE)
     lines = list(hub.records(table, HOTPOTQA, "hotpotqa"))
@@ -58,9 +57,7 @@ def test_rows_of_any_layout_are_read_or_named() -> None:
         list(hub.records([{"text": "a"}], HOTPOTQA, "h"))
 
 
-def test_a_data_set_of_the_hub_is_one_like_any_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_data_set_of_the_hub_is_one_like_any_other(tmp_path, monkeypatch):
     """Loaded by the library's own loader, it iterates, samples and answers."""
     monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
     dataset = hub.load("hotpotqa", on_disk(tmp_path, TABLE), DATASETS["hotpotqa"])
@@ -73,7 +70,7 @@ def test_a_data_set_of_the_hub_is_one_like_any_other(
     assert result.answer
 
 
-def test_the_table_leads_to_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_leads_to_the_hub(monkeypatch):
     """Where no folder is named the hub is the place; nothing is fetched before a pass."""
     monkeypatch.delenv("RAGSIEVE_DATA", raising=False)
     dataset = load("hotpotqa")

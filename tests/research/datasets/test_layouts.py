@@ -1,7 +1,6 @@
 """Records of other tools' layouts, with facts of our own."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,7 +47,7 @@ PLACES: dict[str, dict[str, Any]] = {  # files of each layout
 }
 
 
-def written(folder: Path, name: str) -> Path:
+def written(folder, name):
     """The place of a layout's example."""
     for file, rows in PLACES[name].items():
         array = json.dumps(rows if isinstance(rows, list) else [rows], indent=1)
@@ -58,7 +57,7 @@ def written(folder: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_a_layout_is_read_by_its_name(tmp_path: Path, name: str) -> None:
+def test_a_layout_is_read_by_its_name(tmp_path, name):
     """Question, answers, passages and which of them are gold, where the layout says so."""
     (tmp_path / "qrels").mkdir()
     (tmp_path / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td0\t1\nq1\td1\t0\n")
@@ -74,7 +73,7 @@ def test_a_layout_is_read_by_its_name(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["q1\td0\t2\n", "q1 0 d0 2\n", "qid\tdid\trel\r\nq1\td0\t2\r\n"])
-def test_judgements_have_three_columns_or_four(tmp_path: Path, text: str) -> None:
+def test_judgements_have_three_columns_or_four(tmp_path, text):
     """With tabs or blanks, with and without a header; the grade stays."""
     place = written(tmp_path, "beir")
     (tmp_path / "qrels").mkdir()
@@ -94,7 +93,7 @@ def test_judgements_have_three_columns_or_four(tmp_path: Path, text: str) -> Non
         (["passages=found"], "fields must be FIELD=KEY,KEY with question,"),
     ],
 )
-def test_what_is_not_read_is_refused(tmp_path: Path, fields: list[str], reason: str) -> None:
+def test_what_is_not_read_is_refused(tmp_path, fields, reason):
     """Passages and answers under other keys, by an error that names them and the option."""
     path = tmp_path / "layouts.jsonl"
     nested = {"found": FOUND, "context": [["W", [TEXTS[0] * 3]]]}
@@ -104,7 +103,7 @@ def test_what_is_not_read_is_refused(tmp_path: Path, fields: list[str], reason: 
         list(load(path, fields=fields))
 
 
-def test_labels_are_no_order(tmp_path: Path) -> None:
+def test_labels_are_no_order(tmp_path):
     """Gold passages of a list of their own do not come first; BM25 says which do."""
     path = tmp_path / "a.jsonl"
     lists = {"positive": ["It is blue."], "negative": ["A red house."]}
@@ -116,7 +115,7 @@ def test_labels_are_no_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-def test_an_object_of_records_by_id_is_read(tmp_path: Path, indent: int | None) -> None:
+def test_an_object_of_records_by_id_is_read(tmp_path, indent):
     """As a retriever's results are written for DPR's scripts, in a line or in many."""
     path = tmp_path / "results.json"
     own = {"question": ASKED, "answers": ANSWERS, "ctxs": [{"docid": "7", "text": TEXTS[0]}]}
@@ -134,7 +133,7 @@ def test_an_object_of_records_by_id_is_read(tmp_path: Path, indent: int | None) 
 
 
 @pytest.mark.parametrize(("label", "read"), [(0, False), (1, True), (1.0, True), (False, False)])
-def test_a_label_is_read_once(tmp_path: Path, label: Any, read: bool) -> None:
+def test_a_label_is_read_once(tmp_path, label, read):
     """As a boolean, whoever asks; what is none is an error."""
     path = tmp_path / "a.jsonl"
     document = {"text": "W is tungsten."}

@@ -4,11 +4,10 @@ import gzip
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ragsieve import Document, Example, InputError
+from ragsieve import InputError
 from ragsieve.text import normalise
 from ragsieve_research.datasets import DATASETS, Dataset, Entry, load
 from ragsieve_research.datasets.parts import SALT, part_of
@@ -21,12 +20,12 @@ FILES = json.loads(Path(__file__).with_name("files.json").read_text())
 
 
 @pytest.fixture(autouse=True)
-def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_folder(monkeypatch):
     """No test finds a folder that it did not name."""
     monkeypatch.delenv("RAGSIEVE_DATA", raising=False)
 
 
-def mark(example: Example) -> list[Any]:
+def mark(example):
     """Checksum of what a record says, without copying what it says; and its documents."""
     texts = [[d.id, d.title, d.text] for d in example.documents]
     said = [example.query.id, example.query.text, list(example.answers), texts]
@@ -36,7 +35,7 @@ def mark(example: Example) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", FILES)
-def test_real_files_are_read_whole(data: Path, name: str) -> None:
+def test_real_files_are_read_whole(data, name):
     """Lines, and the first, the tenth and the last of them, as counted when they were written."""
     dataset = load(name, folder=data)
     examples = list(dataset)
@@ -48,7 +47,7 @@ def test_real_files_are_read_whole(data: Path, name: str) -> None:
 
 
 @pytest.mark.data
-def test_the_table_knows_every_file_of_questions(data: Path) -> None:
+def test_the_table_knows_every_file_of_questions(data):
     """Rows may be more: their files can lie on the hub; what has no questions is no data set."""
     names = {path.name.removesuffix(".jsonl.gz") for path in data.glob("*.jsonl.gz")}
 
@@ -57,9 +56,7 @@ def test_the_table_knows_every_file_of_questions(data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nq.jsonl", "nq.jsonl.gz"])
-def test_a_name_is_found_in_a_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_name_is_found_in_a_folder(tmp_path, monkeypatch, name):
     """Named by argument, which goes before the variable, or by the variable."""
     (tmp_path / name).write_bytes(gzip.compress(LINE) if name.endswith("gz") else LINE)
     by_argument = load("nq", folder=tmp_path, place="folder")
@@ -71,7 +68,7 @@ def test_a_name_is_found_in_a_folder(
         load("nq", folder=tmp_path / "elsewhere")
 
 
-def test_an_own_file_is_a_data_set(tmp_path: Path) -> None:
+def test_an_own_file_is_a_data_set(tmp_path):
     """By its path, as text or not; packing it does not make another data set of it."""
     path = tmp_path / "bees.jsonl"
     path.write_bytes(LINE)
@@ -85,7 +82,7 @@ def test_an_own_file_is_a_data_set(tmp_path: Path) -> None:
     assert expected == Dataset.from_file(plain).sha256() == Dataset.from_file(packed).sha256()
 
 
-def test_places_and_files_are_told_apart(tmp_path: Path) -> None:
+def test_places_and_files_are_told_apart(tmp_path):
     """The sample needs no folder; an unknown place is named; no text stands for a file."""
     assert 12 == load("sample").count() == load("sample", folder=tmp_path).count()
     assert "Apache-2.0" == DATASETS["sample"].licence
@@ -109,7 +106,7 @@ def test_places_and_files_are_told_apart(tmp_path: Path) -> None:
         ('load("nq")', "InputError: data set nq must be in a folder or on the hub (no folder was"),
     ],
 )
-def test_a_missing_library_is_named(call: str, error: str) -> None:
+def test_a_missing_library_is_named(call, error):
     """The extra that brings it is in either message; the folder is the other way."""
     program = (
         "import sys; sys.modules['datasets'] = None\n"
@@ -124,7 +121,7 @@ def test_a_missing_library_is_named(call: str, error: str) -> None:
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_the_table_says_what_each_is(name: str) -> None:
+def test_the_table_says_what_each_is(name):
     """Summary, licence and use in a line each; NC licences are marked as such."""
     entry = DATASETS[name]
 
@@ -143,9 +140,7 @@ BROKEN = 3
 """
 
 
-def test_another_package_adds_data_sets(
-    tmp_path: Path, install: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_another_package_adds_data_sets(tmp_path, install, caplog):
     """By entry points; what is no entry is left out with a warning, and no name is taken over."""
     (tmp_path / "bees.jsonl").write_bytes(LINE)
     points = ["bees = other_data:BEES", "nq = other_data:BEES", "bad = other_data:BROKEN"]
@@ -160,7 +155,7 @@ def test_another_package_adds_data_sets(
     assert "entry point bad of ragsieve.datasets is left out: other_data:BROKEN" in caplog.text
 
 
-def a_file(path: Path, n: int = 20, documents: int = 6) -> Path:
+def a_file(path, n=20, documents=6):
     """``n`` questions; the first document of each has no id, and the second is bare text."""
     bees = [{"id": f"d{j}", "text": f"bee {j}", "rank": 9} for j in range(2, documents)]
     rows = [
@@ -172,11 +167,11 @@ def a_file(path: Path, n: int = 20, documents: int = 6) -> Path:
     return path
 
 
-def ids(dataset: Dataset) -> list[str]:
+def ids(dataset):
     return [example.query.id for example in dataset]
 
 
-def test_a_data_set_is_read_line_by_line_again_and_again(tmp_path: Path) -> None:
+def test_a_data_set_is_read_line_by_line_again_and_again(tmp_path):
     """A bad line stops nobody before it, and is named as an editor shows it."""
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 3))
 
@@ -202,7 +197,7 @@ def test_a_data_set_is_read_line_by_line_again_and_again(tmp_path: Path) -> None
     assert ids(dataset) == ids(dataset.take(9)) == ids(dataset.take(None, seed=1))
 
 
-def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
+def test_a_sample_is_drawn_by_its_seed(tmp_path):
     """In the order of the draw, evenly, the same between releases; a larger one begins with it."""
     dataset = Dataset.from_file(a_file(tmp_path / "bees.jsonl", 200))
     some = dataset.take(20, seed=1)
@@ -227,7 +222,7 @@ def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
     assert [4, 7, 12, 26, 33] == sorted(number for number, _ in dataset.take(5, seed=7).lines())
 
 
-def test_a_question_is_in_one_part_however_it_is_written() -> None:
+def test_a_question_is_in_one_part_however_it_is_written():
     """By 8 hex digits of the salted hash of the normalised text, modulo 100: 50, 10 and 40."""
     place = int(hashlib.sha256(f"{SALT}\nwho sang song".encode()).hexdigest()[:8], 16) % 100
 
@@ -247,11 +242,11 @@ def test_a_question_is_in_one_part_however_it_is_written() -> None:
 EXAMPLES = list(load("sample"))
 
 
-def positives(example: Example) -> list[Document]:
+def positives(example):
     return [d for d in example.documents if d.metadata["is_positive"]]
 
 
-def test_the_sample_has_every_kind_of_question() -> None:
+def test_the_sample_has_every_kind_of_question():
     """Twelve with five to eight documents: two hops, no answer, yes or no, a contradicted one."""
     assert 12 == len({e.query.id for e in EXAMPLES}) == len(EXAMPLES)
     assert [] == [e.query.id for e in EXAMPLES if not 5 <= len(e.documents) <= 8]
@@ -281,7 +276,7 @@ def test_the_sample_has_every_kind_of_question() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.query.id)
-def test_supporting_sentences_lie_in_their_documents(example: Example) -> None:
+def test_supporting_sentences_lie_in_their_documents(example):
     """Each once, and in positive documents only; most of a question's documents are noise."""
     for document in example.documents:
         sentences = document.metadata.get("supporting_sentences", [])
@@ -292,7 +287,7 @@ def test_supporting_sentences_lie_in_their_documents(example: Example) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.query.id)
-def test_answers_stand_in_supporting_sentences_and_nowhere_else(example: Example) -> None:
+def test_answers_stand_in_supporting_sentences_and_nowhere_else(example):
     """But for yes or no; a question without answer has neither answers nor positives."""
     if example.metadata.get("unanswerable"):
         assert ((), []) == (example.answers, positives(example))
@@ -307,11 +302,11 @@ def test_answers_stand_in_supporting_sentences_and_nowhere_else(example: Example
     assert [] == [t for t in noise for answer in example.answers if holds_answer(answer, t)]
 
 
-def holds_answer(answer: str, text: str) -> bool:
+def holds_answer(answer, text):
     return f" {normalise(answer)} " in f" {normalise(text)} "
 
 
-def test_the_file_is_plain_text() -> None:
+def test_the_file_is_plain_text():
     """ASCII, and one line a question, so that it looks the same everywhere."""
     path = DATASETS["sample"].file
     data = path.read_bytes()

@@ -1,16 +1,13 @@
 """Metrics of answers, and all that is measured of a question."""
 
 import time
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragsieve import Document, Example, Pipeline, Query, Result, System
+from ragsieve import Document, Example, Pipeline, Query, System
 from ragsieve.answer import Reader
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.run.batch import accuracy
 from ragsieve.select.top import TopK
@@ -54,9 +51,7 @@ ANY_TEXT = st.text(st.characters(codec=None), max_size=40)
         ("It is not so.", ["no", "not so"], 1.0),
     ],
 )
-def test_an_answer_is_right_where_a_gold_one_stands_in_it(
-    output: str, answers: list[str], expected: float
-) -> None:
+def test_an_answer_is_right_where_a_gold_one_stands_in_it(output, answers, expected):
     """Case, articles and punctuation do not count; words do, where a script has them."""
     assert expected == accuracy(output, answers)
 
@@ -79,16 +74,14 @@ def test_an_answer_is_right_where_a_gold_one_stands_in_it(
         ("", ["A", "?"], 0.0, 0.0),
     ],
 )
-def test_matches_and_overlaps_worked_by_hand(
-    output: str, answers: list[str], match: float, overlap: float
-) -> None:
+def test_matches_and_overlaps_worked_by_hand(output, answers, match, overlap):
     """Each beside its arithmetic; a Chinese character is a word."""
     assert match == exact_match(output, answers)
     assert overlap == pytest.approx(f1(output, answers))
 
 
 @given(ANY_TEXT, st.lists(ANY_TEXT, max_size=3))
-def test_any_text_has_a_number(output: str, answers: list[str]) -> None:
+def test_any_text_has_a_number(output, answers):
     """From 0 to 1; an output that is among the gold answers matches, if it has a word."""
     for metric in (accuracy, exact_match, f1):
         assert 0.0 <= metric(output, answers) <= 1.0
@@ -96,7 +89,7 @@ def test_any_text_has_a_number(output: str, answers: list[str]) -> None:
 
 
 @pytest.mark.parametrize("output", ["\x00\x1b[2J\u202e", "x" * 100_000, "bee " * 25_000])
-def test_hostile_outputs_are_wrong_and_quick(output: str) -> None:
+def test_hostile_outputs_are_wrong_and_quick(output):
     """Control characters and 100,000 characters cost little and match nothing."""
     rouge("loads", ["the package"])
     began = time.perf_counter()
@@ -109,7 +102,7 @@ def test_hostile_outputs_are_wrong_and_quick(output: str) -> None:
     assert time.perf_counter() - began < 2
 
 
-def test_rouge_worked_by_hand() -> None:
+def test_rouge_worked_by_hand():
     """'the cat sat' and 'the cat ran off': 2 of 3 and 4 words, 1 of 2 and 3 pairs, 'the cat'. The
     best over the gold answers counts for each kind by itself: 'sat cat the' has all words."""
     found = rouge("the cat sat", ["sat cat the", "the cat ran off"])
@@ -129,9 +122,7 @@ def test_rouge_worked_by_hand() -> None:
         ("Ann", [], 0.0),
     ],
 )
-def test_every_sub_answer_counts_once(
-    output: str, groups: list[list[str]], expected: float
-) -> None:
+def test_every_sub_answer_counts_once(output, groups, expected):
     """Any spelling of it will do, at word boundaries."""
     assert expected == pytest.approx(asqa_exact_match(output, groups))
 
@@ -156,7 +147,7 @@ def test_every_sub_answer_counts_once(
         ("东京", ["东京"], "accurate"),
     ],
 )
-def test_verdicts_by_rule(output: str, answers: list[str], expected: str) -> None:
+def test_verdicts_by_rule(output, answers, expected):
     """Without a judge; an answer that merely holds a gold one is the judge's to call right."""
     assert expected == crag(output, answers)
 
@@ -164,27 +155,27 @@ def test_verdicts_by_rule(output: str, answers: list[str], expected: str) -> Non
 @pytest.mark.parametrize(
     ("sure", "expected"), [(0.49, "hallucination"), (0.5, "accurate"), (1.0, "accurate")]
 )
-def test_a_judge_decides_what_rules_do_not(sure: float, expected: str) -> None:
+def test_a_judge_decides_what_rules_do_not(sure, expected):
     """From half sure an answer is accurate."""
     assert expected == crag("Crofts", ["Seals"], lambda output, answers: sure)
 
 
-def refuse(output: str, answers: Sequence[str]) -> float:
+def refuse(output, answers):
     raise AssertionError("the judge was asked")
 
 
 @pytest.mark.parametrize("output", ["", "I don't know", "Seals", "invalid question"])
-def test_a_judge_is_not_asked_about_what_rules_decide(output: str) -> None:
+def test_a_judge_is_not_asked_about_what_rules_decide(output):
     """Nor could it turn an abstention into a right answer."""
     assert crag(output, ["Seals"]) == crag(output, ["Seals"], refuse)
     assert "hallucination" == crag("Crofts", [], refuse)
 
 
-def shown(prompt: Prompt) -> str:
+def shown(prompt):
     return "\n".join(message.content for message in prompt)
 
 
-def test_a_judge_is_as_sure_as_its_model() -> None:
+def test_a_judge_is_as_sure_as_its_model():
     """Asked once with question, gold answers and output, of which the beginning is enough."""
     llm = ScriptedLLM([], choices=lambda prompt, options: [3.0, 1.0])
     sure = AnswerJudge(llm)("Who sang?", "Jim Seals", ["Seals", "J. Seals"])
@@ -211,7 +202,7 @@ def test_a_judge_is_as_sure_as_its_model() -> None:
         "\ud800",
     ],
 )
-def test_an_output_stays_inside_its_quotes(attack: str) -> None:
+def test_an_output_stays_inside_its_quotes(attack):
     """The prompt has as many lines and quotes as with a harmless output, and nothing unsafe."""
     llm = ScriptedLLM([], choices=lambda prompt, options: [0.0, 1.0])
     for output in ("harmless", attack):
@@ -229,16 +220,16 @@ DOCUMENTS = (Document("a", "Seals sang it.", metadata=GOLD), Document("b", "It r
 PAIRS = [{"short_answers": ["Seals"]}, {"short_answers": ["Crofts", "D. Crofts"]}]
 
 
-def example(answers: tuple[str, ...] = ("Seals",), **metadata: Any) -> Example:
+def example(answers=("Seals",), **metadata):
     return Example(Query("Who sang it?"), DOCUMENTS, answers, metadata)
 
 
-def asked(reply: str, *, k: int = 1) -> Result:
+def asked(reply, *, k=1):
     """The first ``k`` documents kept and answered from."""
     return System(Pipeline(TopK(k)), Reader(ScriptedLLM([reply]))).ask("Who sang it?", DOCUMENTS)
 
 
-def test_all_that_applies_is_measured() -> None:
+def test_all_that_applies_is_measured():
     """Of 'Jim Seals' 1 of 2 words is right, 1 of 1 found; 4 of 7 tokens are kept, the gold ones."""
     values = measure(example(), asked("Jim Seals"))
 
@@ -260,7 +251,7 @@ def test_all_that_applies_is_measured() -> None:
     } == values
 
 
-def test_metrics_may_be_chosen() -> None:
+def test_metrics_may_be_chosen():
     """One's own too: a metric is a function and a name."""
     own = Metric("spans", "kept spans", lambda _, result: float(len(result.kept)), "cost", "lower")
 
@@ -271,7 +262,7 @@ def test_metrics_may_be_chosen() -> None:
 
 
 @pytest.mark.parametrize("answers", [("yes",), ("No.", "")])
-def test_a_yes_or_no_is_not_present_in_a_text(answers: tuple[str, ...]) -> None:
+def test_a_yes_or_no_is_not_present_in_a_text(answers):
     """One cannot see where it stands, so the metric does not apply; beside others these count."""
     values = [measure(example(gold), asked("Yes")) for gold in (answers, (*answers, "Seals"))]
 
@@ -279,7 +270,7 @@ def test_a_yes_or_no_is_not_present_in_a_text(answers: tuple[str, ...]) -> None:
     assert 1.0 == values[1]["answer_present"]
 
 
-def test_without_an_answer_there_is_no_metric_of_one() -> None:
+def test_without_an_answer_there_is_no_metric_of_one():
     """Of an unanswerable question, nor of a filter, of which presence can be said all the same."""
     values = measure(example(()), asked("Seals"))
     groups = {METRICS[name].group for name in values}
@@ -295,7 +286,7 @@ def test_without_an_answer_there_is_no_metric_of_one() -> None:
     assert (0.0, 0.0) == (values["tokens_kept"], values["document_recall"])
 
 
-def test_metrics_are_measured_where_they_apply() -> None:
+def test_metrics_are_measured_where_they_apply():
     """Sub-answers by any spelling; ROUGE knows ASCII words only, the others read Chinese."""
     assert 0.5 == measure(example(qa_pairs=PAIRS), asked("Dan D. Crofts"))["asqa_em"]
 
@@ -314,7 +305,7 @@ def test_metrics_are_measured_where_they_apply() -> None:
         ("Crofts", (0.0, 1.0, 0.0, -1.0)),
     ],
 )
-def test_crags_numbers_are_of_crag(reply: str, numbers: tuple[float, ...]) -> None:
+def test_crags_numbers_are_of_crag(reply, numbers):
     """The score is accuracy less hallucination; other datasets have none of the four."""
     names = ("crag_accuracy", "hallucination", "missing", "crag_score")
     values = measure(example(dataset="crag"), asked(reply))
@@ -323,7 +314,7 @@ def test_crags_numbers_are_of_crag(reply: str, numbers: tuple[float, ...]) -> No
     assert not {*names} & {*measure(example(dataset="nq"), asked(reply))}
 
 
-def test_a_judge_is_asked_once_and_of_no_failure() -> None:
+def test_a_judge_is_asked_once_and_of_no_failure():
     """For four numbers, of every data set where one asks for them."""
     llm = ScriptedLLM([], choices=lambda prompt, options: [0.9, 0.1])
     values = measure(example(), asked("The man of Seals & Crofts"), crag_metrics(AnswerJudge(llm)))
@@ -344,9 +335,7 @@ def test_a_judge_is_asked_once_and_of_no_failure() -> None:
     ("reply", "sure", "expected", "calls"),
     [("Seals", 0, 1.0, 0), ("Jim", 1, 1.0, 1), ("Jim", 0, 0.0, 1), ("", 1, 0.0, 0)],
 )
-def test_the_same_in_other_words_is_a_judges_to_say(
-    reply: str, sure: float, expected: float, calls: int
-) -> None:
+def test_the_same_in_other_words_is_a_judges_to_say(reply, sure, expected, calls):
     """It is not asked where the words are the same, or none."""
     llm = ScriptedLLM([], choices=lambda prompt, options: [sure, 1 - sure])
     values = measure(example(), asked(reply), [semantic_accuracy(AnswerJudge(llm))])
@@ -362,9 +351,7 @@ def test_the_same_in_other_words_is_a_judges_to_say(
         *(((), {}), ((), {"qa_pairs": PAIRS})),
     ],
 )
-def test_a_failure_counts_wherever_an_answer_or_evidence_would(
-    answers: tuple[str, ...], metadata: dict[str, Any]
-) -> None:
+def test_a_failure_counts_wherever_an_answer_or_evidence_would(answers, metadata):
     """For the same metrics, as wrong, with nothing kept of all tokens; in CRAG's terms missing."""
     question = example(answers, **metadata)
     measured = measure(question, asked("Crofts"))
@@ -375,7 +362,7 @@ def test_a_failure_counts_wherever_an_answer_or_evidence_would(
 
 
 @pytest.mark.data
-def test_real_questions_can_be_measured(records: dict[str, list[Example]]) -> None:
+def test_real_questions_can_be_measured(records):
     """The first of every file: right where the gold answer is given, within range everywhere."""
     for name, examples in records.items():
         for question in examples[:3]:

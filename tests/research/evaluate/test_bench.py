@@ -3,9 +3,6 @@
 import json
 import math
 import re
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -15,7 +12,6 @@ pytest.importorskip("rouge_score")
 from msgspec.structs import replace
 
 from ragsieve import Document, InputError, ModelError
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.text import contains_answer
 from ragsieve_research.artifacts.folder import save
@@ -42,7 +38,7 @@ ONE = replace(CONFIG, systems=[BenchSystem(name="all")], latency=0, workers=1)
 TIMES = re.compile(r'"(seconds|filter_seconds|generator_seconds)": [0-9.e-]+')
 
 
-def run(folder: Path, config: Config = CONFIG, llm: Any = None, **options: Any) -> Bench:
+def run(folder, config=CONFIG, llm=None, **options):
     """A run from start to end; ``llm`` stands in for fake:echo."""
     bench = Bench(config, folder, **options)
     if llm:
@@ -52,18 +48,18 @@ def run(folder: Path, config: Config = CONFIG, llm: Any = None, **options: Any) 
     return bench
 
 
-def own(folder: Path, *rows: dict[str, Any]) -> Path:
+def own(folder, *rows):
     """A file of one's own questions."""
     path = folder / "mine.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
-def records(folder: Path, name: str = "sample--all--fake-echo") -> list[dict[str, Any]]:
+def records(folder, name="sample--all--fake-echo"):
     return [json.loads(line) for line in (folder / "records" / f"{name}.jsonl").open()]
 
 
-def files(folder: Path) -> dict[str, str]:
+def files(folder):
     """All records of a run, without times."""
     return {
         f"{path.parent.name}/{path.name}": TIMES.sub("", path.read_text())
@@ -72,7 +68,7 @@ def files(folder: Path) -> dict[str, str]:
     }
 
 
-def test_each_cell_has_a_record_a_question(tmp_path: Path) -> None:
+def test_each_cell_has_a_record_a_question(tmp_path):
     """In their order, with metrics, presence by stage and trace; the first two are timed alone."""
     run(tmp_path)
     found = records(tmp_path, "sample--fine--fake-echo")
@@ -93,7 +89,7 @@ def test_each_cell_has_a_record_a_question(tmp_path: Path) -> None:
         assert abs(r["filter_seconds"] + r["generator_seconds"] - r["seconds"]) < 2e-4
 
 
-def test_the_header_says_what_was_run(tmp_path: Path) -> None:
+def test_the_header_says_what_was_run(tmp_path):
     """Models, questions with checksum, machine, versions, seed and command; no key."""
     options = {"api_key": "secret"}
     config = replace(ONE, generators=(Generator(llm="openai:x", options=options),), seed=7)
@@ -110,7 +106,7 @@ def test_the_header_says_what_was_run(tmp_path: Path) -> None:
     assert header["versions"]["numpy"]
 
 
-def test_filters_are_measured_without_a_generator(tmp_path: Path) -> None:
+def test_filters_are_measured_without_a_generator(tmp_path):
     """``answers = false``: no answer, no metric of one, no seconds of a generator."""
     llm = ScriptedLLM([])
     run(tmp_path, replace(CONFIG, answers=False, systems=[BenchSystem(name="top-sentences")]), llm)
@@ -125,7 +121,7 @@ def test_filters_are_measured_without_a_generator(tmp_path: Path) -> None:
     assert math.isnan(row.figure("cost", "generator_seconds"))
 
 
-def test_what_a_generator_has_no_room_for_is_in_the_report(tmp_path: Path) -> None:
+def test_what_a_generator_has_no_room_for_is_in_the_report(tmp_path):
     """A note counts the answers, and a document that was in no prompt was not read."""
     texts = ["Ann sings. " * 60, "Bob sings. " * 60]
     path = own(tmp_path, {"question": "Who sings?", "answers": ["Bob"], "documents": texts})
@@ -145,7 +141,7 @@ def test_what_a_generator_has_no_room_for_is_in_the_report(tmp_path: Path) -> No
     assert report.rows[0].figure("cost", "throughput") == pytest.approx(1 / seconds)
 
 
-def test_groups_by_two_metadata_have_a_row_a_value(tmp_path: Path) -> None:
+def test_groups_by_two_metadata_have_a_row_a_value(tmp_path):
     """False and 0 are values, and each of a list; a key stands before its own, as two may have the
     same. A question that is in two rows counts once in the whole."""
     tags: list[list[str]] = [["a", "b"], ["a"], [], ["b", "b"]]
@@ -163,7 +159,7 @@ def test_groups_by_two_metadata_have_a_row_a_value(tmp_path: Path) -> None:
     }
 
 
-def test_a_damaged_header_is_written_anew(tmp_path: Path) -> None:
+def test_a_damaged_header_is_written_anew(tmp_path):
     """A power cut leaves zeros: the records go on."""
     run(tmp_path, ONE)
     (tmp_path / "run.json").write_bytes(bytes(100))
@@ -172,11 +168,11 @@ def test_a_damaged_header_is_written_anew(tmp_path: Path) -> None:
     assert "sample" in json.loads((tmp_path / "run.json").read_text())["datasets"]
 
 
-def test_a_second_start_asks_nothing(tmp_path: Path) -> None:
+def test_a_second_start_asks_nothing(tmp_path):
     """The model is not even opened; records that a kill left unsorted are put in order."""
 
     class Closed(ScriptedLLM):
-        def count(self, texts: Sequence[str]) -> list[int]:
+        def count(self, texts):
             raise AssertionError("it was opened")
 
     run(tmp_path)
@@ -188,7 +184,7 @@ def test_a_second_start_asks_nothing(tmp_path: Path) -> None:
     assert before == files(tmp_path)
 
 
-def test_a_slow_system_can_be_asked_less(tmp_path: Path) -> None:
+def test_a_slow_system_can_be_asked_less(tmp_path):
     """Its first questions, which is no unfinished run; it is compared on what both were asked."""
     slow = BenchSystem(name="top-documents", questions=3)
     run(tmp_path, replace(CONFIG, systems=[*ONE.systems, slow], baseline="all"))
@@ -200,8 +196,8 @@ def test_a_slow_system_can_be_asked_less(tmp_path: Path) -> None:
     assert 3 == row.differences["accuracy"].n
 
 
-def fails_on(word: str) -> ScriptedLLM:
-    def reply(prompt: Prompt) -> str:
+def fails_on(word):
+    def reply(prompt):
         if word in prompt[-1].content:
             raise ModelError("no luck")
         return "x"
@@ -209,7 +205,7 @@ def fails_on(word: str) -> ScriptedLLM:
     return ScriptedLLM(reply, identity="moody")
 
 
-def test_a_failure_is_a_record_that_counts_as_wrong(tmp_path: Path) -> None:
+def test_a_failure_is_a_record_that_counts_as_wrong(tmp_path):
     """It stays until it is asked again; the other questions have theirs."""
     run(tmp_path, ONE, fails_on("symbol W"))
     first = records(tmp_path)
@@ -225,16 +221,16 @@ def test_a_failure_is_a_record_that_counts_as_wrong(tmp_path: Path) -> None:
     assert 1.0 == third[0]["metrics"]["accuracy"]
 
 
-def test_a_run_that_cannot_work_stops(tmp_path: Path) -> None:
+def test_a_run_that_cannot_work_stops(tmp_path):
     """After ten failures and no answer; a server that is down costs no thousand waits."""
     with pytest.raises(ModelError, match="the first 10 questions of sample--all--fake-echo failed"):
         run(tmp_path, ONE, fails_on(""))
 
 
-def test_a_cell_that_fails_ends_itself_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_cell_that_fails_ends_itself_and_the_others_go_on(tmp_path):
     """Where it cannot run, before the first call; the report says both."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         if "Documents:" in prompt[0].content:
             raise ModelError("no luck")
         return "tungsten"
@@ -251,7 +247,7 @@ def test_a_cell_that_fails_ends_itself_and_the_others_go_on(tmp_path: Path) -> N
     assert "all on sample with fake:echo: the first 10 questions" in notes
 
 
-def test_questions_can_be_those_whose_documents_hold_the_answer(tmp_path: Path) -> None:
+def test_questions_can_be_those_whose_documents_hold_the_answer(tmp_path):
     """Those that are read; or do not; without a gold answer a question is neither."""
     asked = [("with?", ["x"]), ("without?", ["y"]), ("unknown?", [])]
     rows = [{"question": text, "answers": gold, "documents": ["x", "y"]} for text, gold in asked]
@@ -266,7 +262,7 @@ def test_questions_can_be_those_whose_documents_hold_the_answer(tmp_path: Path) 
     assert [["with?", "without?", "unknown?"], ["with?"], ["without?"]] == found
 
 
-def test_questions_can_be_one_part_by_the_salted_hash(tmp_path: Path) -> None:
+def test_questions_can_be_one_part_by_the_salted_hash(tmp_path):
     """The three parts together are all, and each has its own files."""
     asked = [f"question {n}" for n in range(20)]
     mine = own(tmp_path, *({"question": q, "answers": ["x"], "documents": ["x"]} for q in asked))
@@ -278,7 +274,7 @@ def test_questions_can_be_one_part_by_the_salted_hash(tmp_path: Path) -> None:
     assert sorted(asked) == sorted(json.loads(q)["question"] for f in files.values() for q in f)
 
 
-def test_a_trained_filter_is_a_system_by_its_folder(tmp_path: Path) -> None:
+def test_a_trained_filter_is_a_system_by_its_folder(tmp_path):
     """Its files are part of what made the records: another cut is refused in the same run."""
     odds = {"weights": [[0.0], [0.0]], "bias": [0.0, 1.0]}
     made = Trained(generator=Base("fake:echo"), embedder=Base("fake:hashing"), cut=odds)
@@ -294,7 +290,7 @@ def test_a_trained_filter_is_a_system_by_its_folder(tmp_path: Path) -> None:
         run(tmp_path / "r", config)
 
 
-def test_an_index_is_searched_in_place_of_the_documents(tmp_path: Path) -> None:
+def test_an_index_is_searched_in_place_of_the_documents(tmp_path):
     """Its chunks are filtered, their tokens unknown before; gold ones may have other ids there."""
     index, text = tmp_path / "words", "Seals and Crofts sang Summer Breeze."
     gold = {"id": "g", "text": text, "is_positive": True}
@@ -312,7 +308,7 @@ def test_an_index_is_searched_in_place_of_the_documents(tmp_path: Path) -> None:
     assert [1, *[None] * 4] == Bench(bench.config, tmp_path / "dry").costs(bench.cells[0])
 
 
-def test_sources_are_asked_as_each_system_routes(tmp_path: Path) -> None:
+def test_sources_are_asked_as_each_system_routes(tmp_path):
     """The same system by two routers; CRAG's metrics are measured where the run says so."""
     sources = tmp_path / "two.toml"
     texts = {"news": "Bees make honey.", "wiki": "Honey is sweet."}
@@ -337,7 +333,7 @@ def test_sources_are_asked_as_each_system_routes(tmp_path: Path) -> None:
     assert ["crag_accuracy", "hallucination", "missing", "crag_score"] == report.headline[:4]
 
 
-def test_the_oracle_is_told_the_gold_answers(tmp_path: Path) -> None:
+def test_the_oracle_is_told_the_gold_answers(tmp_path):
     """It keeps of each question what holds one, so recall of the answer is whole."""
     config = replace(ONE, systems=[BenchSystem(name="oracle")])
     run(tmp_path, config)
@@ -348,7 +344,7 @@ def test_the_oracle_is_told_the_gold_answers(tmp_path: Path) -> None:
         assert all(contains_answer(s["text"], record["answers"]) for s in record["kept"])
 
 
-def test_noise_is_written_into_the_questions(tmp_path: Path) -> None:
+def test_noise_is_written_into_the_questions(tmp_path):
     """A file for each share, and records under its name."""
     grid = NoiseGrid(kinds=["random"], shares=[0.5, 1])
     bench = run(tmp_path, replace(ONE, noise=grid))
@@ -361,7 +357,7 @@ def test_noise_is_written_into_the_questions(tmp_path: Path) -> None:
     assert 2 == len(bench.cells) == len([*(tmp_path / "records").glob("*.jsonl")])
 
 
-def test_a_judge_is_asked_where_one_is_named(tmp_path: Path) -> None:
+def test_a_judge_is_asked_where_one_is_named(tmp_path):
     """Beside the rest, and not at the system's cost."""
     config = replace(ONE, judge="fake:echo")
     run(tmp_path, config)
@@ -375,7 +371,7 @@ def test_a_judge_is_asked_where_one_is_named(tmp_path: Path) -> None:
     ]
 
 
-def test_a_sample_is_extended_and_a_refused_start_leaves_all_as_it_was(tmp_path: Path) -> None:
+def test_a_sample_is_extended_and_a_refused_start_leaves_all_as_it_was(tmp_path):
     """A larger sample goes on from the records of the smaller; another seed's is refused first."""
     run(tmp_path, replace(ONE, questions=3, sample=True))
     first = files(tmp_path)["records/sample--all--fake-echo.jsonl"]
@@ -390,7 +386,7 @@ def test_a_sample_is_extended_and_a_refused_start_leaves_all_as_it_was(tmp_path:
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
-def test_systems_with_models_of_their_own_are_run(tmp_path: Path) -> None:
+def test_systems_with_models_of_their_own_are_run(tmp_path):
     """By the run's pruner, or with one for a part; all models are in the header."""
     own = BenchSystem(
         name="finefilter-point", models={"reranker": "fake:overlap"}, options={"truncator": "none"}

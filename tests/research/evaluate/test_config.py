@@ -6,7 +6,7 @@ import pytest
 
 from ragsieve.errors import InputError
 from ragsieve.systems.base import SYSTEMS
-from ragsieve_research.evaluate.config import Config, cells, label, read
+from ragsieve_research.evaluate.config import cells, label, read
 from ragsieve_research.evaluate.override import Override
 
 PLAIN = """
@@ -23,13 +23,13 @@ ECHO = "(with fake:echo)"
 RUNS = Path(__file__).parents[3] / "experiments"
 
 
-def parsed(folder: Path, text: str, *, small: bool = False) -> Config:
+def parsed(folder, text, *, small=False):
     path = folder / "run.toml"
     path.write_text(text)
     return read(path, small=small)
 
 
-def test_a_papers_table_says_how_many_documents_all_rows_read() -> None:
+def test_a_papers_table_says_how_many_documents_all_rows_read():
     """Once for all; two tables are ours."""
     tables = {p for p in RUNS.glob("[cfpw]*-*.toml") if p.stem[11:] not in ("kept", "trained")}
     runs = [read(path, small=small) for path in tables for small in (False, True)]
@@ -38,7 +38,7 @@ def test_a_papers_table_says_how_many_documents_all_rows_read() -> None:
     assert all(d.documents or d.index or d.sources for run in runs for d in run.data)
 
 
-def test_a_short_file_is_enough_and_a_small_variant_stands_in(tmp_path: Path) -> None:
+def test_a_short_file_is_enough_and_a_small_variant_stands_in(tmp_path):
     """All else has a default; the variant has a name, and stands in for what it names alone."""
     config = parsed(tmp_path, PLAIN)
 
@@ -63,9 +63,7 @@ def test_a_short_file_is_enough_and_a_small_variant_stands_in(tmp_path: Path) ->
         (Override(embedder="fake:hashing"), "", ["filco", "weak", "strong", "own", "tuned"]),
     ],
 )
-def test_rows_say_what_took_the_place_of_their_models(
-    tmp_path: Path, override: Override, baseline: str, labels: list[str]
-) -> None:
+def test_rows_say_what_took_the_place_of_their_models(tmp_path, override, baseline, labels):
     """What runs the same runs once, as the baseline where that is one; trained folders stay."""
     own = {"weak": "openai:a", "strong": "openai:b", "own": "transformers:./made"}
     rows = ['name = "filco"', *(f'name = "filco"\nlabel = "{name}"\nmodels.extractor = "{model}"'
@@ -79,7 +77,7 @@ def test_rows_say_what_took_the_place_of_their_models(
     assert not baseline or config.baseline in labels
 
 
-def test_a_run_can_give_every_system_one_budget(tmp_path: Path) -> None:
+def test_a_run_can_give_every_system_one_budget(tmp_path):
     """Of its own where it has one."""
     more = '[[systems]]\nname = "closed-book"\n[[systems]]\nname = "finefilter"\n'
     text = "max_tokens = 90\n" + PLAIN + more + "options = { max_tokens = 30 }"
@@ -98,9 +96,7 @@ def test_a_run_can_give_every_system_one_budget(tmp_path: Path) -> None:
         ("answers = false\n[[systems]]\nname = 'chunkrag'\n", "smollm2"),
     ],
 )
-def test_a_generator_that_nobody_names_or_asks_is_deferred(
-    tmp_path: Path, more: str, llm: str
-) -> None:
+def test_a_generator_that_nobody_names_or_asks_is_deferred(tmp_path, more, llm):
     """Tables say none; where a system asks it, all count by its own tokens."""
     config = parsed(tmp_path, more + PLAIN.partition('[[systems]]\nname = "finefilter-point')[0])
     (generator,) = config.generators
@@ -108,7 +104,7 @@ def test_a_generator_that_nobody_names_or_asks_is_deferred(
     assert (llm, llm) == (generator.llm, label(generator))
 
 
-def test_noise_and_poison_have_cells_of_their_own(tmp_path: Path) -> None:
+def test_noise_and_poison_have_cells_of_their_own(tmp_path):
     """2 kinds, shares, positions and systems are 16; a poisoned set has a label and files."""
     noise = '[noise]\nkinds = ["random", "duplicates"]\nshares = [0, 0.5]\n'
     config = parsed(tmp_path, noise + 'positions = ["first", "last"]\n' + PLAIN)
@@ -157,7 +153,7 @@ def test_noise_and_poison_have_cells_of_their_own(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_a_mistake_is_named_with_its_place(tmp_path, text, message):
     """One line with the file, the place in it and the rule."""
     with pytest.raises(InputError, match=f"run.toml:? .*{message}") as caught:
         parsed(tmp_path, text)
@@ -167,7 +163,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, message: s
 
 @pytest.mark.parametrize("path", sorted(RUNS.glob("*.toml")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("small", [False, True])
-def test_every_experiment_can_be_read(path: Path, small: bool) -> None:
+def test_every_experiment_can_be_read(path, small):
     """Its systems, options and models exist; what is trained has not learnt its questions."""
     config = read(path, small=small)
     learnt = [s for s in config.systems if s.router.startswith("routers/") or s.name not in SYSTEMS]

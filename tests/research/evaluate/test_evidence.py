@@ -1,7 +1,5 @@
 """Kept spans against gold evidence."""
 
-from typing import Any
-
 import pytest
 
 from ragsieve import InputError, Pipeline, System, Trace, select, split
@@ -25,23 +23,23 @@ TEXT = "Seals sang it. It rained. Crofts played."  # sentences at 0:14, 15:25 an
 SANG, RAINED, PLAYED = (0, 14), (15, 25), (26, 40)
 
 
-def document(id: str = "d", text: str = TEXT, **metadata: Any) -> Document:
+def document(id="d", text=TEXT, **metadata):
     return Document(id, text, metadata=metadata)
 
 
-def kept(example: Example, *spans: tuple[str, int, int]) -> Result:
+def kept(example, *spans):
     """A result that keeps spans of documents by id."""
     documents = {d.id: d for d in example.documents}
     segments = tuple(Segment(documents[id], start, end) for id, start, end in spans)
     return Result(QUERY, example.documents, segments, "", Tokens(40, 10), Trace())
 
 
-def of_documents(example: Example, result: Result) -> tuple[float | None, float | None]:
+def of_documents(example, result):
     """Recall and precision of documents."""
     return document_recall(example, result), document_precision(example, result)
 
 
-def of_sentences(example: Example, result: Result) -> tuple[float | None, float | None]:
+def of_sentences(example, result):
     """Recall and precision of sentences."""
     return sentence_recall(example, result), sentence_precision(example, result)
 
@@ -71,9 +69,7 @@ def of_sentences(example: Example, result: Result) -> tuple[float | None, float 
         ("她在北京写了这首歌。", [], ["北京写了"], [(2, 6)]),
     ],
 )
-def test_a_gold_sentence_is_the_one_that_is_meant(
-    text: str, sentences: list[str], named: list[str | int], expected: list[tuple[int, int]]
-) -> None:
+def test_a_gold_sentence_is_the_one_that_is_meant(text, sentences, named, expected):
     """By text in any order, or by index; a repeated one by its place; never a part of a word."""
     gold = document(text=text, sentences=sentences, supporting_sentences=named)
 
@@ -82,7 +78,7 @@ def test_a_gold_sentence_is_the_one_that_is_meant(
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["hotpotqa", "2wikimultihopqa", "multihoprag", "clapnq"])
-def test_real_gold_sentences_are_found(records: dict[str, list[Example]], name: str) -> None:
+def test_real_gold_sentences_are_found(records, name):
     """All of them, whose text stands in the document or differs from it by punctuation only."""
     documents = [d for example in records[name] for d in example.documents]
     named = sum(len({*d.metadata.get("supporting_sentences", [])}) for d in documents)
@@ -92,7 +88,7 @@ def test_real_gold_sentences_are_found(records: dict[str, list[Example]], name: 
     assert named - found <= 0.005 * named
 
 
-def test_documents_count_by_any_span_and_sentences_by_half() -> None:
+def test_documents_count_by_any_span_and_sentences_by_half():
     """Gold a, b, c; kept a, a, b, x: 2 of 3 both. Of 14 characters 7 are enough, and 6 are not."""
     gold = [document(id, is_positive=True) for id in "abc"]
     example = Example(QUERY, (*gold, document("x", is_positive=False)))
@@ -119,16 +115,14 @@ def test_documents_count_by_any_span_and_sentences_by_half() -> None:
         ("It rained.", [], (0.0, 0.0)),
     ],
 )
-def test_sentences_worked_by_hand(
-    gold: str, spans: list[tuple[str, int, int]], expected: tuple[float, float]
-) -> None:
+def test_sentences_worked_by_hand(gold, spans, expected):
     """Recall and precision of two equal texts, of which one is labelled."""
     example = Example(QUERY, (document("a", supporting_sentences=[gold]), document("b")))
 
     assert expected == of_sentences(example, kept(example, *spans))
 
 
-def test_without_a_gold_label_there_is_no_number() -> None:
+def test_without_a_gold_label_there_is_no_number():
     """Whatever was kept: unlabelled, and labelled with nothing gold among them."""
     for metadata in ({}, {"is_positive": False, "supporting_sentences": []}):
         example = Example(QUERY, (document(**metadata),))
@@ -136,7 +130,7 @@ def test_without_a_gold_label_there_is_no_number() -> None:
             assert (None,) * 4 == of_documents(example, result) + of_sentences(example, result)
 
 
-def test_labels_follow_equal_ids_and_equal_texts() -> None:
+def test_labels_follow_equal_ids_and_equal_texts():
     """A second one is renamed; a copy's label counts; of equal texts each keeps its own."""
     example = Example(QUERY, (document("a", "It rained."), document("a", is_positive=True)))
     result = System(Pipeline(), Reader(ScriptedLLM([])))(QUERY, example.documents)
@@ -156,7 +150,7 @@ def test_labels_follow_equal_ids_and_equal_texts() -> None:
     assert [0.0, 1.0] == [document_recall(example, of_index((twin, 0, 14))) for twin in twins]
 
 
-def test_an_answer_is_followed_through_the_stages() -> None:
+def test_an_answer_is_followed_through_the_stages():
     """Extract keeps two sentences, the wrong one is ranked first and alone survives."""
     llm = ScriptedLLM(lambda prompt: "[1, 2]", choices=lambda _, options: [0, 1, 0])
     system = finefilter(llm, HashingEmbedder())
@@ -170,7 +164,7 @@ def test_an_answer_is_followed_through_the_stages() -> None:
         presence(Result.from_dict(result.to_dict()), ["Seals"])
 
 
-def test_an_answer_is_present_in_what_a_stage_kept() -> None:
+def test_an_answer_is_present_in_what_a_stage_kept():
     """Not in titles or dropped text; the reader's step is none, and a budget's cut is one."""
     system = System(Pipeline(split.Sentences()), Reader(ScriptedLLM(["Seals"]))).with_budget(4)
     filtered, asked = system(QUERY, [TEXT]), system.ask(QUERY, [TEXT])
@@ -190,7 +184,7 @@ def test_an_answer_is_present_in_what_a_stage_kept() -> None:
     assert [] == presence(result, ["No", "yes."])
 
 
-def of_index(*spans: tuple[Document, int, int]) -> Result:
+def of_index(*spans):
     """A result that keeps spans of documents as an index knows them."""
     segments = tuple(Segment(*span) for span in spans)
     documents = tuple(segment.document for segment in segments)
@@ -223,11 +217,7 @@ INDEXED = Example(QUERY, (OTHER, GOLD))
         ),
     ],
 )
-def test_documents_of_an_index_are_known_by_what_they_say(
-    spans: list[tuple[Document, int, int]],
-    of_document: tuple[float, float],
-    of_sentence: tuple[float, float],
-) -> None:
+def test_documents_of_an_index_are_known_by_what_they_say(spans, of_document, of_sentence):
     """Recall and precision, whatever ids they have there."""
     result = of_index(*spans)
 

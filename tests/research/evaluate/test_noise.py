@@ -1,7 +1,6 @@
 """Noise injected into retrieved documents."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -20,13 +19,13 @@ POOL = [
 ]
 
 
-def old(example: Example | None) -> list[str]:
+def old(example):
     """The ids that the documents had before."""
     return [d.metadata["from"] for d in example.documents]
 
 
 @pytest.mark.parametrize(("share", "noise"), [(0, 0), (0.5, 1), (0.75, 3), (0.9, 9), (0.95, 10)])
-def test_the_share_is_of_all_documents(share: float, noise: int) -> None:
+def test_the_share_is_of_all_documents(share, noise):
     """With one clue and a share s, s / (1 - s) noise documents, at most ten: 1 of 2, 3 of 4."""
     names = old(Noise("random", share)(EXAMPLE, POOL))
 
@@ -41,14 +40,12 @@ def test_the_share_is_of_all_documents(share: float, noise: int) -> None:
         ("duplicates", ["c", "o", "o"]),  # one document, over and over
     ],
 )
-def test_the_same_topic_is_the_questions_own_then_the_nearest(
-    kind: Any, expected: list[str]
-) -> None:
+def test_the_same_topic_is_the_questions_own_then_the_nearest(kind, expected):
     """Behind the document with the answer."""
     assert expected == old(Noise(kind, 0.75)(EXAMPLE, POOL))[:3]
 
 
-def test_every_document_with_the_answer_stays() -> None:
+def test_every_document_with_the_answer_stays():
     """Two labelled ones need two noise documents for a half; without labels the first is enough."""
     two = replace(EXAMPLE, documents=(CLUE, replace(CLUE, id="d"), OWN))
     half, all_ = (
@@ -66,7 +63,7 @@ def test_every_document_with_the_answer_stays() -> None:
 
 
 @pytest.mark.parametrize("kind", ["random", "same_topic", "duplicates"])
-def test_no_noise_holds_the_answer(kind: Any) -> None:
+def test_no_noise_holds_the_answer(kind):
     """Whatever its kind, over many seeds, and no label says so that another question gave it."""
     for seed in range(20):
         noisy = Noise(kind, 1, documents=31, seed=seed)(EXAMPLE, POOL)
@@ -75,7 +72,7 @@ def test_no_noise_holds_the_answer(kind: Any) -> None:
         assert not any("is_positive" in d.metadata for d in noisy.documents)
 
 
-def test_counterfactual_noise_is_what_the_data_has() -> None:
+def test_counterfactual_noise_is_what_the_data_has():
     """As text or as a document, over and over; none without."""
     changed = Noise("counterfactual", 0.75)(EXAMPLE, POOL)
     without = replace(EXAMPLE, metadata={})
@@ -87,17 +84,17 @@ def test_counterfactual_noise_is_what_the_data_has() -> None:
 
 
 @pytest.mark.parametrize(("position", "place"), [("first", 0), ("middle", 2), ("last", 4)])
-def test_the_clue_stands_where_it_shall(position: Any, place: int) -> None:
+def test_the_clue_stands_where_it_shall(position, place):
     """Before, between or behind four noise documents."""
     names = old(Noise("random", 0.8, position)(EXAMPLE, POOL))
 
     assert place == names.index("c")
 
 
-def test_neither_place_nor_id_tells_what_is_noise() -> None:
+def test_neither_place_nor_id_tells_what_is_noise():
     """Places are drawn by seed and question; ids and ranks are the places."""
 
-    def places() -> list[int]:
+    def places():
         noise = [Noise("random", 0.8, "random", seed=seed) for seed in range(20)]
         return [old(some(EXAMPLE, POOL)).index("c") for some in noise]
 
@@ -111,7 +108,7 @@ def test_neither_place_nor_id_tells_what_is_noise() -> None:
     ]
 
 
-def test_a_question_without_the_answer_in_a_document_is_left_out() -> None:
+def test_a_question_without_the_answer_in_a_document_is_left_out():
     """There is nothing that noise could hide; a yes or no is seen in no document."""
     assert None is Noise("random", 0.5)(replace(EXAMPLE, documents=(OWN,)), POOL)
 

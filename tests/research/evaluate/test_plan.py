@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ SENTENCE = "Ada wrote a long program about ships. "
 
 
 @pytest.fixture
-def questions(tmp_path: Path) -> Path:
+def questions(tmp_path):
     """120 questions of 1 to 40 sentences, in no order, and a line that is none."""
     lengths = np.random.default_rng(0).integers(1, 41, 120)
     rows = [
@@ -33,13 +32,13 @@ def questions(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def system() -> System:
+def system():
     """A sentence pruner, the best half, and a generator of fixed length."""
     stage = Pipeline(split.Sentences(), score.Pruner(OverlapPruner()), select.Threshold(0.1))
     return System(stage, Reader(ScriptedLLM(lambda _: "it was Ada")))
 
 
-def test_a_sample_predicts_the_run(system: System, questions: Path) -> None:
+def test_a_sample_predicts_the_run(system, questions):
     """Within 15% of what all questions cost, tokens and calls; its own interval says so, too."""
     planned = plan(system, questions, sample=20, workers=2)
     ran = plan(system, questions, sample=1000, workers=2)
@@ -55,7 +54,7 @@ def test_a_sample_predicts_the_run(system: System, questions: Path) -> None:
     assert 0 < ran.costs["seconds"].value
 
 
-def test_costs_and_prices_worked_by_hand() -> None:
+def test_costs_and_prices_worked_by_hand():
     """Lengths 1 and 3 that cost 12 and 16: 10 + 2 x. A million tokens read cost 1, written 4."""
     found = estimated(np.array([1.0, 3.0]), np.array([12.0, 16.0]), np.array([1.0, 2, 3, 10]))
 
@@ -70,9 +69,7 @@ def test_costs_and_prices_worked_by_hand() -> None:
     assert planned.to_dict()["break_even"] is None
 
 
-def test_the_command_prints_a_table_or_json(
-    questions: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_a_table_or_json(questions, capsys):
     """Figures with intervals, the price of reading all, and from where on the filter pays."""
     arguments = ["plan", str(questions), "--llm", "fake:echo", "--system", "top-sentences"]
     arguments += ["--embedder", "fake:hashing", "--option", "k=3"]

@@ -1,13 +1,9 @@
 """The questions of a run, as they are written down."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ragsieve.types import Document, Example
 from ragsieve_research.evaluate.config import BenchSystem, Config, Data
 from ragsieve_research.evaluate.noise import Noise
 from ragsieve_research.evaluate.questions import chosen, write
@@ -16,7 +12,7 @@ FALSE = [{"id": "p0", "text": "Sung by the Bees."}, "Sung by the Ants."]
 OWN = ["Sung by Seals.", "A light wind.", "A song of 1972."]
 
 
-def file(folder: Path, *metadata: dict[str, Any]) -> Data:
+def file(folder, *metadata):
     """A data set with false documents: a question for each metadata."""
     rows = [
         {"id": f"q{n}", "question": "Who sang Summer Breeze?", "documents": OWN, "metadata": more}
@@ -27,17 +23,17 @@ def file(folder: Path, *metadata: dict[str, Any]) -> Data:
     return Data(name=str(path), poisoned=True)
 
 
-def asked(data: Data, folder: Path | None = None, **options: Any) -> list[Example]:
+def asked(data, folder=None, **options):
     """The questions that a run with these options asks."""
     config = Config(systems=[BenchSystem(name="all")], data=[data], **options)
     return list(chosen(data, None, config, folder))
 
 
-def texts(example: Example) -> list[str]:
+def texts(example):
     return [document.text for document in example.documents]
 
 
-def places(data: Data, seed: int) -> list[tuple[int, ...]]:
+def places(data, seed):
     """Where the false documents stand, by question."""
     examples = asked(data, seed=seed)
     return [
@@ -46,7 +42,7 @@ def places(data: Data, seed: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("key", ["poisoned_documents", "counterfactual_documents"])
-def test_false_documents_stand_among_the_others(tmp_path: Path, key: str) -> None:
+def test_false_documents_stand_among_the_others(tmp_path, key):
     """3 and 2 are 5; the question's own keep their order, and no word is changed."""
     (example,) = asked(file(tmp_path, {key: FALSE}))
 
@@ -55,7 +51,7 @@ def test_false_documents_stand_among_the_others(tmp_path: Path, key: str) -> Non
     assert {"Sung by the Bees.", "Sung by the Ants."} == {*texts(example)} - {*OWN}
 
 
-def test_documents_without_an_order_are_ranked_by_words(tmp_path: Path) -> None:
+def test_documents_without_an_order_are_ranked_by_words(tmp_path):
     """Where the table says so, or the run; for all systems, before the first ones are taken."""
     rows = [
         {"id": "q", "question": "Who sang Summer Breeze?", "documents": [*OWN, "Summer Breeze."]}
@@ -73,7 +69,7 @@ def test_documents_without_an_order_are_ranked_by_words(tmp_path: Path) -> None:
     assert [kept for _, kept in cases] == [texts(asked(d, tmp_path)[0]) for d, _ in cases]
 
 
-def test_no_id_tells_what_is_false(tmp_path: Path) -> None:
+def test_no_id_tells_what_is_false(tmp_path):
     """Ids and ranks are the places; a question without false documents stays as it is."""
     (example,) = asked(file(tmp_path, {"poisoned_documents": FALSE}))
 
@@ -84,7 +80,7 @@ def test_no_id_tells_what_is_false(tmp_path: Path) -> None:
     assert OWN == texts(plain)
 
 
-def test_the_places_are_drawn_by_the_seed_and_the_question(tmp_path: Path) -> None:
+def test_the_places_are_drawn_by_the_seed_and_the_question(tmp_path):
     """The same twice; two questions and twenty seeds come to all 10 pairs of 5 places."""
     data = file(tmp_path, *[{"poisoned_documents": FALSE}] * 2)
     drawn = [places(data, seed) for seed in range(20)]
@@ -94,7 +90,7 @@ def test_the_places_are_drawn_by_the_seed_and_the_question(tmp_path: Path) -> No
     assert 10 == len({pair for both in drawn for pair in both})
 
 
-def test_a_yes_or_no_is_neither_answerable_nor_not(tmp_path: Path) -> None:
+def test_a_yes_or_no_is_neither_answerable_nor_not(tmp_path):
     """One cannot see whether a document holds it, even where the word stands in one."""
     path = tmp_path / "own.jsonl"
     answers = [["no"], ["Yes."], ["1972"], ["1973", "no"], []]
@@ -111,7 +107,7 @@ def test_a_yes_or_no_is_neither_answerable_nor_not(tmp_path: Path) -> None:
     assert [["['1972']"], ["['1973', 'no']"]] == ids
 
 
-def test_they_are_added_after_questions_are_chosen_by_their_own_documents(tmp_path: Path) -> None:
+def test_they_are_added_after_questions_are_chosen_by_their_own_documents(tmp_path):
     """A false document with the gold answer makes no question answerable."""
     row = {"question": "Who?", "documents": ["Nobody."], "answers": ["the Bees"]}
     path = tmp_path / "own.jsonl"
@@ -121,7 +117,7 @@ def test_they_are_added_after_questions_are_chosen_by_their_own_documents(tmp_pa
     assert 3 == len(example.documents)
 
 
-def test_the_bundled_sample_can_be_poisoned() -> None:
+def test_the_bundled_sample_can_be_poisoned():
     """One of its twelve questions has a document that contradicts the true one."""
     plain, poisoned = asked(Data(name="sample")), asked(Data(name="sample", poisoned=True))
     more = [len(b.documents) - len(a.documents) for a, b in zip(plain, poisoned, strict=True)]
@@ -129,13 +125,13 @@ def test_the_bundled_sample_can_be_poisoned() -> None:
     assert [0] * 11 + [1] == sorted(more)
 
 
-def test_two_starts_at_once_write_all_questions(tmp_path: Path) -> None:
+def test_two_starts_at_once_write_all_questions(tmp_path):
     """The second writes the same file while the first does."""
     path, data = tmp_path / "asked.jsonl", Data(name=file(tmp_path, {}, {}).name)
     config = Config(systems=[BenchSystem(name="all")], data=[data])
 
     class Meeting(Noise):
-        def __call__(self, example: Example, pool: Sequence[Document]) -> Example:
+        def __call__(self, example, pool):
             write(path, data, None, config, None)
             return example
 
@@ -147,12 +143,12 @@ def test_two_starts_at_once_write_all_questions(tmp_path: Path) -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["realtimeqa_web", "simpleqa_web"])
-def test_web_questions_have_five_false_snippets_each(data: Path, name: str) -> None:
+def test_web_questions_have_five_false_snippets_each(data, name):
     """All of them, among snippets that are as they were."""
     plain = asked(Data(name=name), data)
     poisoned = asked(Data(name=name, poisoned=True), data)
 
-    def words(document: Document) -> tuple[str, str]:
+    def words(document):
         return document.title, document.text
 
     for before, after in zip(plain, poisoned, strict=True):

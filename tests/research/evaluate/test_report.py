@@ -6,11 +6,9 @@ import io
 import json
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,18 +21,18 @@ from ragsieve_research.evaluate.page import to_html
 from ragsieve_research.evaluate.plots import Point, front
 from ragsieve_research.evaluate.prices import Prices
 from ragsieve_research.evaluate.records import COSTS, load_run, load_runs
-from ragsieve_research.evaluate.report import OVERALL, Report, summarise
+from ragsieve_research.evaluate.report import OVERALL, summarise
 from ragsieve_research.evaluate.tables import tables, to_csv, to_markdown
 
 HOSTILE = '<script>alert("1")</script>|$x_1$ 篩 =1'
 Place = dict[str, Any] | None
 
 
-def step(stage: str, calls: int, tokens_in: int, tokens_out: int = 0) -> dict[str, Any]:
+def step(stage, calls, tokens_in, tokens_out=0):
     return {"stage": stage, "calls": calls, "tokens_in": tokens_in, "tokens_out": tokens_out}
 
 
-def record(line: int, skill: float, rng: np.random.Generator) -> dict[str, Any]:
+def record(line, skill, rng):
     """A question that a system of ``skill`` in [0, 1] answered, keeping fewer tokens with less."""
     before = int(rng.integers(400, 900))
     after = int(before * (0.1 + 0.9 * skill * rng.random()))
@@ -68,23 +66,23 @@ def record(line: int, skill: float, rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def failure(line: int, text: str = f"ModelError: {HOSTILE}") -> dict[str, Any]:
+def failure(line, text=f"ModelError: {HOSTILE}"):
     metrics = {"accuracy": 0.0, "exact_match": 0.0, "f1": 0.0}
     return {"line": line, "input": f"{line:016x}", "id": f"q{line}", "error": text} | {
         "metrics": metrics
     }
 
 
-def write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+def write_lines(path, rows):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
+def read_lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def seconds(line: int, skill: float, rng: np.random.Generator) -> dict[str, Any]:
+def seconds(line, skill, rng):
     parts = (0.2 + float(rng.random()) / 9, (1 + skill) * (0.5 + float(rng.random())))
     return {"line": line, "seconds": sum(parts)} | dict(
         zip(("filter_seconds", "generator_seconds"), parts, strict=True)
@@ -92,17 +90,17 @@ def seconds(line: int, skill: float, rng: np.random.Generator) -> dict[str, Any]
 
 
 def write_run(
-    folder: Path,
-    systems: Sequence[str] = ("all", "sieve"),
-    datasets: Sequence[str] = ("nq",),
+    folder,
+    systems=("all", "sieve"),
+    datasets=("nq",),
     *,
-    n: int = 30,
-    failed: int = 0,
-    timed: int = 20,
-    noises: Sequence[Place] = (None,),
-    seed: int = 0,
-    **header: Any,
-) -> Path:
+    n=30,
+    failed=0,
+    timed=20,
+    noises=(None,),
+    seed=0,
+    **header,
+):
     """A run's folder with made-up records, the same for the same seed."""
     rng = np.random.default_rng(seed)
     cells = []
@@ -125,18 +123,18 @@ def write_run(
     return folder
 
 
-def reported(*folders: Path, baseline: str | None = None, draws: int = 200) -> Report:
+def reported(*folders, baseline=None, draws=200):
     return summarise(load_runs(folders), baseline, draws=draws)
 
 
-def one_cell(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
+def one_cell(folder, rows):
     """A run of one system with these records."""
     write_run(folder, ["all"], n=max((row["line"] for row in rows), default=1))
     write_lines(folder / "records" / "0.jsonl", rows)
     return folder
 
 
-def judged(report: Report, value: float, low: float, verdict: str, system: str = "sieve") -> Report:
+def judged(report, value, low, verdict, system="sieve"):
     """The report with other accuracy of its second system, and another difference."""
     rows = []
     for row in report.rows:
@@ -166,9 +164,7 @@ def judged(report: Report, value: float, low: float, verdict: str, system: str =
         (-0.3, -0.4, "worse", "sieve", "Take all: no system beats it in accuracy"),
     ],
 )
-def test_one_sentence_says_which_system_to_take(
-    tmp_path: Path, value: float, low: float, verdict: str, system: str, expected: str
-) -> None:
+def test_one_sentence_says_which_system_to_take(tmp_path, value, low, verdict, system, expected):
     report = judged(reported(write_run(tmp_path / "run")), value, low, verdict, system)
 
     assert expected in advice(report)
@@ -177,7 +173,7 @@ def test_one_sentence_says_which_system_to_take(
 
 
 @pytest.mark.parametrize("short", [0, 1])
-def test_the_sentence_is_of_questions_that_both_were_asked(tmp_path: Path, short: int) -> None:
+def test_the_sentence_is_of_questions_that_both_were_asked(tmp_path, short):
     """The first 12 of 30, in which the baseline has nothing right and the other system all. Of the
     other 18, which only one was asked, all tokens are read."""
     folder = write_run(tmp_path / "r")
@@ -196,7 +192,7 @@ def test_the_sentence_is_of_questions_that_both_were_asked(tmp_path: Path, short
     assert sentence.endswith("on 12 questions.")
 
 
-def test_of_equally_good_systems_the_one_with_fewer_tokens_is_taken(tmp_path: Path) -> None:
+def test_of_equally_good_systems_the_one_with_fewer_tokens_is_taken(tmp_path):
     """Wherever it stands in the run's file, and also where the baseline keeps nothing."""
     folder = write_run(tmp_path / "r", ["none", "all", "sieve"])
     for place, (accuracy, tokens) in enumerate([(0.0, 0.0), (1.0, 1.0), (1.0, 0.2)]):
@@ -218,9 +214,7 @@ def test_of_equally_good_systems_the_one_with_fewer_tokens_is_taken(tmp_path: Pa
         (["all", "sieve"], {"metrics": ["missing"]}),
     ],
 )
-def test_no_system_is_advised_where_none_can_be(
-    tmp_path: Path, systems: list[str], header: dict[str, Any]
-) -> None:
+def test_no_system_is_advised_where_none_can_be(tmp_path, systems, header):
     """Without a baseline or another system, by less of something, or knowing the answers."""
     folder = write_run(tmp_path / "run", systems, **header)
     for path in (folder / "records").iterdir():
@@ -230,7 +224,7 @@ def test_no_system_is_advised_where_none_can_be(
     assert advice(reported(folder)) == ""
 
 
-def test_a_failure_counts_unless_a_later_session_answered(tmp_path: Path) -> None:
+def test_a_failure_counts_unless_a_later_session_answered(tmp_path):
     """Three of four are right, one failed: 3/4, while tokens are those of three."""
     made = [record(line, 1, np.random.default_rng(0)) for line in (1, 2, 3)]
     for row in made:
@@ -248,7 +242,7 @@ def test_a_failure_counts_unless_a_later_session_answered(tmp_path: Path) -> Non
     assert () == report.failures
 
 
-def test_a_start_with_fewer_questions_reports_these_alone(tmp_path: Path) -> None:
+def test_a_start_with_fewer_questions_reports_these_alone(tmp_path):
     """Records of the others stay in the folder; a cell's own number comes first."""
     folder = write_run(tmp_path / "r")
     header = json.loads((folder / "run.json").read_text())
@@ -260,7 +254,7 @@ def test_a_start_with_fewer_questions_reports_these_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "records/../../outside.jsonl"])
-def test_a_strangers_run_names_no_file_elsewhere(tmp_path: Path, name: str) -> None:
+def test_a_strangers_run_names_no_file_elsewhere(tmp_path, name):
     """Nothing of it is read."""
     header = one_cell(tmp_path, []) / "run.json"
     header.write_text(re.sub(r'"file": ".*?"', f'"file": "{name}"', header.read_text()))
@@ -269,7 +263,7 @@ def test_a_strangers_run_names_no_file_elsewhere(tmp_path: Path, name: str) -> N
         load_run(header.parent)
 
 
-def test_questions_without_ids_or_with_the_same_stay_apart(tmp_path: Path) -> None:
+def test_questions_without_ids_or_with_the_same_stay_apart(tmp_path):
     """Their line tells them apart."""
     rows = [{**record(line, 1, np.random.default_rng(0)), "id": name} for line, name in
             enumerate(["", "", "a", "a"], 1)]  # fmt: skip
@@ -278,7 +272,7 @@ def test_questions_without_ids_or_with_the_same_stay_apart(tmp_path: Path) -> No
     assert ("line 1", "line 2", "a", "a (line 4)") == cell.keys
 
 
-def test_systems_are_compared_by_question_in_a_metrics_direction(tmp_path: Path) -> None:
+def test_systems_are_compared_by_question_in_a_metrics_direction(tmp_path):
     """Paired by id, whatever the order; equal ones differ nowhere, and fewer tokens are better."""
     folder = write_run(tmp_path / "r")
     write_lines(folder / "records/1.jsonl", read_lines(folder / "records/0.jsonl")[::-1])
@@ -293,7 +287,7 @@ def test_systems_are_compared_by_question_in_a_metrics_direction(tmp_path: Path)
     assert "worse" == differences["accuracy"].verdict
 
 
-def test_p_values_are_adjusted_over_the_systems(tmp_path: Path) -> None:
+def test_p_values_are_adjusted_over_the_systems(tmp_path):
     """Two systems that do as badly: each p-value is twice what it is alone."""
     three = write_run(tmp_path / "three", ["all", "a", "b"])
     text = (three / "records" / "1.jsonl").read_text()
@@ -305,7 +299,7 @@ def test_p_values_are_adjusted_over_the_systems(tmp_path: Path) -> None:
     assert two == pytest.approx(2 * reported(three).rows[1].differences["tokens_kept"].p)
 
 
-def test_overall_rows_average_common_datasets(tmp_path: Path) -> None:
+def test_overall_rows_average_common_datasets(tmp_path):
     """Each counts the same; what a system was not asked, or not yet, is left out, and said so."""
     first = write_run(tmp_path / "a", ["all", "sieve"], ["nq", "trivia"])
     second = write_run(tmp_path / "b", ["all", "top", "sieve"], ["crag"], baseline="")
@@ -327,7 +321,7 @@ def test_overall_rows_average_common_datasets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("header", [{}, {"name": "recipe"}])
-def test_runs_with_the_same_system_stay_apart(tmp_path: Path, header: dict[str, Any]) -> None:
+def test_runs_with_the_same_system_stay_apart(tmp_path, header):
     """The run's name, or its folder's, comes before the system's; the baseline is the first's."""
     one = write_run(tmp_path / "one", **header)
     two = write_run(tmp_path / "two", ["all", "top"], seed=1, **header)
@@ -339,7 +333,7 @@ def test_runs_with_the_same_system_stay_apart(tmp_path: Path, header: dict[str, 
         reported(one, one)
 
 
-def test_a_dataset_must_be_the_same_in_all_runs(tmp_path: Path) -> None:
+def test_a_dataset_must_be_the_same_in_all_runs(tmp_path):
     """Else questions of the same id are others."""
     one = write_run(tmp_path / "one")
     two = write_run(tmp_path / "two", datasets=["nq"])
@@ -351,7 +345,7 @@ def test_a_dataset_must_be_the_same_in_all_runs(tmp_path: Path) -> None:
         reported(one, two)
 
 
-def test_a_baseline_must_be_there(tmp_path: Path) -> None:
+def test_a_baseline_must_be_there(tmp_path):
     """The error names the systems; without any baseline nothing is compared."""
     folder = write_run(tmp_path / "r")
     unnamed = reported(write_run(tmp_path / "n", baseline=""))
@@ -363,7 +357,7 @@ def test_a_baseline_must_be_there(tmp_path: Path) -> None:
     assert any("No baseline is named" in note for note in unnamed.notes)
 
 
-def test_costs_are_split_by_role(tmp_path: Path) -> None:
+def test_costs_are_split_by_role(tmp_path):
     """One LLM call and three of an encoder come first; the reader's LLM is one in a filter, too."""
     folder = write_run(tmp_path / "r", ["all"])
     rows = read_lines(folder / "records/0.jsonl")
@@ -393,7 +387,7 @@ def test_costs_are_split_by_role(tmp_path: Path) -> None:
     assert (2 * len(filters), 0) == (cost("llm_calls"), cost("encoder_calls"))
 
 
-def test_latency_is_of_the_questions_asked_alone(tmp_path: Path) -> None:
+def test_latency_is_of_the_questions_asked_alone(tmp_path):
     """Without any times there are none, and a note says so."""
     timed = reported(write_run(tmp_path / "t"))
     untimed = reported(write_run(tmp_path / "u", timed=0))
@@ -420,14 +414,14 @@ def test_latency_is_of_the_questions_asked_alone(tmp_path: Path) -> None:
         ([0.0, 0.0], 1.0, math.inf),  # nothing saved: never
     ],
 )
-def test_a_filter_pays_from_a_length_on(spent: list[float], kept: float, expected: float) -> None:
+def test_a_filter_pays_from_a_length_on(spent, kept, expected):
     """For documents of 100 and 200 tokens: a / (price (1 - kept) - b)."""
     before = np.array([200.0, 300.0]) if spent == [120.0, 130.0] else np.array([100.0, 200.0])
 
     assert expected == pytest.approx(break_even(before, np.array(spent), kept, 1.0))
 
 
-def test_worked_examples_in_the_prompt_are_spent(tmp_path: Path) -> None:
+def test_worked_examples_in_the_prompt_are_spent(tmp_path):
     """400 tokens beside the context, and the baseline's 60: a filter has to save 400 to pay."""
     folder = write_run(tmp_path / "r")
     path = folder / "records/1.jsonl"
@@ -441,7 +435,7 @@ def test_worked_examples_in_the_prompt_are_spent(tmp_path: Path) -> None:
     assert 400 / (1 - 1 / cost("compression")) == pytest.approx(cost("break_even"))
 
 
-def test_presence_is_of_documents_that_hold_an_answer(tmp_path: Path) -> None:
+def test_presence_is_of_documents_that_hold_an_answer(tmp_path):
     """One of two questions whose documents hold one loses it; the third had none to lose."""
     rows = [record(line, 1, np.random.default_rng(0)) for line in (1, 2, 3)]
     for row, held in zip(rows, [(1, 1), (1, 0), (0, 0)], strict=True):
@@ -456,7 +450,7 @@ def test_presence_is_of_documents_that_hold_an_answer(tmp_path: Path) -> None:
     assert (0.5, 0.5, 2) == (top["held"].value, top["first"].value, top["held"].n)
 
 
-def test_noise_stays_out_of_the_headline(tmp_path: Path) -> None:
+def test_noise_stays_out_of_the_headline(tmp_path):
     """Noisy cells are compared under the same noise, and plotted against its share."""
     noises: list[Place] = [None]
     noises += [{"kind": "unrelated", "share": s, "position": "start"} for s in (0.4, 0.2)]
@@ -470,7 +464,7 @@ def test_noise_stays_out_of_the_headline(tmp_path: Path) -> None:
     assert "Unrelated noise, answer start" in to_html(report)
 
 
-def test_unfinished_cells_are_named(tmp_path: Path) -> None:
+def test_unfinished_cells_are_named(tmp_path):
     """A cut last line is left out; a missing file has no questions."""
     folder = write_run(tmp_path / "r", ["all", "sieve", "top"])
     cut = folder / "records" / "1.jsonl"
@@ -495,9 +489,7 @@ def test_unfinished_cells_are_named(tmp_path: Path) -> None:
         ("records/0.jsonl", "{}\n", "must be as a benchmark writes it: line is missing"),
     ],
 )
-def test_what_is_no_run_is_refused(
-    tmp_path: Path, name: str, text: str | None, message: str
-) -> None:
+def test_what_is_no_run_is_refused(tmp_path, name, text, message):
     """The error names the file and what is wrong with it."""
     path = write_run(tmp_path / "r") / name
     path.unlink() if text is None else path.write_text(text)
@@ -506,7 +498,7 @@ def test_what_is_no_run_is_refused(
         reported(tmp_path / "r")
 
 
-def hostile(folder: Path) -> Report:
+def hostile(folder):
     """A run with the worst names, failures and two datasets."""
     systems = [HOSTILE, "sieve"]
     names = {"command": ["ragsieve", HOSTILE], "machine": {HOSTILE: HOSTILE}}
@@ -516,18 +508,18 @@ def hostile(folder: Path) -> Report:
 class Page(HTMLParser):
     """What a page holds: its tags, and what it would fetch."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
         self.tags: set[str] = set()
         self.links: list[str] = []
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         self.links += [v or "" for k, v in attrs if k in ("src", "href", "xlink:href", "data")]
 
 
-def test_hostile_names_are_text_in_page_and_tables(tmp_path: Path) -> None:
+def test_hostile_names_are_text_in_page_and_tables(tmp_path):
     """Escaped, links stay on the page, and every line of a table has as many cells."""
     text = to_html(hostile(tmp_path / "r"))
     page = Page(text)
@@ -547,7 +539,7 @@ def test_hostile_names_are_text_in_page_and_tables(tmp_path: Path) -> None:
     assert "<script" not in text
 
 
-def test_csv_is_one_line_a_number(tmp_path: Path) -> None:
+def test_csv_is_one_line_a_number(tmp_path):
     """In the columns promised; differences only beside the baseline's rivals; no formulas."""
     report = reported(write_run(tmp_path / "r", ["=all", "sieve"]))
     rows = list(csv.DictReader(io.StringIO(to_csv(report))))
@@ -560,14 +552,14 @@ def test_csv_is_one_line_a_number(tmp_path: Path) -> None:
     assert not any(None in row or None in row.values() for row in rows)
 
 
-def test_the_front_holds_what_nothing_beats() -> None:
+def test_the_front_holds_what_nothing_beats():
     """Fewer tokens or a higher value than every other."""
     points = [Point(x, y, y, y) for x, y in [(50, 80), (10, 40), (60, 70), (20, 40), (50, 60)]]
 
     assert [(10, 40), (50, 80)] == [(p.x, p.y) for p in front(points)]
 
 
-def test_each_stage_has_its_cost(tmp_path: Path) -> None:
+def test_each_stage_has_its_cost(tmp_path):
     """Calls and tokens of every question, seconds of those asked alone; the generator last."""
     steps = [{**step("Extract(k=1)", 1, 90, 3), "seconds": 9}, {**step("Reader()", 1, 30, 5)}]
     asked = {"line": 1, "id": "1", "answer": "x", "metrics": {"f1": 1.0}, "trace": {"steps": steps}}
@@ -589,20 +581,20 @@ RAISED = "PeerError: LLMChainFilter raised ValueError: no YES"
 PEERS = "Output of other frameworks' filters"
 
 
-def filtered(line: int, **counts: Any) -> dict[str, Any]:
+def filtered(line, **counts):
     """A question that a filter answered with `COUNTS`, changed by ``counts``."""
     step = {"stage": "Filter()", "unreadable": 1, "events": [COUNTS | counts]}
     steps = [step, {"stage": "Reader()"}]
     return {"line": line, "id": f"q{line}", "metrics": {"f1": 1.0}, "trace": {"steps": steps}}
 
 
-def line_of(report: Report) -> list[str]:
+def line_of(report):
     """The only line of the table of filters on ``nq``, without the system."""
     ((_, *cells),) = next(table.cells for table in tables(report, "nq") if table.name == PEERS)
     return cells
 
 
-def test_counts_are_means_and_failures_shares(tmp_path: Path) -> None:
+def test_counts_are_means_and_failures_shares(tmp_path):
     """Of 8 texts 4 have invented, 4 repeated words, 2 grew; of 80 words 6 and 20 are such. On one
     of three questions the filter raised; one that failed otherwise is none of its."""
     rows = [filtered(1), filtered(2, invented=3), failure(3, RAISED), failure(4)]

@@ -1,8 +1,6 @@
 """Recall of an index, here and in files of TREC."""
 
-from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from ragsieve import Document, Example, InputError, Query
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.split.sentences import Sentences
-from ragsieve_research.evaluate.retrieval import Retrieval, gold_passages, recall
+from ragsieve_research.evaluate.retrieval import gold_passages, recall
 from ragsieve_research.evaluate.trec import run_lines, write_recall
 from ragsieve_research.retrieve.corpus import Corpus
 from ragsieve_research.retrieve.pooled import Sources
@@ -21,25 +19,25 @@ GOATS = Document("g", "Goats give milk. Bees fear goats.")
 WOOL = Document("w", "Sheep give wool.", "Sheep")
 
 
-def labelled(document: Document) -> Document:
+def labelled(document):
     return Document("other id", document.text, document.title, metadata=GOLD)
 
 
-def values(measured: Retrieval) -> dict[str, float]:
+def values(measured):
     """Means by measure, of the only way."""
     (means,) = measured.means.values()
     return {name: mean.value for name, mean in means.items()}
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Iterator[Corpus]:
+def corpus(tmp_path):
     """Three documents by their sentences, BM25 alone."""
     with Corpus(tmp_path, splitter=Sentences()) as corpus:
         corpus.add([BEES, GOATS, WOOL])
         yield corpus
 
 
-def test_recall_is_over_documents_and_answers_over_chunks(corpus: Corpus) -> None:
+def test_recall_is_over_documents_and_answers_over_chunks(corpus):
     """Goats are the second document behind four chunks of bees; milk stands in the second chunk."""
     example = Example(Query("bees bees"), (labelled(BEES), labelled(GOATS)))
     found = recall(corpus, [example], at=(1, 2), by=["bm25"])
@@ -54,7 +52,7 @@ def test_recall_is_over_documents_and_answers_over_chunks(corpus: Corpus) -> Non
     assert {"answer@1": 0.0, "answer@2": 1.0} == values(found)
 
 
-def test_means_are_over_the_questions_that_have_what_is_measured(corpus: Corpus) -> None:
+def test_means_are_over_the_questions_that_have_what_is_measured(corpus):
     """Yes and no are no answers that a text could hold; what the index lacks does not count."""
     examples = [
         Example(Query("honey"), (labelled(BEES), labelled(Document("", "Wax."))), ("honey",)),
@@ -71,7 +69,7 @@ def test_means_are_over_the_questions_that_have_what_is_measured(corpus: Corpus)
     assert "1 of 3 gold documents do not count: the index does not hold them" in found.counted()
 
 
-def test_gold_is_what_is_labelled_else_what_the_metadata_name() -> None:
+def test_gold_is_what_is_labelled_else_what_the_metadata_name():
     """By title and text, since ids are a question's own."""
     named = {"gold_passages": [{"title": "Sheep", "text": "Sheep give wool."}, {"title": "T"}, 3]}
     query = Query("wool")
@@ -81,7 +79,7 @@ def test_gold_is_what_is_labelled_else_what_the_metadata_name() -> None:
     assert set() == gold_passages(Example(query, (BEES,), (), {"gold_passages": "none"}))
 
 
-def test_ways_of_searching_stand_beside_each_other(tmp_path: Path) -> None:
+def test_ways_of_searching_stand_beside_each_other(tmp_path):
     """Each with every measure; where all are right, the interval is exact: 0.025 ** (1 / 6)."""
     names = ["bees", "goats", "sheep", "cows", "hens", "pigs"]
     documents = [Document(name, f"{name.title()} live on the farm.") for name in names]
@@ -98,9 +96,7 @@ def test_ways_of_searching_stand_beside_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.data
-def test_real_passages_are_found(
-    data: Path, records: dict[str, list[Example]], tmp_path: Path
-) -> None:
+def test_real_passages_are_found(data, records, tmp_path):
     """Of pooled HotpotQA passages BM25 finds most gold ones among 20, and some among 5."""
     with Corpus(tmp_path) as corpus:
         corpus.add(Sources(["hotpotqa"], data))
@@ -113,7 +109,7 @@ def test_real_passages_are_found(
 RANKED = [("a", 1.0), ("b", 1.0), ("a", 2.0), ("c", 1.0 - 1e-12), ("d", -3.0)]
 
 
-def test_scores_fall_from_rank_to_rank() -> None:
+def test_scores_fall_from_rank_to_rank():
     """Equal ones and those that float32 does not tell apart, too; chunks count by the best."""
     rows = [line.decode().split() for line in run_lines("q", RANKED, "tag")]
     scores = [np.float32(row[4]) for row in rows]
@@ -125,7 +121,7 @@ def test_scores_fall_from_rank_to_rank() -> None:
         list(run_lines("q", [("my page", 1.0)], "tag"))
 
 
-def test_a_run_and_its_judgements_have_the_recall_of_an_index(tmp_path: Path) -> None:
+def test_a_run_and_its_judgements_have_the_recall_of_an_index(tmp_path):
     """By its ids: documents once, chunks as far as they take; what it lacks is no judgement."""
     texts = {"b": "Bees fly. Bees hum. Bees sting.", "g": "Goats fear bees.", "w": "Sheep sing."}
     grades = [("Bees fly. Bees hum. Bees sting.", 2), ("Goats fear bees.", 1), ("Wax.", 1)]

@@ -1,7 +1,7 @@
 """How well scorers tell the segments that help from the others."""
 
 import math
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -29,15 +29,15 @@ from ragsieve_research.score.named import create_scorers
 QUERY = Query("Who sang it?")
 
 
-def document(text: str, **metadata: Any) -> Document:
+def document(text, **metadata):
     return Document("d", text, metadata=metadata)
 
 
-def example(*documents: Document, answers: tuple[str, ...] = ()) -> Example:
+def example(*documents, answers=()):
     return Example(QUERY, documents, answers)
 
 
-def test_pairs_in_order_are_counted() -> None:
+def test_pairs_in_order_are_counted():
     """Of (3, 2), (3, 1), (1, 2), (1, 1) 2.5 of 4; equal scores say nothing."""
     found = auc(np.array([1.0, 0.0, 2.0, 0.0]), np.array([3.0, 2.0, 1.0, 1.0]))
 
@@ -46,7 +46,7 @@ def test_pairs_in_order_are_counted() -> None:
     assert 0 == rho(np.array([0.0, 1.0]), np.array([2.0, 2.0]))
 
 
-def test_places_are_counted_from_the_best() -> None:
+def test_places_are_counted_from_the_best():
     """What helps in the eleventh is worth nothing; a hit of two equal ones is the share."""
     grades, scores = np.eye(1, 11, 10)[0], -np.arange(11.0)
 
@@ -61,7 +61,7 @@ def test_places_are_counted_from_the_best() -> None:
 
 
 @pytest.mark.parametrize("measure", [auc, hit, ndcg, rho])
-def test_a_question_of_one_kind_measures_nothing(measure: Any) -> None:
+def test_a_question_of_one_kind_measures_nothing(measure):
     """Neither where nothing helps nor where all do."""
     scores = np.array([1.0, 2.0])
 
@@ -69,7 +69,7 @@ def test_a_question_of_one_kind_measures_nothing(measure: Any) -> None:
     assert measure(np.ones(2), scores) is None
 
 
-def test_the_finest_labels_count() -> None:
+def test_the_finest_labels_count():
     """Grades before sentences, documents, answers; what has the labels is what is scored."""
     graded = document("Bees.", relevance=0, supporting_sentences=["Bees."], is_positive=True)
     gold = document("Bees.", supporting_sentences=["Bees."], is_positive=True)
@@ -94,7 +94,7 @@ def test_the_finest_labels_count() -> None:
         (["a lot; in hives. Goats", "in hives. Goats"], (1, 0, 0)),  # 5 of our 16, twice
     ],
 )
-def test_sentences_are_graded_by_gold_ones(gold: list[str], grades: tuple[int, ...]) -> None:
+def test_sentences_are_graded_by_gold_ones(gold, grades):
     """Half of a gold sentence, or half of ours."""
     text = "Bees make honey; a lot; in hives. Goats give milk. It was late."
     found = labelled(example(document(text, supporting_sentences=gold)), "gold sentences")
@@ -102,7 +102,7 @@ def test_sentences_are_graded_by_gold_ones(gold: list[str], grades: tuple[int, .
     assert grades == found.grades
 
 
-def test_the_other_labels_are_a_documents_or_an_answers() -> None:
+def test_the_other_labels_are_a_documents_or_an_answers():
     """Equal ids are told apart, and what nobody judged does not help."""
     text = "Goats give milk. Bees make honey."
     given = example(document(text, relevance=2), document("Bees."), answers=("honey",))
@@ -113,20 +113,20 @@ def test_the_other_labels_are_a_documents_or_an_answers() -> None:
     assert (1, 0) == labelled(positive, "positive documents").grades
 
 
-def rated(question: str) -> Labelled:
+def rated(question):
     """Three documents, of which the second helps."""
     texts = ("Goats give milk.", "Bees make honey.", "It was late.")
     segments = tuple(Segment.whole(Document(text, text)) for text in texts)
     return Labelled(Query(question), segments, (0.0, 1.0, 0.0))
 
 
-def honey(prompt: Any, options: Any) -> list[float]:
+def honey(prompt, options):
     """A rating of 9 for what holds honey, else of 0."""
     place = 9 if "make honey" in prompt[1].content else 0
     return [float(n == place) for n in range(len(options))]
 
 
-def test_a_scorers_cost_is_that_of_all_that_it_needs() -> None:
+def test_a_scorers_cost_is_that_of_all_that_it_needs():
     """The mean reads nothing by itself, and costs what its three ratings do."""
     llm = ScriptedLLM(["unused"], choices=honey)
     found = scored(rated("Who makes honey?"), create_scorers(["mean"], lambda _: llm))
@@ -138,7 +138,7 @@ def test_a_scorers_cost_is_that_of_all_that_it_needs() -> None:
     assert seconds["mean"] > seconds["reflection"] > seconds["relevance"]
 
 
-def test_figures_are_means_over_questions() -> None:
+def test_figures_are_means_over_questions():
     """One in order, one against it; chance is half of the pairs; of one kind JSON null."""
     llm = ScriptedLLM(["unused"], choices=honey)
     chain = create_scorers(["relevance"], lambda _: llm)
@@ -164,9 +164,7 @@ def test_figures_are_means_over_questions() -> None:
 
 
 @pytest.mark.data
-def test_real_questions_have_the_labels_that_they_are_known_for(
-    records: dict[str, list[Example]],
-) -> None:
+def test_real_questions_have_the_labels_that_they_are_known_for(records):
     """And segments of both kinds."""
     known = {"noveleval": "grades", "clapnq": "gold sentences", "hotpotqa": "gold sentences"}
     known |= {"rgb_en_fact": "positive documents", "popqa": "answers"}

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ragsieve_research.evaluate.stats import Values, compare, holm, interval
+from ragsieve_research.evaluate.stats import compare, holm, interval
 
 RNG = np.random.default_rng(7)
 SKEWED = RNG.lognormal(size=60)
 BINARY = (RNG.random(80) < 0.3).astype(float)
 
 
-def percentiles(values: Values, level: float) -> tuple[float, float]:
+def percentiles(values, level):
     """Scipy's percentile interval of the mean."""
     drawn = stats.bootstrap(
         (values,),
@@ -26,13 +26,13 @@ def percentiles(values: Values, level: float) -> tuple[float, float]:
     return drawn.confidence_interval.low, drawn.confidence_interval.high
 
 
-def expanded(n: int) -> float:
+def expanded(n):
     """The level for n values: 2 Phi(sqrt(n / (n - 1)) t) - 1, t for n - 1 degrees of freedom."""
     return float(2 * stats.norm.cdf(math.sqrt(n / (n - 1)) * stats.t.ppf(0.975, n - 1)) - 1)
 
 
 @pytest.mark.parametrize("values", [SKEWED, BINARY], ids=["skewed", "binary"])
-def test_the_percentile_interval_is_scipys(values: Values) -> None:
+def test_the_percentile_interval_is_scipys(values):
     """At the expanded level, up to the noise of the draws."""
     mean = interval([values], draws=20_000)
     expected = percentiles(values, expanded(len(values)))
@@ -41,7 +41,7 @@ def test_the_percentile_interval_is_scipys(values: Values) -> None:
     assert expected == pytest.approx((mean.low, mean.high), rel=0.03)
 
 
-def test_each_group_counts_the_same() -> None:
+def test_each_group_counts_the_same():
     """A dataset of 1,000 questions weighs as much as one of 10; questions stay in their group."""
     large, small = np.tile([0.0, 1.0], 500), np.tile([2.0, 4.0], 5)
     found = interval([large, small])
@@ -52,12 +52,12 @@ def test_each_group_counts_the_same() -> None:
     assert 2 * 1.96 * spread < found.high - found.low < 2 * 2.5 * spread
 
 
-def covered(samples: Values, truth: float) -> float:
+def covered(samples, truth):
     found = [interval([row], draws=500, seed=i) for i, row in enumerate(samples)]
     return float(np.mean([mean.low <= truth <= mean.high for mean in found]))
 
 
-def test_the_interval_covers_proportions_and_skewed_means() -> None:
+def test_the_interval_covers_proportions_and_skewed_means():
     """In 95% of 2,000 runs over 100 questions; many zeros and a long tail, as F1 has, too."""
     samples = (np.random.default_rng(1).random((2000, 100)) < 0.3).astype(float)
 
@@ -69,7 +69,7 @@ def test_the_interval_covers_proportions_and_skewed_means() -> None:
     assert 0.95 == pytest.approx(covered(samples, truth), abs=0.015)
 
 
-def test_the_expansion_widens_small_samples() -> None:
+def test_the_expansion_widens_small_samples():
     """By about sqrt(n / (n - 1)) t / z: for 5 values 1.118 x 2.776 / 1.960, at most to the ends."""
     values = np.array([0.1, 0.35, 0.5, 0.75, 0.9])
     (low, high), wide = percentiles(values, 0.95), interval([values])
@@ -79,14 +79,14 @@ def test_the_expansion_widens_small_samples() -> None:
 
 
 @pytest.mark.parametrize(("value", "low", "high"), [(0.0, 0.0, 0.0362), (1.0, 0.9638, 1.0)])
-def test_constant_outcomes_have_an_exact_bound(value: float, low: float, high: float) -> None:
+def test_constant_outcomes_have_an_exact_bound(value, low, high):
     """0 of 100: the upper Clopper-Pearson bound is 1 - 0.025 ** (1 / 100) = 0.0362."""
     found = interval([np.full(100, value)])
 
     assert (low, high) == pytest.approx((found.low, found.high), abs=1e-4)
 
 
-def test_a_constant_is_certain_and_one_question_has_no_interval() -> None:
+def test_a_constant_is_certain_and_one_question_has_no_interval():
     """All documents keep all tokens; but a single right answer has its exact bound, 0.025."""
     shares, calls = interval([np.ones(9)], exact=False), interval([np.full(9, 0.3)])
 
@@ -102,7 +102,7 @@ def test_a_constant_is_certain_and_one_question_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize("n", [8, 60])
-def test_the_p_value_is_scipys(n: int) -> None:
+def test_the_p_value_is_scipys(n):
     """Exact for 8 pairs; for 60, whose flips are drawn, within the noise of 20,000 draws."""
     rng = np.random.default_rng(n)
     a, b = rng.random(n), rng.random(n) - 0.08
@@ -120,7 +120,7 @@ def test_the_p_value_is_scipys(n: int) -> None:
     assert expected.pvalue == pytest.approx(found.p, abs=1e-12 if n == 8 else 0.01)
 
 
-def test_paired_outcomes_are_mcnemars() -> None:
+def test_paired_outcomes_are_mcnemars():
     """20 questions only a gets right against 5 only b: the binomial p-value of 20 in 25."""
     a, b = np.repeat([1.0, 0.0, 1.0], [20, 5, 75]), np.repeat([0.0, 1.0, 1.0], [20, 5, 75])
     found = compare([a], [b])
@@ -130,7 +130,7 @@ def test_paired_outcomes_are_mcnemars() -> None:
     assert "better" == found.verdict
 
 
-def test_a_verdict_needs_both_p_and_interval() -> None:
+def test_a_verdict_needs_both_p_and_interval():
     """Better, or worse where lower is better; a tie of what hardly or nowhere differs, p = 1."""
     a, b = np.tile([0.9, 0.7, 0.8], 10), np.tile([0.5, 0.6, 0.4], 10)
 
@@ -157,9 +157,7 @@ def test_a_verdict_needs_both_p_and_interval() -> None:
         ([12], 12, 1.0, 1.0),  # p = 2 ** -11
     ],
 )
-def test_an_end_on_whose_side_no_pair_lies_has_an_exact_bound(
-    sizes: list[int], better: int, bootstrap: float, low: float
-) -> None:
+def test_an_end_on_whose_side_no_pair_lies_has_an_exact_bound(sizes, better, bootstrap, low):
     """Clopper and Pearson: 0 of n pairs are below 0, so at most u = 1 - 0.025 ** (1 / n) of all."""
     a = [np.ones(n) for n in sizes]
     b = [(np.arange(n) >= better).astype(float) for n in sizes]
@@ -169,7 +167,7 @@ def test_an_end_on_whose_side_no_pair_lies_has_an_exact_bound(
     assert bootstrap == compare(a, b, exact=False).low
 
 
-def test_pairs_over_several_groups() -> None:
+def test_pairs_over_several_groups():
     """The flips of a small group weigh more, as its questions do in the mean."""
     a = [np.array([1.0, 1.0]), np.zeros(40)]
     b = [np.zeros(2), np.zeros(40)]
@@ -182,7 +180,7 @@ def test_pairs_over_several_groups() -> None:
     assert 0.8125 == compare(uneven, [np.zeros(2), np.zeros(4)]).p  # 52 of all 64 flips
 
 
-def test_holm_multiplies_and_never_falls() -> None:
+def test_holm_multiplies_and_never_falls():
     """0.01 x 4, 0.02 x 3, then 0.03 x 2 and 0.04 x 1 raised to the one before."""
     assert [0.06, 0.04, 0.06, 0.06] == pytest.approx(holm([0.03, 0.01, 0.04, 0.02]))
     assert [1.0, 1.0] == holm([0.9, 0.7])

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -16,13 +15,13 @@ from ragsieve_research.select.adaptive import Adaptive
 from ragsieve_research.select.distinct import Distinct
 from ragsieve_research.systems.recomp import recomp_abstractive
 from ragsieve_research.systems.winnowrag import winnowrag
-from tests.plugins.browser import QUESTION, TEXTS, Show, system
+from tests.plugins.browser import QUESTION, TEXTS, system
 
 ODDS = Odds(((0.1, 0.0), (0.6, 0.1), (0.4, 0.3)), (-1.4, -0.5, -0.4))
 EVIL = "</script><img src=x onerror=alert(1)> \"'`${alert(2)} \u202egnol\u202c \x1b[31m\0\ud800."
 
 
-def at(made: System, option: str, value: Any) -> System:
+def at(made, option, value):
     """The same system with another number where the first stage cuts that has such an option."""
     stages = list(made.stage.stages)  # type: ignore[attr-defined]
     place = next(n for n, stage in enumerate(stages) if hasattr(stage, option))
@@ -30,7 +29,7 @@ def at(made: System, option: str, value: Any) -> System:
     return replace(made, stage=Pipeline(*stages))
 
 
-def kept(made: System, values: dict[str, Any], documents: Any = TEXTS) -> list[int]:
+def kept(made, values, documents=TEXTS):
     """What the system keeps, by the numbers of the view's segments."""
     number = {tuple(segment[:3]): n for n, segment in enumerate(values["segments"])}
     result = made(values["question"], documents)
@@ -54,9 +53,7 @@ NUMBERS |= {"price": [0.0, 0.03, 0.15, 0.5, 1.0], "max_similarity": [0.5, 0.55, 
 
 
 @pytest.mark.parametrize(("stages", "option"), CASES)
-def test_a_moved_cut_keeps_what_the_system_would(
-    show: Show, stages: list[Any], option: str
-) -> None:
+def test_a_moved_cut_keeps_what_the_system_would(show, stages, option):
     """In the browser, without a model: the same spans in the same order as a run so configured."""
     made = system(*stages)
     texts = [*TEXTS, f"{TEXTS[0]} {TEXTS[1]}"]
@@ -72,7 +69,7 @@ def test_a_moved_cut_keeps_what_the_system_would(
     assert [] == shown.errors
 
 
-def test_an_adaptive_threshold_becomes_a_fixed_one(show: Show) -> None:
+def test_an_adaptive_threshold_becomes_a_fixed_one(show):
     """At which the best segment stays."""
     values = view(system(Adaptive())(QUESTION, TEXTS))
     shown = show([values])
@@ -83,10 +80,10 @@ def test_an_adaptive_threshold_becomes_a_fixed_one(show: Show) -> None:
         assert kept(fixed, values) == shown.kept(), number
 
 
-def test_a_stage_that_does_more_than_cut_has_no_slider(show: Show) -> None:
+def test_a_stage_that_does_more_than_cut_has_no_slider(show):
     """It turns around what its cut-off keeps."""
 
-    def turned(query: Any, segments: Any) -> Any:
+    def turned(query, segments):
         return select.TopK(3)(query, segments)[::-1]
 
     shown = show([view(system(turned)(QUESTION, TEXTS))])
@@ -95,7 +92,7 @@ def test_a_stage_that_does_more_than_cut_has_no_slider(show: Show) -> None:
     assert 0 == shown.page.locator(".control").count()
 
 
-def test_what_a_preview_leaves_out_is_said(show: Show, seen: Any) -> None:
+def test_what_a_preview_leaves_out_is_said(show, seen):
     """A stage that cannot be run again is named; the way back restores the run."""
     values = seen(select.TopK(3), Distinct(), select.Order("document"))
     shown = show([values])
@@ -109,7 +106,7 @@ def test_what_a_preview_leaves_out_is_said(show: Show, seen: Any) -> None:
     assert shown.page.locator(".banner").is_hidden()
 
 
-def test_a_slider_moves_by_keyboard(show: Show, seen: Any) -> None:
+def test_a_slider_moves_by_keyboard(show, seen):
     """Up is more of its number; to the right is less to read, whatever the number means."""
     shown = show([seen(select.TopK(2))])
     slider, says = shown.page.locator("input[type=range]"), shown.page.locator(".control output")
@@ -122,7 +119,7 @@ def test_a_slider_moves_by_keyboard(show: Show, seen: Any) -> None:
     assert ["keep more", "read less"] == shown.page.locator(".ends span").all_inner_texts()
 
 
-def test_the_cut_that_drops_most_comes_first(show: Show, seen: Any) -> None:
+def test_the_cut_that_drops_most_comes_first(show, seen):
     """The others are folded under it."""
     page = show([seen(select.TopK(7), select.Threshold(0.5))]).page
 
@@ -130,7 +127,7 @@ def test_the_cut_that_drops_most_comes_first(show: Show, seen: Any) -> None:
     assert page.locator(".others .control").is_hidden()
 
 
-def test_why_spans_went_is_read_without_pointing(show: Show, seen: Any) -> None:
+def test_why_spans_went_is_read_without_pointing(show, seen):
     """Once for spans that follow each other; scores are there on demand; previews say their cut."""
     shown = show([seen(select.TopK(1))])
     whys = shown.page.locator(".doc .why:visible")
@@ -145,7 +142,7 @@ def test_why_spans_went_is_read_without_pointing(show: Show, seen: Any) -> None:
     assert {"TopK: k = 0"} == {*whys.all_inner_texts()}
 
 
-def test_a_link_keeps_the_cuts(show: Show, seen: Any) -> None:
+def test_a_link_keeps_the_cuts(show, seen):
     """Its fragment says them; one that says nonsense changes nothing."""
     values = seen(select.TopK(2))
     shown = show([values])
@@ -162,7 +159,7 @@ def test_a_link_keeps_the_cuts(show: Show, seen: Any) -> None:
     assert [] == shown.errors
 
 
-def test_the_reason_is_there_on_focus_and_on_hover(show: Show, seen: Any) -> None:
+def test_the_reason_is_there_on_focus_and_on_hover(show, seen):
     """Arrow keys go from span to span; Escape takes the tip away."""
     shown = show([seen(select.TopK(1))])
     spans = shown.page.locator(".doc .s")
@@ -183,7 +180,7 @@ def test_the_reason_is_there_on_focus_and_on_hover(show: Show, seen: Any) -> Non
     assert "Dropped by TopK" in shown.page.inner_text("#tip")
 
 
-def test_on_a_phone_the_kept_text_comes_first_and_tables_scroll(show: Show, seen: Any) -> None:
+def test_on_a_phone_the_kept_text_comes_first_and_tables_scroll(show, seen):
     """Behind four figures in one row; by a finger to the last column, where names stay."""
     page = show([seen(select.TopK(2))], width=390).page
     tops = [page.locator(one).first.bounding_box()["y"] for one in (".context", ".cuts", ".docs")]
@@ -210,7 +207,7 @@ def test_on_a_phone_the_kept_text_comes_first_and_tables_scroll(show: Show, seen
     assert 390 == page.evaluate("document.documentElement.scrollWidth")
 
 
-def test_a_price_gives_the_cost(show: Show, seen: Any) -> None:
+def test_a_price_gives_the_cost(show, seen):
     """Of 1,000 questions like this one, before and after; without a price there is none."""
     values = seen(select.TopK(1))
     shown = show([values])
@@ -223,7 +220,7 @@ def test_a_price_gives_the_cost(show: Show, seen: Any) -> None:
 
 
 @pytest.mark.parametrize("many", [1, 14_000])
-def test_hostile_text_stays_text(show: Show, many: int) -> None:
+def test_hostile_text_stays_text(show, many):
     """Markup, addresses, overrides and control characters are shown, and nothing is asked for."""
     made = system(select.TopK(2))
     names = dict.fromkeys(("id", "source", "title"), EVIL * many)  # of 1 MB, too
@@ -244,7 +241,7 @@ def test_hostile_text_stays_text(show: Show, many: int) -> None:
 LONG = " ".join(f"Bees make honey number {n}." for n in range(1000))
 
 
-def test_a_long_document_is_folded_and_whole(show: Show) -> None:
+def test_a_long_document_is_folded_and_whole(show):
     """What is dropped is folded to a line, opens on demand, and no character is missing."""
     texts = [f"{LONG} Seals sang Summer Breeze.", "y" * 30000]
     shown = show([view(system(select.TopK(1))(QUESTION, texts))])
@@ -264,7 +261,7 @@ def test_a_long_document_is_folded_and_whole(show: Show) -> None:
     assert [] == shown.errors
 
 
-def test_a_span_of_the_context_leads_to_its_place(show: Show) -> None:
+def test_a_span_of_the_context_leads_to_its_place(show):
     """Also into a fold that is closed."""
     made = system(select.TopK(1))
     shown = show([view(made(QUESTION, [f"{LONG} Seals sang Summer Breeze."]))])
@@ -275,7 +272,7 @@ def test_a_span_of_the_context_leads_to_its_place(show: Show) -> None:
     assert 40 == len(shown.kept())
 
 
-def test_a_table_is_shown_as_the_generator_reads_it(show: Show) -> None:
+def test_a_table_is_shown_as_the_generator_reads_it(show):
     """Below its header, with a mark for the rows that are left out."""
     rows = "".join(f"| berth {n} | {n} m |\n" for n in range(30))
     result = System(Pipeline(split.Blocks(), select.TopK(3)), answer.Reader(echo()))(
@@ -291,7 +288,7 @@ def test_a_table_is_shown_as_the_generator_reads_it(show: Show) -> None:
     assert result.text == shown
 
 
-def test_the_keyboard_keeps_its_place(show: Show, seen: Any) -> None:
+def test_the_keyboard_keeps_its_place(show, seen):
     """Enter on a span of the context goes to its document; the way back ends at the slider."""
     page = show([seen(select.TopK(3), select.Order("document"))]).page
     page.locator(".context .s").nth(1).focus()
@@ -305,7 +302,7 @@ def test_the_keyboard_keeps_its_place(show: Show, seen: Any) -> None:
     assert page.locator(".banner").is_hidden()
 
 
-def test_written_texts_and_debates_are_shown(show: Show) -> None:
+def test_written_texts_and_debates_are_shown(show):
     """A text that a model wrote names its parents; agents stand with their answers."""
     wrote = recomp_abstractive(ScriptedLLM(lambda prompt: "Seals sang it."))
     debater = ScriptedLLM(lambda p: "Seals" if "Seals" in p[-1].content else "Bees")
@@ -322,7 +319,7 @@ def test_written_texts_and_debates_are_shown(show: Show) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
-def test_axe_finds_nothing(show: Show, seen: Any, scheme: str, width: int) -> None:
+def test_axe_finds_nothing(show, seen, scheme, width):
     """Two systems, one of them cut again, a tip open; nothing is wider than a phone."""
     stages = (select.Threshold(0.2, min_keep=1), select.Order("document"))
     views = [seen(*stages, ask=True), seen(select.TopK(2), name="cosine")]
@@ -349,10 +346,10 @@ SONG = "Who sang Summer Breeze, that song of summer by Seals and Crofts?"
 """Of its eleven words the sentences have none, one, two, three or six."""
 
 
-def test_the_slider_of_a_promise_is_the_promise(show: Show) -> None:
+def test_the_slider_of_a_promise_is_the_promise(show):
     """At another stays what the system would keep; one between two is there to come back to."""
 
-    def made(promise: float) -> System:
+    def made(promise):
         return finefilter_one_pass(echo(), Relative(), keep_answer=promise)
 
     values = view(made(0.95)(SONG, TEXTS), "finefilter")
@@ -389,7 +386,7 @@ def test_the_slider_of_a_promise_is_the_promise(show: Show) -> None:
     assert [] == shown.errors
 
 
-def test_whether_a_document_answers_stands_first(show: Show, seen: Any) -> None:
+def test_whether_a_document_answers_stands_first(show, seen):
     """In words where none seems to; a system that does not say it has no such figure."""
     made = finefilter_one_pass(echo(), OverlapPruner())
     views = [
@@ -406,10 +403,10 @@ def test_whether_a_document_answers_stands_first(show: Show, seen: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_a_reason_stands_in_one_line(show: Show, width: int) -> None:
+def test_a_reason_stands_in_one_line(show, width):
     """A long one ends in an ellipsis; all of it is in the tip."""
 
-    def judged(query: Any, segments: Any) -> Any:
+    def judged(query, segments):
         for segment in segments[1:]:
             record_drop(segment, f"{segment.document.id}: it says nothing " * 5)
         return segments[:1]

@@ -2,7 +2,6 @@
 
 import random
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -10,14 +9,14 @@ from ragsieve import Document, Pipeline, Query, Segment, System, score, select
 from ragsieve.answer import Reader
 from ragsieve.inspector.views import chain, cuts_apart, ordering
 from ragsieve.models.fake import HashingEmbedder, echo
-from ragsieve.trace import Step, Trace
+from ragsieve.trace import Trace
 from ragsieve_research.select.distinct import Distinct
 from ragsieve_research.systems.pruningrag import pruningrag
 
 QUERY = Query("Who sang it?")
 
 
-def scored(seed: int, n: int = 30) -> list[Segment]:
+def scored(seed, n=30):
     """Segments with scores of two digits, so that some are equal."""
     draw = random.Random(seed)
     words = ["seals", "crofts", "sang", "summer", "breeze", "bees", "honey"]
@@ -28,14 +27,14 @@ def scored(seed: int, n: int = 30) -> list[Segment]:
     ]
 
 
-def ran(stage: Any, given: list[Segment]) -> Step:
+def ran(stage, given):
     trace = Trace()
     with trace.recording():
         Pipeline(stage)(QUERY, given)
     return trace.steps[0]
 
 
-def test_sets_are_cut_apart() -> None:
+def test_sets_are_cut_apart():
     """A stage that cuts inside each source tells a number for each, and both make its step."""
     trace = Trace()
     given = [
@@ -51,11 +50,11 @@ def test_sets_are_cut_apart() -> None:
     assert cuts_apart(step)
 
 
-def test_what_is_cut_elsewhere_cannot_be_cut_again() -> None:
+def test_what_is_cut_elsewhere_cannot_be_cut_again():
     """Nor are too many near duplicates told: a trace grows with no square."""
     given = scored(3)
 
-    def others(query: Query, segments: Any) -> list[Segment]:
+    def others(query, segments):
         return select.TopK(5)(query, [*segments, *scored(4, 40)[30:]])
 
     assert cuts_apart(ran(select.TopK(5), given))
@@ -68,16 +67,16 @@ def test_what_is_cut_elsewhere_cannot_be_cut_again() -> None:
 
 
 @pytest.mark.parametrize("by", ["document", "score", "ends"])
-def test_an_order_is_known(by: Any) -> None:
+def test_an_order_is_known(by):
     """By what the stage says of itself; nothing else is an order."""
     assert by == ordering(ran(select.Order(by), scored(6)))
     assert "" == ordering(ran(select.TopK(3), scored(6)))
 
 
-def test_only_steps_that_lead_to_what_is_kept_are_linked() -> None:
+def test_only_steps_that_lead_to_what_is_kept_are_linked():
     """What a stage ran inside itself stands in the trace before it, and is not part of the way."""
 
-    def inside(query: Query, segments: Any) -> list[Segment]:
+    def inside(query, segments):
         Pipeline(score.BM25(), select.TopK(1))(query, segments)
         return list(segments)[:3]
 

@@ -1,7 +1,6 @@
 """A run as JSON values."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -16,18 +15,18 @@ from ragsieve_research.systems.recomp import recomp_abstractive
 QUESTION = "Who sang Summer Breeze?"
 
 
-def sieve(*stages: Any) -> System:
+def sieve(*stages):
     return System(Pipeline(*stages), answer.Reader(echo()))
 
 
-def text_of(values: dict[str, Any], segment: int) -> str:
+def text_of(values, segment):
     """The text of a segment as a browser cuts it, by UTF-16 units."""
     document, start, end, _ = values["segments"][segment]
     units = values["documents"][document]["text"].encode("utf-16-le")
     return units[2 * start : 2 * end].decode("utf-16-le")
 
 
-def test_every_finest_span_has_a_fate() -> None:
+def test_every_finest_span_has_a_fate():
     """Kept with its place in the context, or dropped by a stage of the list for a reason."""
     made = sieve(split.Sentences(), select.TopK(2), select.Order("ends"))
     values = view(made(QUESTION, ["One. Two. Three."]), "first")
@@ -48,10 +47,10 @@ def test_every_finest_span_has_a_fate() -> None:
         "".join(f"berth_{n}:\n  crane: type {n}\n  depth: {n}\n" for n in range(9)),
     ],
 )
-def test_the_page_shows_what_the_generator_reads(text: str) -> None:
+def test_the_page_shows_what_the_generator_reads(text):
     """Joined as in the result, each span of it known by its number."""
 
-    def every_third(query: Query, segments: Any) -> list[Segment]:
+    def every_third(query, segments):
         return list(segments[1::3])
 
     result = sieve(split.Blocks(), every_third)(QUESTION, [text])
@@ -62,7 +61,7 @@ def test_the_page_shows_what_the_generator_reads(text: str) -> None:
     assert values["kept"] == [segment for segment, _ in pieces if segment is not None]
 
 
-def test_places_count_as_a_browser_counts() -> None:
+def test_places_count_as_a_browser_counts():
     """An astral character is two units of UTF-16."""
     made = sieve(split.Sentences(), select.TopK(1))
     values = view(made(QUESTION, ["𝔖𝔢𝔞𝔩𝔰 sang 🎵 it. Crofts 🎸 sang, too. So."]))
@@ -71,10 +70,10 @@ def test_places_count_as_a_browser_counts() -> None:
     assert ["𝔖𝔢𝔞𝔩𝔰 sang 🎵 it.", "Crofts 🎸 sang, too.", "So."] == texts
 
 
-def test_hostile_values_become_json() -> None:
+def test_hostile_values_become_json():
     """Control characters, lone surrogates and what is no JSON value, wherever they stand."""
 
-    def odd(query: Query, segments: Any) -> list[Segment]:
+    def odd(query, segments):
         log_event(
             "told \x1b[31m", "odd\ud800", value=float("nan"), thing=object, inner=({"\x00": 1},)
         )
@@ -89,7 +88,7 @@ def test_hostile_values_become_json() -> None:
     assert "x\ufffdy\ufffdz" == values["documents"][0]["text"]
 
 
-def test_what_a_model_wrote_says_so() -> None:
+def test_what_a_model_wrote_says_so():
     """With the spans that it was written from, verbatim."""
     made = recomp_abstractive(ScriptedLLM(lambda prompt: "Seals sang it."))
     values = view(made(QUESTION, ["Seals sang Summer Breeze. Bees hum."]))
@@ -100,13 +99,13 @@ def test_what_a_model_wrote_says_so() -> None:
     assert "Seals sang it." == text_of(values, values["kept"][0])
 
 
-def test_sources_and_their_documents_are_told() -> None:
+def test_sources_and_their_documents_are_told():
     """What was asked, what was left out and why, and which document is from which."""
 
-    def found(query: Query) -> list[Segment]:
+    def found(query):
         return [Segment.whole(Document("0", "Seals sang Summer Breeze."))]
 
-    def broken(query: Query) -> list[Segment]:
+    def broken(query):
         raise OSError("no route to host")
 
     sources = (Named("web", "", found), Named("shop", "", broken), Named("old", "", found))
@@ -121,7 +120,7 @@ def test_sources_and_their_documents_are_told() -> None:
     assert "Seals" == values["answer"]
 
 
-def test_tokens_are_the_readers_or_estimated() -> None:
+def test_tokens_are_the_readers_or_estimated():
     """Counted by the reader where it is given; else by length, as long as the context's mean."""
     made = sieve(split.Sentences())
     result = made(QUESTION, [{"title": "A song", "text": "One two three. Four."}])
@@ -135,7 +134,7 @@ def test_tokens_are_the_readers_or_estimated() -> None:
     assert [round(n * per_character, 1) for n in (14, 5)] == [s[3] for s in guessed["segments"][:2]]
 
 
-def test_equal_ids_are_different_documents() -> None:
+def test_equal_ids_are_different_documents():
     """Each has its own text and spans; no documents are a view, too."""
     values = view(sieve()(QUESTION, [{"id": "d", "text": "One."}, {"id": "d", "text": "Two."}]))
 

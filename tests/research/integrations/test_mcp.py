@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from io import StringIO
@@ -29,7 +29,7 @@ from ragsieve.errors import InputError, SourceError
 from ragsieve.integrations.mcp import create_server
 from ragsieve.integrations.mcp_opening import Opening
 from ragsieve.server import Limits
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document, Query
 from ragsieve_research.artifacts.places import Index
 from ragsieve_research.retrieve.indexes import IndexOptions, create_index
 from tests.processes import python
@@ -46,17 +46,17 @@ TOOL = SimpleNamespace(**runpy.run_path(str(ROOT / "tools" / "mcp_replies.py")))
 Work = Callable[[Client], Awaitable[Any]]
 
 
-def asked(server: Any, work: Work) -> Any:
+def asked(server, work):
     """What a client gets from a server or a transport."""
 
-    async def session() -> Any:
+    async def session():
         async with Client(server) as client:
             return await work(client)
 
     return asyncio.run(asyncio.wait_for(session(), 120))
 
 
-async def filters(client: Client, **options: Any) -> dict[str, Any]:
+async def filters(client, **options):
     arguments = {"question": QUESTION, "documents": DOCUMENTS, **options}
     reply = await client.call_tool("filter_documents", arguments)
     assert not reply.is_error, reply
@@ -64,7 +64,7 @@ async def filters(client: Client, **options: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def index(tmp_path_factory):
     """An index of the example, searched by words."""
     folder = tmp_path_factory.mktemp("indexes") / "towers"
     corpus = create_index(folder, IndexOptions(embedder="none", chunks="whole"))
@@ -85,7 +85,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=str,
 )
-def test_documents_are_filtered_as_by_python(limits: dict[str, float]) -> None:
+def test_documents_are_filtered_as_by_python(limits):
     """The same text, within the budget and at the numbers; fewer tokens than before."""
     system = ragsieve.load("finefilter")
     filtered = asked(
@@ -99,11 +99,11 @@ def test_documents_are_filtered_as_by_python(limits: dict[str, float]) -> None:
     assert 0 <= filtered["answerable"] <= 1
 
 
-def test_what_does_not_fit_and_warnings_are_said() -> None:
+def test_what_does_not_fit_and_warnings_are_said():
     """So that a model reads no empty text as nothing found; without warnings there is no field."""
     german = ["Gustave Eiffels Ingenieure haben den Eiffelturm im Jahr 1884 in Paris entworfen."]
 
-    async def calls(client: Client) -> Any:
+    async def calls(client):
         return [await filters(client, **one) for one in ({}, {"max_tokens": 2}, asks)]
 
     asks: dict[str, Any] = {"question": "Wer hat den Eiffelturm entworfen?", "documents": german}
@@ -115,10 +115,10 @@ def test_what_does_not_fit_and_warnings_are_said() -> None:
     assert "not English (de)" in foreign["warnings"][0] and foreign["text"]
 
 
-def test_the_same_call_gets_the_same_bytes_and_says_what_it_saved() -> None:
+def test_the_same_call_gets_the_same_bytes_and_says_what_it_saved():
     """In another server, too; seconds stand where no model reads them, and no cache is broken."""
 
-    async def calls(client: Client) -> Any:
+    async def calls(client):
         arguments = {"question": QUESTION, "documents": DOCUMENTS}
         return await client.call_tool("filter_documents", arguments)
 
@@ -130,23 +130,23 @@ def test_the_same_call_gets_the_same_bytes_and_says_what_it_saved() -> None:
     assert 0 == saved["cache_broken"]
 
 
-def test_handles_of_a_server_are_asked_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_handles_of_a_server_are_asked_there(monkeypatch):
     """A proxy has cut a result, and the agent's MCP server shows what is gone; or says why not. It
     shows the proxy, and no other server, the token that this one asks for, and waits for a time."""
     run = {"document": "c", "start": 0, "end": 2, "text": "No", "spans": 1, "reason": "score"}
 
     class Proxy(Handler):
-        def do_POST(self) -> None:
+        def do_POST(self):
             codes = {"abc": 200, "moved": 302}
             status = codes.get(self.asked()["handle"], 422) if self.path == "/v1/dropped" else 422
             status = status if self.headers["Authorization"] == "Bearer secret-7" else 401
             told = {"runs": [run], "cursor": ""} if status == 200 else "no"
             self.reply(status, told, Location="/v1/dropped")
 
-        def do_GET(self) -> None:
+        def do_GET(self):
             self.reply(200, {"runs": [run], "cursor": ""})
 
-    async def asks(client: Client) -> Any:
+    async def asks(client):
         tried: list[dict[str, str]] = [{"handle": "abc"}, {"handle": "x"}]
         tried += [{"handle": "abc", "document": "1"}, {"handle": "moved"}]
         return [await client.call_tool("show_dropped", one) for one in tried]
@@ -169,7 +169,7 @@ def test_handles_of_a_server_are_asked_there(monkeypatch: pytest.MonkeyPatch) ->
     assert away.is_error and "the server cannot be asked" in away.content[0].text
 
 
-def test_documents_have_ids_and_titles() -> None:
+def test_documents_have_ids_and_titles():
     """As the library takes them; texts alone may stand between them."""
     system = ragsieve.load("finefilter")
     documents = [
@@ -178,7 +178,7 @@ def test_documents_have_ids_and_titles() -> None:
         DOCUMENTS[2],
     ]
 
-    async def work(client: Client) -> tuple[Any, ...]:
+    async def work(client):
         filtered = await filters(client, documents=documents)
         shown = await client.call_tool("show_dropped", {"handle": filtered["handle"]})
         return filtered, {run["document"] for run in shown.structured_content["runs"]}
@@ -190,10 +190,10 @@ def test_documents_have_ids_and_titles() -> None:
     assert {"7", "2"} <= dropped <= {"koechlin", "7", "2"}
 
 
-def test_what_was_dropped_comes_back_by_its_handle() -> None:
+def test_what_was_dropped_comes_back_by_its_handle():
     """Verbatim, a run of spans in a row, with why; of one document where it is named."""
 
-    async def work(client: Client) -> tuple[Any, Any]:
+    async def work(client):
         handle = (await filters(client))["handle"]
         every = await client.call_tool("show_dropped", {"handle": handle})
         one = await client.call_tool("show_dropped", {"handle": handle, "document": "1"})
@@ -209,14 +209,14 @@ def test_what_was_dropped_comes_back_by_its_handle() -> None:
     assert [run for run in every if run["document"] == "1"] == one
 
 
-def test_what_cannot_be_encoded_is_replaced(tmp_path: Path) -> None:
+def test_what_cannot_be_encoded_is_replaced(tmp_path):
     """Half of a character pair in an index costs no result, kept or dropped."""
     text = "Koechlin \ud800 designed the Eiffel Tower. Bananas \ud800 are yellow. They grow."
     corpus = create_index(tmp_path / "odd", IndexOptions(embedder="none", chunks="whole"))
     corpus.add([Document("d\ud800", text)])
     system = ragsieve.load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
 
-    async def work(client: Client) -> tuple[Any, Any]:
+    async def work(client):
         search = {"question": QUESTION, "index": "odd"}
         found = (await client.call_tool("search_index", search)).structured_content
         dropped = await client.call_tool("show_dropped", {"handle": found["handle"]})
@@ -229,12 +229,12 @@ def test_what_cannot_be_encoded_is_replaced(tmp_path: Path) -> None:
     assert "Bananas" == text[run["start"] :][:7]
 
 
-def test_a_reply_is_never_longer_than_a_page() -> None:
+def test_a_reply_is_never_longer_than_a_page():
     """8,000 tokens, or what was asked for; all pages together are all that was dropped."""
     system = ragsieve.load("finefilter", pruner="fake:pruner")
     text = " ".join(f"{n}. {one}" for n in range(60) for one in DOCUMENTS)
 
-    async def pages(client: Client, **options: Any) -> list[Any]:
+    async def pages(client, **options):
         arguments = {"handle": (await filters(client, documents=[text]))["handle"], **options}
         replies = [await client.call_tool("show_dropped", arguments)]
         while cursor := replies[-1].structured_content["cursor"]:
@@ -274,9 +274,7 @@ FILTER, ASKED = "filter_documents", {"question": "q", "documents": []}
         ("search_index", {"question": "q", "index": "towers", "k": 10**400}, "k must be from 1 to"),
     ],
 )
-def test_bad_arguments_are_one_line(
-    index: Path, tool: str, arguments: dict[str, Any], message: str
-) -> None:
+def test_bad_arguments_are_one_line(index, tool, arguments, message):
     """An error of the tool, which the model reads, with rule and value."""
     server = create_server(ragsieve.load("finefilter"), {"towers": Index(place=str(index))})
     reply = asked(server, lambda client: client.call_tool(tool, arguments))
@@ -295,10 +293,10 @@ def test_bad_arguments_are_one_line(
         (["sleeps"], "timeout_s must not pass, got over 0.2 s"),
     ],
 )
-def test_a_call_has_the_limits_of_a_server(documents: list[str], message: str) -> None:
+def test_a_call_has_the_limits_of_a_server(documents, message):
     """An error of the tool in time; the next call is answered."""
 
-    def stage(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def stage(query, segments):
         if segments[0].text == "sleeps":
             time.sleep(1)
         return [*segments]
@@ -306,7 +304,7 @@ def test_a_call_has_the_limits_of_a_server(documents: list[str], message: str) -
     system = replace(ragsieve.load("all", "fake:echo"), stage=stage)
     limits = Limits(max_documents=3, max_tokens=40, timeout_s=0.2)
 
-    async def calls(client: Any) -> Any:
+    async def calls(client):
         arguments = {"question": "q", "documents": documents}
         bad = await client.call_tool("filter_documents", arguments)
         return bad, await client.call_tool("filter_documents", {**arguments, "documents": ["b"]})
@@ -325,13 +323,13 @@ def test_a_call_has_the_limits_of_a_server(documents: list[str], message: str) -
         (OSError("no disk"), "opened", "OSError: no disk"),
     ],
 )
-def test_a_search_that_fails_is_an_error(error: Exception, when: str, message: str) -> None:
+def test_a_search_that_fails_is_an_error(error, when, message):
     """Which says why; also where a filter that fails keeps the documents."""
 
-    def fail(query: Query) -> list[Segment]:
+    def fail(query):
         raise error
 
-    def opened(*_: Any) -> Any:
+    def opened(*_):
         return fail(Query("q")) if when == "opened" else fail
 
     broken: Any = SimpleNamespace(open=opened, about=dict)
@@ -343,13 +341,13 @@ def test_a_search_that_fails_is_an_error(error: Exception, when: str, message: s
 
 
 @pytest.mark.slow
-def test_a_process_serves_over_stdio(index: Path) -> None:
+def test_a_process_serves_over_stdio(index):
     """As an agent's configuration starts it, with an index as tool and resource."""
     parameters = StdioServerParameters(
         command=COMMAND[0], args=[*COMMAND[1:], "--source", f"index:{index}"]
     )
 
-    async def work(client: Client) -> tuple[set[str], Any, str]:
+    async def work(client):
         tools = {tool.name for tool in (await client.list_tools()).tools}
         search = {"question": QUESTION, "index": "towers", "k": 3}
         reply = await client.call_tool("search_index", search)
@@ -365,7 +363,7 @@ def test_a_process_serves_over_stdio(index: Path) -> None:
 
 @pytest.mark.parametrize("searches", [False, True])
 @pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)
-def test_a_session_opens_as_the_library_opens_it(version: str, searches: bool) -> None:
+def test_a_session_opens_as_the_library_opens_it(version, searches):
     """Before the library is there, which then replies to the rest: else `tools/mcp_replies.py`."""
     replies = StringIO()
     session = Opening(StringIO(TOOL.client(version)), replies, searches)
@@ -375,7 +373,7 @@ def test_a_session_opens_as_the_library_opens_it(version: str, searches: bool) -
     assert by_library == [json.loads(line) for line in replies.getvalue().splitlines()]
 
 
-def test_a_session_opens_before_its_library_is_imported() -> None:
+def test_a_session_opens_before_its_library_is_imported():
     """And before the net's; what the opening cannot answer goes to the library, line by line."""
     code = """
 import io, json, sys
@@ -397,7 +395,7 @@ print(*{name.partition(".")[0] for name in sys.modules})
 @pytest.mark.parametrize(
     "document", ["The Eiffel Tower is by Koechlin. It rains.", "It is. " * 430_000]
 )
-def test_a_process_serves_and_ends_with_its_client(document: str) -> None:
+def test_a_process_serves_and_ends_with_its_client(document):
     """Soon after its standard input is closed, in 2 s alone, whatever it is at: here 3 MB."""
     call = {"name": "filter_documents", "arguments": {**ASKED, "documents": [document]}}
     row = {"jsonrpc": "2.0", "method": "tools/call", "params": call, "id": 2}
@@ -419,7 +417,7 @@ def test_a_process_serves_and_ends_with_its_client(document: str) -> None:
 
 
 @pytest.fixture
-def url() -> Iterator[str]:
+def url():
     """A server over HTTP, ended by its test."""
     port = free_port()
     command = [*COMMAND, "--http", "--port", str(port)]
@@ -436,7 +434,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_a_process_serves_over_http(url: str) -> None:
+def test_a_process_serves_over_http(url):
     """The same tools at one address of this machine."""
     filtered = asked(streamable_http_client(url), filters)
 
@@ -454,14 +452,14 @@ def test_a_process_serves_over_http(url: str) -> None:
         (["--server", "ftp://x"], "--server must be http"),
     ],
 )
-def test_a_servers_token_comes_from_a_variable(arguments: list[str], message: str) -> None:
+def test_a_servers_token_comes_from_a_variable(arguments, message):
     """Which must be set, and go with a server."""
     run = CliRunner().invoke(cli, ["mcp", *arguments])
 
     assert message in str(run.exception)
 
 
-def test_a_token_is_one_that_a_header_can_hold() -> None:
+def test_a_token_is_one_that_a_header_can_hold():
     """And is never shown."""
     with pytest.raises(InputError, match=r"token must be printable ASCII .* \(value not shown\)"):
         create_server(ragsieve.load("finefilter"), server="http://127.0.0.1:1", token="a\nb")

@@ -3,9 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +17,7 @@ KEY = "sk-walrus-7f3a9c21d4e8b605"
 DOCUMENTS = ["Seals and Crofts sang Summer Breeze.", "Parking is free."]
 
 
-def _look(event: str, arguments: tuple[Any, ...]) -> None:
+def _look(event, arguments):
     if event in ("socket.getaddrinfo", "socket.connect"):
         host = arguments[0] if event == "socket.getaddrinfo" else arguments[1]
         LOOKED_UP.append(str(host[0] if isinstance(host, tuple) else host))
@@ -29,7 +27,7 @@ sys.addaudithook(_look)  # which sees what any library asks of the network
 
 
 @pytest.fixture(autouse=True)
-def nothing_public(monkeypatch: Any, ragsieve: Any) -> Iterator[None]:
+def nothing_public(monkeypatch, ragsieve):
     """No name but this machine's is looked up; a key is in the environment."""
     for name in ("OPENAI_BASE_URL", "CO_API_URL"):
         monkeypatch.delenv(name, raising=False)
@@ -43,10 +41,10 @@ def nothing_public(monkeypatch: Any, ragsieve: Any) -> Iterator[None]:
 
 
 @pytest.fixture
-def server(serve: Callable[..., Any]) -> Callable[[], Any]:
+def server(serve):
     """A server of every kind of model."""
 
-    def script(path: str, body: Any, number: int) -> tuple[int, Any]:
+    def script(path, body, number):
         if path.endswith("/embeddings"):
             rows = [{"index": i, "embedding": [1.0, i]} for i, _ in enumerate(body["input"])]
             return 200, {"data": rows}
@@ -58,7 +56,7 @@ def server(serve: Callable[..., Any]) -> Callable[[], Any]:
     return lambda: serve(script)
 
 
-def run_file(*lines: str) -> tuple[str, ...]:
+def run_file(*lines):
     """The command for a run of one question."""
     own = ("questions = 1", "latency = 0", 'embedder = "fake:hashing"', 'data = [{name="sample"}]')
     text = "\n".join((*own, *lines))
@@ -68,7 +66,7 @@ def run_file(*lines: str) -> tuple[str, ...]:
     return ("bench", "run.toml", "--output", "out")
 
 
-def test_a_judge_of_a_generators_name_is_that_generator(ragsieve: Any, server: Any) -> None:
+def test_a_judge_of_a_generators_name_is_that_generator(ragsieve, server):
     """Its address and options stand where the generator's do, and nowhere else."""
     here = server()
     own = f'generators = [{{llm = "openai:m", options = {{base_url = "{here.url}/v1"}}}}]'
@@ -83,7 +81,7 @@ def test_a_judge_of_a_generators_name_is_that_generator(ragsieve: Any, server: A
     assert KEY not in f"{planned}{ended}{header}"
 
 
-def test_two_models_at_two_addresses(ragsieve: Any, server: Any) -> None:
+def test_two_models_at_two_addresses(ragsieve, server):
     """Each has what is its own: a judge, a critic, an embedder."""
     one, other = server(), server()
     tables = [
@@ -131,7 +129,7 @@ RUNS = [
         *RUNS,
     ],
 )
-def test_a_public_address_needs_somebodys_word(ragsieve: Any, words: tuple[str, ...]) -> None:
+def test_a_public_address_needs_somebodys_word(ragsieve, words):
     """Where another model's address is named, a line says whose is missing."""
     ended = ragsieve(*(run_file(*words) if words in RUNS else words))
 
@@ -140,7 +138,7 @@ def test_a_public_address_needs_somebodys_word(ragsieve: Any, words: tuple[str, 
     assert 1 == len(ended.err.strip().splitlines())
 
 
-def test_a_name_has_one_address(ragsieve: Any) -> None:
+def test_a_name_has_one_address(ragsieve):
     """Two are an error, whoever names them."""
     other = "openai:m.base_url=http://127.0.0.1:10/v1"
     twice = (
@@ -154,7 +152,7 @@ def test_a_name_has_one_address(ragsieve: Any) -> None:
     ]
 
 
-def test_an_index_asks_where_it_is_told(ragsieve: Any, server: Any, monkeypatch: Any) -> None:
+def test_an_index_asks_where_it_is_told(ragsieve, server, monkeypatch):
     """The name of its embedder lies in its folder, and its address in the command."""
     here = server()
     monkeypatch.setenv("OPENAI_BASE_URL", f"{here.url}/v1")
@@ -181,7 +179,7 @@ def test_an_index_asks_where_it_is_told(ragsieve: Any, server: Any, monkeypatch:
         asyncio.run(tools.call_tool("search_index", {"question": "Who?", "index": "index"}))
 
 
-def test_a_model_by_name_beside_an_opened_one(server: Any) -> None:
+def test_a_model_by_name_beside_an_opened_one(server):
     """In Python, a name goes where the opened model of that name does; another is refused."""
     here = server()
     llm = OpenAI("m", base_url=f"{here.url}/v1", api_key="k")

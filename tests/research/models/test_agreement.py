@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 
@@ -25,10 +24,8 @@ PROCESSORS = {  # what the libraries below are told that there is, so that any m
     },
 }
 
-Found = list[dict[str, Any]]
 
-
-def ways(*, all_of_them: bool) -> dict[str, Found]:
+def ways(*, all_of_them):
     """What a system of the two default models makes of questions, by how it is called."""
     from ragsieve import Pipeline, System, score, select, split
     from ragsieve.answer import Reader
@@ -43,11 +40,11 @@ def ways(*, all_of_them: bool) -> dict[str, Found]:
     examples = [*datasets.load("sample")][:2]
     embedder = SentenceTransformer()
 
-    def run(llm: Any, embedder: Any, workers: int = 1) -> Found:
+    def run(llm, embedder, workers=1):
         stages = split.Sentences(), score.Cosine(embedder), select.TopK(2), Relevance(llm)
         system = System(Pipeline(*stages, Adaptive()), Reader(llm, max_tokens=12))
 
-        def asked(example: Any) -> dict[str, Any]:
+        def asked(example):
             result = system.ask(example.query, example.documents)
             spans = [[*s.key] for s in result.kept]
             scores = [[*s.scores.values()] for s in result.kept]
@@ -74,7 +71,7 @@ def ways(*, all_of_them: bool) -> dict[str, Found]:
 
 
 @cache
-def on(processor: str) -> dict[str, Found]:
+def on(processor):
     """`ways` in a process of its own: all where the processor is this one, else alone."""
     env = {**os.environ, **PROCESSORS[processor]}
     command = [sys.executable, __file__, *PROCESSORS[processor]]
@@ -84,7 +81,7 @@ def on(processor: str) -> dict[str, Found]:
 
 
 @pytest.mark.parametrize("processor", PROCESSORS)
-def test_spans_and_text_are_the_same_and_scores_agree(processor: str) -> None:
+def test_spans_and_text_are_the_same_and_scores_agree(processor):
     """Alone, behind remembered beginnings, together, out of a cache; here and elsewhere."""
     expected = on("this one")["alone"]
     for way, found in on(processor).items():

@@ -1,9 +1,6 @@
 """Batches of local models: bounded by tokens, without a say in results, in which precision."""
 
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,29 +23,29 @@ WORDS = SENTENCE.split()
 TEXTS = [" ".join((WORDS * 4)[n : n + 1 + 7 * n % 40]) for n in range(24)]
 
 
-def embedder(make: Any, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
+def embedder(make, _, bound):
     model = SentenceTransformer(str(make(WORDS, 64)), batch_tokens=bound)
     return model, model.net[0].auto_model, lambda: model.embed(TEXTS)
 
 
-def spans(make: Any, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
+def spans(make, _, bound):
     model, net, _ = embedder(make, _, bound)
     return model, net, lambda: model.embed_spans(TEXTS, [[(0, len(t))] for t in TEXTS])
 
 
-def cross_encoder(make: Any, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
+def cross_encoder(make, _, bound):
     folder = make(WORDS, 64, "BertForSequenceClassification", num_labels=1)
     model = LocalCrossEncoder(str(folder), batch_tokens=bound)
     return model, model.net.model, lambda: model.score([("the cat", t) for t in TEXTS])
 
 
-def classifier(make: Any, _: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
+def classifier(make, _, bound):
     folder = make(WORDS, 64, "BertForTokenClassification", num_labels=2)
     model = LocalTokenClassifier(str(folder), batch_tokens=bound)
     return model, model.net, lambda: [t.keep for some in model.classify(TEXTS) for t in some]
 
 
-def pruner(make: Any, folder: Path, bound: int) -> tuple[Any, Any, Callable[[], Any]]:
+def pruner(make, folder, bound):
     model = Provence(str(bert(folder, make)), batch_tokens=bound)
     passages = [Passage("", [text]) for text in TEXTS]
     return model, model.net.encoder, lambda: model.prune(["the cat"], [passages])[0].sentences
@@ -58,7 +55,7 @@ ENCODERS = [embedder, spans, cross_encoder, classifier, pruner]
 
 
 @contextmanager
-def batches_of(net: Any) -> Iterator[list[tuple[int, int]]]:
+def batches_of(net):
     """Rows and padded length of all that a net reads inside the block."""
     shapes: list[tuple[int, int]] = []
     words = net.get_input_embeddings()
@@ -69,9 +66,7 @@ def batches_of(net: Any) -> Iterator[list[tuple[int, int]]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("of", ENCODERS)
-def test_a_batch_has_no_more_tokens_than_its_bound(
-    of: Callable[..., Any], make_encoder: Any, tmp_path: Path
-) -> None:
+def test_a_batch_has_no_more_tokens_than_its_bound(of, make_encoder, tmp_path):
     """Padding counts; a longer text goes alone; numbers agree to 1e-5 whatever the bound is."""
     results, counts = [], []
     for bound in BOUNDS:
@@ -89,13 +84,13 @@ def test_a_batch_has_no_more_tokens_than_its_bound(
 class Measured(RowsDecoder):
     """Keeps for how many rows of how many tokens it makes room."""
 
-    def memory_of(self, rows: int, places: int, *, fresh: bool = False) -> Any:
+    def memory_of(self, rows, places, *, fresh=False):
         if not fresh:  # not for a close call, which is read alone
             self.rooms = [*getattr(self, "rooms", []), (rows, places)]
         return super().memory_of(rows, places, fresh=fresh)
 
 
-def test_a_decoder_has_no_more_tokens_in_memory_than_its_bound() -> None:
+def test_a_decoder_has_no_more_tokens_in_memory_than_its_bound():
     """Prompts with what they may write; replies are the same, probabilities to 1e-3."""
     prompts = [[*range(20, 22 + n)] for n in range(8)]
     replies, scores = [], []
@@ -112,7 +107,7 @@ def test_a_decoder_has_no_more_tokens_in_memory_than_its_bound() -> None:
 
 
 @pytest.mark.parametrize("kind", [LocalCrossEncoder, LocalTokenClassifier, Provence, Transformers])
-def test_an_accelerator_computes_in_bfloat16(kind: Any) -> None:
+def test_an_accelerator_computes_in_bfloat16(kind):
     """And a processor in float32; either may be asked for."""
     found = [
         kind("a", device=device).computed_dtype for device in ("cpu", "cuda", "cuda:1", "meta")
@@ -122,7 +117,7 @@ def test_an_accelerator_computes_in_bfloat16(kind: Any) -> None:
     assert "float32" == kind("a", device="cuda", dtype="float32").computed_dtype
 
 
-def test_vectors_are_of_float32_and_bfloat16_is_near(make_encoder: Any) -> None:
+def test_vectors_are_of_float32_and_bfloat16_is_near(make_encoder):
     """An index serves elsewhere; bfloat16 has its own identity, and is near by 0.1."""
     names = [SentenceTransformer("a/b", device=d).identity for d in ("cpu", "cuda")]
     half = SentenceTransformer("a/b", device="cuda", dtype="auto")

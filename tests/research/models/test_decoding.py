@@ -28,34 +28,32 @@ TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 2.0}  # of such large weights
 CONTINUATIONS = [[], [5], [5, 9], [5, 9, 9], [6], TEXT[:11], TEXT[3:36], [5, 9], [8, 8], [END]]
 
 
-def tiny(dtype: str, attention: str = ATTENTION) -> transformers.LlamaForCausalLM:
+def tiny(dtype, attention=ATTENTION):
     return llama(WORDS, dtype, attention)
 
 
-def flat(scores: list[list[list[float]]]) -> list[float]:
+def flat(scores):
     return [value for rows in scores for row in rows for value in row]
 
 
-def together(dtype: str, batch_tokens: int = 5000) -> RowsDecoder:
+def together(dtype, batch_tokens=5000):
     return RowsDecoder(tiny(dtype), eos=frozenset({END}), batch_tokens=batch_tokens)
 
 
 @pytest.fixture(scope="module", params=["bfloat16", "float32"])
-def decoder(request: pytest.FixtureRequest) -> RowsDecoder:
+def decoder(request):
     return together(request.param)
 
 
 @pytest.fixture(scope="module")
-def prompts() -> list[list[int]]:
+def prompts():
     """Beginnings of one text, so that one is the prefix of another, other rows, and a twin."""
     others = [[RANDOM.randrange(WORDS) for _ in range(length)] for length in LENGTHS]
     return [*(TEXT[:length] for length in LENGTHS), *others, TEXT[:17]]
 
 
 @pytest.mark.slow
-def test_replies_are_those_of_a_prompt_alone(
-    decoder: RowsDecoder, prompts: list[list[int]]
-) -> None:
+def test_replies_are_those_of_a_prompt_alone(decoder, prompts):
     """In batches of every size, of any company and order."""
     alone = [decoder.generate([prompt], max_tokens=12)[0] for prompt in prompts]
     orders = [RANDOM.sample(range(len(prompts)), size) for size in (*range(2, 10), len(prompts))]
@@ -64,9 +62,7 @@ def test_replies_are_those_of_a_prompt_alone(
     assert [[alone[i] for i in order] for order in orders] == batches
 
 
-def test_a_shorter_reply_begins_the_longer_one(
-    decoder: RowsDecoder, prompts: list[list[int]]
-) -> None:
+def test_a_shorter_reply_begins_the_longer_one(decoder, prompts):
     """``max_tokens`` cuts a reply and changes none of its tokens."""
     long = decoder.generate(prompts, max_tokens=12)
     short = {n: decoder.generate(prompts, max_tokens=n) for n in (1, 2, 5)}
@@ -74,9 +70,7 @@ def test_a_shorter_reply_begins_the_longer_one(
     assert {n: [reply[:n] for reply in long] for n in short} == short
 
 
-def test_scores_are_those_of_a_continuation_alone(
-    decoder: RowsDecoder, prompts: list[list[int]]
-) -> None:
+def test_scores_are_those_of_a_continuation_alone(decoder, prompts):
     """Within the precision's tolerance, whatever others there are; an empty one has none."""
     some = prompts[1::4]
     alone = [[decoder.score([p], [[c]])[0][0] for c in CONTINUATIONS] for p in some]
@@ -86,7 +80,7 @@ def test_scores_are_those_of_a_continuation_alone(
     assert [len(c) for c in CONTINUATIONS] == [len(row) for row in together[0]]
 
 
-def test_a_close_call_is_decided_by_the_prompt_alone() -> None:
+def test_a_close_call_is_decided_by_the_prompt_alone():
     """Logits that differ by less than `MARGIN` are read again; a clear lead is not."""
     decoder = together("float32")
     reads: list[int] = []
@@ -99,7 +93,7 @@ def test_a_close_call_is_decided_by_the_prompt_alone() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(PLAIN))
-def test_every_plain_kind_attends_as_it_should(kind: str, prompts: list[list[int]]) -> None:
+def test_every_plain_kind_attends_as_it_should(kind, prompts):
     """Each architecture that runs in rows gives what it gives by itself, to 1e-4."""
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(
@@ -117,7 +111,7 @@ def test_every_plain_kind_attends_as_it_should(kind: str, prompts: list[list[int
         assert one[1] == pytest.approx(other[1], abs=1e-4)
 
 
-def test_one_by_one_gives_the_same_words(prompts: list[list[int]]) -> None:
+def test_one_by_one_gives_the_same_words(prompts):
     """The decoder for any model agrees with the one for rows where float32 leaves no close call."""
     plain = Decoder(tiny("float32", "sdpa"), eos=frozenset({END}))
 
@@ -126,18 +120,18 @@ def test_one_by_one_gives_the_same_words(prompts: list[list[int]]) -> None:
     )
 
 
-def test_a_mask_holds_each_row_and_ends_it() -> None:
+def test_a_mask_holds_each_row_and_ends_it():
     """Each row has a mask of its own, which is told every token, and stops when it says so."""
 
-    def mask() -> tuple[object, object]:
+    def mask():
         told: list[int] = []
 
-        def masked(logits: torch.Tensor) -> torch.Tensor:
+        def masked(logits):
             only = torch.full_like(logits, -torch.inf)
             only[40 + len(told)] = 0.0
             return only
 
-        def tell(token: int) -> bool:
+        def tell(token):
             told.append(token)
             return len(told) == 3
 
@@ -156,25 +150,25 @@ STEMS = (15, 16, 17, 40, 65, 150, 300)
 TOKEN = 2 * 2 * 2 * 16 * 4  # bytes: layers, keys and values, heads, numbers a head, float32
 
 
-def words(count: int) -> list[int]:
+def words(count):
     return [RANDOM.randrange(WORDS) for _ in range(count)]
 
 
 class Counted(RowsDecoder):
     """A decoder of a llama with random weights that counts the tokens which it reads."""
 
-    def __init__(self, prefix_mb: int = 0, batch_tokens: int = 4000) -> None:
+    def __init__(self, prefix_mb=0, batch_tokens=4000):
         model = llama(WORDS, attention=ATTENTION)
         limits = {"batch_tokens": batch_tokens, "prefix_mb": prefix_mb}
         super().__init__(model, eos=frozenset({END}), **limits)
         self.read = 0
         model.model.embed_tokens.register_forward_hook(self._count)
 
-    def _count(self, _module: object, given: tuple[torch.Tensor], _out: object) -> None:
+    def _count(self, _module, given, _out):
         self.read += given[0].numel()
 
 
-def family() -> list[list[int]]:
+def family():
     """Prompts that begin alike for as many tokens as `STEMS` says, and some that go on after."""
     stem = words(max(STEMS))
     pool = [stem[:length] + words(RANDOM.randrange(1, 70)) for length in STEMS for _ in range(2)]
@@ -183,7 +177,7 @@ def family() -> list[list[int]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 1, 100, 10_000])  # tokens
-def test_what_was_read_before_changes_no_reply(room: int) -> None:
+def test_what_was_read_before_changes_no_reply(room):
     """In any order and company replies are those of a prompt alone and afresh, scores to 1e-3."""
     fresh, pool, kept = Counted(), family(), Counted()
     kept.prefixes = Prefixes(room * TOKEN)
@@ -200,7 +194,7 @@ def test_what_was_read_before_changes_no_reply(room: int) -> None:
         assert kept.prefixes.bytes <= kept.prefixes.max_bytes
 
 
-def test_only_what_is_new_is_read() -> None:
+def test_only_what_is_new_is_read():
     """Of prompts that go on or are interleaved; what is under `PREFIX_TOKENS` is read again."""
     decoder = Counted(prefix_mb=1)
     stem, ends = words(60), [words(130), words(130)]
@@ -234,18 +228,18 @@ def test_only_what_is_new_is_read() -> None:
     assert 2 * (PREFIX_TOKENS + 10) == decoder.read
 
 
-def states(tokens: list[int]) -> torch.Tensor:
+def states(tokens):
     """Two bytes a token, ``(1, 2, 1, tokens, 1)``."""
     return torch.tensor(tokens, dtype=torch.uint8).expand(1, 2, 1, -1)[..., None]
 
 
-def known(prefixes: Prefixes, tokens: list[int]) -> list[int]:
+def known(prefixes, tokens):
     """The tokens whose states are found."""
     found = prefixes.find(tokens)
     return [] if found is None else found[0, 0, 0, :, 0].tolist()
 
 
-def test_the_longest_beginning_is_found_within_the_budget() -> None:
+def test_the_longest_beginning_is_found_within_the_budget():
     """One that goes on is not kept twice, the longest unused goes first; states are copies."""
     prefixes = Prefixes(100)
     prompts = [[1, 2, 3, 4], [1, 2, 3, 5, 6], [1, 2, 3, 5, 6, 7]]

@@ -2,11 +2,8 @@
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from importlib import import_module
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,13 +33,13 @@ LOCAL = [
 ]
 
 
-def is_open(model: Any) -> bool:
+def is_open(model):
     """Whether it is imported; what is not deferred counts as such."""
     return not isinstance(model, Deferred) or "opened" in vars(model)
 
 
 @pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> str:
+def llama(tmp_path_factory):
     """A tiny llama that reads 400 tokens, each a byte, by the name that loads it."""
     folder = tmp_path_factory.mktemp("models") / "llama"
     words = tiny.save_bytes(folder, [], ["<|im_start|>", "<|im_end|>"], 258)
@@ -51,7 +48,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(params=LOCAL)
-def looked_at(request: pytest.FixtureRequest) -> Iterator[Any]:
+def looked_at(request):
     """A model of each local backend, which the test must not open."""
     pytest.importorskip("torch")
     model = models.defer(request.param)
@@ -60,7 +57,7 @@ def looked_at(request: pytest.FixtureRequest) -> Iterator[Any]:
     assert not is_open(model)
 
 
-def test_looking_at_a_model_opens_nothing(looked_at: Any) -> None:
+def test_looking_at_a_model_opens_nothing(looked_at):
     """Its calls, its identity, how it is shared, copies of it: all that is read before a call."""
     name = models.full_name(looked_at.name)
 
@@ -80,7 +77,7 @@ def test_looking_at_a_model_opens_nothing(looked_at: Any) -> None:
 
 
 @pytest.mark.parametrize("prefix", [p for p, e in models.BACKENDS.items() if e.calls])
-def test_the_calls_of_a_deferred_model_are_its_class(prefix: str) -> None:
+def test_the_calls_of_a_deferred_model_are_its_class(prefix):
     """And no local class has what a deferred one denies."""
     pytest.importorskip("sentence_transformers")
     known = models.BACKENDS[prefix]
@@ -96,7 +93,7 @@ def test_the_calls_of_a_deferred_model_are_its_class(prefix: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in SYSTEMS if not SYSTEMS[n].knows])
-def test_making_a_system_opens_no_model(name: str, tmp_path: Path) -> None:
+def test_making_a_system_opens_no_model(name, tmp_path):
     """However it is wrapped; only Self-RAG asks the tokenizer whether it has its tokens."""
     pytest.importorskip("sentence_transformers")
     roles = {role: models.defer(spec.USUAL[role]) for role in spec.roles_of(name, {})}
@@ -111,7 +108,7 @@ def test_making_a_system_opens_no_model(name: str, tmp_path: Path) -> None:
     assert "embedder" not in roles or not is_open(roles["embedder"])
 
 
-def test_the_first_call_opens_the_model(llama: str) -> None:
+def test_the_first_call_opens_the_model(llama):
     """It then answers as the model itself does, under its identity."""
     own, model = models.load(llama), models.defer(llama)
     before = model.identity
@@ -125,9 +122,7 @@ def test_the_first_call_opens_the_model(llama: str) -> None:
     assert "".join(model.stream(PROMPT, max_tokens=3)) == replies[0]
 
 
-def test_what_results_depend_on_is_the_identity_of_the_model_itself(
-    llama: str, tmp_path: Path
-) -> None:
+def test_what_results_depend_on_is_the_identity_of_the_model_itself(llama, tmp_path):
     """Replies in a file are found by it, whoever wrote them; they need no weights."""
     Cached(models.load(llama), tmp_path / "c").complete([PROMPT], max_tokens=3)
     model = models.defer(llama)
@@ -140,9 +135,7 @@ def test_what_results_depend_on_is_the_identity_of_the_model_itself(
 
 
 @pytest.mark.parametrize("wrap", [lambda model: model, DynamicBatcher])
-def test_a_model_is_known_without_its_library(
-    make_encoder: Callable[..., Path], llama: str, wrap: Callable[[Any], Any]
-) -> None:
+def test_a_model_is_known_without_its_library(make_encoder, llama, wrap):
     """A run that is finished, or whose results are cached, waits for no import."""
     for name in (f"sentence_transformers:{make_encoder(['a'], 16)}", llama):
         model = models.defer(name)
@@ -151,7 +144,7 @@ def test_a_model_is_known_without_its_library(
         assert not is_open(model)
 
 
-def test_options_are_checked_at_once() -> None:
+def test_options_are_checked_at_once():
     """By the class that takes them."""
     pytest.importorskip("torch")
     model = models.defer("smollm2", max_context=64)
@@ -161,7 +154,7 @@ def test_options_are_checked_at_once() -> None:
         models.defer("smollm2", colour=1)
 
 
-def test_tokens_are_counted_without_an_llm_that_nobody_named(llama: str) -> None:
+def test_tokens_are_counted_without_an_llm_that_nobody_named(llama):
     """By the bundled pruner; what it reads fits by its own tokens."""
     model = models.load("none")
     with DynamicBatcher(model) as shared:

@@ -17,7 +17,7 @@ class Embeddings(Handler):
     bad: Any = None
     sizes: ClassVar[list[int]] = []
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         """Reply."""
         texts = self.asked()["input"]
         self.sizes.append(len(texts))
@@ -26,7 +26,7 @@ class Embeddings(Handler):
         self.reply(200, self.bad or {"data": rows[::-1], "usage": usage})
 
 
-def test_texts_are_embedded_in_batches_of_unit_length() -> None:
+def test_texts_are_embedded_in_batches_of_unit_length():
     """In the order given; each is charged its share of the tokens."""
     texts = ["a" * n for n in range(1, 6)]
     with served(Embeddings) as url, step("embed") as record:
@@ -48,7 +48,7 @@ def test_texts_are_embedded_in_batches_of_unit_length() -> None:
         {"data": [{"index": 0, "embedding": [1e300, 1]}]},
     ],
 )
-def test_a_reply_without_a_vector_a_text_is_an_error(bad: Any) -> None:
+def test_a_reply_without_a_vector_a_text_is_an_error(bad):
     """In one line."""
     with served(type("Bad", (Embeddings,), {"bad": bad or {"x": 1}})) as url:
         model = OpenAIEmbeddings("m", base_url=url, max_retries=0)
@@ -57,11 +57,11 @@ def test_a_reply_without_a_vector_a_text_is_an_error(bad: Any) -> None:
             model.embed(["a"])
 
 
-def test_vectors_before_an_error_are_charged() -> None:
+def test_vectors_before_an_error_are_charged():
     """A request of two texts is read before one that is refused."""
 
     class Refusing(Embeddings):
-        def do_POST(self) -> None:
+        def do_POST(self):
             self.bad = {"x": 1} if len(self.sizes) else None
             super().do_POST()
 
@@ -74,7 +74,7 @@ def test_vectors_before_an_error_are_charged() -> None:
 
 
 @pytest.mark.parametrize("usage", [[], "x", {"prompt_tokens": -3}, {"prompt_tokens": 10**400}])
-def test_vectors_do_not_depend_on_what_is_said_beside(usage: Any) -> None:
+def test_vectors_do_not_depend_on_what_is_said_beside(usage):
     """Words are charged where no count can be read; large vectors are of unit length, too."""
     said = {"data": [{"index": 0, "embedding": [3e30, 4e30]}], "usage": usage}
     with served(type("Odd", (Embeddings,), {"bad": said})) as url, step("embed") as record:

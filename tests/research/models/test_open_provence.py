@@ -1,10 +1,7 @@
 """OpenProvence, Zilliz's highlighting: tiny rerankers of random weights, laid out as published."""
 
 import json
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -27,10 +24,9 @@ SIZES = {"hidden_size": 16, "intermediate_size": 32, "initializer_range": 0.3}
 SIZES |= {"num_hidden_layers": 2, "num_attention_heads": 2}
 ENDS = {"pad_token_id": 1} | dict.fromkeys(("bos_token_id", "cls_token_id"), 0)
 ENDS |= dict.fromkeys(("eos_token_id", "sep_token_id"), 2)
-Make = Callable[[Path], dict[str, Any]]
 
 
-def tokenizer(folder: Path, made: Tokenizer, cls: str, sep: str, pair: str) -> int:
+def tokenizer(folder, made, cls, sep, pair):
     """Write ``tokenizer.json``, which puts control tokens around two texts; its size."""
     made.add_special_tokens(["<s>", "<pad>", "</s>", "<cls>", "<sep>"])
     ids = [(name, made.token_to_id(name)) for name in ("<s>", "</s>")]
@@ -40,7 +36,7 @@ def tokenizer(folder: Path, made: Tokenizer, cls: str, sep: str, pair: str) -> i
     return int(made.get_vocab_size())
 
 
-def bpe(folder: Path, cls: str, sep: str, pair: str) -> int:
+def bpe(folder, cls, sep, pair):
     """ModernBERT's kind: bytes, in which a word with a space before it is another token."""
     made = Tokenizer(kinds.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -51,7 +47,7 @@ def bpe(folder: Path, cls: str, sep: str, pair: str) -> int:
     return tokenizer(folder, made, cls, sep, pair)
 
 
-def modernbert(folder: Path) -> dict[str, Any]:
+def modernbert(folder):
     """gte's: the configuration is as transformers 4.57 wrote it."""
     size = bpe(folder, "<s>", "</s>", "<s> $A </s> $B:1 </s>:1")
     config = {**SIZES, "model_type": "modernbert", "vocab_size": size, "local_attention": 8}
@@ -61,20 +57,20 @@ def modernbert(folder: Path) -> dict[str, Any]:
     return config | ENDS
 
 
-def ruri(folder: Path) -> dict[str, Any]:
+def ruri(folder):
     """The other sizes': a ModernBERT whose tokenizer is a Llama's, with two starts in a pair."""
     bpe(folder, "<cls>", "<sep>", "<s> $A </s> <s>:1 $B:1 </s>:1")
     return modernbert_like(folder)
 
 
-def modernbert_like(folder: Path) -> dict[str, Any]:
+def modernbert_like(folder):
     """A ModernBERT for the tokenizer that lies there, which it pools at its first token."""
     read = Tokenizer.from_file(str(folder / "tokenizer.json"))
     base = {**SIZES, "model_type": "modernbert", "vocab_size": read.get_vocab_size()}
     return base | ENDS | {"classifier_pooling": "cls", "max_position_embeddings": 64}
 
 
-def xlm_roberta(folder: Path) -> dict[str, Any]:
+def xlm_roberta(folder):
     """Zilliz's: a BGE reranker, two separators in a pair."""
     made, _ = save_unigram(folder, ["<s>", "<pad>", "</s>", "<unk>"], WORDS)
     size = tokenizer(folder, made, "<s>", "</s>", "<s> $A </s> </s> $B </s>")
@@ -82,7 +78,7 @@ def xlm_roberta(folder: Path) -> dict[str, Any]:
     return config | {"pad_token_id": 1, "max_position_embeddings": 66}
 
 
-def published(folder: Path, make: Make, **changes: Any) -> tuple[Any, Any]:
+def published(folder, make, **changes):
     """Write such a folder; the reranker and the head that are in it."""
     torch.manual_seed(0)
     base = make(folder)
@@ -115,7 +111,7 @@ def published(folder: Path, make: Make, **changes: Any) -> tuple[Any, Any]:
     return ranking, head
 
 
-def by_hand(folder: Path, ranking: Any, head: Any) -> tuple[float, list[float]]:
+def by_hand(folder, ranking, head):
     """The authors' formula: the reranker reads the pair, the head its last layer's states. A
     sentence has the mean over its tokens of the softmax's second value; where its tokens are is
     found by tokenizing question and text up to its end."""
@@ -137,7 +133,7 @@ def by_hand(folder: Path, ranking: Any, head: Any) -> tuple[float, list[float]]:
 
 
 @pytest.mark.parametrize("make", [modernbert, ruri, xlm_roberta])
-def test_it_is_the_formula_of_its_authors(make: Make, tmp_path: Path) -> None:
+def test_it_is_the_formula_of_its_authors(make, tmp_path):
     """Score of the passage and means of its sentences, of one pass over the pair."""
     ranking, head = published(tmp_path, make)
     model = Provence(str(tmp_path), dtype="float32")
@@ -154,7 +150,7 @@ def test_it_is_the_formula_of_its_authors(make: Make, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [modernbert, xlm_roberta])
-def test_a_long_passage_goes_in_windows_of_its_length(make: Make, tmp_path: Path) -> None:
+def test_a_long_passage_goes_in_windows_of_its_length(make, tmp_path):
     """``max_length`` of the configuration is a window's, where the encoder reads so many."""
     published(tmp_path, make)
     model = Provence(str(tmp_path))
@@ -168,7 +164,7 @@ def test_a_long_passage_goes_in_windows_of_its_length(make: Make, tmp_path: Path
     assert 48 == model.net.size
 
 
-def test_weights_of_the_earlier_form_load_alike(tmp_path: Path) -> None:
+def test_weights_of_the_earlier_form_load_alike(tmp_path):
     """The reranker's tensors had their own names; weights that nothing reads are left out."""
     published(tmp_path, modernbert)
     before = Provence(str(tmp_path)).score([(QUESTION, SENTENCES[0])])[0]
@@ -189,9 +185,7 @@ def test_weights_of_the_earlier_form_load_alike(tmp_path: Path) -> None:
         ({"default_threshold": 0.5}, 0.5),
     ],
 )
-def test_the_configuration_says_where_to_cut(
-    changes: dict[str, Any], expected: float, tmp_path: Path
-) -> None:
+def test_the_configuration_says_where_to_cut(changes, expected, tmp_path):
     """By the name that its authors misspelt, or the right one; 0.1 as their code without."""
     published(tmp_path, xlm_roberta, **changes)
 

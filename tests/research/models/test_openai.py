@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from ragsieve import load
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
-from ragsieve.models.base import LLM, Message, Prompt
+from ragsieve.models.base import LLM, Message
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
 from ragsieve.models.openai import OpenAI
@@ -31,26 +30,26 @@ Script = Callable[[str, dict[str, Any], int], tuple[int, Any]]
 Serve = Callable[[Script], Any]
 
 
-def model(server: Any, **options: Any) -> OpenAI:
+def model(server, **options):
     return OpenAI("m", base_url=f"{server.url}/v1", **{"api_key": KEY, "max_retries": 0, **options})
 
 
-def prompt(text: str) -> Prompt:
+def prompt(text):
     return (Message("system", "Reply."), Message("user", text))
 
 
-def reply(text: Any, *, finish: str = "stop", logprobs: Any = None, usage: bool = True) -> Any:
+def reply(text, *, finish="stop", logprobs=None, usage=True):
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": logprobs}
     spent = {"usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}}
     return {"id": "1", "object": "chat.completion", "choices": [choice], **(spent if usage else {})}
 
 
-def always(status: int, payload: Any) -> Script:
+def always(status, payload):
     return lambda path, body, number: (status, payload)
 
 
-def asked(body: dict[str, Any]) -> str:
+def asked(body):
     """The last message of a request."""
     return str(body["messages"][-1]["content"])
 
@@ -58,18 +57,18 @@ def asked(body: dict[str, Any]) -> str:
 OK = (200, reply("ok"))
 
 
-def tops(**probabilities: float) -> dict[str, Any]:
+def tops(**probabilities):
     top = [{"token": t, "logprob": math.log(p), "bytes": None} for t, p in probabilities.items()]
     return {"content": [{"token": "x", "logprob": -1.0, "top_logprobs": top}]}
 
 
-def shout(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+def shout(path, body, number):
     """The last message in capitals, the earliest prompts answered last."""
     time.sleep(0.2 / (1 + int(asked(body).split()[-1])))
     return 200, reply(asked(body).upper())
 
 
-def test_replies_keep_the_order_of_prompts(serve: Serve) -> None:
+def test_replies_keep_the_order_of_prompts(serve):
     """Requests run side by side, and replies come in the order of their prompts."""
     llm: LLM = model(serve(shout), concurrency=4)
     replies = llm.complete([prompt(f"say {i}") for i in range(9)])
@@ -77,7 +76,7 @@ def test_replies_keep_the_order_of_prompts(serve: Serve) -> None:
     assert [f"SAY {i}" for i in range(9)] == replies
 
 
-def test_requests_are_asked_without_sampling_and_nothing_sends_nothing(serve: Serve) -> None:
+def test_requests_are_asked_without_sampling_and_nothing_sends_nothing(serve):
     """Temperature and seed are 0; the limit and the key are sent."""
     server = serve(always(*OK))
     model(server).complete([prompt("hi")], max_tokens=5)
@@ -92,10 +91,10 @@ def test_requests_are_asked_without_sampling_and_nothing_sends_nothing(serve: Se
     assert [] == llm.complete([]) == llm.choose([], []) == llm.count([]) == server.requests
 
 
-def test_running_requests_end_before_the_error(serve: Serve) -> None:
+def test_running_requests_end_before_the_error(serve):
     """One failure fails the call; what runs is charged, what has not begun is not sent."""
 
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+    def script(path, body, number):
         time.sleep(0.1 if asked(body) == "bad" else 0.4)
         return (404, {"detail": "no such model"}) if asked(body) == "bad" else OK
 
@@ -108,18 +107,18 @@ def test_running_requests_end_before_the_error(serve: Serve) -> None:
     assert len(current.usages) == len(server.requests) - 1
 
 
-def test_a_refused_caller_costs_the_others_nothing(serve: Serve) -> None:
+def test_a_refused_caller_costs_the_others_nothing(serve):
     """Each has one request and its own cost; ``concurrency`` counts over all callers."""
     running: list[int] = []
 
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+    def script(path, body, number):
         running.append(1)
         time.sleep(0.1)
         seen = len(running)
         running.pop()
         return (400, {"detail": "no"}) if asked(body) == "bad" or seen > 2 else OK
 
-    def call(text: str) -> tuple[str, int]:
+    def call(text):
         with step(text) as current:
             try:
                 return llm.complete([prompt(text)])[0], len(current.usages)
@@ -135,11 +134,11 @@ def test_a_refused_caller_costs_the_others_nothing(serve: Serve) -> None:
     assert 6 == len(server.requests)
 
 
-def queueing(slots: int, seconds: float) -> tuple[Script, list[int]]:
+def queueing(slots, seconds):
     """A server that answers so many at once, and how many waited or were answered at a time."""
     gate, under_way, most = threading.Semaphore(slots), [0], [0]
 
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+    def script(path, body, number):
         under_way[0] += 1
         most[0] = max(most[0], under_way[0])
         with gate:
@@ -150,7 +149,7 @@ def queueing(slots: int, seconds: float) -> tuple[Script, list[int]]:
     return script, most
 
 
-def test_no_more_requests_are_sent_than_a_server_has_slots(serve: Serve) -> None:
+def test_no_more_requests_are_sent_than_a_server_has_slots(serve):
     """So none waits in its queue while its time runs; over the calls of all threads."""
     script, most = queueing(2, 0.15)
     server = serve(script)
@@ -165,7 +164,7 @@ def test_no_more_requests_are_sent_than_a_server_has_slots(serve: Serve) -> None
     assert 4096 == llm.context
 
 
-def test_late_replies_alone_are_asked_for_again(serve: Serve) -> None:
+def test_late_replies_alone_are_asked_for_again(serve):
     """Where no slots are told: one of three at a time, the last one late; a silent one never."""
     script, _ = queueing(1, 0.2)
     server = serve(script)
@@ -193,9 +192,7 @@ def test_late_replies_alone_are_asked_for_again(serve: Serve) -> None:
         ({"/props": {"default_generation_settings": {"n_ctx": 10**400}}}, 8192),
     ],
 )
-def test_the_context_is_that_which_the_server_tells(
-    serve: Serve, told: dict[str, Any], expected: int
-) -> None:
+def test_the_context_is_that_which_the_server_tells(serve, told, expected):
     """Where no option says it; asked when it is first needed, not to print or pickle a model."""
     shown = {"parameters": told.pop("show", "")}  # of Ollama, which is asked for it by POST
     server = serve(lambda *_: (200, shown, {"Content-Type": "application/json"}))
@@ -212,7 +209,7 @@ def test_the_context_is_that_which_the_server_tells(
     "payload",
     ["{oops", "[" * 5000, "[]", {}, {"choices": []}, {"choices": [{}]}, {"choices": ["x"]}],
 )
-def test_unreadable_responses_are_errors(serve: Serve, payload: Any) -> None:
+def test_unreadable_responses_are_errors(serve, payload):
     """What is no JSON, or not a chat completion, is a ModelError of one line."""
     with pytest.raises(ModelError) as caught:
         model(serve(always(200, payload))).complete([prompt("hi")])
@@ -227,12 +224,12 @@ def test_unreadable_responses_are_errors(serve: Serve, payload: Any) -> None:
         ("a\x00b\x1b[2Jc\ud800d\n", "a\ufffdb\ufffd[2Jc\ufffdd\n"),
     ],
 )
-def test_a_reply_is_the_text_in_it(serve: Serve, content: Any, text: str) -> None:
+def test_a_reply_is_the_text_in_it(serve, content, text):
     """Empty without one, which is the caller's to judge; no control character hides what it is."""
     assert [text] == model(serve(always(200, reply(content)))).complete([prompt("hi")])
 
 
-def test_text_in_parts_is_joined(serve: Serve) -> None:
+def test_text_in_parts_is_joined(serve):
     """What a model thought is none of it; usage that can be no count is counted here."""
     thought = {"type": "thinking", "thinking": "hm", "text": "hm"}
     parts = [thought, {"type": "text", "text": "ye"}, {"type": "text", "text": "s"}]
@@ -244,10 +241,10 @@ def test_text_in_parts_is_joined(serve: Serve) -> None:
     assert 0 < current.usages[0].tokens_in < 100
 
 
-def test_cut_replies_are_noted(serve: Serve) -> None:
+def test_cut_replies_are_noted(serve):
     """Each by itself, and again where a cache gives it; the token that chooses is whole."""
 
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+    def script(path, body, number):
         top = tops(yes=0.7, no=0.3) if "logprobs" in body else None
         end = "length" if asked(body) == "hi" else "stop"
         return 200, reply("and then", finish=end, logprobs=top)
@@ -272,7 +269,7 @@ LLAMAS = "request (5000 tokens) exceeds the available context size (4096 tokens)
 
 
 @pytest.mark.parametrize("most", [None, 9])
-def test_a_cut_answer_is_a_warning(serve: Serve, most: int | None) -> None:
+def test_a_cut_answer_is_a_warning(serve, most):
     """Which says how it can be longer."""
     server = serve(always(200, reply("Yes, it is", finish="length")))
     system = load("all", model(server)).with_answer_tokens(most)
@@ -288,7 +285,7 @@ def test_a_cut_answer_is_a_warning(serve: Serve, most: int | None) -> None:
     ("error", "needed", "limit"),
     [(OPENAIS, 3000, 2048), (VLLMS, 2128, 2048), (LLAMAS, 5000, 4096)],
 )
-def test_overlong_prompts_overflow(serve: Serve, error: str, needed: int, limit: int) -> None:
+def test_overlong_prompts_overflow(serve, error, needed, limit):
     """The words of OpenAI, vLLM and llama.cpp about too long a prompt become ContextOverflow."""
     server = serve(always(400, {"error": {"message": error, "code": 400}}))
     with pytest.raises(ContextOverflow) as caught:
@@ -297,9 +294,7 @@ def test_overlong_prompts_overflow(serve: Serve, error: str, needed: int, limit:
     assert (needed, limit) == (caught.value.needed, caught.value.limit)
 
 
-def test_a_local_tokenizer_counts_and_stops_long_prompts(
-    serve: Serve, tokenizer: Path, tmp_path: Path
-) -> None:
+def test_a_local_tokenizer_counts_and_stops_long_prompts(serve, tokenizer, tmp_path):
     """1 + 2 tokens and 4 do not fit 6; by a folder or its file, whose cut-off does not count."""
     server = serve(always(*OK))
     llm = model(server, tokenizer=tokenizer, context=6)
@@ -322,7 +317,7 @@ def test_a_local_tokenizer_counts_and_stops_long_prompts(
 
 
 @pytest.fixture
-def tokenizer(tmp_path: Path) -> Path:
+def tokenizer(tmp_path):
     """A folder whose tokenizer counts words, and cuts at 4 unless told not to."""
     made = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
     made.pre_tokenizer = WhitespaceSplit()
@@ -331,21 +326,21 @@ def tokenizer(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def vllm(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+def vllm(path, body, number):
     if path != "/tokenize" or "prompt" not in body or body["add_special_tokens"]:
         return 400, {"error": {"message": "no"}}
     words = body["prompt"].split()
     return 200, {"count": len(words), "max_model_len": 9, "tokens": [1] * len(words)}
 
 
-def llama(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+def llama(path, body, number):
     if path != "/tokenize":
         return 404, {"error": {"message": "no"}}
     return 200, {"tokens": [1] * len(body.get("content", "").split())}
 
 
 @pytest.mark.parametrize("script", [vllm, llama])
-def test_texts_are_counted_by_the_server(serve: Serve, script: Script) -> None:
+def test_texts_are_counted_by_the_server(serve, script):
     """Both shapes of ``/tokenize`` are found, and the one that works is remembered."""
     server = serve(script)
     llm = model(server)
@@ -361,7 +356,7 @@ def test_texts_are_counted_by_the_server(serve: Serve, script: Script) -> None:
 @pytest.mark.parametrize(
     "said", [(404, {"detail": "Not Found"}), (200, {"count": -3}), (200, {"count": True})]
 )
-def test_unknown_tokenizers_are_estimated(serve: Serve, said: tuple[int, Any]) -> None:
+def test_unknown_tokenizers_are_estimated(serve, said):
     """Where nothing can count, the bundled tokenizer does, and the trace says what to pass."""
     llm = model(serve(always(*said)))
     with step("test") as seen:
@@ -374,7 +369,7 @@ def test_unknown_tokenizers_are_estimated(serve: Serve, said: tuple[int, Any]) -
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 
 
-def test_object_schemas_are_sent_as_they_are(serve: Serve) -> None:
+def test_object_schemas_are_sent_as_they_are(serve):
     """Their replies stay, too; lengths of strings go to llama.cpp: xgrammar would not quote."""
     server = serve(always(200, reply('{"a": "b"}')))
     replies = model(server).complete([prompt("hi")], schema=SCHEMA)
@@ -399,7 +394,7 @@ def test_object_schemas_are_sent_as_they_are(serve: Serve) -> None:
     ("text", "expected"),
     [('{"reply": ["é"]}', '["é"]'), ('["é"]', '["é"]'), ('{"reply": [', '{"reply": [')],
 )
-def test_other_schemas_are_wrapped(serve: Serve, text: str, expected: str) -> None:
+def test_other_schemas_are_wrapped(serve, text, expected):
     """A list at the root travels in an object; a reply that is not such an object stays as is."""
     server = serve(always(200, reply(text)))
     items = {"type": "array", "items": {"$ref": "#/$defs/item"}}
@@ -419,7 +414,7 @@ NAMED = "Unexpected fields in the request: {'response_format'}"
     ("status", "said"),
     [(400, NAMED), (422, NAMED), (400, "no"), (500, "not peg-native"), (501, "")],
 )
-def test_refused_schemas_are_left_out(serve: Serve, status: int, said: str) -> None:
+def test_refused_schemas_are_left_out(serve, status, said):
     """A server that fails at ``response_format`` is asked once without, noted and remembered."""
     refusal = (status, {"detail": said})
     server = serve(lambda _, body, __: refusal if "response_format" in body else OK)
@@ -433,10 +428,10 @@ def test_refused_schemas_are_left_out(serve: Serve, status: int, said: str) -> N
     ] == current.notes
 
 
-def test_a_form_that_held_before_is_not_given_up(serve: Serve) -> None:
+def test_a_form_that_held_before_is_not_given_up(serve):
     """One reply that a server fails at is asked for without; what fails so too is an error."""
 
-    def fails(body: dict[str, Any]) -> bool:
+    def fails(body):
         return asked(body) == "bad" or (asked(body) == "once" and "response_format" in body)
 
     server = serve(lambda _, body, __: (400, {"error": "no"}) if fails(body) else OK)
@@ -452,7 +447,7 @@ def test_a_form_that_held_before_is_not_given_up(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("key", ["x", "EMPTY", "ollama", KEY])
-def test_a_key_is_cut_out_of_errors_alone(serve: Serve, key: str) -> None:
+def test_a_key_is_cut_out_of_errors_alone(serve, key):
     """A reply may hold its letters."""
     said = f"Explanation: EMPTY, ollama, {KEY}"
     assert [said] == model(serve(always(200, reply(said))), api_key=key).complete([prompt("a")])
@@ -465,7 +460,7 @@ def test_a_key_is_cut_out_of_errors_alone(serve: Serve, key: str) -> None:
     assert str(caught.value).endswith("HTTP 401: not a key: (key)")
 
 
-def test_a_refused_connection_is_tried_once_more() -> None:
+def test_a_refused_connection_is_tried_once_more():
     """After half a second; then a line names the address."""
     url = f"http://127.0.0.1:{free_port()}/v1"
     began = time.monotonic()
@@ -475,10 +470,10 @@ def test_a_refused_connection_is_tried_once_more() -> None:
     assert 0.5 <= time.monotonic() - began < 3
 
 
-def test_refused_settings_alone_are_left_out(serve: Serve) -> None:
+def test_refused_settings_alone_are_left_out(serve):
     """Reasoning models get newer names; what fails without a setting, too, costs nobody it."""
 
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+    def script(path, body, number):
         if "max_tokens" in body:
             said = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
             return 400, {"error": {"message": said, "param": "max_tokens"}}
@@ -499,7 +494,7 @@ def test_refused_settings_alone_are_left_out(serve: Serve) -> None:
     assert 0 == server.requests[-1]["temperature"]
 
 
-def test_choices_weigh_first_tokens(serve: Serve) -> None:
+def test_choices_weigh_first_tokens(serve):
     """Those that begin an option add up: 0.5 + 0.1 for yes; an unlikely shared one spoils none."""
     found = tops(yes=0.5, **{" y": 0.1, "no": 0.2, "maybe": 0.1, "\n": 0.1})
     server = serve(always(200, reply("x", logprobs=found)))
@@ -532,7 +527,7 @@ def test_choices_weigh_first_tokens(serve: Serve) -> None:
     ],
 )
 @pytest.mark.parametrize("text", ['{"reply": "10"}', "10", ' "10"\n'])
-def test_untold_choices_are_asked_as_text(serve: Serve, logprobs: Any, text: str) -> None:
+def test_untold_choices_are_asked_as_text(serve, logprobs, text):
     """Options that first tokens do not tell apart are asked for as text, with a note."""
     told = {True: reply("x", logprobs=logprobs), False: reply(text)}
     server = serve(lambda _, body, __: (200, told["logprobs" in body]))
@@ -546,11 +541,11 @@ def test_untold_choices_are_asked_as_text(serve: Serve, logprobs: Any, text: str
 
 
 @pytest.mark.parametrize(("word", "found"), [("Hm.</think>yes", 0.0), ("yes", 0.75)])
-def test_odds_of_a_thought_are_not_read(serve: Serve, word: str, found: float) -> None:
+def test_odds_of_a_thought_are_not_read(serve, word, found):
     """Where a first reply is cut the model is asked for a word, once; then options as text."""
     top = tops(yes=0.6, no=0.2)
 
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+    def script(path, body, number):
         if "logprobs" in body:
             return 200, reply("Hm", finish="length", logprobs=top)
         return 200, reply(word if "one word" in asked(body) else "no")
@@ -561,10 +556,10 @@ def test_odds_of_a_thought_are_not_read(serve: Serve, word: str, found: float) -
     assert [[pytest.approx([found, 1 - found])]] * 2 == shares
 
 
-def test_each_choice_keeps_its_place(serve: Serve) -> None:
+def test_each_choice_keeps_its_place(serve):
     """Prompts with different options, some told by tokens and some by text, stay in order."""
 
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+    def script(path, body, number):
         if "logprobs" not in body:
             return 200, reply({"q": "d", "r": "f"}[asked(body)])
         top = {"a": 0.5, "b": 0.5} if asked(body) == "p" else {}
@@ -576,7 +571,7 @@ def test_each_choice_keeps_its_place(serve: Serve) -> None:
     assert [[0.0, 1.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]] == shares
 
 
-def test_servers_without_logprobs_are_remembered(serve: Serve) -> None:
+def test_servers_without_logprobs_are_remembered(serve):
     """Whether they are refused or ignored, later choices are asked as text at once, and alone."""
     for said, sent in ((200, reply("x")), 9), ((400, {"error": {"message": "no logprobs"}}), 7):
         said = {True: said, False: (200, reply("no"))}
@@ -587,7 +582,7 @@ def test_servers_without_logprobs_are_remembered(serve: Serve) -> None:
         assert ([[[0.0, 1.0]] * 3] * 2, sent) == (shares, len(server.requests))
 
 
-def test_usage_is_charged_to_the_callers_step(serve: Serve, tokenizer: Path) -> None:
+def test_usage_is_charged_to_the_callers_step(serve, tokenizer):
     """One an item, though requests run elsewhere; counted where unstated: 1 + 2 words in, 3 out;
     estimated, with a note, where nothing counts."""
     server = serve(always(*OK))
@@ -623,7 +618,7 @@ ORDINARY = "if a < b | c > d: x[1] <span>|cell|</span> [NOTE] F <| g\n<strong> 1
 
 
 @pytest.mark.parametrize(("text", "sent"), [(HOSTILE, BROKEN), (ORDINARY, ORDINARY)])
-def test_documents_cannot_speak_as_another_role(serve: Serve, text: str, sent: str) -> None:
+def test_documents_cannot_speak_as_another_role(serve, text, sent):
     """Control characters are replaced and control tokens broken by a space; the rest stays."""
     server = serve(always(*OK))
     model(server).complete([prompt(text)])
@@ -631,7 +626,7 @@ def test_documents_cannot_speak_as_another_role(serve: Serve, text: str, sent: s
     assert sent == server.requests[0]["messages"][-1]["content"]
 
 
-def test_what_cannot_be_asked_is_refused_before_it_is_sent() -> None:
+def test_what_cannot_be_asked_is_refused_before_it_is_sent():
     """Likelihoods, and roles that the protocol does not know."""
     llm = OpenAI("m")
     with pytest.raises(Unsupported, match=r"it can choose, complete$"):

@@ -2,15 +2,11 @@
 
 import json
 import zlib
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import transformers
-from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
 from ragsieve.errors import ModelError
@@ -26,7 +22,7 @@ TEXTS = ["Ann sang it.", "It rained.", "Cats sing.", "Bob wrote it in 1972.", ""
 FORMAT = "<s>[INST] {{ messages[0]['content'] }} [/INST]"
 
 
-def save(folder: Path, kind: str = "mlp2x_gelu", **changes: Any) -> Path:
+def save(folder, kind="mlp2x_gelu", **changes):
     """A tiny Mistral with a projector; ``changes`` are to what its configuration says."""
     specials = ["<s>", "</s>", "[INST]", "[/INST]", PLACE]
     ends = {"bos_token": "<s>", "eos_token": "</s>"}
@@ -57,7 +53,7 @@ def save(folder: Path, kind: str = "mlp2x_gelu", **changes: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return save(tmp_path_factory.mktemp("pe_rank"))
 
 
@@ -66,7 +62,7 @@ class Random:
 
     identity = "random"
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+    def embed(self, texts, *, query=False):
         assert not query
         seeds = [zlib.crc32(text.encode("utf-8", "surrogatepass")) for text in texts]
         rows = [np.random.default_rng(seed).normal(size=SIZE) for seed in seeds]
@@ -74,11 +70,11 @@ class Random:
         return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32)
 
 
-def ranker(folder: Path, **options: Any) -> PERank:
+def ranker(folder, **options):
     return PERank(str(folder), **{"encoder": Random(), "dtype": "float32", **options})
 
 
-def by_definition(folder: Path, model: PERank, question: str, texts: Sequence[str]) -> list[int]:
+def by_definition(folder, model, question, texts):
     """Every step from the start: the whole prompt and all passages chosen so far, no cache."""
     told = json.loads((folder / "config.json").read_text())
     config = transformers.MistralConfig.from_dict({**told, "model_type": "mistral"})
@@ -101,7 +97,7 @@ def by_definition(folder: Path, model: PERank, question: str, texts: Sequence[st
     return order
 
 
-def test_the_order_is_the_papers(folder: Path) -> None:
+def test_the_order_is_the_papers(folder):
     """The largest product with the last state is next; an order is of question and all passages."""
     model = ranker(folder)
     questions = ["Who sang it?", "Did it rain?", "When?"]
@@ -119,7 +115,7 @@ def test_the_order_is_the_papers(folder: Path) -> None:
     assert len({tuple(order) for order in first}) > 1 or len({tuple(o) for o in second}) > 1
 
 
-def test_a_question_opens_no_token_in_any_words(folder: Path) -> None:
+def test_a_question_opens_no_token_in_any_words(folder):
     """What it says never ends the turn; other words are part of the identity."""
     model = ranker(folder)
     tokens = model.tokens(f"{PLACE} [/INST] </s> \ud800", 2)
@@ -137,7 +133,7 @@ def test_a_question_opens_no_token_in_any_words(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["linear", "mlp2x_gelu"])
-def test_a_projector_is_what_the_configuration_says(tmp_path: Path, kind: str) -> None:
+def test_a_projector_is_what_the_configuration_says(tmp_path, kind):
     """One map, or two with a GELU between."""
     model = ranker(save(tmp_path, kind))
     vector = torch.ones(1, SIZE)
@@ -152,7 +148,7 @@ def test_a_projector_is_what_the_configuration_says(tmp_path: Path, kind: str) -
     torch.testing.assert_close(expected, model.projector(vector))
 
 
-def test_it_is_asked_as_its_authors_ask(folder: Path) -> None:
+def test_it_is_asked_as_its_authors_ask(folder):
     """The question stands before and behind the list, and the turn ends with two line ends."""
     text = ranker(folder).tokenizer.decode(ranker(folder).tokens("Who?", 2))
 
@@ -169,7 +165,7 @@ def test_it_is_asked_as_its_authors_ask(folder: Path) -> None:
     ) == text
 
 
-def test_what_was_read_is_charged(folder: Path) -> None:
+def test_what_was_read_is_charged(folder):
     """Tokens of the prompt in, a passage each out."""
     model = ranker(folder, encoder=HashingEmbedder(SIZE))
     with step("Stage") as record:
@@ -179,7 +175,7 @@ def test_what_was_read_is_charged(folder: Path) -> None:
     assert [(len(model.tokens("Who?", 2)), 2)] == [(u.tokens_in, u.tokens_out) for u in usages]
 
 
-def test_the_encoder_is_the_configurations(tmp_path: Path, make_encoder: Any) -> None:
+def test_the_encoder_is_the_configurations(tmp_path, make_encoder):
     """Where none is passed; an encoder with code of its own is refused."""
     encoder = make_encoder(["ann", "sang"], 32)
     save(tmp_path, embedding_size=16, encoder_name=str(encoder))

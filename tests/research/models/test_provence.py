@@ -11,7 +11,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from ragsieve.models.base import Passage, Pruned, SentencePruner
+from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.windows import NOTHING
 from ragsieve.trace import Usage, step
 from ragsieve_research.models.provence import Provence
@@ -27,20 +27,20 @@ LONG = Passage("the river", [f"{' '.join(WORDS[n : n + 5])}." for n in range(9)]
 QUESTION = "is paris the capital?"
 
 
-def save(net: TwoHeads, prefix: str, folder: Path) -> None:
+def save(net, prefix, folder):
     """Write the weights with the encoder's below its name, and the heads."""
     tensors = {n.replace("encoder.", prefix, 1): t for n, t in net.state_dict().items()}
     save_file(tensors, folder / "model.safetensors")
 
 
-def bert(folder: Path, make_encoder: Callable[..., Path]) -> Path:
+def bert(folder, make_encoder):
     """A BERT below ``bert.``."""
     shutil.copytree(make_encoder(WORDS, POSITIONS), folder, dirs_exist_ok=True)
     save(TwoHeads(transformers.BertModel.from_pretrained(folder)), "bert.", folder)
     return folder
 
 
-def deberta(folder: Path, _: object) -> Path:
+def deberta(folder, _):
     """What is published: a DeBERTa-v3 whose configuration only its own code knows."""
     special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
     names = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]"}
@@ -59,7 +59,7 @@ def deberta(folder: Path, _: object) -> Path:
     return folder
 
 
-def xlm_roberta(folder: Path, _: object) -> Path:
+def xlm_roberta(folder, _):
     """XProvence: an XLM-RoBERTa that keeps its own pooler."""
     names = {"cls_token": "<s>", "sep_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
     _, size = save_unigram(folder, ["<s>", "<pad>", "</s>", "<unk>"], WORDS, **names)
@@ -78,21 +78,17 @@ def xlm_roberta(folder: Path, _: object) -> Path:
 
 
 @pytest.fixture(scope="module", params=[bert, deberta, xlm_roberta])
-def folder(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    make_encoder: Callable[..., Path],
-) -> Path:
+def folder(request, tmp_path_factory, make_encoder):
     make: Callable[..., Path] = request.param
     torch.manual_seed(0)
     return make(tmp_path_factory.mktemp(make.__name__), make_encoder)
 
 
-def by_hand(folder: Path, rows: list[list[str]]) -> tuple[float, list[float]]:
+def by_hand(folder, rows):
     """Score and mean keep-probability of each sentence of a short passage, by plain torch."""
     tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
 
-    def tokens(text: str) -> list[int]:
+    def tokens(text):
         return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
     ids = [tokenizer.cls_token_id, *tokens(QUESTION), tokenizer.sep_token_id]
@@ -108,9 +104,7 @@ def by_hand(folder: Path, rows: list[list[str]]) -> tuple[float, list[float]]:
     return float(both[0, 1]), [float(keep[a:b].mean()) for a, b in spans]
 
 
-def test_xprovence_is_the_formula_of_its_authors(
-    tmp_path: Path, make_encoder: Callable[..., Path]
-) -> None:
+def test_xprovence_is_the_formula_of_its_authors(tmp_path, make_encoder):
     """``<s> question </s> passage </s>``; the encoder's own pooler, then a linear map, scores."""
     folder = xlm_roberta(tmp_path, make_encoder)
     tensors = load_file(folder / "model.safetensors")
@@ -138,12 +132,12 @@ def test_xprovence_is_the_formula_of_its_authors(
     assert 0.1 == model.min_score
 
 
-def sentences(model: SentencePruner, *passages: Passage, asked: str = QUESTION) -> list[float]:
+def sentences(model, *passages, asked=QUESTION):
     """What is said of the sentences of one question's passages."""
     return model.prune([asked], [passages])[0].sentences
 
 
-def test_one_pass_scores_passage_and_sentences(folder: Path) -> None:
+def test_one_pass_scores_passage_and_sentences(folder):
     """The title stands in front; a sentence has the mean of its tokens, one without words 0."""
     model = Provence(str(folder), dtype="float32")
     score, (_, *means) = by_hand(folder, [["paris:"], *(s.split() for s in CITY.sentences)])
@@ -155,11 +149,11 @@ def test_one_pass_scores_passage_and_sentences(folder: Path) -> None:
     assert 0.0 == sentences(model, PETS)[1]
 
 
-def said(passage: Passage) -> str:
+def said(passage):
     return " ".join(passage.sentences)
 
 
-def test_what_was_scored_is_not_read_again(folder: Path) -> None:
+def test_what_was_scored_is_not_read_again(folder):
     """The passage as one text and as title and sentences is one reading, charged once."""
     model = Provence(str(folder))
     with step("score") as scoring:
@@ -173,7 +167,7 @@ def test_what_was_scored_is_not_read_again(folder: Path) -> None:
     assert [Usage(model.identity, total, cached=True)] == pruning.usages
 
 
-def test_a_long_passage_goes_in_windows(folder: Path) -> None:
+def test_a_long_passage_goes_in_windows(folder):
     """All sentences are judged; the score is the best window's; a long word is not cut off."""
     model = Provence(str(folder), dtype="float32")
     with step("prune") as record:
@@ -185,7 +179,7 @@ def test_a_long_passage_goes_in_windows(folder: Path) -> None:
     assert POSITIONS < record.usages[0].tokens_in
 
 
-def test_hostile_text_is_text(folder: Path) -> None:
+def test_hostile_text_is_text(folder):
     """Marks of the encoder in a text are words to it; control characters and surrogates pass."""
     model = Provence(str(folder), dtype="float32")
     odd = Passage("\ud800", ["[SEP] [CLS]", "\x00\x1f", " ", "\u202e", "a" * 10_000])
@@ -202,7 +196,7 @@ def test_hostile_text_is_text(folder: Path) -> None:
     assert not tokenizer.control & {*inside}
 
 
-def test_a_passage_without_words_comes_last(folder: Path) -> None:
+def test_a_passage_without_words_comes_last(folder):
     """Its score is lower than that of any other; nothing asked is nothing said."""
     model = Provence(str(folder))
     scores = model.score([(QUESTION, ""), (QUESTION, "a")])
@@ -215,7 +209,7 @@ def test_a_passage_without_words_comes_last(folder: Path) -> None:
     assert (0,) == model.score([]).shape
 
 
-def test_a_long_question_is_cut_and_told(folder: Path) -> None:
+def test_a_long_question_is_cut_and_told(folder):
     """Only the first tokens count: an eighth of what the encoder reads."""
     model = Provence(str(folder), dtype="float32")
     with step("prune") as record:

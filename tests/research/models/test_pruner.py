@@ -4,10 +4,8 @@ import json
 import math
 import random
 import shutil
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -22,7 +20,7 @@ from ragsieve.models.base import LEADS, Passage, Pruned
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
 from ragsieve.models.pruner import Pruner
-from ragsieve.models.windows import Layout, Window, WindowTokenizer
+from ragsieve.models.windows import Layout, WindowTokenizer
 from ragsieve.trace import step
 from ragsieve_research.train.export import export, shrink
 
@@ -42,7 +40,7 @@ ASKED = {
 
 
 @pytest.fixture(scope="module")
-def checkpoint(make_encoder: Callable[..., Path]) -> Path:
+def checkpoint(make_encoder):
     """A tiny BERT of random weights and a tokenizer that knows `WORDS`."""
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
     kind = "BertForTokenClassification"
@@ -53,7 +51,7 @@ def checkpoint(make_encoder: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def exported(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exported(checkpoint, tmp_path_factory):
     """The folder of the checkpoint in float32."""
     folder = tmp_path_factory.mktemp("exported") / "pruner"
     export(checkpoint, folder, precision="float32", layout=LAYOUT)
@@ -64,10 +62,10 @@ def exported(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture(scope="module")
-def small(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+def small(exported, tmp_path_factory):
     """Makes of the folder one in int8."""
 
-    def make(windows: Sequence[Window] = ()) -> Path:
+    def make(windows=()):
         folder = tmp_path_factory.mktemp("small") / "int8"
         shutil.copytree(exported, folder)
         net = onnx.load(folder / "model.onnx")
@@ -79,17 +77,17 @@ def small(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 
 @pytest.fixture
-def pruner(exported: Path) -> Pruner:
+def pruner(exported):
     """In float32, with nothing remembered."""
     return Pruner(str(exported))
 
 
-def prune_all(pruner: Any) -> list[Pruned]:
+def prune_all(pruner):
     """What it says of all questions at once."""
     return pruner.prune([*ASKED], [*ASKED.values()])
 
 
-def plain(checkpoint: Path, question: str, passage: Passage) -> tuple[list[float], float]:
+def plain(checkpoint, question, passage):
     """Probabilities as the documentation says, by transformers."""
     net = transformers.BertForTokenClassification.from_pretrained(checkpoint).eval()
     tokenizer = WindowTokenizer.read(checkpoint / "tokenizer.json", LAYOUT)
@@ -107,16 +105,14 @@ def plain(checkpoint: Path, question: str, passage: Passage) -> tuple[list[float
     return sentences, sigmoid(max(answers))
 
 
-def sigmoid(logit: float) -> float:
+def sigmoid(logit):
     """The probability of a logit."""
     return 1 / (1 + math.exp(-logit))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("passage", [CITY, PETS, LONG], ids=["city", "pets", "long"])
-def test_probabilities_are_those_of_transformers(
-    pruner: Pruner, checkpoint: Path, passage: Passage
-) -> None:
+def test_probabilities_are_those_of_transformers(pruner, checkpoint, passage):
     """A sentence: its tokens' mean logit; a passage: the first token's; the best of windows."""
     (found,) = pruner.prune(["is the cat old"], [[passage]])
     sentences, answers = plain(checkpoint, "is the cat old", passage)
@@ -125,7 +121,7 @@ def test_probabilities_are_those_of_transformers(
     assert [pytest.approx(answers, abs=1e-4)] == found.passages
 
 
-def test_no_passage_and_no_promise_is_nothing(pruner: Pruner) -> None:
+def test_no_passage_and_no_promise_is_nothing(pruner):
     """Without a table nothing is promised; tokens are counted without weights."""
     found = pruner.prune(["old", "cat"], [ASKED["old"], ASKED["cat"]])
 
@@ -137,9 +133,7 @@ def test_no_passage_and_no_promise_is_nothing(pruner: Pruner) -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_company_changes_no_bit(
-    exported: Path, small: Callable[..., Path], tmp_path: Path, precision: str
-) -> None:
+def test_company_changes_no_bit(exported, small, tmp_path, precision):
     """Alone, shuffled, on any number of threads, from several threads, shared, out of a cache."""
     folder = str(exported if precision == "float32" else small())
     expected = prune_all(Pruner(folder, threads=1))
@@ -167,9 +161,7 @@ def test_company_changes_no_bit(
     assert [expected, expected] == runs
 
 
-def test_measured_ranges_keep_int8_near(
-    exported: Path, small: Callable[..., Path], checkpoint: Path
-) -> None:
+def test_measured_ranges_keep_int8_near(exported, small, checkpoint):
     """Factors that even out channels go from activations to weights: the product is the same."""
     tokenizer = WindowTokenizer.read(checkpoint / "tokenizer.json", LAYOUT)
     laid = [tokenizer.lay(*item).windows for item in ASKED.items()]
@@ -184,7 +176,7 @@ def test_measured_ranges_keep_int8_near(
     assert plain < 0.1
 
 
-def test_no_step_depends_on_the_processor(small: Callable[..., Path]) -> None:
+def test_no_step_depends_on_the_processor(small):
     """Two products of a byte and a weight fit 16 bits: 2 · 255 · 64 < 2¹⁵; no softmax is one."""
     net = onnx.load(small() / "model.onnx")
     weights = {node.input[1] for node in net.graph.node if node.op_type == "DynamicQuantizeMatMul"}
@@ -196,7 +188,7 @@ def test_no_step_depends_on_the_processor(small: Callable[..., Path]) -> None:
     assert "Softmax" not in {node.op_type for node in net.graph.node}
 
 
-def test_scores_are_the_logits_of_passages(pruner: Pruner) -> None:
+def test_scores_are_the_logits_of_passages(pruner):
     """A text of one window, title and sentences as one, is what `prune` reads: one pass."""
     text = f"{CITY.title}: {' '.join(CITY.sentences)}"
     with step("rank") as ranked:
@@ -224,9 +216,7 @@ def test_scores_are_the_logits_of_passages(pruner: Pruner) -> None:
         ("tokenizer.json", b"{}", "Model missing"),
     ],
 )
-def test_a_damaged_folder_is_one_line(
-    exported: Path, tmp_path: Path, name: str, content: bytes | None, reason: str
-) -> None:
+def test_a_damaged_folder_is_one_line(exported, tmp_path, name, content, reason):
     """Whatever is wrong, the error names the model."""
     folder = Path(shutil.copytree(exported, tmp_path / "damaged"))
     (folder / name).unlink()
@@ -239,9 +229,7 @@ def test_a_damaged_folder_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_another_net_or_a_pickle_is_refused(
-    exported: Path, tmp_path: Path, checkpoint: Path
-) -> None:
+def test_another_net_or_a_pickle_is_refused(exported, tmp_path, checkpoint):
     """One without two logits a token; a pickle is neither exported nor loaded."""
     folder = Path(shutil.copytree(exported, tmp_path / "other"))
     net = onnx.load(folder / "model.onnx")
@@ -265,7 +253,7 @@ def test_another_net_or_a_pickle_is_refused(
         prune_all(Pruner(str(tmp_path)))
 
 
-def test_identity_follows_what_files_hold(exported: Path, tmp_path: Path) -> None:
+def test_identity_follows_what_files_hold(exported, tmp_path):
     """Another byte, another identity; layout and card go along with the checkpoint."""
     folder = Path(shutil.copytree(exported, tmp_path / "copy"))
     values = json.loads((folder / "pruner.json").read_text())
@@ -278,7 +266,7 @@ def test_identity_follows_what_files_hold(exported: Path, tmp_path: Path) -> Non
     assert (exported / "README.md").read_text() == "A card.\n"
 
 
-def test_a_curve_makes_probabilities(exported: Path, tmp_path: Path) -> None:
+def test_a_curve_makes_probabilities(exported, tmp_path):
     """Log-odds of sentences times the slope, plus the bias; of what leads, too; ranks stay."""
     folder = Path(shutil.copytree(exported, tmp_path / "calibrated"))
     values = json.loads((folder / "pruner.json").read_text())
@@ -296,7 +284,7 @@ def test_a_curve_makes_probabilities(exported: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def promising(exported: Path, tmp_path: Path) -> Path:
+def promising(exported, tmp_path):
     """The folder with a table of thresholds."""
     folder = Path(shutil.copytree(exported, tmp_path / "promising"))
     values = json.loads((folder / "pruner.json").read_text())
@@ -306,22 +294,20 @@ def promising(exported: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("promise", "expected"), [(0.9, 0.4), (0.92, 0.2), (0.95, 0.2)])
-def test_a_threshold_keeps_at_least_what_is_promised(
-    promising: Path, promise: float, expected: float
-) -> None:
+def test_a_threshold_keeps_at_least_what_is_promised(promising, promise, expected):
     """Between two values of the table the more careful one counts; a wrapper says the same."""
     with DynamicBatcher(Pruner(str(promising))) as shared:
         assert expected == Pruner(str(promising)).threshold(promise) == shared.threshold(promise)
 
 
 @pytest.mark.parametrize("promise", [0.89, 0.96, math.nan])
-def test_nothing_is_promised_beyond_the_table(promising: Path, promise: float) -> None:
+def test_nothing_is_promised_beyond_the_table(promising, promise):
     """One line says what can be asked for; without a table nothing."""
     with pytest.raises(InputError, match=r"keep_answer must be from 0\.9 to 0\.95, got"):
         Pruner(str(promising)).threshold(promise)
 
 
-def test_counting_tokens_reads_no_weights(exported: Path, tmp_path: Path) -> None:
+def test_counting_tokens_reads_no_weights(exported, tmp_path):
     """The tokenizer is enough; control tokens of a text are text, and none is added."""
     folder = Path(shutil.copytree(exported, tmp_path / "bare"))
     (folder / "model.onnx").unlink()
@@ -329,7 +315,7 @@ def test_counting_tokens_reads_no_weights(exported: Path, tmp_path: Path) -> Non
     assert [2, 0, 3] == Pruner(str(folder)).count(["the cat", "", "old old river"])
 
 
-def test_a_cache_takes_only_what_fits(pruner: Pruner, tmp_path: Path) -> None:
+def test_a_cache_takes_only_what_fits(pruner, tmp_path):
     """A model that gives too few probabilities is not remembered; lists are the caller's own."""
     with Cached(pruner, tmp_path / "cache") as cached:
         first, second = cached.prune(["the dog"] * 2, [[PETS]] * 2)

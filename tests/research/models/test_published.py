@@ -4,9 +4,6 @@ import json
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +31,7 @@ QUESTION = "who sang it"
 TEXTS = ["the old river runs through the town", "a dog sleeps", "paris is the capital of france"]
 
 
-def pickled(folder: Path, model: Any, **config: Any) -> Path:
+def pickled(folder, model, **config):
     """Write the weights as ``.bin``, as transformers 4 did, and change the configuration."""
     said = {**model.config.to_dict(), "architectures": [type(model).__name__], **config}
     (folder / "config.json").write_text(json.dumps(said))
@@ -43,7 +40,7 @@ def pickled(folder: Path, model: Any, **config: Any) -> Path:
     return folder
 
 
-def t5(folder: Path, kind: str, **options: Any) -> Any:
+def t5(folder, kind, **options):
     """A tiny T5 of random weights, and a Unigram tokenizer beside it."""
     marks = [(mark, -4.0) for mark in ("▁", ":", "?", "Q", "D", "S")]
     save_t5(folder, [*marks, *((f"▁{word}", -2.0) for word in WORDS)], model_max_length=32)
@@ -51,7 +48,7 @@ def t5(folder: Path, kind: str, **options: Any) -> Any:
     return getattr(transformers, kind)(config).eval()
 
 
-def test_pickles_are_not_read_without_the_command(tmp_path: Path) -> None:
+def test_pickles_are_not_read_without_the_command(tmp_path):
     """The error is one line."""
     pickled(tmp_path, t5(tmp_path, "T5ForSequenceClassification", num_labels=1))
     with pytest.raises(ModelError, match="cannot be loaded") as caught:
@@ -60,7 +57,7 @@ def test_pickles_are_not_read_without_the_command(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_recomps_extractive_compressor(tmp_path: Path, make_encoder: Callable[..., Path]) -> None:
+def test_recomps_extractive_compressor(tmp_path, make_encoder):
     """Contriever: the mean of the tokens' last states, and the inner product, no unit length."""
     folder = make_encoder(WORDS, 32)
     bert = transformers.BertModel.from_pretrained(folder, add_pooling_layer=False)
@@ -83,7 +80,7 @@ def test_recomps_extractive_compressor(tmp_path: Path, make_encoder: Callable[..
     assert not np.allclose(lengths, 1, atol=0.1)  # else a cosine would do
 
 
-def test_recomps_abstractive_compressor(tmp_path: Path) -> None:
+def test_recomps_abstractive_compressor(tmp_path):
     """A T5 that writes greedily behind "Question: … Document: … Summary:"."""
     writer = t5(tmp_path, "T5ForConditionalGeneration")
     to_safetensors(pickled(tmp_path, writer))
@@ -98,7 +95,7 @@ def test_recomps_abstractive_compressor(tmp_path: Path) -> None:
     assert f"Question: {QUESTION}\nDocument: {TEXTS[0]}\nSummary:" == prompt[0].content
 
 
-def test_crags_evaluator(tmp_path: Path) -> None:
+def test_crags_evaluator(tmp_path):
     """A T5 for classification reads "question [SEP] text", padded, and its one output counts."""
     t5_large = t5(tmp_path, "T5ForSequenceClassification", num_labels=1)
     to_safetensors(pickled(tmp_path, t5_large))
@@ -126,7 +123,7 @@ def test_crags_evaluator(tmp_path: Path) -> None:
     assert any(f"the best of 3 scores {max(expected):.3f}" in line for line in lines)
 
 
-def test_a_tokenizer_of_sentencepiece_alone_is_read(tmp_path: Path) -> None:
+def test_a_tokenizer_of_sentencepiece_alone_is_read(tmp_path):
     """As CRAG's code saves it: ``spiece.model``, and no ``tokenizer.json``."""
     made = pytest.importorskip("sentencepiece.sentencepiece_model_pb2").ModelProto()
     t5_large = t5(tmp_path, "T5ForSequenceClassification", num_labels=1)
@@ -146,7 +143,7 @@ def test_a_tokenizer_of_sentencepiece_alone_is_read(tmp_path: Path) -> None:
     assert expected.tolist() == pytest.approx(CRAGEvaluator(str(tmp_path)).score(pairs), abs=1e-5)
 
 
-def test_exits_adapter(tmp_path: Path) -> None:
+def test_exits_adapter(tmp_path):
     """Gemma with a LoRA adapter, both named in one line; Yes against No behind its own prompt."""
     peft = pytest.importorskip("peft")
     marks = ["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>"]
@@ -193,7 +190,7 @@ def test_exits_adapter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["model", "adapter_model"])
-def test_one_file_becomes_one_file(name: str, tmp_path: Path) -> None:
+def test_one_file_becomes_one_file(name, tmp_path):
     """Tied, transposed and half-precise tensors, too; the pickle stays."""
     pickled = f"{name}.bin" if name == "adapter_model" else f"pytorch_{name}.bin"
     shared = torch.arange(6.0).reshape(2, 3)
@@ -208,7 +205,7 @@ def test_one_file_becomes_one_file(name: str, tmp_path: Path) -> None:
     assert {file.name, pickled} == {f.name for f in tmp_path.iterdir()}
 
 
-def test_shards_become_shards(tmp_path: Path) -> None:
+def test_shards_become_shards(tmp_path):
     """With an index of the new names."""
     for n, name in enumerate("ab", 1):
         torch.save({name: torch.ones(n)}, tmp_path / f"pytorch_model-{n:05}-of-00002.bin")
@@ -227,7 +224,7 @@ def test_shards_become_shards(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["zip", "old", "pickle"])
-def test_a_pickle_that_runs_code_is_refused(form: str, tmp_path: Path) -> None:
+def test_a_pickle_that_runs_code_is_refused(form, tmp_path):
     """In one line, nothing run and nothing written."""
     mark, file = tmp_path / "ran", tmp_path / "pytorch_model.bin"
     if form == "pickle":
@@ -250,7 +247,7 @@ def test_a_pickle_that_runs_code_is_refused(form: str, tmp_path: Path) -> None:
         ({"a": 1}, "must hold tensors by name, got dict"),
     ],
 )
-def test_what_is_no_weights_is_an_error(content: Any, message: str, tmp_path: Path) -> None:
+def test_what_is_no_weights_is_an_error(content, message, tmp_path):
     """In one line that names the file."""
     file = tmp_path / "pytorch_model.bin"
     if isinstance(content, bytes):
@@ -264,7 +261,7 @@ def test_what_is_no_weights_is_an_error(content: Any, message: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("named", ["../x.bin", "/etc/x.bin", "x.safetensors", 1])
-def test_an_index_names_files_of_its_folder(named: Any, tmp_path: Path) -> None:
+def test_an_index_names_files_of_its_folder(named, tmp_path):
     """Nothing outside is read or written."""
     index = tmp_path / "pytorch_model.bin.index.json"
     index.write_text(json.dumps({"weight_map": {"a": named}}))
@@ -273,7 +270,7 @@ def test_an_index_names_files_of_its_folder(named: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_prints_what_it_wrote(tmp_path: Path) -> None:
+def test_the_command_prints_what_it_wrote(tmp_path):
     """And refuses with one line and exit code 1."""
     run = [sys.executable, "-m", "ragsieve", "models", "convert", str(tmp_path)]
     torch.save({"a": torch.ones(1)}, tmp_path / "pytorch_model.bin")

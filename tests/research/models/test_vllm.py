@@ -1,7 +1,5 @@
 """vLLM's server, scripted: its shapes, filled by a tiny model, agree with the model here."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +8,7 @@ import transformers
 
 from ragsieve import Document, models
 from ragsieve.errors import ContextOverflow, ModelError
-from ragsieve.models.base import Message, Prompt
+from ragsieve.models.base import Message
 from ragsieve.trace import step
 from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.models.vllm import VLLM
@@ -23,7 +21,7 @@ DOCUMENTS = [
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Transformers:
+def local(tmp_path_factory):
     """A llama of random weights that reads bytes, and begins every text with a token."""
     folder = tmp_path_factory.mktemp("llama")
     special = ["<s>", "<|im_start|>", "<|im_end|>"]
@@ -33,12 +31,12 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Transformers:
     return Transformers(str(folder), dtype="float32", device="cpu")
 
 
-def answers(local: Transformers) -> Callable[[str, dict[str, Any], int], tuple[int, Any]]:
+def answers(local):
     """vLLM's replies of ``/tokenize`` and ``/v1/completions``, as its protocol.py declares them."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(local.model)
     model = transformers.AutoModelForCausalLM.from_pretrained(local.model).eval()
 
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+    def script(path, body, number):
         if path == "/tokenize":
             text = tokenizer.apply_chat_template(
                 body["messages"], tokenize=False, add_generation_prompt=True
@@ -67,33 +65,33 @@ def answers(local: Transformers) -> Callable[[str, dict[str, Any], int], tuple[i
     return script
 
 
-def posted(server: Any) -> list[str]:
+def posted(server):
     """Paths of requests, but for those that ask what the server is."""
     return [path for path in server.paths if not path.startswith("GET ")]
 
 
 @pytest.fixture
-def server(local: Transformers, serve: Any) -> Any:
+def server(local, serve):
     """A scripted server of the model."""
     return serve(answers(local))
 
 
 @pytest.fixture
-def remote(local: Transformers, server: Any) -> VLLM:
+def remote(local, server):
     """The model behind it."""
     return served(server, local)
 
 
-def served(server: Any, local: Transformers, **options: Any) -> VLLM:
+def served(server, local, **options):
     options = {"context": 2048, "concurrency": 2, "max_retries": 0, **options}
     return VLLM("m", base_url=f"{server.url}/v1", tokenizer=local.model, **options)
 
 
-def prompt(text: str) -> Prompt:
+def prompt(text):
     return (Message("system", "Reply."), Message("user", text))
 
 
-def test_surprisals_are_those_of_the_model_here(local: Transformers, remote: VLLM) -> None:
+def test_surprisals_are_those_of_the_model_here(local, remote):
     """Tokens, places and nats, behind prefixes and behind nothing; control tokens are text."""
     texts = ["Paris is  old.", "", "The library <|im_end|> é.", "A king."]
     prefixes = [("The capital.\n", "Rome"), (), (), ("It ",)]
@@ -107,9 +105,7 @@ def test_surprisals_are_those_of_the_model_here(local: Transformers, remote: VLL
     )
 
 
-def test_likelihoods_are_those_of_the_model_here(
-    local: Transformers, remote: VLLM, server: Any
-) -> None:
+def test_likelihoods_are_those_of_the_model_here(local, remote, server):
     """The chat format is the server's; equal prompts are tokenized once, and charged as read."""
     prompts = [prompt("Who?"), prompt("Who?"), prompt("When?")]
     texts = ["a king", "Paris is old", ""]
@@ -126,7 +122,7 @@ def test_likelihoods_are_those_of_the_model_here(
     assert (0, 0, 1) == (sent["prompt_logprobs"], sent["temperature"], sent["max_tokens"])
 
 
-def test_a_text_over_the_servers_context_is_read_in_parts(local: Transformers, server: Any) -> None:
+def test_a_text_over_the_servers_context_is_read_in_parts(local, server):
     """No request has more tokens than leave space for the one that the server writes."""
     text = "Paris is the capital of France. " * 8
     (tokens,) = served(server, local, context=20).surprisals([()], [text])
@@ -135,9 +131,7 @@ def test_a_text_over_the_servers_context_is_read_in_parts(local: Transformers, s
     assert max(len(request["prompt"]) for request in server.requests) == 19
 
 
-def test_a_server_without_probabilities_of_prompts_is_an_error(
-    local: Transformers, serve: Any
-) -> None:
+def test_a_server_without_probabilities_of_prompts_is_an_error(local, serve):
     """Of another make, or another version; too long a prompt is not sent."""
     server = serve(lambda *_: (200, {"choices": [{"text": "x"}], "tokens": [1, 2]}))
     llm = served(server, local, context=8)
@@ -147,9 +141,7 @@ def test_a_server_without_probabilities_of_prompts_is_an_error(
         llm.loglik([prompt("Who?")], ["It was built by a king"])
 
 
-def test_vllm_is_a_backend(
-    local: Transformers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vllm_is_a_backend(local, tmp_path, monkeypatch):
     """By its prefix, with all four calls; without an address no text leaves this machine."""
     llm = models.load("vllm:Qwen/Qwen2.5-7B-Instruct", base_url="http://127.0.0.1:1/v1")
 

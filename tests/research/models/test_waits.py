@@ -4,16 +4,13 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 import pytest
 
 from ragsieve.errors import ModelError, Overdue
-from ragsieve.models.base import Prompt
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.models.openai import OpenAI
@@ -23,7 +20,7 @@ from tests.stalling import MODES, PROMPT, stalling, waits
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_caller_returns_at_its_deadline(mode: str) -> None:
+def test_every_caller_returns_at_its_deadline(mode):
     """With what came, or an error of one line."""
     with stalling(mode) as url:
         found = waits(url, 0.5)
@@ -33,7 +30,7 @@ def test_every_caller_returns_at_its_deadline(mode: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["trickling head", "trickling body", "Retry-After: 119"])
-def test_a_request_ends_by_itself(mode: str) -> None:
+def test_a_request_ends_by_itself(mode):
     """Where no deadline is set, ``total_s`` is one."""
     with stalling(mode) as url:
         found = waits(url, 60, total_s=0.5)
@@ -44,7 +41,7 @@ def test_a_request_ends_by_itself(mode: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["silent", "trickling head", "trickling events", "endless body"])
-def test_a_process_ends_with_its_deadline(mode: str) -> None:
+def test_a_process_ends_with_its_deadline(mode):
     """No thread of a request that was given up holds it."""
     with stalling(mode) as url:
         command = [sys.executable, "-m", "tests.stalling", url, "0.5"]
@@ -69,13 +66,13 @@ LATE = "no whole reply in total_s=2; the last was HTTP 429$"
         pytest.param("Retry-After: 119", LATE, {"total_s": 2}, marks=pytest.mark.slow),
     ],
 )
-def test_a_reply_has_a_limit(mode: str, error: str, options: dict[str, int]) -> None:
+def test_a_reply_has_a_limit(mode, error, options):
     """Of bytes, which one attempt is enough to know, and of time, in a pause after a refusal."""
     with stalling(mode) as url, pytest.raises(ModelError, match=error):
         OpenAI("m", base_url=url, **options).complete([PROMPT])  # type: ignore[arg-type]
 
 
-def test_a_stream_keeps_what_came_in_time() -> None:
+def test_a_stream_keeps_what_came_in_time():
     """And says that it is cut short."""
     with stalling("one event, then silent") as url, collect_step() as step:
         pieces = [*OpenAI("m", base_url=url, total_s=0.5).stream(PROMPT)]
@@ -84,11 +81,11 @@ def test_a_stream_keeps_what_came_in_time() -> None:
     assert ["the reply is cut short: the time for a reply is over"] == step.warnings
 
 
-def test_a_server_that_is_late_is_not_waited_for(serve: Callable[..., Any]) -> None:
+def test_a_server_that_is_late_is_not_waited_for(serve):
     """Nor asked again; one that is in time answers, and none is set behind the block."""
     replied = Event()
 
-    def script(path: str, body: dict[str, Any], number: int) -> tuple[int, Any]:
+    def script(path, body, number):
         if number > 1:
             replied.wait(10)
         usage = {"prompt_tokens": 3, "completion_tokens": 1}  # else the client asks for counts
@@ -107,7 +104,7 @@ def test_a_server_that_is_late_is_not_waited_for(serve: Callable[..., Any]) -> N
     assert ["Cher"] == llm.complete([PROMPT])
 
 
-def test_a_local_model_writes_no_token_when_time_is_over() -> None:
+def test_a_local_model_writes_no_token_when_time_is_over():
     """It looks before each one."""
     pytest.importorskip("torch")
     from ragsieve_research.models.decoding import Decoder
@@ -115,7 +112,7 @@ def test_a_local_model_writes_no_token_when_time_is_over() -> None:
 
     written: list[int] = []
 
-    def slow(token: int) -> None:
+    def slow(token):
         written.append(token)
         time.sleep(0.05)
 
@@ -127,16 +124,16 @@ def test_a_local_model_writes_no_token_when_time_is_over() -> None:
     assert len(written) <= 7
 
 
-def test_a_batch_has_the_latest_deadline_of_its_calls() -> None:
+def test_a_batch_has_the_latest_deadline_of_its_calls():
     """Whichever thread runs it; a call that comes alone has its own."""
     moments: list[float] = []
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         check_time(deadline())
         moments.append(deadline())
         return "Cher"
 
-    def ask(moment: float) -> list[str]:
+    def ask(moment):
         with until(moment):
             return batcher.complete([PROMPT])
 

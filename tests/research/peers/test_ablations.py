@@ -1,11 +1,10 @@
 """The papers' ablations: which part is random, and that all else stays as it is."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from ragsieve import Document, Query, Result, Segment, System
+from ragsieve import Document, Query, Segment
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM
 from ragsieve_research.answer.critic import Critic
 from ragsieve_research.peers.ablations import (
@@ -24,12 +23,7 @@ QUESTION = "Where is it?"
 ROME = "Incorrect answers: []\nExplanation: why\nConsistent answer: yes: Rome"
 
 
-def ask(
-    places: Mapping[str, tuple[float, float]],
-    answers: Mapping[str, str],
-    replies: Sequence[str] = (),
-    **options: Any,
-) -> Result:
+def ask(places, answers, replies=(), **options):
     """WinnowRAG over documents that are named by their text; agents answer by the first."""
     pytest.importorskip("sklearn")
 
@@ -38,19 +32,19 @@ def ask(
     return system.ask(QUESTION, [{"id": name, "text": name} for name in places])
 
 
-def events(result: Result, kind: str) -> list[dict[str, Any]]:
+def events(result, kind):
     return [e for step in result.trace.steps for e in step.events if e["event"] == kind]
 
 
-def reasons(result: Result) -> dict[str, str]:
+def reasons(result):
     return {v.segment.text: v.reason for v in result.verdicts if v.stage}
 
 
-def names(result: Result) -> list[str]:
+def names(result):
     return [segment.text for segment in result.kept]
 
 
-def test_random_clusters_ignore_where_documents_lie() -> None:
+def test_random_clusters_ignore_where_documents_lie():
     r"""The paper's \Q: sets of equal size, which the seed alone decides."""
     places = {f"d{n}": (float(n // 5) * 100, 0.0) for n in range(10)}
     answers = dict.fromkeys(places, "Rome")
@@ -63,7 +57,7 @@ def test_random_clusters_ignore_where_documents_lie() -> None:
     assert sorted(owners[0]) != owners[0]  # by place it would be the first five
 
 
-def test_random_merging_keeps_half_of_each_side() -> None:
+def test_random_merging_keeps_half_of_each_side():
     """2 of 3 and 1 of 1; nothing of an incorrect agent; the seed draws the halves."""
     places = {**{f"a{n}": (0, 0) for n in range(3)}, "b": (9, 0)}
     answers = dict.fromkeys(places, "Rome")
@@ -95,7 +89,7 @@ def test_random_merging_keeps_half_of_each_side() -> None:
     assert len({*halves}) > 3
 
 
-def test_without_random_parts_it_is_winnowrag() -> None:
+def test_without_random_parts_it_is_winnowrag():
     """The critic is asked and the paper's inequality decides."""
     same = 'Unique answers: ["Rome", "Paris"]\nDuplicate answers: [[1, 2]]'
     result = ask(APART, {**CAPITALS, "b": "rom"}, [same, ROME.replace("[]", "[2]")])
@@ -103,7 +97,7 @@ def test_without_random_parts_it_is_winnowrag() -> None:
     assert ["ellipse"] == [event["by"] for event in events(result, "merge")]
 
 
-def test_a_random_cut_takes_every_length_and_depends_on_seed_and_question() -> None:
+def test_a_random_cut_takes_every_length_and_depends_on_seed_and_question():
     """Of two segments 0, 1 or 2 stay, the best first; over 60 questions each number occurs."""
     segments = [Segment.whole(Document(f"{n}", "x")).scored("s", n / 2) for n in range(2)]
     queries = [Query(f"Who sang song {n}? \ud800") for n in range(60)]
@@ -116,12 +110,12 @@ def test_a_random_cut_takes_every_length_and_depends_on_seed_and_question() -> N
     assert cuts != others
 
 
-def stages(system: System) -> list[str]:
+def stages(system):
     steps = system(QUESTION, ["It is in Rome. It rained."]).trace.steps
     return [step.stage.partition("(")[0] for step in steps]
 
 
-def test_one_stage_differs() -> None:
+def test_one_stage_differs():
     """A random cut in place of the truncator, windows of 100 tokens in place of semantic chunks."""
     llm, embedder = ScriptedLLM(lambda _: "[1]"), HashingEmbedder()
     random, usual = random_cut(llm, embedder), finefilter(llm, embedder)
@@ -140,9 +134,7 @@ def test_one_stage_differs() -> None:
         ({"same_domain": True, "examples": 1}, "examples=1, same_domain=True"),
     ],
 )
-def test_windows_may_overlap_and_examples_be_of_the_questions_domain(
-    options: dict[str, Any], part: str
-) -> None:
+def test_windows_may_overlap_and_examples_be_of_the_questions_domain(options, part):
     """All else is as in the system itself."""
     ablated = pruningrag_ablated(ScriptedLLM([]), HashingEmbedder(), **options)
 
@@ -152,5 +144,5 @@ def test_windows_may_overlap_and_examples_be_of_the_questions_domain(
     )
 
 
-def differing(one: list[str], other: list[str]) -> list[tuple[str, str]]:
+def differing(one, other):
     return [(a, b) for a, b in zip(one, other, strict=True) if a != b]

@@ -1,9 +1,7 @@
 """What another framework's filter returns, as kept segments."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -28,21 +26,21 @@ class Parrot(Peer):
     score: float = math.nan
     heard: list[PeerInput] = field(default_factory=list, hash=False)
 
-    def returned(self, question: str, given: Sequence[PeerInput]) -> list[PeerOutput]:
+    def returned(self, question, given):
         self.heard.extend(given)
         if self.error:
             raise self.error
         return [PeerOutput(0, text, self.score) for text in self.texts]
 
 
-def told(peer: Peer, given: Sequence[Segment] = GIVEN) -> tuple[list[Segment], dict[str, Any]]:
+def told(peer, given=GIVEN):
     """What is kept, and what the trace counts."""
     with Trace().recording(), step("peer", given) as record:
         kept = peer(QUERY, given)
     return kept, record.events[0]
 
 
-def test_given_text_is_a_span_of_its_document() -> None:
+def test_given_text_is_a_span_of_its_document():
     """White space and quotes aside, whole words, long runs of an altered sentence."""
     kept, counts = told(Parrot(('"It sold very well in many states."',)))
 
@@ -61,7 +59,7 @@ def test_given_text_is_a_span_of_its_document() -> None:
     assert 1 == counts["invented"]
 
 
-def test_what_is_invented_or_returned_twice_is_counted() -> None:
+def test_what_is_invented_or_returned_twice_is_counted():
     """Invented text is a document of its own; repeats count, and past the documents they go."""
     kept, counts = told(Parrot(("He left. Nobody knows.",)))
 
@@ -82,7 +80,7 @@ def test_what_is_invented_or_returned_twice_is_counted() -> None:
     assert 3 == len(result.kept)
 
 
-def test_what_a_filter_raises_is_its_failure() -> None:
+def test_what_a_filter_raises_is_its_failure():
     """In a line with its name, skipped where asked; errors of our models pass."""
     with pytest.raises(PeerError, match=r"^Parrot raised KeyError: 'a'$"):
         Parrot(error=KeyError("a"))(QUERY, GIVEN)
@@ -97,7 +95,7 @@ def test_what_a_filter_raises_is_its_failure() -> None:
     assert "PeerError: Parrot raised ValueError: no" == result.trace.steps[0].error
 
 
-def test_a_filter_is_given_safe_text_and_no_blank_documents() -> None:
+def test_a_filter_is_given_safe_text_and_no_blank_documents():
     """What cannot be encoded is replaced; the kept span is as retrieved."""
     peer = Parrot((TEXT,))
     blank = Segment.whole(Document("b", " \n"))
@@ -114,6 +112,6 @@ def test_a_filter_is_given_safe_text_and_no_blank_documents() -> None:
 
 
 @pytest.mark.parametrize(("score", "scores"), [(0.5, {"Parrot": 0.5}), (math.nan, {})])
-def test_a_filters_score_is_kept(score: float, scores: dict[str, float]) -> None:
+def test_a_filters_score_is_kept(score, scores):
     """Under its name, where it gives one."""
     assert [scores] == [dict(s.scores) for s in Parrot((TEXT,), score=score)(QUERY, GIVEN)]

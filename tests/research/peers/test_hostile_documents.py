@@ -2,9 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -16,7 +14,7 @@ TEXTS = ("Bo built it in 1900.", "Ann built it.", "It was built by Ann.", "It is
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
+def script():
     """The script, imported."""
     spec = importlib.util.spec_from_file_location("hostile_documents", SCRIPT)
     module = importlib.util.module_from_spec(spec)
@@ -26,7 +24,7 @@ def script() -> Iterator[ModuleType]:
     del sys.modules[spec.name]
 
 
-def test_the_first_lie_is_believed_and_a_vote_outvotes_it(script: ModuleType) -> None:
+def test_the_first_lie_is_believed_and_a_vote_outvotes_it(script):
     """One document of four says Bo, and stands first; two say Ann."""
     documents = tuple(Document(str(n), text) for n, text in enumerate(TEXTS))
     case = script.Case(Example(Query("Who built it?"), documents, ("Ann",)), "Bo")
@@ -37,7 +35,7 @@ def test_the_first_lie_is_believed_and_a_vote_outvotes_it(script: ModuleType) ->
     assert ("ann", False, True) == (answer, "Bo" in kept, "by Ann" in kept)
 
 
-def test_an_instruction_stands_between_sentences(script: ModuleType) -> None:
+def test_an_instruction_stands_between_sentences(script):
     """Every form, for every question: its sentences are in one document, word for word."""
     text = "A first sentence is here. A second one follows."
     example = Example(Query("Who built it?"), tuple(Document(str(n), text) for n in range(5)))

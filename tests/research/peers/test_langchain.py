@@ -1,11 +1,8 @@
 """LangChain's filters as systems."""
 
-from collections.abc import Callable
-
 import pytest
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.system import System
 from ragsieve_research.peers.frameworks import (
     langchain_embeddings_filter,
     langchain_llm_extractor,
@@ -20,7 +17,7 @@ DOCUMENTS = ["it rained in the town", "ann sang it", "it rained in the town"]
 LLM = ScriptedLLM([])
 
 
-def test_the_nearest_documents_stay_nearest_first() -> None:
+def test_the_nearest_documents_stay_nearest_first():
     """2 shared words of 3 and 3, then 1 of 3 and 5; all where k is None; those like another go."""
     result = langchain_embeddings_filter(LLM, HashingEmbedder(), k=2)(QUESTION, DOCUMENTS)
 
@@ -37,7 +34,7 @@ def test_the_nearest_documents_stay_nearest_first() -> None:
     assert DOCUMENTS[1:] == [s.text for s in result.kept]
 
 
-def test_documents_with_a_yes_stay() -> None:
+def test_documents_with_a_yes_stay():
     """YES and NO count as words, in any case, anywhere in the reply."""
     llm = ScriptedLLM(["No.", "Sure, yes!", "no"])
     result = langchain_llm_filter(llm)(QUESTION, DOCUMENTS)
@@ -46,7 +43,7 @@ def test_documents_with_a_yes_stay() -> None:
     assert [["user"]] * 3 == [[turn.role for turn in prompt] for prompt in llm.prompts]
 
 
-def test_what_an_extractor_writes_is_read() -> None:
+def test_what_an_extractor_writes_is_read():
     """Exactly NO_OUTPUT is nothing; with a full stop it is text that no document has."""
     llm = ScriptedLLM(["NO_OUTPUT", "ann sang", "NO_OUTPUT."])
     result = langchain_llm_extractor(llm)(QUESTION, DOCUMENTS)
@@ -57,7 +54,7 @@ def test_what_an_extractor_writes_is_read() -> None:
 
 
 @pytest.mark.parametrize("system", [langchain_llm_filter, langchain_llm_extractor])
-def test_what_a_model_thinks_first_is_no_part_of_its_reply(system: Callable[..., System]) -> None:
+def test_what_a_model_thinks_first_is_no_part_of_its_reply(system):
     """As a server hands it over apart."""
     llm = ScriptedLLM(lambda _: "<think>yes or no?</think>ann sang it yes")
     kept = system(llm)(QUESTION, ["ann sang it yes"]).kept
@@ -65,7 +62,7 @@ def test_what_a_model_thinks_first_is_no_part_of_its_reply(system: Callable[...,
     assert ["ann sang it yes"] == [s.text for s in kept]
 
 
-def test_the_frameworks_cache_spares_no_call() -> None:
+def test_the_frameworks_cache_spares_no_call():
     """Else a second question would seem to cost nothing."""
     from langchain_core.caches import InMemoryCache
     from langchain_core.globals import get_llm_cache, set_llm_cache

@@ -1,11 +1,8 @@
 """LlamaIndex's filters as systems."""
 
-from typing import Any
-
 import pytest
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.system import System
 from ragsieve_research.peers.frameworks import (
     llama_index_llm_rerank,
     llama_index_sentence_optimizer,
@@ -19,17 +16,17 @@ DOCUMENTS = [{"text": text, "title": "T"} for text in ("It rained.", "Ann sang."
 LLM = ScriptedLLM([])
 
 
-def optimizer(**options: Any) -> System:
+def optimizer(**options):
     return llama_index_sentence_optimizer(LLM, HashingEmbedder(), **options)
 
 
-def reranked(reply: str, **options: Any) -> list[str]:
+def reranked(reply, **options):
     """Documents that stay where the model always gives the same reply."""
     system = llama_index_llm_rerank(ScriptedLLM(lambda _: reply), **options)
     return [s.document.id for s in system(QUESTION, DOCUMENTS).trace.steps[0].after]
 
 
-def test_sentences_stay_by_nearness() -> None:
+def test_sentences_stay_by_nearness():
     """The nearest half, all, or with two neighbours eight of six; joined by its splitter."""
     text = "It rained. Ann sang it. Who sang it? Bob left."
     result = optimizer(context=0)(QUESTION, [{"text": text, "title": "T"}])
@@ -50,7 +47,7 @@ def test_sentences_stay_by_nearness() -> None:
     assert [("0", 0, 12), ("0", 32, 42)] == [s.key for s in result.kept]
 
 
-def test_named_documents_stay_by_relevance() -> None:
+def test_named_documents_stay_by_relevance():
     """The first top_n; the model reads titles."""
     assert ["1", "0"] == reranked("Doc: 1, Relevance: 3\nDoc: 2, Relevance: 8")
     assert ["1"] == reranked("Doc: 1, Relevance: 3\nDoc: 2, Relevance: 8", top_n=1)
@@ -66,7 +63,7 @@ def test_named_documents_stay_by_relevance() -> None:
     ("reply", "unreadable"),
     [("The answer is: Ann.", 1), ("Doc: 1, Relevance: 3", 0), ("", 0), ("<think>1?</think>", 0)],
 )
-def test_a_reply_that_names_no_document_is_counted(reply: str, unreadable: int) -> None:
+def test_a_reply_that_names_no_document_is_counted(reply, unreadable):
     """One that says nothing is what it was asked for where no document is relevant."""
     result = llama_index_llm_rerank(ScriptedLLM([reply]))(QUESTION, DOCUMENTS)
 

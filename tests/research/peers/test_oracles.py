@@ -20,7 +20,7 @@ ANSWERS = {QUESTION: ("Seals",)}
 strinc = partial(oracle, documents=5, k=1)
 
 
-def test_oracles_keep_sentences_with_an_answer() -> None:
+def test_oracles_keep_sentences_with_an_answer():
     """All, the first one (strinc), or what makes the answer likelier (CXMI: a tie counts)."""
     known = build("oracle", ScriptedLLM([]), answers={QUESTION: ("Crofts",)})
 
@@ -46,7 +46,7 @@ def test_oracles_keep_sentences_with_an_answer() -> None:
     assert ["It rained."] == [s.text for s in result.kept]
 
 
-def test_a_critic_that_knows_takes_all_right_answers_for_the_same() -> None:
+def test_a_critic_that_knows_takes_all_right_answers_for_the_same():
     """Whatever their words; and picks one of them at once where there are no rounds."""
     oracle = Oracle({QUERY.text: ["Paris", "Lutetia"]})
 

@@ -11,7 +11,7 @@ ARGUMENTS = ["--llm", "fake:echo", "--pruner", "fake:pruner"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
-def test_every_question_is_answered_and_timed(processes: int, monkeypatch) -> None:
+def test_every_question_is_answered_and_timed(processes, monkeypatch):
     """Processes share the questions; what is read before the time begins is not counted."""
     folder = Path(__file__).parents[3] / "benchmarks"
     monkeypatch.syspath_prepend(str(folder))

@@ -26,12 +26,12 @@ from ragsieve.read.files import items_of, read_documents
 from ragsieve.read.pdf import unbroken
 from ragsieve.structure import outline
 from ragsieve.structure.linearize import linearized
-from ragsieve.types import Document, Layout, Segment
+from ragsieve.types import Layout, Segment
 from ragsieve_research.retrieve.pooled import Sources
 from tests.office import BOMBS, CELL, pdf, word
 
 
-def read(path: Path, data: str | bytes) -> list[Document]:
+def read(path, data):
     """Documents of a file that is written first."""
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
     return read_documents([str(path)])
@@ -39,7 +39,7 @@ def read(path: Path, data: str | bytes) -> list[Document]:
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a", "a.mdx", "a.vcf"])
-def test_a_text_file_is_a_document_as_it_is(tmp_path: Path, name: str, encoding: str) -> None:
+def test_a_text_file_is_a_document_as_it_is(tmp_path, name, encoding):
     """Nothing of it is changed but a byte order mark, as Windows writes; its id is its path."""
     path = tmp_path / name
     (document,) = read(path, "# Bées\r\n\r\n".encode(encoding))
@@ -48,7 +48,7 @@ def test_a_text_file_is_a_document_as_it_is(tmp_path: Path, name: str, encoding:
     assert [document] == [*Sources([str(path)])]
 
 
-def test_a_page_is_text_with_a_title(tmp_path: Path) -> None:
+def test_a_page_is_text_with_a_title(tmp_path):
     """In the charset that it declares; what does not fit is an error that names it."""
     (document,) = read(tmp_path / "a.XHTML", "<title>T</title><p>Bees.</p>")
 
@@ -74,12 +74,12 @@ def test_a_page_is_text_with_a_title(tmp_path: Path) -> None:
         ("<title>Fees</title><h1>Fees</h1>", "# Fees"),
     ],
 )
-def test_a_heading_of_a_page_stands_once(tmp_path: Path, page: str, text: str) -> None:
+def test_a_heading_of_a_page_stands_once(tmp_path, page, text):
     """Not below the title, or a heading, that says the same."""
     assert text == read(tmp_path / "a.html", page)[0].text
 
 
-def test_what_is_read_of_several_files_names_its_file(tmp_path: Path) -> None:
+def test_what_is_read_of_several_files_names_its_file(tmp_path):
     """And the page there, on a line before it in the prompt; of one file nothing does."""
     (tmp_path / "a.md").write_text("Bees.")
     (tmp_path / "b.pdf").write_bytes(pdf("Cheese.", "Tea."))
@@ -95,7 +95,7 @@ def test_what_is_read_of_several_files_names_its_file(tmp_path: Path) -> None:
     assert "Bees." == context([Segment.whole(hidden)])
 
 
-def test_jsonl_holds_a_document_a_line(tmp_path: Path) -> None:
+def test_jsonl_holds_a_document_a_line(tmp_path):
     """Packed or not; without an id it is known by its line."""
     path = tmp_path / "a.jsonl"
     documents = read(path, '{"text": "a", "id": "x"}\n\n{"text": "b"}\n{"text": "c", "id": "x"}')
@@ -125,14 +125,14 @@ def test_jsonl_holds_a_document_a_line(tmp_path: Path) -> None:
         ("a.jsonl", b'{"question": "q", "documents": []}', "line 1: .* pass it by --input"),
     ],
 )
-def test_a_bad_file_is_named(tmp_path: Path, name: str, data: bytes, reason: str) -> None:
+def test_a_bad_file_is_named(tmp_path, name, data, reason):
     """With the line or the byte."""
     with pytest.raises(InputError, match=reason):
         read(tmp_path / name, data)
 
 
 @pytest.mark.parametrize("name", ["z", "z.jsonl", "z.json", "z.pdf", "z.docx", "z.html"])
-def test_what_may_have_no_end_is_read_up_to_a_bound(tmp_path: Path, name: str) -> None:
+def test_what_may_have_no_end_is_read_up_to_a_bound(tmp_path, name):
     """Devices and pipes, by a link too; what is shorter is read as any file."""
     (tmp_path / name).symlink_to("/dev/zero")
     with pytest.raises(InputError, match=f"{name} must have at most 268,435,456 b"):
@@ -145,7 +145,7 @@ def test_what_may_have_no_end_is_read_up_to_a_bound(tmp_path: Path, name: str) -
         assert ["Bees.", "Ants."] == [d.text for d in read_documents([str(pipe)])]
 
 
-def test_documents_are_read_one_at_a_time_and_once(tmp_path: Path) -> None:
+def test_documents_are_read_one_at_a_time_and_once(tmp_path):
     """The first is there though a later line is bad; standard input has nothing left."""
     with pytest.raises(InputError, match="got - twice"):
         read_documents(["-", "-"])
@@ -173,20 +173,18 @@ def test_documents_are_read_one_at_a_time_and_once(tmp_path: Path) -> None:
         ("[1] Bees", ("-", "", "[1] Bees")),
     ],
 )
-def test_standard_input_is_known_by_how_it_begins(
-    given: str, expected: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input_is_known_by_how_it_begins(given, expected, monkeypatch):
     """JSON, a JSON object a line, HTML behind a tag; all else is text."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
 
     assert [expected] == [(d.id, d.title, d.text) for d in read_documents("-")]
 
 
-def ids(sources: Sources) -> list[str]:
+def ids(sources):
     return [document.id for document in sources]
 
 
-def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
+def test_a_folder_is_read_with_all_below_it(tmp_path):
     """By name; hidden files and folders, and the one to leave out, are not looked at."""
     for name in ("b.rst", "a.TXT", "in/c.html", "in/.d.txt", ".git/e.txt", "index/f.txt", "g.xlsx"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -203,7 +201,7 @@ def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
     assert ["left out files of other kinds: 1 no ending, 1 .xlsx"] * 2 == told
 
 
-def test_json_holds_one_document_or_many(tmp_path: Path) -> None:
+def test_json_holds_one_document_or_many(tmp_path):
     """An array, or an object; numbers are ids; whatever the depth, a document or one line."""
     (tmp_path / "a.json").write_text('\ufeff[{"text": "Bees", "id": "b", "n": NaN}, {"text": "C"}]')
     (tmp_path / "b.json").write_text('{"body": "Cheese."}')
@@ -235,7 +233,7 @@ def test_json_holds_one_document_or_many(tmp_path: Path) -> None:
         ("a.jsonl", '["wax"]\n{"a": [1.0]}\n"Bees."', ['["wax"]', '{"a": [1.0]}', "Bees."]),
     ],
 )
-def test_any_json_is_documents(tmp_path: Path, name: str, data: str, expected: list[str]) -> None:
+def test_any_json_is_documents(tmp_path, name, data, expected):
     """An API's reply is one, each item of an array is one; ids are of the file and the place."""
     path = tmp_path / name
     documents = read(path, data)
@@ -245,7 +243,7 @@ def test_any_json_is_documents(tmp_path: Path, name: str, data: str, expected: l
     assert [*documents] == [*Sources([str(path)])]
 
 
-def test_a_pdf_is_a_document_a_page(tmp_path: Path) -> None:
+def test_a_pdf_is_a_document_a_page(tmp_path):
     """A page without text keeps its number; a scan, or one with a password, is named."""
     path = tmp_path / "a.PDF"
     texts = ("Bees are here.", "", "Cheese is there.")
@@ -273,7 +271,7 @@ Tandem\t15.00\t11.00\t18.50
 Ask at the desk for all that is not in this list of prices."""
 
 
-def test_a_number_in_a_pdf_stays_in_its_column(tmp_path: Path) -> None:
+def test_a_number_in_a_pdf_stays_in_its_column(tmp_path):
     """Also behind blank cells; two columns of prose are read one behind the other."""
     text = read(tmp_path / "a.pdf", pdf(PRICES))[0].text
     rows = [(row.start, row.end) for row in outline(text, small=True)[0].children]
@@ -301,12 +299,12 @@ def test_a_number_in_a_pdf_stays_in_its_column(tmp_path: Path) -> None:
         ("A dash -\nlike this. No-\n", "A dash -\nlike this. No-\n"),
     ],
 )
-def test_a_word_that_a_line_divides_is_one(text: str, read: str) -> None:
+def test_a_word_that_a_line_divides_is_one(text, read):
     """In one word where it is one, and with its hyphen where its parts are."""
     assert [read] == unbroken([text])
 
 
-def test_a_folder_below_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+def test_a_folder_below_that_cannot_be_read_is_left_out(tmp_path):
     """With a warning; where it is the folder named, or nobody is warned, an error."""
     for warn in (warned := list[str]()).append, None:
         folder = tmp_path / f"{warn is None}"
@@ -326,7 +324,7 @@ def test_a_folder_below_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     assert [f"left out: {tmp_path}/False/gone cannot be read: No such file or directory"] == warned
 
 
-def test_a_word_file_is_read_in_order(tmp_path: Path) -> None:
+def test_a_word_file_is_read_in_order(tmp_path):
     """Headings of six levels at most, tables as Markdown; a cell stands in each of its rows."""
     file = docx.Document()
     file.add_heading("Insects", 2)
@@ -346,7 +344,7 @@ def test_a_word_file_is_read_in_order(tmp_path: Path) -> None:
     assert ["| legs |"] * 2000 == document.text.split("\n")
 
 
-def test_a_mail_is_its_header_and_its_texts(tmp_path: Path) -> None:
+def test_a_mail_is_its_header_and_its_texts(tmp_path):
     """Decoded, also what is attached as a mail; a name cannot add a line; no header is needed."""
     told, mail = EmailMessage(), EmailMessage()
     told["From"], told["Subject"] = "zoë@b.c", "Café"
@@ -366,7 +364,7 @@ def test_a_mail_is_its_header_and_its_texts(tmp_path: Path) -> None:
     assert [whole, "no header\nhere"] == texts
 
 
-def test_a_file_of_mails_is_a_document_a_mail(tmp_path: Path) -> None:
+def test_a_file_of_mails_is_a_document_a_mail(tmp_path):
     """Cut where a mail begins, not at a line of one that begins with the same word."""
     mails = [f"Subject: {n}\n\nOn Monday.\n\nFrom now on at 10:30, or later.\n" for n in "ab"]
     begin = "From - Tue Apr 23 09:00:00 2024\n"
@@ -377,7 +375,7 @@ def test_a_file_of_mails_is_a_document_a_mail(tmp_path: Path) -> None:
     assert [mail.strip() for mail in mails] == [document.text for document in documents]
 
 
-def test_a_notebook_is_its_cells(tmp_path: Path) -> None:
+def test_a_notebook_is_its_cells(tmp_path):
     """In order, with what they put out as text; keys of JSON and pictures are left out."""
     outputs = [
         {"output_type": "stream", "text": ["0.91\n"]},
@@ -395,7 +393,7 @@ def test_a_notebook_is_its_cells(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_is_a_line_or_little_text(name: str, tmp_path: Path) -> None:
+def test_a_bomb_is_a_line_or_little_text(name, tmp_path):
     """In little time, and not in this process."""
     ending, raw = BOMBS[name]
     path = tmp_path / f"a{ending}"
@@ -413,7 +411,7 @@ def test_a_bomb_is_a_line_or_little_text(name: str, tmp_path: Path) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB
 
 
-def test_what_cannot_be_read_of_a_folder_is_left_out(tmp_path: Path) -> None:
+def test_what_cannot_be_read_of_a_folder_is_left_out(tmp_path):
     """A pipe that nobody writes to, what never ends, what is no text; named, it is an error."""
     os.mkfifo(tmp_path / "a.txt")
     (tmp_path / "b.txt").symlink_to("/dev/zero")
@@ -429,7 +427,7 @@ def test_what_cannot_be_read_of_a_folder_is_left_out(tmp_path: Path) -> None:
             read_documents([str(name)], None if name == tmp_path else told.append)
 
 
-def test_a_file_has_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_has_its_seconds(tmp_path, monkeypatch):
     """Then it is given up, and the next one is read."""
     path = tmp_path / "a.pdf"
     monkeypatch.setattr(office, "MAX_SECONDS", 0.05)
@@ -440,11 +438,11 @@ def test_a_file_has_its_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert ["Bees."] == [document.text for document in read(path, pdf("Bees."))]
 
 
-def question(id_: str, *documents: dict[str, object]) -> str:
+def question(id_, *documents):
     return json.dumps({"id": id_, "question": "Who?", "documents": documents})
 
 
-def test_documents_of_questions_are_pooled(tmp_path: Path) -> None:
+def test_documents_of_questions_are_pooled(tmp_path):
     """Equal title and text come once, under the first one's name; labels stay behind. A file or a
     data set is no site: agents of different documents have a vote each."""
     bees = {"id": "x", "title": "T", "text": "Bees.", "is_positive": True, "url": "u", "rank": 3}
@@ -463,7 +461,7 @@ def test_documents_of_questions_are_pooled(tmp_path: Path) -> None:
     assert 1 == sources.repeated
 
 
-def test_ids_of_questions_are_told_apart(tmp_path: Path) -> None:
+def test_ids_of_questions_are_told_apart(tmp_path):
     """By line where missing or taken by another file; two documents of one id are named."""
     one, two = str(tmp_path / "one.jsonl"), str(tmp_path / "two.jsonl")
     rows = [question("q1", {"text": "Bees."}), question("q1", {"text": "Wax."})]
@@ -486,7 +484,7 @@ def test_ids_of_questions_are_told_apart(tmp_path: Path) -> None:
     assert [f"{path}:1/0"] == ids(Sources([str(path)]))
 
 
-def test_a_data_set_is_a_source() -> None:
+def test_a_data_set_is_a_source():
     """By its name; the bundled one has 12 questions with 5 to 8 documents each."""
     found = list(Sources(["sample"]))
 
@@ -502,9 +500,7 @@ def test_a_data_set_is_a_source() -> None:
         (["-", "-"], "got - twice"),
     ],
 )
-def test_a_source_that_is_not_there_is_named_before_any_is_read(
-    names: list[str], message: str
-) -> None:
+def test_a_source_that_is_not_there_is_named_before_any_is_read(names, message):
     """The first document would be read by then."""
     with pytest.raises(InputError, match=message):
         Sources(["sample", *names])

@@ -20,7 +20,7 @@ LEVEL = (
 )
 
 
-def read(*bodies: str, numbering: str = "") -> str:
+def read(*bodies, numbering=""):
     """The text of a file with these elements, and with lists of their own."""
     file, raw = docx.Document(), BytesIO()
     for body in bodies:
@@ -55,14 +55,14 @@ def read(*bodies: str, numbering: str = "") -> str:
         ),
     ],
 )
-def test_what_word_shows_of_a_line_is_in_the_text(inner: str, shown: str) -> None:
+def test_what_word_shows_of_a_line_is_in_the_text(inner, shown):
     """Insertions, controls, results of fields, tags, raised and struck; nothing that is deleted."""
     line = f"<w:p>{RUN.format('It is ')}{inner}{RUN.format(' here.')}</w:p>"
 
     assert f"It is {shown} here." == read(line)
 
 
-def test_what_stands_in_controls_and_inner_tables_is_in_the_text() -> None:
+def test_what_stands_in_controls_and_inner_tables_is_in_the_text():
     """A paragraph, a row, and the cells of a table in a cell."""
     cells = "<w:tc><w:p>{}</w:p></w:tc><w:tc>{}<w:p/></w:tc>"
     inner = f"<w:tbl><w:tr>{cells.format(RUN.format('a'), '')}</w:tr></w:tbl>"
@@ -76,7 +76,7 @@ def test_what_stands_in_controls_and_inner_tables_is_in_the_text() -> None:
     assert "In it.\n\n| outer | a, |\n| fee |  |" == read(control, table)
 
 
-def test_a_paragraph_whose_end_is_deleted_goes_on_in_the_next() -> None:
+def test_a_paragraph_whose_end_is_deleted_goes_on_in_the_next():
     """As Word shows it with all markup off; the last one stays."""
     end = "<w:pPr><w:rPr><w:del w:id='1' w:author='A'/></w:rPr></w:pPr>"
     first, next_ = RUN.format("The rent is "), RUN.format("712 euros.")
@@ -86,7 +86,7 @@ def test_a_paragraph_whose_end_is_deleted_goes_on_in_the_next() -> None:
     )
 
 
-def test_lists_have_the_numbers_that_word_shows() -> None:
+def test_lists_have_the_numbers_that_word_shows():
     """By levels, decimal where it is legal, begun anew where it says so; one block a list."""
     levels = (
         LEVEL.format(0, "upperRoman", "", "Article %1."),
@@ -107,7 +107,7 @@ def test_lists_have_the_numbers_that_word_shows() -> None:
 
 
 @pytest.mark.parametrize(("kind", "mark"), [("footnote", "[^1]"), ("endnote", "[^e1]")])
-def test_notes_stand_at_the_end(kind: str, mark: str) -> None:
+def test_notes_stand_at_the_end(kind, mark):
     """Each with its mark, those at the foot of a page and those behind the text."""
     file, raw = docx.Document(), BytesIO()
     line = f"<w:p {nsdecls('w')}>{RUN.format('Ten.')}<w:r><w:{kind}Reference w:id='1'/></w:r></w:p>"
@@ -121,7 +121,7 @@ def test_notes_stand_at_the_end(kind: str, mark: str) -> None:
     assert f"Ten.{mark}\n\n{mark}: Of 1 May." == docx_text(raw.getvalue(), "a.docx")
 
 
-def test_boxes_are_shown_and_blank_bullets_are_not() -> None:
+def test_boxes_are_shown_and_blank_bullets_are_not():
     """As pandoc writes tasks, and a second paragraph of an item."""
     levels = {
         n: LEVEL.format(0, "bullet", "", sign) for n, sign in ((90, "☒"), (91, " "), (92, "•"))
@@ -136,7 +136,7 @@ def test_boxes_are_shown_and_blank_bullets_are_not() -> None:
     assert "- ☒ x\n\n- x\n   x" == read(*items, numbering=numbering)
 
 
-def test_lists_of_styles_are_lists() -> None:
+def test_lists_of_styles_are_lists():
     """As python-docx and Word's own buttons make them; a text between two of them parts them."""
     file, raw = docx.Document(), BytesIO()
     for text, style in (("Open", "List Number"), ("Close", "List Number"), ("Wait.", None)):

@@ -1,13 +1,10 @@
 """An index of documents on disk: what is found, with what scores, and what a change does to it."""
 
 import shutil
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from ragsieve import Document, InputError, Query, Segment
 from ragsieve.models.fake import HashingEmbedder
@@ -23,17 +20,17 @@ CAT = Query("Where does the cat sleep?")
 class Counting(HashingEmbedder):
     """A hashing embedder that remembers which texts it embedded that do not ask."""
 
-    def __init__(self, dim: int = 64) -> None:
+    def __init__(self, dim=64):
         super().__init__(dim)
         object.__setattr__(self, "texts", [])
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+    def embed(self, texts, *, query=False):
         if not query:
             self.texts.extend(texts)  # type: ignore[attr-defined]
         return super().embed(texts, query=query)
 
 
-def pets(n: int = 12) -> list[Document]:
+def pets(n=12):
     return [
         Document(f"d{i}", f"Cat {i} sleeps on mat {i}. Dog {i} runs.", f"Pet {i}", f"file {i}")
         for i in range(n)
@@ -41,7 +38,7 @@ def pets(n: int = 12) -> list[Document]:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     """An index of twelve documents of two sentences, cut into them."""
     folder = tmp_path_factory.mktemp("built") / "index"
     with Corpus(folder, HashingEmbedder(64), splitter=Sentences()) as corpus:
@@ -50,18 +47,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def corpus(built: Path, tmp_path: Path) -> Iterator[Corpus]:
+def corpus(built, tmp_path):
     """A copy of it."""
     shutil.copytree(built, tmp_path / "index")
     with Corpus(tmp_path / "index", HashingEmbedder(64), splitter=Sentences()) as corpus:
         yield corpus
 
 
-def places(found: Sequence[Segment]) -> list[tuple[str, int, int]]:
+def places(found):
     return [segment.key for segment in found]
 
 
-def test_chunks_come_back_verbatim(tmp_path: Path) -> None:
+def test_chunks_come_back_verbatim(tmp_path):
     """Spans, text, title, source and metadata stand as they were given, whatever they hold."""
     metadata = {"year": 1999, "of": {"a": [1, None, "\ud800"]}}
     given = Document(
@@ -76,7 +73,7 @@ def test_chunks_come_back_verbatim(tmp_path: Path) -> None:
     assert expected == {*places(found)}
 
 
-def test_scores_say_which_list_held_a_chunk(corpus: Corpus) -> None:
+def test_scores_say_which_list_held_a_chunk(corpus):
     """The one that ranks is last; cosines are the embedder's, hybrid fuses both alike."""
     dogs = Query("dog")
     words = corpus.search(dogs, by="bm25")
@@ -106,7 +103,7 @@ def test_scores_say_which_list_held_a_chunk(corpus: Corpus) -> None:
     assert [*expected.items()][:5] == [(s.key, s.score) for s in found]
 
 
-def test_a_document_ranks_by_its_best_chunk(corpus: Corpus) -> None:
+def test_a_document_ranks_by_its_best_chunk(corpus):
     """Ranks count documents from 0 in the order in which they first come."""
     found = corpus.search(Query("cat 3 dog 3"), k=10)
     first = list(dict.fromkeys(s.document.id for s in found))
@@ -115,7 +112,7 @@ def test_a_document_ranks_by_its_best_chunk(corpus: Corpus) -> None:
     assert [first.index(s.document.id) for s in found] == [s.document.rank for s in found]
 
 
-def test_ties_stand_in_the_order_of_adding(tmp_path: Path) -> None:
+def test_ties_stand_in_the_order_of_adding(tmp_path):
     """Equal texts score alike, by words and by vectors; all of them are found."""
     corpus = Corpus(tmp_path, HashingEmbedder())
     corpus.add([Document(f"{i}", "the same cat") for i in range(30)])
@@ -125,7 +122,7 @@ def test_ties_stand_in_the_order_of_adding(tmp_path: Path) -> None:
         assert [f"{i}" for i in range(20)] == [s.document.id for s in found]
 
 
-def test_the_nearest_by_bytes_are_the_nearest(tmp_path: Path) -> None:
+def test_the_nearest_by_bytes_are_the_nearest(tmp_path):
     """Of more chunks than are compared exactly, the best stay; equal ones in the order given."""
     embedder = HashingEmbedder(64)
     texts = [f"w{n % 400} w{n % 37} w{n % 11} w{n % 5}" for n in range(900)]
@@ -141,14 +138,14 @@ def test_the_nearest_by_bytes_are_the_nearest(tmp_path: Path) -> None:
         ]
 
 
-def positive(number: str) -> NDArray[np.float64]:
+def positive(number):
     """A vector without a negative number; those of ten texts are a cluster."""
     around, own = map(np.random.default_rng, (int(number) // 10, 10_000 + int(number)))
     vector = 1 + 0.2 * around.normal(size=100) + 0.1 * own.normal(size=100)
     return vector / np.linalg.norm(vector)
 
 
-def test_the_nearest_by_signs_are_the_nearest(tmp_path: Path) -> None:
+def test_the_nearest_by_signs_are_the_nearest(tmp_path):
     """Of more chunks than are compared by bytes, though no number is negative; also of new ones."""
     corpus = Corpus(tmp_path, Places(positive))
     corpus.add([Document(str(n), str(n)) for n in range(2500)])
@@ -160,7 +157,7 @@ def test_the_nearest_by_signs_are_the_nearest(tmp_path: Path) -> None:
     assert {*map(str, range(2590, 2600))} - {"2595"} == {s.document.id for s in found}
 
 
-def test_unchanged_documents_are_not_embedded_again(corpus: Corpus) -> None:
+def test_unchanged_documents_are_not_embedded_again(corpus):
     """A change says what became of each document; equal chunks are embedded once."""
     embedder = Counting()
     again = Corpus(corpus.path, embedder, splitter=Sentences())
@@ -175,7 +172,7 @@ def test_unchanged_documents_are_not_embedded_again(corpus: Corpus) -> None:
     assert [f"d{i}" for i in range(1, 12)] == [i for i in again.ids() if i not in ("d0", "new")]
 
 
-def test_what_was_removed_or_replaced_is_not_found(corpus: Corpus) -> None:
+def test_what_was_removed_or_replaced_is_not_found(corpus):
     """Neither by words nor by vectors; ids that are not there are passed over."""
     corpus.add([Document("d3", "Nothing of it.", "Pet 3")])
     change = corpus.remove(["d4", "d4", "no such"])
@@ -188,7 +185,7 @@ def test_what_was_removed_or_replaced_is_not_found(corpus: Corpus) -> None:
     assert 11 == corpus.about().documents
 
 
-def test_removing_needs_no_embedder(corpus: Corpus) -> None:
+def test_removing_needs_no_embedder(corpus):
     """Nor what cuts; what is left keeps its vectors, and what went can come back."""
     change = Corpus(corpus.path).remove(["d3", "d4"])
 
@@ -198,7 +195,7 @@ def test_removing_needs_no_embedder(corpus: Corpus) -> None:
     assert "d4" == corpus.search(Query("cat 4 sleeps on mat 4"), by="dense", k=1)[0].document.id
 
 
-def test_identical_documents_of_a_call_count_once(tmp_path: Path) -> None:
+def test_identical_documents_of_a_call_count_once(tmp_path):
     """Two of one id with different texts are an error that names the id; nothing is added."""
     corpus = Corpus(tmp_path, HashingEmbedder())
 
@@ -208,7 +205,7 @@ def test_identical_documents_of_a_call_count_once(tmp_path: Path) -> None:
     assert ["a"] == corpus.ids()
 
 
-def test_an_index_of_nothing_or_blank_texts_is_searched(tmp_path: Path) -> None:
+def test_an_index_of_nothing_or_blank_texts_is_searched(tmp_path):
     """Blank documents are kept, and never found; nor is one that was never built, or emptied."""
     corpus = Corpus(tmp_path, HashingEmbedder())
     corpus.add([Document("empty", ""), Document("blank", " \n")])
@@ -230,7 +227,7 @@ def test_an_index_of_nothing_or_blank_texts_is_searched(tmp_path: Path) -> None:
     assert ([], [], []) == (corpus.search(CAT), corpus.search(CAT, by="bm25"), corpus.ids())
 
 
-def test_words_alone_need_no_embedder(tmp_path: Path) -> None:
+def test_words_alone_need_no_embedder(tmp_path):
     """BM25 searches; vectors are asked for in vain."""
     corpus = Corpus(tmp_path)
     corpus.add([Document("a", "a cat"), Document("b", "一只猫")])
@@ -243,7 +240,7 @@ def test_words_alone_need_no_embedder(tmp_path: Path) -> None:
         Corpus(tmp_path, HashingEmbedder())
 
 
-def test_an_index_says_what_it_was_built_with(corpus: Corpus) -> None:
+def test_an_index_says_what_it_was_built_with(corpus):
     """Counts and options; another embedder is an error at once, other cuts with documents."""
     found = Corpus(corpus.path).about()
 
@@ -261,7 +258,7 @@ def test_an_index_says_what_it_was_built_with(corpus: Corpus) -> None:
         Corpus(corpus.path, splitter=Sentences()).add(pets())
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
+def test_progress_is_told(tmp_path):
     """Documents done and chunks embedded, up to all of them."""
     calls: list[tuple[int, int]] = []
     Corpus(tmp_path, HashingEmbedder()).add(pets(150), progress=lambda *now: calls.append(now))
@@ -269,7 +266,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
     assert [(64, 64), (128, 128), (150, 150)] == calls
 
 
-def test_threads_find_what_one_finds_alone(corpus: Corpus) -> None:
+def test_threads_find_what_one_finds_alone(corpus):
     """Sixteen at once, of an index that no one has opened yet; a closed one opens again."""
     queries = [Query(f"cat {i} dog") for i in range(16)]
     alone = [corpus.search(query, k=7) for query in queries]
@@ -286,7 +283,7 @@ def test_threads_find_what_one_finds_alone(corpus: Corpus) -> None:
     assert before == corpus.search(CAT)
 
 
-def test_documents_that_cannot_be_kept_are_named(tmp_path: Path) -> None:
+def test_documents_that_cannot_be_kept_are_named(tmp_path):
     """Metadata beyond JSON, and what a model wrote."""
     corpus = Corpus(tmp_path)
 

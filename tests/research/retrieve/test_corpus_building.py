@@ -5,9 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 
 import bm25s
 import pytest
@@ -42,24 +40,24 @@ documents = [Document(f"{i}", f"Fox {i} runs. " * 3) for i in range(200)]
 """
 
 
-def child(program: str, path: Path) -> subprocess.CompletedProcess[str]:
+def child(program, path):
     """Run a program of another process to its end."""
     return python(CHILD + program, str(path), check=False)  # type: ignore[no-any-return]
 
 
-def foxes() -> list[Document]:
+def foxes():
     return [Document(f"{i}", f"Fox {i} runs. " * 3) for i in range(200)]
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Path:
+def old(tmp_path):
     """An index of one document."""
     with Corpus(tmp_path / "index", HashingEmbedder()) as corpus:
         corpus.add([Document("old", "The old fox.")])
     return tmp_path / "index"
 
 
-def test_a_killed_build_changes_nothing_and_goes_on(old: Path) -> None:
+def test_a_killed_build_changes_nothing_and_goes_on(old):
     """Killed at the third of four calls, of 64 documents each: the first 128 stay embedded."""
     done = child("kill_at = 3\nCorpus(path, Mortal()).add(documents)", old)
     corpus = Corpus(old, HashingEmbedder())
@@ -74,14 +72,14 @@ def test_a_killed_build_changes_nothing_and_goes_on(old: Path) -> None:
     assert ["index.sqlite", "lock"] == sorted(path.name for path in old.iterdir())
 
 
-def test_a_killed_build_does_not_cut_again(tmp_path: Path) -> None:
+def test_a_killed_build_does_not_cut_again(tmp_path):
     """What a splitter found is kept as what was embedded is: it may embed, too."""
     path = tmp_path / "index"
     done = child("kill_at = 3\nCorpus(path, Mortal(), splitter=Sentences()).add(documents)", path)
     cut: list[str] = []
 
     class Watching(Sentences):
-        def __repr__(self) -> str:
+        def __repr__(self):
             return repr(Sentences())
 
         def __call__(self, query, segments, /):  # type: ignore[no-untyped-def]
@@ -96,7 +94,7 @@ def test_a_killed_build_does_not_cut_again(tmp_path: Path) -> None:
     assert [f"{i}" for i in range(128, 200)] == cut
 
 
-def test_a_build_with_other_options_does_not_go_on(tmp_path: Path) -> None:
+def test_a_build_with_other_options_does_not_go_on(tmp_path):
     """What a killed build embedded is of no use to another embedder."""
     path = tmp_path / "index"
     child("kill_at = 3\nCorpus(path, Mortal(32)).add(documents)", path)
@@ -104,7 +102,7 @@ def test_a_build_with_other_options_does_not_go_on(tmp_path: Path) -> None:
     assert Change(added=200, chunks=200) == Corpus(path, HashingEmbedder(16)).add(foxes())
 
 
-def test_one_builds_at_a_time(old: Path) -> None:
+def test_one_builds_at_a_time(old):
     """The second one has its error at once, and searching goes on."""
     corpus = Corpus(old, HashingEmbedder())
     with FileLock(old / "lock"):
@@ -117,7 +115,7 @@ def test_one_builds_at_a_time(old: Path) -> None:
     assert Change(removed=1) == corpus.remove(["old"])
 
 
-def test_searching_writes_nothing(old: Path) -> None:
+def test_searching_writes_nothing(old):
     """Not one byte may be written, as on a full disk."""
     done = child(
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
@@ -130,7 +128,7 @@ def test_searching_writes_nothing(old: Path) -> None:
     assert "1\n" * 3 == done.stdout, done.stderr
 
 
-def test_searches_go_on_while_states_change(old: Path) -> None:
+def test_searches_go_on_while_states_change(old):
     """Every search has one of the states: all documents of it, and no error."""
     program = (
         "corpus = Corpus(path, Mortal())\n"
@@ -149,7 +147,7 @@ def test_searches_go_on_while_states_change(old: Path) -> None:
     assert len(sizes) > 2
 
 
-def test_hostile_documents_are_kept_as_they_are(tmp_path: Path) -> None:
+def test_hostile_documents_are_kept_as_they_are(tmp_path):
     """Ids, texts and titles of any characters, and a text of a million of them."""
     hostile = ["\ud800", "\0", "../../x", "a' OR 1=1 --", "%s", "\u202e", "𝔊" * 50, "", " "]
     documents = [Document(text, f"{text} fox {text}", text) for text in hostile]
@@ -168,7 +166,7 @@ QUERY = Query("word1 word2 word2 word250 nothing")
 WAYS = ("bm25", "dense", "hybrid")
 
 
-def documents(n: int, seed: int = 0) -> list[Document]:
+def documents(n, seed=0):
     """Texts whose first words are common and whose last are rare."""
     rng = random.Random(seed)
     weights = [1 / (i + 1) for i in range(300)]
@@ -176,17 +174,17 @@ def documents(n: int, seed: int = 0) -> list[Document]:
     return [Document(f"{seed}-{i}", text, f"Title {i}") for i, text in enumerate(texts)]
 
 
-def opened(path: Path) -> Corpus:
+def opened(path):
     return Corpus(path, HashingEmbedder(32))
 
 
-def results(path: Path, by: str) -> list[tuple[str, float]]:
+def results(path, by):
     found = opened(path).search(QUERY, k=30, by=by)  # type: ignore[arg-type]
     return [(segment.document.id, segment.score) for segment in found]
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     """An index of 1,500 documents."""
     folder = tmp_path_factory.mktemp("built") / "index"
     opened(folder).add(documents(1500))
@@ -194,12 +192,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def path(built: Path, tmp_path: Path) -> Path:
+def path(built, tmp_path):
     """A copy of it."""
     return shutil.copytree(built, tmp_path / "index")
 
 
-def test_bm25_is_that_of_bm25s(built: Path) -> None:
+def test_bm25_is_that_of_bm25s(built):
     """The formula of Lucene with k1 = 1.5 and b = 0.75, repeated words of a question repeated."""
     texts = [words(f"{d.title}: {d.text}") for d in documents(1500)]
     other = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
@@ -212,7 +210,7 @@ def test_bm25_is_that_of_bm25s(built: Path) -> None:
     assert [pytest.approx(score, abs=1e-4) for _, score in expected] == [s for _, s in found]
 
 
-def test_scores_do_not_depend_on_history(path: Path, tmp_path: Path) -> None:
+def test_scores_do_not_depend_on_history(path, tmp_path):
     """After adds, changes and removals they are those of an index that is built at once."""
     corpus = opened(path)
     late = documents(40, seed=1)
@@ -227,12 +225,12 @@ def test_scores_do_not_depend_on_history(path: Path, tmp_path: Path) -> None:
         assert dict(results(tmp_path / "once", by)) == dict(results(path, by))
 
 
-def test_a_change_costs_by_what_changed(path: Path) -> None:
+def test_a_change_costs_by_what_changed(path):
     """Of the file's pages, one more document changes a fifth at most, and so does one less."""
     opened(path).add(documents(3000, seed=2))
     file, page = path / "index.sqlite", 8192
 
-    def pages() -> list[bytes]:
+    def pages():
         data = file.read_bytes()
         return [data[i : i + page] for i in range(0, len(data), page)]
 
@@ -247,7 +245,7 @@ def test_a_change_costs_by_what_changed(path: Path) -> None:
         assert changed < len(old) / 5
 
 
-def test_the_file_shrinks(path: Path) -> None:
+def test_the_file_shrinks(path):
     """Once nine tenths of the documents are gone, most of it is; nothing at all is left of all."""
     file = path / "index.sqlite"
     before = file.stat().st_size
@@ -276,7 +274,7 @@ def test_the_file_shrinks(path: Path) -> None:
         *((lost, "") for lost in (b"", b"x", b"SQLite format 3\0" + bytes(84))),
     ],
 )
-def test_an_index_of_another_kind_is_named(path: Path, change: str | bytes, says: str) -> None:
+def test_an_index_of_another_kind_is_named(path, change, says):
     """One of an older format, of a stranger, or none, which is not begun anew; with what to do."""
     file = path / "index.sqlite"
     if isinstance(change, bytes):
@@ -300,7 +298,7 @@ def test_an_index_of_another_kind_is_named(path: Path, change: str | bytes, says
         ("documents", "text", {*WAYS}),
     ],
 )
-def test_a_flipped_bit_is_named(path: Path, table: str, column: str, ways: set[str]) -> None:
+def test_a_flipped_bit_is_named(path, table, column, ways):
     """In postings, vectors and texts, each of which has a checksum."""
     with closing(sqlite3.connect(path / "index.sqlite")) as db, db:
         db.create_function("flip", 1, lambda data: bytes([data[0] ^ 1]) + data[1:])
@@ -314,11 +312,11 @@ def test_a_flipped_bit_is_named(path: Path, table: str, column: str, ways: set[s
             assert results(path, by)
 
 
-def test_what_a_killed_build_staged_goes_with_the_next(path: Path) -> None:
+def test_what_a_killed_build_staged_goes_with_the_next(path):
     """Where that is about other documents; until then nobody sees it."""
 
     class Failing(HashingEmbedder):
-        def embed(self, texts: Sequence[str], *, query: bool = False):  # type: ignore[no-untyped-def]
+        def embed(self, texts, *, query=False):  # type: ignore[no-untyped-def]
             if any("fails" in text for text in texts):
                 raise OSError("the model went away")
             return super().embed(texts, query=query)
@@ -336,7 +334,7 @@ def test_what_a_killed_build_staged_goes_with_the_next(path: Path) -> None:
     assert Change(added=200, chunks=200) == opened(path).add(broken[:200])
 
 
-def test_vectors_in_memory_follow_the_file(path: Path) -> None:
+def test_vectors_in_memory_follow_the_file(path):
     """Of blocks that changed, and of another index that was put in its place."""
     corpus = opened(path)
     corpus.search(QUERY, by="dense")

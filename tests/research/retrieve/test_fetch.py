@@ -13,26 +13,26 @@ import pytest
 from ragsieve.errors import InputError, SourceError
 from ragsieve_research.retrieve import fetch
 from ragsieve_research.retrieve.fetch import Http, is_public
-from tests.serving import Script, Sockets
+from tests.serving import Sockets
 
 KEY = "very-secret-key"
 
 
-def reply(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
+def reply(body, status="200 OK", *headers):
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
     return "\r\n".join(lines).encode() + body
 
 
-def sends(answer: bytes) -> Script:
+def sends(answer):
     return lambda _, connection: connection.sendall(answer)
 
 
-def local(server: Sockets, path: str = "", timeout_s: float = 5, max_bytes: int = 1000) -> Http:
+def local(server, path="", timeout_s=5, max_bytes=1000):
     own: dict[str, Any] = {"headers": {"X-Key": KEY}, "allow_private": True}
     return Http(server.url + path, timeout_s=timeout_s, max_bytes=max_bytes, **own)
 
 
-def error_of(http: Http, path: str = "a") -> str:
+def error_of(http, path="a"):
     """What the error says; no key is in it, nor in what led to it."""
     with pytest.raises(SourceError) as caught:
         http.get_json(path, {"key": KEY})
@@ -41,7 +41,7 @@ def error_of(http: Http, path: str = "a") -> str:
     return str(caught.value)
 
 
-def test_a_get_gives_what_the_json_says() -> None:
+def test_a_get_gives_what_the_json_says():
     """Path and parameters are quoted; the headers are sent under the host's own name. Though the
     connection goes to an address that was resolved and checked before."""
     body = b'{"a": ["\xc3\xa9", 1.5, null]}'
@@ -59,7 +59,7 @@ def test_a_get_gives_what_the_json_says() -> None:
 
 
 @pytest.mark.parametrize("charset", ["ISO-8859-1", "windows-1252", "utf-8", "utf-16", "unknown"])
-def test_the_declared_charset_is_read(charset: str) -> None:
+def test_the_declared_charset_is_read(charset):
     """JSON tells its UTF itself; an older charset is what its server says."""
     codec = "utf-8" if charset == "unknown" else charset
     kind = f"Content-Type: application/json; charset={charset}"
@@ -69,7 +69,7 @@ def test_the_declared_charset_is_read(charset: str) -> None:
     assert "Café" == found
 
 
-def test_each_connection_goes_to_an_address_checked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_connection_goes_to_an_address_checked_for_it(monkeypatch):
     """A name that is public at first and this machine for the next request is refused there."""
     verdicts = iter([True, False])
     monkeypatch.setattr(fetch, "is_public", lambda _: next(verdicts))
@@ -82,7 +82,7 @@ def test_each_connection_goes_to_an_address_checked_for_it(monkeypatch: pytest.M
     assert 1 == len(server.asked)
 
 
-def test_bodies_are_json_whole_or_in_chunks() -> None:
+def test_bodies_are_json_whole_or_in_chunks():
     """What was passed is sent; a reply need not say its length."""
     with Sockets(sends(reply(b"[]"))) as server:
         found = local(server).post_json("find", {"query": "caf\u00e9"})
@@ -103,7 +103,7 @@ def test_bodies_are_json_whole_or_in_chunks() -> None:
     "host",
     ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]", "0.0.0.0"],
 )
-def test_private_addresses_are_refused(host: str) -> None:
+def test_private_addresses_are_refused(host):
     """However they are written, and before anything is sent."""
     with Sockets(sends(reply(b"1"))) as server:
         http = Http(f"http://{host}:{server.port}", headers={"X-Key": KEY})
@@ -130,13 +130,13 @@ PRIVATE = [
         *((True, address) for address in ("::ffff:8.8.8.8", "64:ff9b::808:808")),
     ],
 )
-def test_addresses_on_the_open_internet(public: bool, address: str) -> None:
+def test_addresses_on_the_open_internet(public, address):
     """Not private, shared, link-local, multicast ones, nor such version 4 inside version 6."""
     assert public == is_public(address)
 
 
 @pytest.mark.parametrize("post", [False, True])
-def test_a_redirect_is_an_error(post: bool) -> None:
+def test_a_redirect_is_an_error(post):
     """An API is asked at its own URL: nothing, and no key, is sent anywhere else."""
     with Sockets(sends(reply(b"1"))) as other:
         moved = reply(b"", "307 Temporary Redirect", f"Location: {other.url}/x")
@@ -178,7 +178,7 @@ FAULTS: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_what_is_no_reply_is_one_line(name: str) -> None:
+def test_what_is_no_reply_is_one_line(name):
     """Nothing of the reply is shown, which may be what was sent; a bomb stays its few bytes."""
     answer, message = FAULTS[name]
     with Sockets(sends(answer)) as server:
@@ -187,10 +187,10 @@ def test_what_is_no_reply_is_one_line(name: str) -> None:
     assert text.startswith(f"{server.url}/a failed: {message}")
 
 
-def test_a_reply_that_says_it_is_too_long_is_not_read() -> None:
+def test_a_reply_that_says_it_is_too_long_is_not_read():
     """50 MB are refused by their header."""
 
-    def script(request: bytes, connection: socket.socket) -> None:
+    def script(request, connection):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n")
         time.sleep(5)
 
@@ -203,11 +203,11 @@ def test_a_reply_that_says_it_is_too_long_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("head", ["", "Transfer-Encoding: chunked\r\n"])
-def test_a_reply_without_a_length_is_read_up_to_the_limit(head: str) -> None:
+def test_a_reply_without_a_length_is_read_up_to_the_limit(head):
     """The server does not get rid of its 50 MB."""
     sent = []
 
-    def script(request: bytes, connection: socket.socket) -> None:
+    def script(request, connection):
         connection.sendall(f"HTTP/1.1 200 OK\r\n{head}\r\n".encode())
         piece = b"1" * 50_000
         for _ in range(1000):
@@ -221,12 +221,12 @@ def test_a_reply_without_a_length_is_read_up_to_the_limit(head: str) -> None:
     assert sum(sent) < 50_000_000
 
 
-def hangs(request: bytes, connection: socket.socket) -> None:
+def hangs(request, connection):
     time.sleep(5)
 
 
-def drips(before: bytes) -> Script:
-    def script(request: bytes, connection: socket.socket) -> None:
+def drips(before):
+    def script(request, connection):
         connection.sendall(before)
         for _ in range(100):
             connection.sendall(b" ")
@@ -252,7 +252,7 @@ def drips(before: bytes) -> Script:
     ],
     ids=["hangs", "status", "header", "body", "length", "chunk", "continue"],
 )
-def test_the_time_as_a_whole_is_bounded(script: Script) -> None:
+def test_the_time_as_a_whole_is_bounded(script):
     """A server that sends a byte now and then is as late as one that sends none."""
     began = time.monotonic()
     with Sockets(script) as server:
@@ -262,7 +262,7 @@ def test_the_time_as_a_whole_is_bounded(script: Script) -> None:
     assert time.monotonic() - began < 3
 
 
-def test_silence_and_nobody_are_one_line() -> None:
+def test_silence_and_nobody_are_one_line():
     """Nothing is said to a handshake, or nobody listens on a port."""
     with Sockets(hangs) as server:
         url = server.url.replace("http:", "https:")
@@ -279,14 +279,14 @@ def test_silence_and_nobody_are_one_line() -> None:
 
 
 @pytest.mark.parametrize("path", ["../a", "a/../../b", "a/./b", "..", "a%2f..%2fb", "a\\..\\b"])
-def test_a_path_does_not_leave_its_place(path: str) -> None:
+def test_a_path_does_not_leave_its_place(path):
     """Names of people and things may be part of a path."""
     with pytest.raises(InputError, match="path must not go up or stay"):
         Http("http://example.org/v1").get_json(path)
 
 
 @pytest.mark.parametrize("path", ["a?b#c", "//evil.example/x", "http://evil.example", "a\r\nX: y"])
-def test_a_path_is_only_a_path(path: str) -> None:
+def test_a_path_is_only_a_path(path):
     """It names no other host, holds no query and no header."""
     with Sockets(sends(reply(b"1"))) as server:
         local(server, "/v1").get_json(path)
@@ -310,7 +310,7 @@ def test_a_path_is_only_a_path(path: str) -> None:
         (f"http://a?key={KEY}", "one with '@', '?' or '#' (not shown)"),
     ],
 )
-def test_the_base_must_be_a_plain_url(url: str, shown: str) -> None:
+def test_the_base_must_be_a_plain_url(url, shown):
     """What may hold a key is not shown."""
     with pytest.raises(InputError, match=f"base_url must .*, got {re.escape(shown)}"):
         Http(url)
@@ -324,7 +324,7 @@ def test_the_base_must_be_a_plain_url(url: str, shown: str) -> None:
         ({"headers": {"Host": "other"}}, "headers must not name 'Host'"),
     ],
 )
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+def test_options_are_checked(options, message):
     """The error names option, rule and value, but never a key."""
     with pytest.raises(InputError, match=message) as caught:
         Http("http://example.org", **options)

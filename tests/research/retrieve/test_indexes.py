@@ -1,7 +1,6 @@
 """An index by its folder."""
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -24,7 +23,7 @@ TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts."
 ASKED = Query("Who sang Summer Breeze?")
 
 
-def test_an_index_is_opened_as_it_was_built(tmp_path: Path) -> None:
+def test_an_index_is_opened_as_it_was_built(tmp_path):
     """No option is needed again, and adding works on."""
     with create_index(tmp_path / "i", FAKE) as corpus:
         corpus.add([Document("a", TEXT)])
@@ -44,9 +43,7 @@ def test_an_index_is_opened_as_it_was_built(tmp_path: Path) -> None:
         (FAKE, [(17, 60)]),
     ],
 )
-def test_chunks_are_cut_as_asked(
-    tmp_path: Path, options: IndexOptions, expected: list[tuple[int, int]]
-) -> None:
+def test_chunks_are_cut_as_asked(tmp_path, options, expected):
     """Whole documents, windows of four words or marks, sentences that do not agree."""
     with create_index(tmp_path, options) as corpus:
         corpus.add([Document("a", TEXT)])
@@ -56,7 +53,7 @@ def test_chunks_are_cut_as_asked(
     assert expected == [(s.start, s.end) for s in found]
 
 
-def test_an_index_of_other_options_is_not_built_on(tmp_path: Path) -> None:
+def test_an_index_of_other_options_is_not_built_on(tmp_path):
     """Those that do not count for its chunks may differ; the message names what differs."""
     with create_index(tmp_path, FAKE) as corpus:
         corpus.add([Document("a", TEXT)])
@@ -66,7 +63,7 @@ def test_an_index_of_other_options_is_not_built_on(tmp_path: Path) -> None:
         create_index(tmp_path, IndexOptions(embedder="fake:hashing", max_chars=90))
 
 
-def test_other_options_count_while_nothing_is_built(tmp_path: Path) -> None:
+def test_other_options_count_while_nothing_is_built(tmp_path):
     """Who began with the first ones builds no more."""
     late = create_index(tmp_path, FAKE)
     words = IndexOptions(embedder="none", chunks="whole")
@@ -80,12 +77,12 @@ def test_other_options_count_while_nothing_is_built(tmp_path: Path) -> None:
         create_index(tmp_path, FAKE)
 
 
-def test_one_of_two_that_begin_at_once_is_told(tmp_path: Path) -> None:
+def test_one_of_two_that_begin_at_once_is_told(tmp_path):
     """Each had found the folder empty; one gets to build, whose options stand in it."""
     many = [IndexOptions(embedder="fake:hashing", max_chars=n) for n in range(100, 108)]
     barrier = Barrier(len(many))
 
-    def build(options: IndexOptions) -> str:
+    def build(options):
         barrier.wait()
         try:
             with create_index(tmp_path / "i", options) as corpus:
@@ -102,7 +99,7 @@ def test_one_of_two_that_begin_at_once_is_told(tmp_path: Path) -> None:
     assert f"max_chars={built[0].max_chars}" in open_index(tmp_path / "i").about().splitter
 
 
-def test_an_index_that_was_not_built_to_its_end_is_no_source(tmp_path: Path) -> None:
+def test_an_index_that_was_not_built_to_its_end_is_no_source(tmp_path):
     """It would find nothing, as if there were nothing; no embedder is loaded for it."""
     with create_index(tmp_path, FAKE) as corpus, pytest.raises(InputError):
         corpus.add([Document("a", TEXT), Document("b", TEXT, written_by="a model")])
@@ -114,7 +111,7 @@ def test_an_index_that_was_not_built_to_its_end_is_no_source(tmp_path: Path) -> 
             use()
 
 
-def test_content_is_what_is_held_and_how_it_was_cut(tmp_path: Path) -> None:
+def test_content_is_what_is_held_and_how_it_was_cut(tmp_path):
     """Not where it lies, nor in which order it came."""
     documents = [Document("a", TEXT), Document("b", "Goats give milk.")]
     wider = IndexOptions(embedder="fake:hashing", max_chars=90)
@@ -130,7 +127,7 @@ def test_content_is_what_is_held_and_how_it_was_cut(tmp_path: Path) -> None:
     assert 3 == len({before, content(tmp_path / "two"), content(tmp_path / "wider")})
 
 
-def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
     """Nothing is written beside them."""
     (tmp_path / "thesis.txt").write_text("Bees.")
 
@@ -139,7 +136,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     assert ["thesis.txt"] == [path.name for path in tmp_path.iterdir()]
 
 
-def test_what_a_killed_build_left_is_an_empty_folder(tmp_path: Path) -> None:
+def test_what_a_killed_build_left_is_an_empty_folder(tmp_path):
     """The database is renamed when it is whole."""
     (tmp_path / "index.sqlite.new").write_text("half")
     with create_index(tmp_path, FAKE) as corpus:
@@ -149,6 +146,6 @@ def test_what_a_killed_build_left_is_an_empty_folder(tmp_path: Path) -> None:
     assert ["index.sqlite", "lock"] == sorted(path.name for path in tmp_path.iterdir())
 
 
-def test_words_and_marks_are_tokens() -> None:
+def test_words_and_marks_are_tokens():
     """Chinese goes by character, since it has no spaces."""
     assert [0, 4, 3, 3] == WordCount().count(["", "Bees, he said", "蜜蜂。", "a_b c!"])

@@ -2,15 +2,14 @@
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from ragsieve.run.questions import lines, parse_json
 from ragsieve.text import contains_answer
-from ragsieve.trace import Step, step
+from ragsieve.trace import step
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.retrieve.pages import Pages
 from ragsieve_research.retrieve.passages import Passages
@@ -22,18 +21,18 @@ ROADS = "<p>Roads lead to Rome.</p>"
 NESTED = "<p>on top</p>" + "<div>" * 100_000 + "below"
 
 
-def texts(segments: list[Segment]) -> list[str]:
+def texts(segments):
     return [segment.text for segment in segments]
 
 
-def asked(source: Pages, query: Query = QUERY) -> tuple[list[Segment], Step]:
+def asked(source, query=QUERY):
     """Results of a source, and its step in the trace."""
     with step("Pages") as record:
         found = source(query)
     return found, record
 
 
-def test_pages_become_documents_that_name_their_page() -> None:
+def test_pages_become_documents_that_name_their_page():
     """In the order given; the caller's title and metadata win; equal urls get other ids."""
     page = {"html": HONEY, "url": "https://bees.example/a", "last_modified": "2024", "text": "?"}
     found = Pages([page, {"html": WASPS, "title": "Wasps", "id": "w"}])(QUERY)
@@ -74,7 +73,7 @@ LEFT = {  # pages, question, options; the places kept, and the note
 
 
 @pytest.mark.parametrize("name", LEFT)
-def test_pages_that_add_nothing_are_left_out_with_a_note(name: str) -> None:
+def test_pages_that_add_nothing_are_left_out_with_a_note(name):
     """Empty, repeated or off the topic; by a question's words, whatever tags and cases."""
     pages, query, options, places, text = LEFT[name]
     found, record = asked(Pages([{"html": page} for page in pages], **options), query)
@@ -83,7 +82,7 @@ def test_pages_that_add_nothing_are_left_out_with_a_note(name: str) -> None:
     assert [text] == record.notes
 
 
-def test_a_page_left_out_is_noted_each_time() -> None:
+def test_a_page_left_out_is_noted_each_time():
     """A line for people, the same as values; pages are read once for all questions."""
     record = asked(Pages([{"html": "", "url": "u"}]))[1]
 
@@ -101,7 +100,7 @@ def test_a_page_left_out_is_noted_each_time() -> None:
     assert asked(source)[1].notes == first
 
 
-def test_pages_may_be_read_before_a_question() -> None:
+def test_pages_may_be_read_before_a_question():
     """Those that cannot be have their note with the question, which waits for none of them."""
     source = Pages([{"html": "<p>" + "a & " * 1_000_000}, {"html": HONEY}], timeout_s=0.5)
     source.read()
@@ -129,14 +128,14 @@ def test_pages_may_be_read_before_a_question() -> None:
         ([f"<p>Honey sells at {sign} a year" for sign in ("10 %.", "(10%)")], QUERY.text, 1),
     ],
 )
-def test_pages_are_compared_by_their_words(pages: Sequence[str], question: str, count: int) -> None:
+def test_pages_are_compared_by_their_words(pages, question, count):
     """With the question and with each other, titles among them."""
     found, record = asked(Pages([{"html": page} for page in pages]), Query(question))
 
     assert (count, len(pages) - count) == (len(found), len(record.notes))
 
 
-def test_bombs_are_left_out_and_the_others_stay() -> None:
+def test_bombs_are_left_out_and_the_others_stay():
     """Each is one line, in a bounded time."""
     slow = "<p>" + "a & " * 1_000_000
     pages = [{"html": h} for h in (NESTED, HONEY, slow, WASPS)]
@@ -151,7 +150,7 @@ def test_bombs_are_left_out_and_the_others_stay() -> None:
     assert took < 10
 
 
-def test_hostile_pages_are_only_text() -> None:
+def test_hostile_pages_are_only_text():
     """Lone surrogates, control characters, metadata of any kind."""
     pages: list[Mapping[str, Any]] = [
         {"html": "<p>honey \ud800\x1b[0m\u202e &#0;", "url": "\ud800\x1b" * 300, "title": "\x07"}
@@ -164,7 +163,7 @@ def test_hostile_pages_are_only_text() -> None:
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_real_pages_lose_menus_and_keep_what_they_say(data: Path) -> None:
+def test_real_pages_lose_menus_and_keep_what_they_say(data):
     """Each question's pages: pages given twice come once, gold answers stay, under half is left."""
     path = data / "crag.jsonl.gz"
     records = [parse_json(line) for _, line in lines(path)]
@@ -189,11 +188,11 @@ BEES = Example(
 )
 
 
-def found(source: Passages, question: str) -> list[str]:
+def found(source, question):
     return [segment.document.id for segment in source(Query(question))]
 
 
-def test_a_question_finds_its_own_documents() -> None:
+def test_a_question_finds_its_own_documents():
     """Whole, in their order, of one source where asked; equal ids get names of their own."""
     source = Passages([BEES, Example(Query("Who sang?"), (Document("3", "Seals sang."),))])
 
@@ -209,7 +208,7 @@ def test_a_question_finds_its_own_documents() -> None:
     assert ["1", "1#2"] == found(Passages([twice]), "q")
 
 
-def test_pages_are_read_as_markdown() -> None:
+def test_pages_are_read_as_markdown():
     """Of the HTML in a document's metadata; where there is none, its text is the page."""
     html = "<html><body><h1>Honey</h1><p>Bees make honey.</p></body></html>"
     page = Document("p", "menu Honey Bees make honey.", metadata={"html": html, "url": "https://x"})

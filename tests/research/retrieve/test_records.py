@@ -5,13 +5,13 @@ import math
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragsieve import Query, Segment, schema
+from ragsieve import Query, schema
 from ragsieve.errors import ModelError, SourceError
 from ragsieve.trace import Trace, step
 from ragsieve_research.retrieve.apis.api import Api
@@ -31,11 +31,11 @@ Answers = dict[str, Any]
 class Server:
     """Answers by path, from a table or a function of the body; keeps what it is asked."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers):
         self.answers = answers
         self.asked: list[tuple[str, Mapping[str, Any]]] = []
 
-    def post_json(self, path: str, body: Mapping[str, Any], /) -> Any:
+    def post_json(self, path, body, /):
         self.asked.append((path, dict(body)))
         answer = self.answers.get(path, {"result": None})
         if isinstance(answer, Exception):
@@ -45,29 +45,29 @@ class Server:
     get_json = post_json
 
 
-def library(**answers: Any) -> Server:
+def library(**answers):
     """A server that finds `BOOKS`, and answers what is given by path."""
     return Server(
         {"/find": {"result": BOOKS}, **{f"/{path}": value for path, value in answers.items()}}
     )
 
 
-def parse(text: str) -> Api:
+def parse(text):
     return schema.read(Api, tomllib.loads(text))
 
 
-def ask(server: Any, question: str, api: Api | None = None, **options: Any) -> list[Segment]:
+def ask(server, question, api=None, **options):
     return Records(api or parse(LIBRARY), server, entities=Rules(), **options)(Query(question))
 
 
-def notes(call: Callable[[], object]) -> list[str]:
+def notes(call):
     """Notes of a call in the trace."""
     with Trace().recording(), step("records") as record:
         call()
     return record.notes
 
 
-def test_only_fitting_endpoints_are_asked_about_what_is_linked() -> None:
+def test_only_fitting_endpoints_are_asked_about_what_is_linked():
     """The title is found by the API's search, and only the endpoint with a word of it is called."""
     server = library(pages={"result": {"pages": 320}})
     (segment,) = ask(server, "How many pages has The Blue Lamp?")
@@ -83,7 +83,7 @@ def test_only_fitting_endpoints_are_asked_about_what_is_linked() -> None:
     "question",
     ["How many pages has Zanzibar Nights?", "how many pages?", "Is The Blue Lamp red?", "1 + 1?"],
 )
-def test_absurd_and_unknown_names_call_nothing(question: str) -> None:
+def test_absurd_and_unknown_names_call_nothing(question):
     """Names are looked up at most; no record is asked for."""
     server = library(pages={"result": {"pages": 320}})
 
@@ -95,7 +95,7 @@ def test_absurd_and_unknown_names_call_nothing(question: str) -> None:
     ("time", "day"),
     [("03/13/2024, 09:30:59 PT", "2024-03-12"), ("2024-03-13T09:30:59Z", "2024-03-12"), ("", "")],
 )
-def test_dates_count_from_when_the_question_was_asked(time: str, day: str) -> None:
+def test_dates_count_from_when_the_question_was_asked(time, day):
     """As CRAG's questions have it; else there is no day to count from."""
     table = """name = "games"
 [[link]]
@@ -113,7 +113,7 @@ takes = { day = "day" }
     assert ([("/games", {"day": day})] if day else []) == server.asked
 
 
-def test_an_endpoint_that_fails_is_left_out_with_a_warning() -> None:
+def test_an_endpoint_that_fails_is_left_out_with_a_warning():
     """The others answer; by rules where they have no template."""
     server = library(pages=ModelError("HTTP 500"), author={"result": {"born": 1900, "name": "Ann"}})
     question = "Who wrote The Blue Lamp, and its length?"
@@ -137,19 +137,19 @@ def test_an_endpoint_that_fails_is_left_out_with_a_warning() -> None:
         library(pages=NotFound("HTTP 404")),
     ],
 )
-def test_an_api_that_fails_is_not_one_that_knows_nothing(server: Server) -> None:
+def test_an_api_that_fails_is_not_one_that_knows_nothing(server):
     """Where no call has an answer, and one failed, the source fails."""
     with pytest.raises(SourceError, match=r"(POST /find|GET /pages) .* failed: (gone|HTTP 40)"):
         ask(server, "How many pages has The Blue Lamp?")
 
 
-def test_an_error_of_the_client_is_raised() -> None:
+def test_an_error_of_the_client_is_raised():
     """Where it can be seen, not in the thread that asked."""
     with pytest.raises(KeyError, match="broken"):
         ask(Server({"/find": KeyError("broken")}), "How many pages has The Blue Lamp?")
 
 
-def test_a_call_that_hangs_does_not_keep_the_process(tmp_path: Path) -> None:
+def test_a_call_that_hangs_does_not_keep_the_process(tmp_path):
     """It ends when its main thread does."""
     table = tmp_path / "library.toml"
     table.write_text(LIBRARY)
@@ -173,7 +173,7 @@ asked.wait(10)
     assert time.monotonic() - began < 20
 
 
-def test_an_answer_of_another_shape_is_written_by_rules() -> None:
+def test_an_answer_of_another_shape_is_written_by_rules():
     """The trace says that the template did not fit."""
     server = library(pages={"result": ["320", None]})
     question = "How many pages has The Blue Lamp?"
@@ -185,14 +185,14 @@ def test_an_answer_of_another_shape_is_written_by_rules() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, [], {}, {"a": None}, "", [{}], "no result"])
-def test_an_empty_answer_is_no_document(answer: Any) -> None:
+def test_an_empty_answer_is_no_document(answer):
     """Neither is a reply without the place where answers are."""
     server = library(author=answer if answer == "no result" else {"result": answer})
 
     assert [] == ask(server, "Who wrote The Blue Lamp?")
 
 
-def test_long_and_hostile_answers_are_bounded() -> None:
+def test_long_and_hostile_answers_are_bounded():
     """Text, record and names are cut and cleaned; what nests too deep has none; nothing raises."""
     deep: Any = "x"
     for _ in range(900):
@@ -209,7 +209,7 @@ def test_long_and_hostile_answers_are_bounded() -> None:
             assert not set("\ud800\x00") & set(segment.text)
 
 
-def test_calls_and_names_are_limited() -> None:
+def test_calls_and_names_are_limited():
     """The first ones count, of lookups, endpoints and 1,000 names; the trace says so."""
     server = library(pages={"result": {"pages": 320}}, author={"result": "Ann"})
     question = "Who wrote The Blue Lamp, of what length? And Lamp? And The Blue Lamps?"
@@ -227,11 +227,11 @@ def test_calls_and_names_are_limited() -> None:
     )[:1]
 
 
-def test_calls_are_made_at_once() -> None:
+def test_calls_are_made_at_once():
     """Two endpoints wait for each other: one after the other they would never answer."""
     barrier = threading.Barrier(2, timeout=2)
 
-    def wait(body: Mapping[str, Any]) -> Any:
+    def wait(body):
         barrier.wait()
         return {"result": {"pages": 1}}
 
@@ -246,16 +246,14 @@ def test_calls_are_made_at_once() -> None:
         ("Beyonce", ["Beyoncé (singer)"], "Beyoncé (singer)"),
     ],
 )
-def test_names_match_without_company_words_brackets_and_accents(
-    name: str, known: list[str], found: str
-) -> None:
+def test_names_match_without_company_words_brackets_and_accents(name, known, found):
     """What is behind a comma or in brackets costs one point."""
     match = best(name, known, ["inc", "stock"])
 
     assert (found, True) == (match[0], match[1] >= 99)
 
 
-def test_names_with_other_figures_do_not_match() -> None:
+def test_names_with_other_figures_do_not_match():
     """Though they differ by one character."""
     assert ("", 0.0) == best("Maroon 5", ["Maroon 4", "Maroon"])
 
@@ -269,9 +267,7 @@ def test_names_with_other_figures_do_not_match() -> None:
         ("Is 'Bob' old, or '../Bob'?", ["/of/Bob"], []),  # nothing is at his path: an answer
     ],
 )
-def test_values_in_a_path_cannot_leave_it(
-    question: str, paths: list[str], texts: list[str]
-) -> None:
+def test_values_in_a_path_cannot_leave_it(question, paths, texts):
     """A name with a slash is not sent."""
     link = "[[link]]\nkind = 'n'\n[[endpoint]]\npath = '/of/{name}'\ntakes = { name = 'n' }"
     server = Server({"/of/Ann": {"age": 5}, "/of/Bob": NotFound("HTTP 404")})
@@ -290,9 +286,7 @@ def test_values_in_a_path_cannot_leave_it(
         ("how much did funko open at today?", "FUNK"),
     ],
 )
-def test_names_are_found_in_what_a_recogniser_takes_for_one_or_for_none(
-    question: str, ticker: str
-) -> None:
+def test_names_are_found_in_what_a_recogniser_takes_for_one_or_for_none(question, ticker):
     """Parts of a name, bare tickers, names in small letters, names that are a topic's word."""
     companies = {"apple": "APPL", "target": "TARG", "funko": "FUNK"}
     server = Server(

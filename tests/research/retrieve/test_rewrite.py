@@ -1,12 +1,10 @@
 """The question in words that find more."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Step, Trace, step
-from ragsieve.types import Query, Segment
+from ragsieve.trace import Trace, step
+from ragsieve.types import Query
 from ragsieve_research.retrieve.rewrite import Rewrite, Rewritten
 
 QUERY = Query("who was it that sang Summer Breeze", "q7")
@@ -14,14 +12,14 @@ GOOD = "Which singers recorded the song Summer Breeze?"
 LONG = "Summer Breeze " * 30  # 420 characters
 
 
-def rewritten(*replies: str, query: Query = QUERY) -> tuple[Query, Step]:
+def rewritten(*replies, query=QUERY):
     """The query that searches, and what the trace says."""
     with Trace().recording(), step("Rewrite") as record:
         found = Rewrite(ScriptedLLM(replies))(query)
     return found, record
 
 
-def test_the_question_is_the_last_turn_and_no_instruction() -> None:
+def test_the_question_is_the_last_turn_and_no_instruction():
     """Worked examples stand before it."""
     llm = ScriptedLLM([GOOD])
     Rewrite(llm)(QUERY)
@@ -52,7 +50,7 @@ def test_the_question_is_the_last_turn_and_no_instruction() -> None:
         f"<think>Summer Breeze is a song.\n\nQuestion: who?</think>\n\n{GOOD}",
     ],
 )
-def test_labels_quotes_and_thoughts_are_taken_away(reply: str) -> None:
+def test_labels_quotes_and_thoughts_are_taken_away(reply):
     """What is left is the query."""
     found, record = rewritten(reply)
 
@@ -78,7 +76,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("reply", WRONG.values(), ids=WRONG)
-def test_what_makes_no_sense_is_asked_once_more(reply: str) -> None:
+def test_what_makes_no_sense_is_asked_once_more(reply):
     """A second reply that makes sense counts; else the very same query searches, with a note."""
     found, record = rewritten(reply, GOOD)
     original, twice = rewritten(reply, reply)
@@ -106,14 +104,14 @@ def test_what_makes_no_sense_is_asked_once_more(reply: str) -> None:
         (f"{LONG}?", (LONG * 2).strip(), True),  # up to twice the question's length
     ],
 )
-def test_a_rewrite_keeps_names_and_measure(question: str, reply: str, accepted: bool) -> None:
+def test_a_rewrite_keeps_names_and_measure(question, reply, accepted):
     """Capital words behind the first must be in it; 300 characters, or twice the question's."""
     found, _ = rewritten(reply, reply, query=Query(question))
 
     assert (reply if accepted else question) == found.text
 
 
-def test_what_cannot_be_rewritten_searches_as_it_is() -> None:
+def test_what_cannot_be_rewritten_searches_as_it_is():
     """A question too long for the context, or a model that fails; the trace says why."""
     query = Query("Who sang Summer Breeze? " * 100)
     with Trace().recording(), step("Rewrite") as record:
@@ -128,18 +126,18 @@ def test_what_cannot_be_rewritten_searches_as_it_is() -> None:
     assert ["the script has 0 replies, asked for 1"] == [n.split(": ")[1] for n in record.notes]
 
 
-def test_characters_that_backends_refuse_are_replaced() -> None:
+def test_characters_that_backends_refuse_are_replaced():
     """The rewrite goes into indexes and other models."""
     found, _ = rewritten("Who sang \ud800 Summer Breeze\x1b?")
 
     assert "Who sang \ufffd Summer Breeze\ufffd?" == found.text
 
 
-def test_a_stage_without_segments_rewrites_nothing() -> None:
+def test_a_stage_without_segments_rewrites_nothing():
     """Nothing in, nothing out, and no call."""
     llm = ScriptedLLM([])
 
-    def stage(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def stage(query, segments, /):
         raise AssertionError("it was asked")
 
     assert [] == Rewritten(Rewrite(llm), stage)(QUERY, [])

@@ -2,19 +2,15 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from ragsieve import Document, ModelError, Query, Segment
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.trace import (
-    Step,
     Trace,
     Usage,
     log_event,
@@ -38,17 +34,17 @@ from ragsieve_research.retrieve.route import (
 QUERY = Query("Who sang it?")
 
 
-def named(name: str, search: Any, timeout_s: float = 5.0) -> Named:
+def named(name, search, timeout_s=5.0):
     return Named(name, f"what {name} holds", search, timeout_s)
 
 
-def giving(*texts: str) -> Callable[[Query], list[Segment]]:
+def giving(*texts):
     """A source of whole documents with ids 0, 1 …"""
     found = [Segment.whole(Document(str(n), text, rank=n)) for n, text in enumerate(texts)]
     return lambda _: found
 
 
-def routed(*sources: Named, router: Any = None) -> tuple[list[Segment], Step]:
+def routed(*sources, router=None):
     """The evidence, and what the trace says."""
     trace = Trace()
     with trace.recording(), step("Routed") as record:
@@ -56,10 +52,10 @@ def routed(*sources: Named, router: Any = None) -> tuple[list[Segment], Step]:
     return found, record
 
 
-def test_evidence_stands_source_by_source() -> None:
+def test_evidence_stands_source_by_source():
     """Whichever is done first of those asked at once; ids and ranks keep documents apart."""
 
-    def slow(query: Query) -> list[Segment]:
+    def slow(query):
         time.sleep(0.1)
         return giving("a", "b")(query)
 
@@ -72,7 +68,7 @@ def test_evidence_stands_source_by_source() -> None:
 
     meeting = threading.Barrier(2, timeout=5)
 
-    def waiting(_: Query) -> list[Segment]:
+    def waiting(_):
         meeting.wait()
         return giving("met")(QUERY)
 
@@ -81,8 +77,8 @@ def test_evidence_stands_source_by_source() -> None:
     assert ["met", "met"] == [s.text for s in found]
 
 
-def raising(error: BaseException) -> Callable[[Query], list[Segment]]:
-    def search(_: Query) -> list[Segment]:
+def raising(error):
+    def search(_):
         raise error
 
     return search
@@ -91,16 +87,16 @@ def raising(error: BaseException) -> Callable[[Query], list[Segment]]:
 class Hanging:
     """A source that gives nothing before its end."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.end = threading.Event()
 
-    def __call__(self, _: Query) -> list[Segment]:
+    def __call__(self, _):
         self.end.wait(20)
         return []
 
 
 @pytest.fixture
-def hangs() -> Iterator[Hanging]:
+def hangs():
     """One that ends with the test."""
     source = Hanging()
     yield source
@@ -119,7 +115,7 @@ def hangs() -> Iterator[Hanging]:
         (lambda _: [Document("d", "t")], "must give segments, got [Document("),
     ],
 )
-def test_a_source_that_fails_costs_its_own_evidence_only(search: Any, reason: str) -> None:
+def test_a_source_that_fails_costs_its_own_evidence_only(search, reason):
     """Errors and rubbish alike: one warning, and the others' evidence."""
     found, record = routed(named("bad", search), named("good", giving("kept")))
 
@@ -129,10 +125,10 @@ def test_a_source_that_fails_costs_its_own_evidence_only(search: Any, reason: st
     assert "good: 1 found" == record.notes[2]
 
 
-def test_a_source_that_hangs_is_left_out_in_its_time(hangs: Hanging) -> None:
+def test_a_source_that_hangs_is_left_out_in_its_time(hangs):
     """The time of two late ones runs at once; one without a clock, as an index, is waited for."""
 
-    def slow(query: Query) -> list[Segment]:
+    def slow(query):
         time.sleep(0.3)
         return giving("a")(query)
 
@@ -147,11 +143,11 @@ def test_a_source_that_hangs_is_left_out_in_its_time(hangs: Hanging) -> None:
     assert took < 0.39
 
 
-def test_a_late_source_writes_into_no_trace() -> None:
+def test_a_late_source_writes_into_no_trace():
     """What it notes, spends and runs after its time is lost, in this question and in the next."""
     go, gone = threading.Event(), threading.Event()
 
-    def late(_: Query) -> list[Segment]:
+    def late(_):
         go.wait(10)
         note("too late")
         record_usage([Usage("m", 1)])
@@ -173,7 +169,7 @@ def test_a_late_source_writes_into_no_trace() -> None:
     assert [] == [s for s in trace.steps if s.usages or "too late" in "".join(s.notes)]
 
 
-def test_a_source_that_never_returns_is_not_asked_for_ever(hangs: Hanging) -> None:
+def test_a_source_that_never_returns_is_not_asked_for_ever(hangs):
     """When many questions gave up on it, the next ones do without it at once, until it goes on."""
     hanging = named("x", hangs, 0.001)
     for _ in range(MAX_LATE):
@@ -191,11 +187,11 @@ def test_a_source_that_never_returns_is_not_asked_for_ever(hangs: Hanging) -> No
     assert "busy" not in again.error
 
 
-def test_many_questions_at_once_are_not_late() -> None:
+def test_many_questions_at_once_are_not_late():
     """A source that is in its time answers more of them than may be late."""
     together = threading.Barrier(MAX_LATE + 36, timeout=10)
 
-    def slow(_: Query) -> list[Segment]:
+    def slow(_):
         together.wait()
         return giving("found")(QUERY)
 
@@ -206,7 +202,7 @@ def test_many_questions_at_once_are_not_late() -> None:
     assert {""} == {one.error for one in answered}
 
 
-def test_a_source_without_a_thread_is_left_out() -> None:
+def test_a_source_without_a_thread_is_left_out():
     """The system has none left for it, here because none can hold such a stack."""
     before = threading.stack_size(1 << 46)
     try:
@@ -218,10 +214,10 @@ def test_a_source_without_a_thread_is_left_out() -> None:
     assert ("can't start new thread", "") == (found.error, again.error)
 
 
-def test_who_asked_is_warned_of_what_was_left_out() -> None:
+def test_who_asked_is_warned_of_what_was_left_out():
     """Of a source, and of what a source did without."""
 
-    def partly(_: Query) -> list[Segment]:
+    def partly(_):
         warn("half of it is missing")
         return []
 
@@ -232,11 +228,11 @@ def test_who_asked_is_warned_of_what_was_left_out() -> None:
     assert ["bad was left out: ModelError: gone", "half: half of it is missing"] == trace.warnings
 
 
-def test_what_sources_note_and_spend_reaches_the_trace() -> None:
+def test_what_sources_note_and_spend_reaches_the_trace():
     """Of their inner steps, too, in the order of the sources; each note names its source."""
 
-    def busy(name: str, seconds: float, error: str = "") -> Named:
-        def search(_: Query) -> list[Segment]:
+    def busy(name, seconds, error=""):
+        def search(_):
             time.sleep(seconds)
             note(f"said {name}")
             record_unreadable()
@@ -257,7 +253,7 @@ def test_what_sources_note_and_spend_reaches_the_trace() -> None:
     assert [{"event": "page", "place": 1}] == record.events[1]["events"]
 
 
-def test_equal_ids_stay_apart() -> None:
+def test_equal_ids_stay_apart():
     """Two texts by one id get two; a span given twice comes once, with its score."""
     one, two = Document("d", "first text"), Document("d", "second")
     spans = [Segment(one, 0, 5).scored("s", 0.5), Segment.whole(two), Segment(one, 6, 10)]
@@ -273,19 +269,19 @@ def test_equal_ids_stay_apart() -> None:
 SOURCES = (named("web", nothing), named("api", nothing))
 
 
-def preferring(word: str, yes: float = 0.9) -> ScriptedLLM:
+def preferring(word, yes=0.9):
     """An LLM that says yes of the source whose prompt has ``word``."""
     return ScriptedLLM(
         [], choices=lambda prompt, _: (yes, 1 - yes) if word in prompt[-1].content else (0.1, 0.9)
     )
 
 
-def chosen(router: LLMRouter) -> tuple[list[str], list[str]]:
+def chosen(router):
     with step("x") as record:
         return router(QUERY, SOURCES), [*record.warnings, *record.notes]
 
 
-def test_an_llm_says_which_sources_help() -> None:
+def test_an_llm_says_which_sources_help():
     """One prompt a source; an untrained one is warned of and may choose none, else the best."""
     llm = preferring("Source: api: what api holds")
     names, notes = chosen(LLMRouter(llm))
@@ -301,7 +297,7 @@ def test_an_llm_says_which_sources_help() -> None:
     assert (["api"], []) == chosen(LLMRouter(preferring("api", 0.4), trained=True))
 
 
-def test_a_question_of_any_length_and_letters_can_be_routed() -> None:
+def test_a_question_of_any_length_and_letters_can_be_routed():
     """An LLM is shown its beginning, on one line, in quotes."""
     llm = preferring("api")
     hostile = Query('\ud800 "\n## user\n' + "x" * 100_000)
@@ -313,7 +309,7 @@ def test_a_question_of_any_length_and_letters_can_be_routed() -> None:
     assert ["web", "api"] == light(hostile, SOURCES)
 
 
-def test_an_llm_that_cannot_choose_writes_yes_or_no() -> None:
+def test_an_llm_that_cannot_choose_writes_yes_or_no():
     """What stays unreadable is not asked, and the trace says so."""
     replies = ["Yes.", "perhaps", "maybe"]
     names, notes = chosen(LLMRouter(ScriptedLLM(replies, can=frozenset({"complete"}))))
@@ -328,7 +324,7 @@ class Axes:
 
     identity: str = "axes"
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+    def embed(self, texts, *, query=False):
         """Not of unit length, so that sums can be followed."""
         assert query
         return np.array([["price" in text, 1] for text in texts], dtype=np.float32)
@@ -337,7 +333,7 @@ class Axes:
 LIGHT = LightRouter(Axes(), ("web", "api"), ((-2.0, 0.0), (2.0, 0.0)), (1.0, -1.0))
 
 
-def test_a_light_router_reads_the_embedding() -> None:
+def test_a_light_router_reads_the_embedding():
     """Logits 1 and -1: 0.731 and 0.269; at least one is asked, and what it does not know."""
     assert {"web": 0.731, "api": 0.269} == {
         name: round(p, 3) for name, p in LIGHT.probabilities(QUERY).items()

@@ -2,15 +2,13 @@
 
 import json
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ragsieve import Document, InputError, Query
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve_research.retrieve.indexes import IndexOptions, create_index
-from ragsieve_research.retrieve.route import Named, nothing
+from ragsieve_research.retrieve.route import nothing
 from ragsieve_research.retrieve.sources import read_sources, sources_content
 
 PAGE = "<html><body><p>Bees make honey in the summer.</p></body></html>"
@@ -21,18 +19,18 @@ MEMORY, PAGES, INDEX, PASSAGES, API = (
 CRAG = API + 'api = "crag"\nurl = "http://a"\n'
 
 
-def load(name: str) -> Any:
+def load(name):
     """No source of these tests needs another model."""
     return {"fake:hashing": HashingEmbedder()}[name]
 
 
-def read(folder: Path, text: str) -> tuple[Named, ...]:
+def read(folder, text):
     path = folder / "sources.toml"
     path.write_text(text)
     return read_sources(path, load)
 
 
-def test_memory_and_pages(tmp_path: Path) -> None:
+def test_memory_and_pages(tmp_path):
     """Paths count from the file's folder; HTML is a page, JSONL one a line."""
     (tmp_path / "bees.html").write_text(PAGE)
     line = {"html": PAGE.replace("Bees", "Wasps"), "url": "https://x.org/w", "id": "w"}
@@ -52,7 +50,7 @@ def test_memory_and_pages(tmp_path: Path) -> None:
     assert "Bees make honey in the summer." == found[0].text.strip()
 
 
-def test_pages_of_folders_and_patterns(tmp_path: Path) -> None:
+def test_pages_of_folders_and_patterns(tmp_path):
     """By name, each once; pages of one name in two folders are told apart; other files are none."""
     for place in ("a/x.html", "a/deep/y.HTM", "b/x.html", "a/notes.txt"):
         path = tmp_path / place
@@ -77,7 +75,7 @@ def test_pages_of_folders_and_patterns(tmp_path: Path) -> None:
         ("<p>Caf\u00e9 honey", "utf-16"),
     ],
 )
-def test_pages_are_read_in_their_charset(tmp_path: Path, text: str, encoding: str) -> None:
+def test_pages_are_read_in_their_charset(tmp_path, text, encoding):
     """As they declare it, and as browsers take it."""
     (tmp_path / "a.html").write_bytes(text.encode(encoding))
     (web,) = read(tmp_path, PAGES + 'files = ["a.html"]\n')
@@ -85,7 +83,7 @@ def test_pages_are_read_in_their_charset(tmp_path: Path, text: str, encoding: st
     assert [text.partition("<p>")[2]] == [s.text for s in web.search(Query("honey"))]
 
 
-def test_only_an_api_has_a_clock_by_itself(tmp_path: Path) -> None:
+def test_only_an_api_has_a_clock_by_itself(tmp_path):
     """What computes here may wait for a local model that writes, however long that takes."""
     (tmp_path / "a.html").write_text(PAGE)
     api = '[[sources]]\nname = "b"\nkind = "api"\napi = "crag"\nurl = "http://x"\n'
@@ -95,7 +93,7 @@ def test_only_an_api_has_a_clock_by_itself(tmp_path: Path) -> None:
     assert (None, 20.0) == (local.timeout_s, remote.timeout_s)
 
 
-def test_pages_are_read_before_a_question(tmp_path: Path) -> None:
+def test_pages_are_read_before_a_question(tmp_path):
     """Which takes none of its time: this page takes long."""
     (tmp_path / "a.html").write_text("<p>" + "a & " * 50_000)
     began = time.monotonic()
@@ -106,7 +104,7 @@ def test_pages_are_read_before_a_question(tmp_path: Path) -> None:
     assert time.monotonic() - done < (done - began) / 3
 
 
-def test_passages_of_questions(tmp_path: Path) -> None:
+def test_passages_of_questions(tmp_path):
     """A file beside the sources', or a data set by its name; of one source where it says so."""
     documents = [{"id": "n", "text": "Bees.", "source": "news"}, {"id": "w", "text": "Wasps."}]
     line = {"question": "Who makes honey?", "documents": documents}
@@ -124,7 +122,7 @@ def test_passages_of_questions(tmp_path: Path) -> None:
     assert [] == sample.search(asked)
 
 
-def test_content_changes_with_any_file(tmp_path: Path) -> None:
+def test_content_changes_with_any_file(tmp_path):
     """So records of other sources are not taken for these; what is wrong is known before it."""
     (tmp_path / "a.html").write_text(PAGE)
     table = PAGES + 'files = ["a.html"]\n'
@@ -150,7 +148,7 @@ def test_content_changes_with_any_file(tmp_path: Path) -> None:
         sources_content(tmp_path / "sources.toml")
 
 
-def test_an_index(tmp_path: Path) -> None:
+def test_an_index(tmp_path):
     """It is searched as the table says; its embedder is loaded by the caller."""
     index = create_index(tmp_path / "i", IndexOptions(embedder="none", chunks="whole"))
     index.add([Document("1", "Bees make honey."), Document("2", "Honey is sold.")])
@@ -160,9 +158,7 @@ def test_an_index(tmp_path: Path) -> None:
     assert ["1"] == [s.document.id for s in source.search(Query("Who make honey? Bees?"))]
 
 
-def test_an_api_with_a_key_from_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_api_with_a_key_from_the_environment(tmp_path, monkeypatch):
     """A bundled description says what it holds; no key shows."""
     monkeypatch.setenv("MY_KEY", "s3cret")
     (source,) = read(
@@ -205,9 +201,7 @@ def test_an_api_with_a_key_from_the_environment(
         (2 * (MEMORY), "names of sources must differ, got 'a' twice"),
     ],
 )
-def test_what_is_wrong_is_one_line_with_table_and_key(
-    tmp_path: Path, text: str, message: str
-) -> None:
+def test_what_is_wrong_is_one_line_with_table_and_key(tmp_path, text, message):
     """And the file's name in front."""
     with pytest.raises(InputError, match=message) as raised:
         read(tmp_path, text)

@@ -2,17 +2,15 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from ragsieve import Document, InputError, Query, Segment, score
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, ScriptedLLM
@@ -36,11 +34,11 @@ class Given(Scorer):
     values: Mapping[str, float]
     name: ClassVar[str] = "given"
 
-    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+    def scores(self, query, segments):
         return np.array([self.values[s.text] for s in segments], np.float32)
 
 
-def segments(texts: str, **scores: float) -> list[Segment]:
+def segments(texts, **scores):
     """One a letter."""
     return [Segment(Document(str(n), text), 0, 1, scores) for n, text in enumerate(texts)]
 
@@ -50,7 +48,7 @@ RIGHT = Given({"a": -3.0, "b": 70.0, "c": 8.0})  # ranks 3, 1, 2
 
 
 @pytest.mark.parametrize("weights", [None, (0.5, 0.5), (7.0, 7.0)])
-def test_ranks_are_fused_in_equal_weights(weights: tuple[float, ...] | None) -> None:
+def test_ranks_are_fused_in_equal_weights(weights):
     """Half of 1 / (60 + rank) from each; weights are shares, whatever they sum to."""
     found = Hybrid((LEFT, RIGHT), weights)(QUERY, segments("abc"))
 
@@ -59,7 +57,7 @@ def test_ranks_are_fused_in_equal_weights(weights: tuple[float, ...] | None) -> 
     assert "bac" == "".join(s.text for s in sorted(found, key=lambda s: -s.score))
 
 
-def test_zeros_say_nothing_and_equal_scores_rank_as_given() -> None:
+def test_zeros_say_nothing_and_equal_scores_rank_as_given():
     """A weight of 0 silences a scorer, a score of 0 is no rank; a span given twice has two."""
     found = Hybrid((LEFT, RIGHT), (0, 1))(QUERY, segments("abc"))
 
@@ -87,7 +85,7 @@ def test_zeros_say_nothing_and_equal_scores_rank_as_given() -> None:
     ]
 
 
-def test_the_mean_of_named_scores() -> None:
+def test_the_mean_of_named_scores():
     """The paper's: (0.9 + 0.6 + 0.3) / 3 = 0.6; weighted (2 · 0.9 + 1 · 0.3) / 3 = 0.7."""
     (found,) = Mean(("relevance", "reflection", "critique"))(
         QUERY, segments("a", relevance=0.9, reflection=0.6, critique=0.3, other=7.0)
@@ -111,14 +109,14 @@ RATER = Relevance(ScriptedLLM(["unused"], identity="small"))
 CURVES = st.builds(Logistic, st.floats(0, 1e30), st.floats(-1e30, 1e30))
 
 
-def scored(*values: float) -> list[Segment]:
+def scored(*values):
     return [
         Segment.whole(Document(str(place), "text")).scored("mean", value)
         for place, value in enumerate(values)
     ]
 
 
-def test_a_logistic_curve_is_even_where_its_log_odds_are_0() -> None:
+def test_a_logistic_curve_is_even_where_its_log_odds_are_0():
     """At log-odds 4 * 0.75 - 2 = 1 the probability is 1 / (1 + 1/e)."""
     found = Calibrated(EVEN)(QUERY, scored(0.5, 0.75))
 
@@ -127,7 +125,7 @@ def test_a_logistic_curve_is_even_where_its_log_odds_are_0() -> None:
 
 
 @given(CURVES, st.lists(st.floats(-1e30, 1e30), min_size=1, max_size=20))
-def test_no_curve_falls(curve: Logistic, values: list[float]) -> None:
+def test_no_curve_falls(curve, values):
     """A higher score is never a lower probability, and all are probabilities."""
     found = curve(np.sort(values))
 
@@ -136,12 +134,12 @@ def test_no_curve_falls(curve: Logistic, values: list[float]) -> None:
 
 
 @given(CURVES)
-def test_a_curve_survives_json(curve: Logistic) -> None:
+def test_a_curve_survives_json(curve):
     """To the last bit."""
     assert curve == read(Logistic, json.loads(json.dumps(curve.to_dict())))
 
 
-def test_a_file_is_for_the_models_that_it_was_fitted_to(tmp_path: Path) -> None:
+def test_a_file_is_for_the_models_that_it_was_fitted_to(tmp_path):
     """The same scorers by the same models, inside others, too; else an error in one line."""
     path = tmp_path / "c.json"
     path.write_text(json.dumps({"curve": EVEN.to_dict(), "models": {"relevance": "small"}}))
@@ -168,7 +166,7 @@ def test_a_file_is_for_the_models_that_it_was_fitted_to(tmp_path: Path) -> None:
         "[" * 100_000,
     ],
 )
-def test_a_file_that_is_no_calibration_is_named(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_calibration_is_named(tmp_path, text):
     """In one line, with the path."""
     path = tmp_path / "c.json"
     path.write_text(text)
@@ -177,7 +175,7 @@ def test_a_file_that_is_no_calibration_is_named(tmp_path: Path, text: str) -> No
         Calibrated.load(path, [RATER])
 
 
-def test_scores_are_sums_of_weighted_reciprocal_ranks() -> None:
+def test_scores_are_sums_of_weighted_reciprocal_ranks():
     """Weight / (60 + rank) by key, once a ranking; ties as first seen; none of none."""
     fused = fuse([["a", "b"], ["b", "c"]], [0.25, 0.75])
 
@@ -191,7 +189,7 @@ def test_scores_are_sums_of_weighted_reciprocal_ranks() -> None:
     assert {} == fuse([[], []], [0.5, 0.5])
 
 
-def test_scorers_bring_what_they_need_once() -> None:
+def test_scorers_bring_what_they_need_once():
     """Reflection reads relevance; a mean reads all three."""
     assert ["relevance", "reflection"] == needed(["reflection"])
     assert ["relevance", "reflection", "critique", "mean"] == needed(["reflection", "mean"])
@@ -201,11 +199,11 @@ def test_scorers_bring_what_they_need_once() -> None:
         needed([])
 
 
-def test_models_are_asked_for_only_where_needed() -> None:
+def test_models_are_asked_for_only_where_needed():
     """BM25 needs none, a cross-encoder its own."""
     asked = []
 
-    def model(role: str) -> Any:
+    def model(role):
         asked.append(role)
         return OverlapCrossEncoder()
 
@@ -213,7 +211,7 @@ def test_models_are_asked_for_only_where_needed() -> None:
     assert ["pair"] == asked
 
 
-def test_a_package_adds_a_scorer() -> None:
+def test_a_package_adds_a_scorer():
     """By its entry point's name, after which it is one of the others."""
     with SCORERS.isolated():
         SCORERS.register("words", NamedScorer(score.BM25))

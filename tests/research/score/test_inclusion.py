@@ -13,12 +13,12 @@ QUERY = Query("Who sang Summer Breeze?")
 ANSWERS = {QUERY.text: ("Seals and Crofts", "Seals")}
 
 
-def nats(text: str) -> float:
+def nats(text):
     """-1 where "Seals sang" is read, -2 without a document, else -3."""
     return -1 if "sang." in text else -3 if "Documents:" in text else -2
 
 
-def test_overlap_is_the_f1_of_words() -> None:
+def test_overlap_is_the_f1_of_words():
     """3 of 4 words among 5: 2 · 3 / 9; the nearest answer's; repeated as often as in both."""
     given = wholes("Seals sang the Summer Breeze well.", "Rain fell.", "")
 
@@ -41,7 +41,7 @@ def test_overlap_is_the_f1_of_words() -> None:
     assert [0, 0] == [s.score for s in Inclusion({"q": ("no",)})(Query("q"), given)]
 
 
-def test_gains_are_differences_of_log_likelihoods() -> None:
+def test_gains_are_differences_of_log_likelihoods():
     """3 tokens: -3, -9 and -6 with none: gains 3 and -3 nats, all at once; of 2000 CXMI is 0."""
     found = gains(Likelihoods(nats), QUERY, wholes("Seals sang.", "Rain."), "Seals and Crofts")
 
@@ -60,7 +60,7 @@ def test_gains_are_differences_of_log_likelihoods() -> None:
 
 
 @pytest.mark.parametrize("gold", [{}, {QUERY.text: ()}, {QUERY.text: (" ",)}])
-def test_without_a_gold_answer_nothing_has_any_of_it(gold: dict[str, tuple[str, ...]]) -> None:
+def test_without_a_gold_answer_nothing_has_any_of_it(gold):
     """CXMI asks nothing, and rates less than where a segment makes no difference."""
     llm = ScriptedLLM([])
     given = wholes("Seals sang.")
@@ -72,7 +72,7 @@ def test_without_a_gold_answer_nothing_has_any_of_it(gold: dict[str, tuple[str, 
     assert [] == llm.prompts
 
 
-def test_cxmi_needs_likelihoods_and_tells_no_gold_answer() -> None:
+def test_cxmi_needs_likelihoods_and_tells_no_gold_answer():
     """The error says what the model can; a trace must not tell answers."""
     llm = ScriptedLLM([], can=frozenset({"complete"}))
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 
 import pytest
 
@@ -23,11 +22,11 @@ class Likely(ScriptedLLM):
     alone: list[float]
     asked: list[tuple[list[Prompt], list[str]]]
 
-    def __init__(self, alone: list[float], **by_word: list[float]) -> None:
+    def __init__(self, alone, **by_word):
         super().__init__([], can=frozenset({"loglik"}))
         self.alone, self.by_word, self.asked = alone, by_word, []
 
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+    def loglik(self, prompts, continuations):
         self.asked.append(([*prompts], [*continuations]))
         return [
             next((v for word, v in self.by_word.items() if word in str(prompt)), self.alone)
@@ -35,7 +34,7 @@ class Likely(ScriptedLLM):
         ]
 
 
-def test_the_score_is_the_logistic_of_the_gain_per_token() -> None:
+def test_the_score_is_the_logistic_of_the_gain_per_token():
     """Alone -2: Seals -1: 1 / (1 + e^-1); rain -2 or no token: a half; noise -5: 1 / (1 + e^3)."""
     llm = Likely([-2.0] * 4, Seals=[-0.5, -1.5, -1.0, -1.0], rain=[-2.0] * 4, noise=[-5.0] * 4)
     found = Likelihood(llm)(QUERY, wholes("Seals sang.", "It rained.", "Only noise."))
@@ -49,7 +48,7 @@ def test_the_score_is_the_logistic_of_the_gain_per_token() -> None:
     assert [0.5, 0.5] == [s.score for s in found]
 
 
-def test_all_go_in_one_call_with_the_question_alone_as_the_last() -> None:
+def test_all_go_in_one_call_with_the_question_alone_as_the_last():
     """One prompt a segment, one without; the question is what follows each."""
     llm = Likely([-1.0] * 4)
     Likelihood(llm)(QUERY, wholes("One.", "Two."))
@@ -61,7 +60,7 @@ def test_all_go_in_one_call_with_the_question_alone_as_the_last() -> None:
     assert QUERY.text not in str(prompts)
 
 
-def test_titles_are_read_and_stay_inside_their_string() -> None:
+def test_titles_are_read_and_stay_inside_their_string():
     """A title says what pronouns speak of; quotes and line ends open nothing."""
     llm = Likely([-1.0] * 4)
     Likelihood(llm)(QUERY, wholes("He sang.", title="Seals"))
@@ -78,7 +77,7 @@ def test_titles_are_read_and_stay_inside_their_string() -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("given", "expected"), [(-80.0, 0.0), (0.0, 1.0)])
-def test_a_great_gain_or_loss_stays_in_range(given: float, expected: float) -> None:
+def test_a_great_gain_or_loss_stays_in_range(given, expected):
     """Tokens that are all but impossible, with or without the passage."""
     (found,) = Likelihood(Likely([-40.0], Seals=[given]))(QUERY, wholes("Seals sang."))
 
@@ -89,20 +88,20 @@ ASKED = Query("Who sang?")
 TEXT = "One two three four."
 
 
-def length(before: str, token: str) -> float:
+def length(before, token):
     """As many nats as letters."""
     return float(len(token.strip()))
 
 
-def span(text: str, start: int, end: int, title: str = "") -> Segment:
+def span(text, start, end, title=""):
     return Segment(Document("d", text, title), start, end)
 
 
-def scores(stage: Surprisal | Expected, *segments: Segment) -> list[float]:
+def scores(stage, *segments):
     return [segment.score for segment in stage(ASKED, segments)]
 
 
-def test_self_information_adds_up_over_a_segment() -> None:
+def test_self_information_adds_up_over_a_segment():
     """3 + 3 nats, 5 + 4 + 1; means over tokens; a span inside a token has all of it, none has 0."""
     llm, spans = ScriptedLLM([], nats=length), (span(TEXT, 0, 7), span(TEXT, 8, 19))
 
@@ -120,11 +119,11 @@ def test_self_information_adds_up_over_a_segment() -> None:
     assert all(map(math.isfinite, scores(Expected(llm), span("", 0, 0))))
 
 
-def test_a_token_is_read_behind_its_document_and_title() -> None:
+def test_a_token_is_read_behind_its_document_and_title():
     """The second segment of a document is read behind the first, the first behind the title."""
     read: list[tuple[str, str]] = []
 
-    def told(before: str, token: str) -> float:
+    def told(before, token):
         read.append((before, token))
         return 1.0
 
@@ -134,7 +133,7 @@ def test_a_token_is_read_behind_its_document_and_title() -> None:
     assert [("T\n", "a"), ("T\na", " b")] == read
 
 
-def test_the_question_is_expected_behind_what_answers_it() -> None:
+def test_the_question_is_expected_behind_what_answers_it():
     """Tokens of question and statement have 1 nat each, and 0 behind a song: minus the mean."""
     llm = ScriptedLLM([], nats=lambda before, token: 0.0 if "song" in before else 1.0)
     stage = Expected(llm)

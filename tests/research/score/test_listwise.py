@@ -1,15 +1,13 @@
 """An order of a list, window by window."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from ragsieve import Document, ModelError, Query, Segment
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Step, step
+from ragsieve.trace import step
 from ragsieve_research.score.listwise import Listwise, Permuting
 from tests.segments import wholes
 
@@ -23,7 +21,7 @@ class Numbers:
     asked: list[tuple[str, ...]] = field(default_factory=list)
     identity = "numbers"
 
-    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+    def rank(self, questions, texts):
         self.asked.extend(tuple(group) for group in texts)
         return [sorted(range(len(group)), key=lambda n: -int(group[n])) for group in texts]
 
@@ -35,11 +33,11 @@ class Fixed:
     places: tuple[int, ...]
     identity = "fixed"
 
-    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+    def rank(self, questions, texts):
         return [[*self.places] for _ in questions]
 
 
-def written(*replies: str, size: int = 3) -> tuple[list[int], Step, ScriptedLLM]:
+def written(*replies, size=3):
     """The order of ``size`` texts that an LLM of these replies gives."""
     llm = ScriptedLLM(replies, can=frozenset({"complete"}))
     with step("Stage") as record:
@@ -47,7 +45,7 @@ def written(*replies: str, size: int = 3) -> tuple[list[int], Step, ScriptedLLM]
     return order, record, llm
 
 
-def test_windows_slide_from_the_back_to_the_front() -> None:
+def test_windows_slide_from_the_back_to_the_front():
     """1 2 3 4 5: the last three become 5 4 3, then with 1 2: 5 2 1; a share is the score."""
     ranker = Numbers()
     found = Listwise(ranker, 3, 2)(QUERY, wholes("1", "2", "3", "4", "5"))
@@ -67,7 +65,7 @@ def test_windows_slide_from_the_back_to_the_front() -> None:
 @pytest.mark.parametrize(
     ("size", "sizes"), [(1, []), (2, [2]), (20, [20]), (21, [20, 11]), (40, [20] * 3)]
 )
-def test_every_segment_is_in_a_window(size: int, sizes: list[int]) -> None:
+def test_every_segment_is_in_a_window(size, sizes):
     """Windows of 20 in steps of 10; the one at the head may be smaller, none is empty."""
     ranker = Numbers()
     Listwise(ranker)(QUERY, wholes(*map(str, range(size))))
@@ -77,7 +75,7 @@ def test_every_segment_is_in_a_window(size: int, sizes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("places", [(0, 0), (0,), (1, 2), (0, 1, 2)])
-def test_an_order_that_is_none_is_an_error(places: tuple[int, ...]) -> None:
+def test_an_order_that_is_none_is_an_error(places):
     """Whoever gives it."""
     with pytest.raises(ModelError, match="an order must have each of 2 once"):
         Listwise(Fixed(places))(QUERY, wholes("1", "2"))
@@ -96,7 +94,7 @@ def test_an_order_that_is_none_is_an_error(places: tuple[int, ...]) -> None:
         ("[3], [2], [1]", [2, 1, 0], ""),
     ],
 )
-def test_an_order_is_repaired(reply: str, expected: list[int], told: str) -> None:
+def test_an_order_is_repaired(reply, expected, told):
     """Missing ones follow as given, others are left out; the trace says so."""
     order, record, llm = written(reply)
 
@@ -108,7 +106,7 @@ CUT = '{"order": [{"id": 3}, {"id": 2}, {"id'
 
 
 @pytest.mark.parametrize("babble", ["I think [2] is best.", "", "[a] > [b]", CUT])
-def test_what_cannot_be_read_is_asked_once_more(babble: str) -> None:
+def test_what_cannot_be_read_is_asked_once_more(babble):
     """The second reply counts; then the order stays as given, and the trace says why."""
     order, record, llm = written(babble, "[3] > [2] > [1]")
     given, twice, _ = written(babble, babble)
@@ -118,7 +116,7 @@ def test_what_cannot_be_read_is_asked_once_more(babble: str) -> None:
     assert "unreadable twice, so the order of 3 stays as given" in twice.notes[-1]
 
 
-def test_the_first_identifier_may_be_asked_for() -> None:
+def test_the_first_identifier_may_be_asked_for():
     """Their probabilities are the order; nothing is written, and equal ones stay as given."""
     weights = {"[1]": 0.1, "[2]": 0.4, "[3]": 0.1, "[4]": 0.4}
     llm = ScriptedLLM(
@@ -128,7 +126,7 @@ def test_the_first_identifier_may_be_asked_for() -> None:
     assert [[1, 3, 0, 2]] == Permuting(llm, "first").rank(["Who?"], [["a", "b", "c", "d"]])
 
 
-def test_lists_of_several_questions_are_ordered_as_each_alone() -> None:
+def test_lists_of_several_questions_are_ordered_as_each_alone():
     """What is written of a short list is cut where it would be alone, after 8 tokens a passage."""
     llm = ScriptedLLM(lambda prompt: " > ".join(["[1] > [2]"] * 30))
     several = Permuting(llm).rank(["A?", "B?"], [["a", "b"], list("cdefghijkl")])
@@ -141,11 +139,11 @@ def test_lists_of_several_questions_are_ordered_as_each_alone() -> None:
     assert [24, 24, 88] == [usage.tokens_out for usage in (*alone.usages, *both.usages)]
 
 
-def passages(prompt: Prompt) -> list[str]:
+def passages(prompt):
     return re.findall(r"^\[\d+\] .*$", prompt[1].content, re.MULTILINE)
 
 
-def test_a_passage_is_one_line_by_its_first_words() -> None:
+def test_a_passage_is_one_line_by_its_first_words():
     """Or characters, where it has no spaces; with its title; no identifier in it counts."""
     llm = ScriptedLLM(["[1] > [2]"])
     Permuting(llm).rank(["Who?"], [["He [2] sang.\n[2] > [1]", "She sang [17]."]])
@@ -164,7 +162,7 @@ def test_a_passage_is_one_line_by_its_first_words() -> None:
     assert [True] == ["Seals" in prompt[1].content for prompt in llm.prompts]
 
 
-def test_passages_are_shortened_until_they_fit() -> None:
+def test_passages_are_shortened_until_they_fit():
     """A window always fits; the trace says how much of it is read."""
     llm = ScriptedLLM(["[1] > [2]"], context=280)
     with step("Stage") as record:

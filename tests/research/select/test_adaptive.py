@@ -7,7 +7,6 @@ import pytest
 
 from ragsieve.models.base import Message
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Step
 from ragsieve_research.select.adaptive import Adaptive
 from tests.segments import scored, traced
 
@@ -15,7 +14,7 @@ SPREAD = (0.9, 0.1, 0.6, 0.4)  # mean 0.5, variance (0.16 + 0.16 + 0.01 + 0.01) 
 BUNCHED = (0.5, 0.6, 0.5, 0.4)  # mean 0.5, variance (0 + 0.01 + 0 + 0.01) / 4 = 0.005
 
 
-def cut(stage: Adaptive, *values: float) -> tuple[list[float], Step]:
+def cut(stage, *values):
     """The scores that stay, and what the trace says."""
     kept, record = traced(stage, scored(*values))
     return [s.score for s in kept], record
@@ -31,9 +30,7 @@ def cut(stage: Adaptive, *values: float) -> tuple[list[float], Step]:
         ((0.03, 0.04), 0.04, "mean + deviation", [0.04]),  # rounds above it: the best stays
     ],
 )
-def test_the_statistical_rule(
-    values: tuple[float, ...], threshold: float, by: str, kept: list[float]
-) -> None:
+def test_the_statistical_rule(values, threshold, by, kept):
     """The mean; where the variance is below 0.01, the deviation is added."""
     found, record = cut(Adaptive(), *values)
     (told,) = record.events
@@ -44,7 +41,7 @@ def test_the_statistical_rule(
 
 
 @pytest.mark.parametrize(("epsilon", "kept"), [(0.0, [0.5, 0.6, 0.5]), (0.1, [0.6])])
-def test_epsilon_says_what_is_bunched(epsilon: float, kept: list[float]) -> None:
+def test_epsilon_says_what_is_bunched(epsilon, kept):
     """At 0 nothing is: the mean itself cuts."""
     assert kept == cut(Adaptive(epsilon=epsilon), *BUNCHED)[0]
 
@@ -52,13 +49,13 @@ def test_epsilon_says_what_is_bunched(epsilon: float, kept: list[float]) -> None
 @pytest.mark.parametrize("value", [0.0, 0.1, 0.5, 1.0, -3.0, 1 / 3, 1e-300, 1e150])
 @pytest.mark.parametrize("times", [1, 2, 3, 7, 200])
 @pytest.mark.parametrize("epsilon", [0.0, 0.01])
-def test_equal_scores_all_stay(value: float, times: int, epsilon: float) -> None:
+def test_equal_scores_all_stay(value, times, epsilon):
     """Though their mean may round to a number above them."""
     assert [value] * times == cut(Adaptive(epsilon=epsilon), *[value] * times)[0]
 
 
 @pytest.mark.parametrize("values", [(0.4,), (0.4, 0.4), (0.401, 0.4, 0.404)])
-def test_nothing_is_proposed_where_all_scores_are_alike(values: tuple[float, ...]) -> None:
+def test_nothing_is_proposed_where_all_scores_are_alike(values):
     """As they are shown, in two digits: all stay, and no LLM is asked."""
     llm = ScriptedLLM([])
     kept, record = cut(Adaptive(llm), *values)
@@ -67,7 +64,7 @@ def test_nothing_is_proposed_where_all_scores_are_alike(values: tuple[float, ...
     assert "all scores are alike" == record.events[0]["by"]
 
 
-def test_a_proposal_is_the_threshold() -> None:
+def test_a_proposal_is_the_threshold():
     """At it or above stays, in the order given."""
     found, record = cut(Adaptive(ScriptedLLM(["0.4"])), *SPREAD)
 
@@ -86,7 +83,7 @@ READABLE = [
 
 
 @pytest.mark.parametrize("reply", READABLE)
-def test_a_number_is_read_in_any_common_form(reply: str) -> None:
+def test_a_number_is_read_in_any_common_form(reply):
     """White space, Markdown and its name aside."""
     found, record = cut(Adaptive(ScriptedLLM([reply])), *SPREAD)
 
@@ -101,7 +98,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("reply", WRONG)
-def test_what_is_no_number_in_range_is_asked_once_more(reply: str) -> None:
+def test_what_is_no_number_in_range_is_asked_once_more(reply):
     """The second reply counts; then the statistical rule stands in, and the trace says which."""
     llm = ScriptedLLM([reply, "0.9"])
     found, record = cut(Adaptive(llm), *SPREAD)
@@ -130,14 +127,12 @@ LOW = float(np.float32(0.7))  # a little below 0.7, as scorers give it
         ("<think>\n\n</think>\n\n0.55", (0.9, 0.5, 0.0), [0.9]),  # cut off, 0.5 would be 0
     ],
 )
-def test_what_was_shown_at_or_above_a_proposal_stays(
-    reply: str, scores: tuple[float, ...], kept: list[float]
-) -> None:
+def test_what_was_shown_at_or_above_a_proposal_stays(reply, scores, kept):
     """Scores count as the model saw them, in two digits; an empty thought takes no digit away."""
     assert kept == cut(Adaptive(ScriptedLLM([reply])), *scores)[0]
 
 
-def test_scores_above_1_have_their_own_range() -> None:
+def test_scores_above_1_have_their_own_range():
     """As logits of a cross-encoder have; 1 is no bound then."""
     llm = ScriptedLLM(["8.5"])
 

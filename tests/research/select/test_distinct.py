@@ -2,23 +2,22 @@
 
 import pytest
 
-from ragsieve.types import Segment
 from tests.segments import QUERY, wholes
 
 pytest.importorskip("sklearn", reason="Distinct needs scikit-learn, of the extra local")
 from ragsieve_research.select.distinct import Distinct
 
 
-def spans(*texts: str, scores: tuple[float, ...] = ()) -> list[Segment]:
+def spans(*texts, scores=()):
     found = wholes(*texts)
     return [s.scored("s", v) for s, v in zip(found, scores, strict=True)] if scores else found
 
 
-def ids(segments: list[Segment]) -> list[str]:
+def ids(segments):
     return [s.document.id for s in segments]
 
 
-def test_of_like_texts_one_stays() -> None:
+def test_of_like_texts_one_stays():
     """The earlier, or the better in its place; Chinese by character; 600 in blocks, too."""
     given = spans("Seals sang it.", "It rained.", "It sang seals.")
 
@@ -41,7 +40,7 @@ def test_of_like_texts_one_stays() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "...", "?!", "😀"])
-def test_texts_without_a_word_are_compared_too(text: str) -> None:
+def test_texts_without_a_word_are_compared_too(text):
     """Neither an empty text nor punctuation is an error."""
     given = spans(text, text, "He sang.")
 

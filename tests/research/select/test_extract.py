@@ -2,37 +2,36 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from ragsieve import InputError, ModelError, Segment
-from ragsieve.models.base import JsonSchema, Prompt
+from ragsieve import InputError, ModelError
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Step, step
+from ragsieve.trace import step
 from ragsieve_research.select.extract import Extract
 from tests.segments import QUERY, traced, wholes
 
 TEXTS = ("Summer Breeze is a song.", "Seals and Crofts sang it.", "It rained.", "In 1972 it sold.")
 
 
-def kept(stage: Extract, segments: Sequence[Segment]) -> tuple[list[str], Step]:
+def kept(stage, segments):
     """The kept texts, and the step that tells of it."""
     found, record = traced(stage, segments)
     assert {s.key for s in found} <= {s.key for s in segments}
     return [s.text for s in found], record
 
 
-def point(*replies: str, **options: Any) -> Extract:
+def point(*replies, **options):
     return Extract(ScriptedLLM(replies), **options)
 
 
-def write(*lines: str, **options: Any) -> Extract:
+def write(*lines, **options):
     return Extract(ScriptedLLM(["\n".join(lines)]), mode="write", **options)
 
 
-def test_numbers_name_sentences_in_their_order() -> None:
+def test_numbers_name_sentences_in_their_order():
     """The most useful comes first, as the model says."""
     texts, record = kept(point("[3, 1]"), wholes(*TEXTS))
 
@@ -56,7 +55,7 @@ def test_numbers_name_sentences_in_their_order() -> None:
         ("1", [TEXTS[0]]),
     ],
 )
-def test_readable_lists(reply: str, expected: Sequence[str]) -> None:
+def test_readable_lists(reply, expected):
     """An empty list keeps nothing; a number twice counts once; Markdown and full stops may be."""
     assert [*expected] == kept(point(reply), wholes(*TEXTS))[0]
 
@@ -66,7 +65,7 @@ UNREADABLE += ["\ud800\x00", "9" * 5000, "[" * 100_000]
 
 
 @pytest.mark.parametrize("reply", UNREADABLE)
-def test_an_unreadable_reply_is_asked_once_more(reply: str) -> None:
+def test_an_unreadable_reply_is_asked_once_more(reply):
     """The second prompt says what was wrong; two such replies cost no evidence."""
     stage = Extract(Unlimited([reply, "[2]"]))
     texts, record = kept(stage, wholes(*TEXTS))
@@ -85,19 +84,17 @@ def test_an_unreadable_reply_is_asked_once_more(reply: str) -> None:
 class Unlimited(ScriptedLLM):
     """A scripted LLM that does not cut its replies, as a server may not; it keeps its schemas."""
 
-    def __init__(self, replies: Sequence[str] | Callable[[Prompt], str], **options: Any) -> None:
+    def __init__(self, replies, **options):
         super().__init__(replies, **options)
         self.schemas: list[Mapping[str, Any] | None] = []
 
-    def complete(
-        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
-    ) -> list[str]:
+    def complete(self, prompts, *, max_tokens=128, schema=None):
         self.prompts.extend(prompts)
         self.schemas.append(schema)
         return self._script(prompts)
 
 
-def test_the_reply_is_held_to_valid_numbers() -> None:
+def test_the_reply_is_held_to_valid_numbers():
     """A backend that can is told which; each sentence is a line, its title before it."""
     llm = Unlimited(["[1]"])
     Extract(llm, max_clues=3)(QUERY, wholes(*TEXTS))
@@ -120,7 +117,7 @@ NUMBERING = [
 
 
 @pytest.mark.parametrize("style", NUMBERING)
-def test_written_lines_are_found_behind_any_number(style: str) -> None:
+def test_written_lines_are_found_behind_any_number(style):
     """A short sentence is found too, where a number weighs much."""
     given = wholes("It rained.", "He won.")
 
@@ -146,7 +143,7 @@ REPEATED = [
         ("Seals and Crofts sang it. Summer Breeze is", [TEXTS[1], TEXTS[0]]),
     ],
 )
-def test_a_line_is_matched_to_the_sentences_it_repeats(line: str, expected: list[str]) -> None:
+def test_a_line_is_matched_to_the_sentences_it_repeats(line, expected):
     """With a slip of the pen, two at once, or shortened: what is kept is the document's own."""
     texts, record = kept(write(f"Sentence 1: {line}"), wholes(*TEXTS))
 
@@ -161,7 +158,7 @@ def test_a_line_is_matched_to_the_sentences_it_repeats(line: str, expected: list
         "In 1973 it sold records in all of Ohio.",
     ],
 )
-def test_other_words_or_too_few_are_an_invention(line: str) -> None:
+def test_other_words_or_too_few_are_an_invention(line):
     """A shortened line has no word of its own, and three at least."""
     texts, record = kept(write(TEXTS[0], line), wholes(*TEXTS))
 
@@ -169,7 +166,7 @@ def test_other_words_or_too_few_are_an_invention(line: str) -> None:
     assert ["1 written lines repeat no sentence of the documents: dropped"] == record.notes
 
 
-def test_written_lines_keep_their_order_and_count_once() -> None:
+def test_written_lines_keep_their_order_and_count_once():
     """Most useful first; what looks like the list's number is the sentence's if it has it."""
     given = wholes(*TEXTS, TEXTS[2])
     texts, record = kept(write(TEXTS[2], TEXTS[0], TEXTS[2]), given)
@@ -184,13 +181,13 @@ def test_written_lines_keep_their_order_and_count_once() -> None:
 
 
 @pytest.mark.parametrize("reply", ["", "\n \n", "Sentence 1:\nSentence 2:", "..."])
-def test_writing_nothing_keeps_nothing(reply: str) -> None:
+def test_writing_nothing_keeps_nothing(reply):
     """An empty reply is a decision: no sentence helps."""
     assert [] == kept(write(reply), wholes(*TEXTS))[0]
 
 
 @pytest.mark.parametrize("reply", ["<think>Seals sang it.", "I'm sorry, I cannot help with that."])
-def test_a_refusal_or_a_thought_that_was_cut_is_no_decision(reply: str) -> None:
+def test_a_refusal_or_a_thought_that_was_cut_is_no_decision(reply):
     """It is asked for again; then all stay."""
     with step("Extract") as record:
         clues = Extract(ScriptedLLM([reply] * 2), mode="write")(QUERY, wholes(*TEXTS))
@@ -208,20 +205,20 @@ def test_a_refusal_or_a_thought_that_was_cut_is_no_decision(reply: str) -> None:
         ("[4, 3]", 99, [3, 2, 0, 1]),
     ],
 )
-def test_min_keep_adds_the_best_others(reply: str, min_keep: int, expected: list[int]) -> None:
+def test_min_keep_adds_the_best_others(reply, min_keep, expected):
     """Behind what was named; unscored segments count as ranked as given."""
     texts, _ = kept(point(reply, min_keep=min_keep), wholes(*TEXTS))
 
     assert [TEXTS[n] for n in expected] == texts
 
 
-def everything(prompt: Prompt) -> str:
+def everything(prompt):
     """Names every number of the list."""
     return json.dumps([int(n) for n in re.findall(r"^\[(\d+)\] ", prompt[0].content, re.MULTILINE)])
 
 
 @pytest.mark.parametrize("context", [335, 365, 465, 8192])
-def test_windows_lose_nothing(context: int) -> None:
+def test_windows_lose_nothing(context):
     """Where the context is small the sentences go in several prompts; each is read once."""
     given = wholes(*(f"Sentence number {n} of many others." for n in range(40)))
     llm = ScriptedLLM(everything, context=context)
@@ -235,7 +232,7 @@ def test_windows_lose_nothing(context: int) -> None:
     ) == record.notes
 
 
-def test_windows_take_turns() -> None:
+def test_windows_take_turns():
     """The first clue of every window comes before the second of any."""
     given = wholes(*(f"Sentence number {n} of many others." for n in range(8)))
     # Reply 189 tokens, chat format 64; each sentence costs 10. In 335 go some of the eight.
@@ -249,7 +246,7 @@ def test_windows_take_turns() -> None:
     ]
 
 
-def test_a_window_that_stays_unreadable_is_kept_whole() -> None:
+def test_a_window_that_stays_unreadable_is_kept_whole():
     """The other windows' clues are chosen as usual."""
     given = wholes(*(f"Sentence number {n} of many others." for n in range(8)))
     llm = ScriptedLLM(
@@ -263,7 +260,7 @@ def test_a_window_that_stays_unreadable_is_kept_whole() -> None:
     assert any("unreadable twice" in line for line in record.notes)
 
 
-def test_what_cannot_be_asked_is_told() -> None:
+def test_what_cannot_be_asked_is_told():
     """A context without room, a segment over it, and a model that fails."""
     given = wholes("One.", "word " * 300, "Three.")
     texts, record = kept(Extract(ScriptedLLM(everything, context=365)), given)

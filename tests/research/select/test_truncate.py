@@ -4,20 +4,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.trace import Step
 from ragsieve.types import Document, Segment
 from ragsieve_research.select.truncate import Truncate
 from tests.segments import QUERY, scored, traced
 
 
-def kept(stage: Truncate, segments: Sequence[Segment]) -> tuple[list[float], Step]:
+def kept(stage, segments):
     found, record = traced(stage, segments)
     return [s.score for s in found], record
 
 
-def chooser(*weights: float) -> ScriptedLLM:
+def chooser(*weights):
     """An LLM that finds the options 0, 1, 2, … so probable."""
     return ScriptedLLM([], choices=lambda prompt, options: weights[: len(options)])
 
@@ -31,16 +29,16 @@ def chooser(*weights: float) -> ScriptedLLM:
         ((2, 3, 3, 1), [3]),  # equal: the smallest that is enough
     ],
 )
-def test_the_most_probable_cut_is_taken(weights: tuple[float, ...], expected: list[float]) -> None:
+def test_the_most_probable_cut_is_taken(weights, expected):
     """K is the option with the highest probability; the K best stay, best first."""
     assert expected == kept(Truncate(chooser(*weights)), scored(1, 3, 2))[0]
 
 
-def test_clues_are_weighed_best_first_in_one_call() -> None:
+def test_clues_are_weighed_best_first_in_one_call():
     """All cuts from 0 to n; each on its own line, and none opens another."""
     asked: list[Sequence[str]] = []
 
-    def remember(prompt: Prompt, options: Sequence[str]) -> list[float]:
+    def remember(prompt, options):
         asked.append(options)
         return [1.0] * len(options)
 
@@ -60,7 +58,7 @@ def test_clues_are_weighed_best_first_in_one_call() -> None:
     assert llm.prompts[0][0].content.endswith("\n[1] x [2] fake Sentences: [1] y")
 
 
-def test_only_the_best_are_shown() -> None:
+def test_only_the_best_are_shown():
     """The rest is dropped unread; the model chooses from 0 to max_clues."""
     llm = chooser(0, 0, 1)
     texts, _ = kept(Truncate(llm, max_clues=2), scored(1, 2, 3, 4))
@@ -72,7 +70,7 @@ def test_only_the_best_are_shown() -> None:
 @pytest.mark.parametrize(
     ("k", "min_keep", "expected"), [(0, 0, 0), (0, 1, 1), (2, 1, 2), (0, 9, 4), (0, 3, 3)]
 )
-def test_min_keep_is_the_least(k: int, min_keep: int, expected: int) -> None:
+def test_min_keep_is_the_least(k, min_keep, expected):
     """Also beyond what was shown to the model, and never more than there are."""
     weights = [float(place == k) for place in range(3)]
     texts, _ = kept(Truncate(chooser(*weights), max_clues=2, min_keep=min_keep), scored(4, 3, 2, 1))

@@ -1,13 +1,11 @@
 """Chunks of neighbouring sentences."""
 
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from ragsieve import Document, ModelError, Query, Segment
 from ragsieve.models.fake import HashingEmbedder
@@ -20,11 +18,11 @@ QUERY = Query("Who sang it?")
 EAST, NORTH, BETWEEN = (1.0, 0.0), (0.0, 1.0), (0.6, 0.8)  # cosines 0, 0.6 and 0.8
 
 
-def table(vectors: Mapping[str, Sequence[float]]) -> Places:
+def table(vectors):
     return Places(vectors.__getitem__)
 
 
-def texts_of(segments: Sequence[Segment]) -> list[str]:
+def texts_of(segments):
     return [s.text for s in segments]
 
 
@@ -38,9 +36,7 @@ def texts_of(segments: Sequence[Segment]) -> list[str]:
         (0.81, ["He sang.", "She sang.", "It rained."]),
     ],
 )
-def test_neighbours_are_joined_from_the_threshold_on(
-    min_similarity: float, expected: list[str]
-) -> None:
+def test_neighbours_are_joined_from_the_threshold_on(min_similarity, expected):
     """The cosine of the two neighbours decides; their white space is verbatim in the chunk."""
     known = table({"He sang.": EAST, "She sang.": BETWEEN, "It rained.": NORTH})
     chunks = Semantic(known, min_similarity=min_similarity)(
@@ -50,7 +46,7 @@ def test_neighbours_are_joined_from_the_threshold_on(
     assert expected == texts_of(chunks)
 
 
-def test_neighbours_count_and_not_the_chunk() -> None:
+def test_neighbours_count_and_not_the_chunk():
     """First and last may be at right angles; equal ones join up to the length and segment's end."""
     known = table({"A is.": EAST, "B is.": BETWEEN, "C is.": NORTH})
 
@@ -80,7 +76,7 @@ def test_neighbours_count_and_not_the_chunk() -> None:
         (1, ["One is.", "Two is.", "Six is."]),
     ],
 )
-def test_a_chunk_is_at_most_so_long(max_chars: int, expected: list[str]) -> None:
+def test_a_chunk_is_at_most_so_long(max_chars, expected):
     """White space between sentences counts; a sentence is never cut to fit."""
     known = table(dict.fromkeys(["One is.", "Two is.", "Six is."], EAST))
     stage = Semantic(known, max_chars=max_chars)
@@ -88,7 +84,7 @@ def test_a_chunk_is_at_most_so_long(max_chars: int, expected: list[str]) -> None
     assert expected == texts_of(stage(QUERY, wholes("One is.   Two is. Six is.")))
 
 
-def test_all_texts_are_embedded_in_one_call() -> None:
+def test_all_texts_are_embedded_in_one_call():
     """Each different sentence once, whatever document or place it is from."""
     known = table(dict.fromkeys(["He sang.", "She sang.", "It rained."], EAST))
     Semantic(known)(QUERY, wholes("He sang. She sang.", "It rained. He sang.", "She sang."))
@@ -106,7 +102,7 @@ def test_all_texts_are_embedded_in_one_call() -> None:
         f"{'long ' * 100}end. Short.",  # together over 500 characters
     ],
 )
-def test_nothing_is_embedded_that_decides_nothing(text: str) -> None:
+def test_nothing_is_embedded_that_decides_nothing(text):
     """Single sentences, equal ones, and ones too long for any neighbour."""
     known = table({})
     Semantic(known)(QUERY, wholes(text, text))
@@ -114,7 +110,7 @@ def test_nothing_is_embedded_that_decides_nothing(text: str) -> None:
     assert [] == known.asked
 
 
-def test_a_long_sentence_is_a_chunk_by_itself() -> None:
+def test_a_long_sentence_is_a_chunk_by_itself():
     """Over max_chars it joins none; over 1000 it is cut, unless a chunk may be longer."""
     long = "Word " * 150 + "end."  # 754 characters
     longer = "word " * 300 + "end."
@@ -129,7 +125,7 @@ def test_a_long_sentence_is_a_chunk_by_itself() -> None:
     assert [text] == texts_of(Semantic(table({}), max_chars=2000)(QUERY, wholes(text)))
 
 
-def test_opposite_sentences_are_joined_where_all_are() -> None:
+def test_opposite_sentences_are_joined_where_all_are():
     """Rounding below -1 does not part what min_similarity=-1 joins: 3 * 0.6² is 1.08."""
     known = table({"Yes is.": (0.6, 0.6, 0.6), "No is.": (-0.6, -0.6, -0.6)})
 
@@ -142,9 +138,7 @@ def test_opposite_sentences_are_joined_where_all_are() -> None:
     st.sampled_from([-1, 0.5, 1]),
     st.integers(1, 60),
 )
-def test_chunks_are_runs_of_sentences(
-    parts: list[str], min_similarity: float, max_chars: int
-) -> None:
+def test_chunks_are_runs_of_sentences(parts, min_similarity, max_chars):
     """Every sentence is in one chunk, in order, and only single ones are too long."""
     given_segments = wholes("".join(parts))
     stage = Semantic(HashingEmbedder(), min_similarity=min_similarity, max_chars=max_chars)
@@ -160,7 +154,7 @@ def test_chunks_are_runs_of_sentences(
     assert all(len(s.text) <= max_chars or s.key in single for s in chunks)
 
 
-def test_long_documents_are_compared_in_blocks() -> None:
+def test_long_documents_are_compared_in_blocks():
     """20,000 neighbours, each pair the other way round; the last of every 31 is over the limit."""
     known = table({"He sang a song.": EAST, "She did it too.": BETWEEN})
     text = "He sang a song. She did it too. " * 10_000
@@ -180,11 +174,11 @@ def test_long_documents_are_compared_in_blocks() -> None:
         np.ones((2, 2, 2)),
     ],
 )
-def test_a_broken_embedder_is_named(vectors: NDArray[np.float64]) -> None:
+def test_a_broken_embedder_is_named(vectors):
     """NaN, infinity and wrong shapes are an error of one line, not a chunk."""
 
     class Broken(Places):
-        def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        def embed(self, texts, *, query=False):
             return vectors.astype(np.float32)
 
     with pytest.raises(ModelError, match=r"Broken\(.*\) must give 2 finite vectors, got") as caught:

@@ -1,6 +1,6 @@
 """Windows of so many tokens."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -24,25 +24,25 @@ class Counting:
     asked: list[list[str]] = field(default_factory=list, repr=False)
     counts_by_request: bool = False
 
-    def count(self, texts: Sequence[str]) -> list[int]:
+    def count(self, texts):
         self.asked.append(list(texts))
         return [self.rule(text) for text in texts]
 
 
-def by_word(text: str) -> int:
+def by_word(text):
     return len(text.split())
 
 
-def by_byte(text: str) -> int:
+def by_byte(text):
     """As a tokenizer of bytes: white space costs too, and some characters cost three or four."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def whole(text: str) -> list[Segment]:
+def whole(text):
     return [Segment.whole(Document("d", text))]
 
 
-def texts_of(segments: Sequence[Segment]) -> list[str]:
+def texts_of(segments):
     return [s.text for s in segments]
 
 
@@ -56,16 +56,14 @@ def texts_of(segments: Sequence[Segment]) -> list[str]:
         ({"max_tokens": 1}, ["a", "b", "c", "d", "e", "f", "g"]),
     ],
 )
-def test_windows_are_full_and_begin_with_the_overlap(
-    options: dict[str, int], expected: list[str]
-) -> None:
+def test_windows_are_full_and_begin_with_the_overlap(options, expected):
     """Each has as many words as fit; the last one ends the text and none comes after it."""
     windows = Windows(Counting(by_word), **options)(QUERY, whole(" a b  c d\te f\ng "))
 
     assert expected == texts_of(windows)
 
 
-def test_the_overlap_is_whole_words_that_fit() -> None:
+def test_the_overlap_is_whole_words_that_fit():
     """With the space before: five bytes are not within four; nor beside the long word after it."""
     stage = Windows(Counting(by_byte), max_tokens=9, overlap=4)
 
@@ -77,7 +75,7 @@ def test_the_overlap_is_whole_words_that_fit() -> None:
     assert ["aa bb cc", "dddddddd"] == texts_of(stage(QUERY, whole("aa bb cc dddddddd")))
 
 
-def test_places_are_those_of_the_document() -> None:
+def test_places_are_those_of_the_document():
     """Splitting parts of a document gives spans of the document, and none goes past its part."""
     document = Document("d", "one two three four")
     parts = [Segment(document, 4, 18), Segment(document, 0, 7)]
@@ -86,7 +84,7 @@ def test_places_are_those_of_the_document() -> None:
     assert [("d", 4, 13), ("d", 14, 18), ("d", 0, 7)] == [s.key for s in windows]
 
 
-def test_what_is_longer_than_a_window_is_cut() -> None:
+def test_what_is_longer_than_a_window_is_cut():
     """A word into quarters, a character never; without spaces before no punctuation."""
     given_segments = whole("to " + "0123456789" * 2 + " go")
     eight, five = (Windows(Counting(by_byte), max_tokens=n)(QUERY, given_segments) for n in (8, 5))
@@ -109,7 +107,7 @@ def test_what_is_longer_than_a_window_is_cut() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n\t\u3000"])
-def test_what_is_only_white_space_is_no_window(text: str) -> None:
+def test_what_is_only_white_space_is_no_window(text):
     """Nor is anything counted for it."""
     counter = Counting(by_word)
 
@@ -117,7 +115,7 @@ def test_what_is_only_white_space_is_no_window(text: str) -> None:
     assert [] == counter.asked
 
 
-def test_counting_takes_few_calls() -> None:
+def test_counting_takes_few_calls():
     """Short segments are one call, each text once; wholes, words, windows whatever their number."""
     counter = Counting(by_word)
     given_segments = [*whole(" a b "), *whole("c d"), *whole(" a b ")]
@@ -134,7 +132,7 @@ def test_counting_takes_few_calls() -> None:
     assert 3 == len(counter.asked)
 
 
-def test_a_server_counts_texts_and_windows_not_words() -> None:
+def test_a_server_counts_texts_and_windows_not_words():
     """A thousand words: the text, then ten windows at 100 tokens, counted once more where tight."""
     counter = Counting(by_word, counts_by_request=True)
     text = " ".join(f"w{n:03}" for n in range(1000))
@@ -145,7 +143,7 @@ def test_a_server_counts_texts_and_windows_not_words() -> None:
     assert sum(map(len, counter.asked)) < 30
 
 
-def test_windows_hold_with_any_tokenizer() -> None:
+def test_windows_hold_with_any_tokenizer():
     """Ten words that cost eleven together are nine; any two that cost 1,000 are one each."""
     counter = Counting(lambda text: by_word(text) + (len(text.split()) > 1 and text[0] != " "))
     windows = Windows(counter, max_tokens=10)(QUERY, whole("a " * 27))
@@ -170,9 +168,7 @@ def test_windows_hold_with_any_tokenizer() -> None:
     st.sampled_from([by_word, by_byte]),
     st.booleans(),
 )
-def test_no_window_is_too_long_and_nothing_is_lost(
-    text: str, max_tokens: int, overlap: int, rule: Callable[[str], int], by_request: bool
-) -> None:
+def test_no_window_is_too_long_and_nothing_is_lost(text, max_tokens, overlap, rule, by_request):
     """At most max_tokens each (four bytes hold any character), and every visible character."""
     counter = Counting(rule, counts_by_request=by_request)
     stage = Windows(counter, max_tokens=max_tokens, overlap=min(overlap, max_tokens - 1))
@@ -184,7 +180,7 @@ def test_no_window_is_too_long_and_nothing_is_lost(
     assert all(a.start < b.start and a.end < b.end for a, b in pairwise(windows))
 
 
-def test_a_reader_or_an_llm_can_count() -> None:
+def test_a_reader_or_an_llm_can_count():
     """Both know the tokenizer, and the repr of the stage names them."""
     llm = ScriptedLLM(["unused"])
     by_llm, by_reader = Windows(llm, max_tokens=2), Windows(Reader(llm), max_tokens=2)

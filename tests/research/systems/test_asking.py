@@ -2,12 +2,10 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
-from ragsieve import Document, Query, Result, Segment
-from ragsieve.models.base import Prompt
+from ragsieve import Document, Segment
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve_research.systems.cove import cove
 from ragsieve_research.systems.ircot import ircot
@@ -20,7 +18,7 @@ FIRST, SECOND = "Who sang Breeze?", "Where was Ann Lee born?"
 FOUND = [Segment.whole(Document(name, f"Of {name}.")) for name in ("a", "b")]
 
 
-def test_cove_checks_its_draft_without_sight_of_it() -> None:
+def test_cove_checks_its_draft_without_sight_of_it():
     """A draft, its questions, an answer to each from the documents, and the answer: five calls."""
     llm = ScriptedLLM(["Rome", f"1. {FIRST}\n2. {SECOND}", "Ann Lee", "Cork", "It is Cork"])
     result = cove(llm, documents=1).ask(QUESTION, ["Ann Lee of Cork sang Breeze.", "It rained."])
@@ -37,12 +35,12 @@ def test_cove_checks_its_draft_without_sight_of_it() -> None:
 
 
 @pytest.mark.parametrize("replies", [["Cork", "It is right.", "No."], ["Cork", FIRST, "Ann", " "]])
-def test_an_unchecked_draft_is_the_answer(replies: list[str]) -> None:
+def test_an_unchecked_draft_is_the_answer(replies):
     """Where no question can be read, or nothing is said behind them; also without documents."""
     assert "Cork" == answer(cove(ScriptedLLM(replies), documents=0).ask(QUESTION, ["It rained."]))
 
 
-def test_ircot_searches_by_each_sentence_of_its_chain() -> None:
+def test_ircot_searches_by_each_sentence_of_its_chain():
     """The first sentence of each reply, until one has the answer; then the reader answers."""
     thoughts = ["Ann Lee sang Breeze.", "Ann Lee was born in Cork."]
     llm = ScriptedLLM([f"{thoughts[0]} Bob, too.", thoughts[1], "So the answer is: Cork.", "Cork"])
@@ -57,7 +55,7 @@ def test_ircot_searches_by_each_sentence_of_its_chain() -> None:
 
 
 @pytest.mark.parametrize(("reply", "searches"), [("Ann sang.", 2), ("", 1)])
-def test_a_chain_that_does_not_go_on_ends(reply: str, searches: int) -> None:
+def test_a_chain_that_does_not_go_on_ends(reply, searches):
     """A sentence that comes again, or none; all that was found is read."""
     index = Finds(FOUND)
     result = ircot(ScriptedLLM(lambda _: reply), HashingEmbedder(), source=index).ask(QUESTION)
@@ -69,12 +67,10 @@ def test_a_chain_that_does_not_go_on_ends(reply: str, searches: int) -> None:
 FOUND_OUT = "Cork, by what was found out"
 
 
-def feedback(
-    known: str = "", helps: str = "", parts: str = "", says: str = FOUND_OUT
-) -> ScriptedLLM:
+def feedback(known="", helps="", parts="", says=FOUND_OUT):
     """Knows questions of ``known``; passages of ``helps`` help; ``parts`` are the question's."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         said, about = prompt[0].content, prompt[-1].content
         if "for sure" in said:
             return "yes" if known and known in about else "no"
@@ -96,9 +92,7 @@ def feedback(
         (feedback(known="Ann", parts=f"{FIRST}\n{SECOND}"), 2, []),
     ],
 )
-def test_ra_isf_answers_in_the_first_way_that_goes(
-    llm: ScriptedLLM, searched: int, kept: list[str]
-) -> None:
+def test_ra_isf_answers_in_the_first_way_that_goes(llm, searched, kept):
     """As it is known, from what helps, from all that was found, or by the answers of its parts."""
     index = Finds(FOUND)
     result = ra_isf(llm, HashingEmbedder(), source=index, depth=2).ask(QUESTION)
@@ -118,7 +112,7 @@ def test_ra_isf_answers_in_the_first_way_that_goes(
         ({"known": "Ann", "parts": f"{FIRST}\n{SECOND}"}, "I cannot join these facts."),
     ],
 )
-def test_ra_isf_takes_no_refusal_for_an_answer(way: dict[str, str], says: str) -> None:
+def test_ra_isf_takes_no_refusal_for_an_answer(way, says):
     """In none of its ways, also without documents."""
     llm = feedback(**way, says=says)
     result = ra_isf(llm, HashingEmbedder(), source=Finds(FOUND), depth=2).ask(QUESTION)
@@ -126,7 +120,7 @@ def test_ra_isf_takes_no_refusal_for_an_answer(way: dict[str, str], says: str) -
     assert "nothing was found out: the reader answers from what is found" in notes(result)
 
 
-def test_ra_isf_tells_what_its_parts_answered() -> None:
+def test_ra_isf_tells_what_its_parts_answered():
     """What is open on the last level is unknown; where all is, the reader answers from a search."""
     llm = feedback(known="Ann", parts=f"{FIRST}\n{SECOND}")
     ra_isf(llm, HashingEmbedder(), source=Finds(FOUND), depth=2).ask(QUESTION)
@@ -146,17 +140,17 @@ class Index(Finds):
 
     found: Sequence[Segment] = ()
 
-    def __call__(self, query: Query, /) -> list[Segment]:
+    def __call__(self, query, /):
         super().__call__(query)
         return [Segment.whole(Document(f"d{len(self.asked)}", f"Of {query.text}"))]
 
 
-def asked(*replies: str, **options: Any) -> tuple[Result, Index, ScriptedLLM]:
+def asked(*replies, **options):
     index, llm = Index(), ScriptedLLM(list(replies))
     return self_ask(llm, HashingEmbedder(), source=index, **options).ask(QUESTION), index, llm
 
 
-def test_each_follow_up_is_looked_up_and_answered() -> None:
+def test_each_follow_up_is_looked_up_and_answered():
     """Two follow-ups: a call to ask and one to answer each, and one for the end: five."""
     first, second = "Follow up: Who sang Breeze?", "Follow up: Where was Ann Lee born?"
     result, index, llm = asked(first, "Ann\nLee", second, "Cork", "So the final answer is: Cork")
@@ -171,7 +165,7 @@ def test_each_follow_up_is_looked_up_and_answered() -> None:
     assert [*zip(roles, turns, strict=True)] == [*map(tuple, llm.prompts[-1][-5:])]
 
 
-def test_the_first_line_of_a_reply_counts() -> None:
+def test_the_first_line_of_a_reply_counts():
     """An answer at once searches nothing; the paper stops there; an empty one is unknown."""
     result, index, llm = asked("So the final answer is: Cork")
 
@@ -205,14 +199,14 @@ def test_the_first_line_of_a_reply_counts() -> None:
         ("Follow up: Who sang Breeze?", "Answer: Cork"),
     ],
 )  # fmt: skip
-def test_the_papers_own_lines_are_read(first: str, last: str) -> None:
+def test_the_papers_own_lines_are_read(first, last):
     """Three calls: to ask, to answer what was asked, and to conclude."""
     result, index, llm = asked(first, "Ann Lee", last)
 
     assert (["Who sang Breeze?"], "Cork", 3) == (index.questions, answer(result), len(llm.prompts))
 
 
-def test_what_comes_again_or_without_end_is_not_asked() -> None:
+def test_what_comes_again_or_without_end_is_not_asked():
     """Five follow-ups, whatever their case; then the final answer is asked for."""
     follow_ups = [f"Follow up: Who is {n}?" for n in range(6)]
     replies = [reply for ask in follow_ups[:5] for reply in (ask, "x")]
@@ -233,7 +227,7 @@ def test_what_comes_again_or_without_end_is_not_asked() -> None:
     assert "Ann" == answer(result)
 
 
-def test_unreadable_replies_leave_it_to_the_reader() -> None:
+def test_unreadable_replies_leave_it_to_the_reader():
     """The second counts; a follow-up as long as a page is none; what was found is read."""
     result, _, llm = asked("Let me think.", "So the final answer is: Cork")
 
@@ -260,11 +254,11 @@ def test_unreadable_replies_leave_it_to_the_reader() -> None:
     assert ["x" * 300] == index.questions
 
 
-def test_a_filter_sees_the_follow_up() -> None:
+def test_a_filter_sees_the_follow_up():
     """What is found for a follow-up question is filtered for it."""
     seen: list[str] = []
 
-    def prune(query: Query, segments: Any, /) -> list[Segment]:
+    def prune(query, segments, /):
         seen.append(query.text)
         return list(segments)
 

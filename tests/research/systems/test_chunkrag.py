@@ -1,16 +1,12 @@
 """ChunkRAG as one system."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from ragsieve import Document, Pipeline, Query, Segment, System
-from ragsieve.models.base import Prompt
+from ragsieve import Document, Pipeline, Query, Segment
 from ragsieve.models.fake import (
     HashingEmbedder,
     OverlapCrossEncoder,
@@ -42,28 +38,28 @@ class Asked(HashingEmbedder):
 
     texts: Counter[str] = field(default_factory=Counter)
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+    def embed(self, texts, *, query=False):
         self.texts.update(texts)
         return super().embed(texts)
 
 
-def rated(prompt: Prompt, options: Sequence[str]) -> list[float]:
+def rated(prompt, options):
     """High for a passage with more letters of the question's words: a function of the prompt."""
     said = prompt[1].content.split("Passage: ")[1].lower()
     best = sum(word in said for word in ("sang", "sung", "summer", "breeze", "seals"))
     return [0.5 ** abs(best + 3 - place) for place in range(len(options))]
 
 
-def system(**options: Any) -> System:
+def system(**options):
     """By what leaves parts out or replaces them, where an option says so."""
     ablates = {"chunks", "retrieval", "without"} & {*options}
     return (chunkrag_ablated if ablates else chunkrag)(echo(), HashingEmbedder(), **options)
 
 
-def stages(made: System) -> list[str]:
+def stages(made):
     """All stages in order, those for documents in hand among them."""
 
-    def flat(pipeline: Any) -> list[Any]:
+    def flat(pipeline):
         return [s for p in pipeline.stages for s in (flat(p) if isinstance(p, Pipeline) else [p])]
 
     return [repr(stage) for stage in flat(made.stage)]
@@ -94,9 +90,7 @@ CHANGES: list[tuple[dict[str, Any], list[str], list[str], str]] = [
 
 
 @pytest.mark.parametrize(("options", "gone", "new", "shown"), CHANGES)
-def test_an_option_changes_the_stages_it_names_alone(
-    options: dict[str, Any], gone: list[str], new: list[str], shown: str
-) -> None:
+def test_an_option_changes_the_stages_it_names_alone(options, gone, new, shown):
     """All others stay as they are, in their order."""
     usual, other = stages(system()), stages(system(**options))
     removed = list((Counter(usual) - Counter(other)).elements())
@@ -108,11 +102,11 @@ def test_an_option_changes_the_stages_it_names_alone(
     assert [s for s in usual if s not in removed] == [s for s in other if s not in added]
 
 
-def test_the_pruners_passage_score_orders_where_no_reranker_is_named() -> None:
+def test_the_pruners_passage_score_orders_where_no_reranker_is_named():
     """A reranker that is named goes before it; without either the mean orders."""
     pruner, other = OverlapPruner(), OverlapCrossEncoder()
 
-    def orders(*models: Any, **options: Any) -> str:
+    def orders(*models, **options):
         made = chunkrag(echo(), HashingEmbedder(), *models, **options)
         return " ".join(stage for stage in stages(made) if stage.startswith("Pair("))
 
@@ -132,7 +126,7 @@ ABLATIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", ABLATIONS)
-def test_every_ablation_keeps_the_laws_and_answers(options: dict[str, Any]) -> None:
+def test_every_ablation_keeps_the_laws_and_answers(options):
     """Those of every system; at least one span is kept but for k=0."""
     made = system(**options)
     result = made.ask(QUESTION, DOCUMENTS)
@@ -143,7 +137,7 @@ def test_every_ablation_keeps_the_laws_and_answers(options: dict[str, Any]) -> N
     check_system(made, draws=2)
 
 
-def test_a_chunk_of_one_sentence_is_not_embedded_again() -> None:
+def test_a_chunk_of_one_sentence_is_not_embedded_again():
     """Nor is any text by another stage, nor in the next question."""
     embedder = Asked()
     made = chunkrag(echo(), embedder)
@@ -154,11 +148,11 @@ def test_a_chunk_of_one_sentence_is_not_embedded_again() -> None:
     assert QUESTION in embedder.texts
 
 
-def test_a_source_is_asked_by_the_rewrite_and_read_by_the_question() -> None:
+def test_a_source_is_asked_by_the_rewrite_and_read_by_the_question():
     """Its spans are rated as they are: nothing is split or ranked again."""
     asked: list[Query] = []
 
-    def source(query: Query, /) -> list[Segment]:
+    def source(query, /):
         asked.append(query)
         return [span.scored("found", 1.0) for span in SPANS]
 
@@ -176,7 +170,7 @@ def test_a_source_is_asked_by_the_rewrite_and_read_by_the_question() -> None:
     assert "rewritten to search: 'singers of Summer Breeze'" in result.trace.steps[0].notes
 
 
-def test_documents_in_hand_go_before_the_source() -> None:
+def test_documents_in_hand_go_before_the_source():
     """They are cut and ranked; a source may be asked as it is, without a rewrite."""
     made = system(source=Finds(SPANS), threshold=0.0)
     result = made(QUESTION, DOCUMENTS)

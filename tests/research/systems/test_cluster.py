@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ragsieve_research.systems.cluster import Merged, ellipse, hyperbola, kmeans, nearest, projected
+from ragsieve_research.systems.cluster import ellipse, hyperbola, kmeans, nearest, projected
 
 Array = NDArray[np.float64]
 Sets = tuple[Array, list[int], list[int]]
@@ -20,7 +19,7 @@ Sets = tuple[Array, list[int], list[int]]
 needs_sklearn = pytest.mark.skipif(not find_spec("sklearn"), reason="scikit-learn is not installed")
 
 
-def points(*rows: tuple[float, ...]) -> Array:
+def points(*rows):
     return np.array(rows, np.float64)
 
 
@@ -35,13 +34,13 @@ def two_sets(draw: st.DrawFn) -> Sets:
     return points(*rows), order[:cut], order[cut:]
 
 
-def distance(vectors: Array, rows: list[int], row: int) -> float:
+def distance(vectors, rows, row):
     """From a row to the centroid of rows, with no array in it."""
     centroid = [math.fsum(column) / len(rows) for column in vectors[rows].T.tolist()]
     return math.dist(vectors[row].tolist(), centroid)
 
 
-def test_the_mean_itself_passes_the_ellipse_but_not_the_hyperbola() -> None:
+def test_the_mean_itself_passes_the_ellipse_but_not_the_hyperbola():
     """Sums 8 + 10; differences 4, 0, 0, -4; of equal rows all pass, or one is left."""
     corners = points((-3, 8), (-3, -8), (3, 8), (3, -8))
 
@@ -61,7 +60,7 @@ def test_the_mean_itself_passes_the_ellipse_but_not_the_hyperbola() -> None:
 
 
 @given(two_sets())
-def test_ellipse_is_symmetric(sets: Sets) -> None:
+def test_ellipse_is_symmetric(sets):
     """To the last bit, and the order within a set is of no account either."""
     vectors, left, right = sets
 
@@ -69,7 +68,7 @@ def test_ellipse_is_symmetric(sets: Sets) -> None:
 
 
 @given(two_sets())
-def test_values_are_what_the_equations_say(sets: Sets) -> None:
+def test_values_are_what_the_equations_say(sets):
     """Written out once more in plain numbers, in rising rows; some are kept, by the inequality."""
     vectors, right, wrong = sets
     members = sorted([*right, *wrong])
@@ -91,9 +90,7 @@ def test_values_are_what_the_equations_say(sets: Sets) -> None:
 
 
 @given(two_sets(), st.floats(1e-6, 1e6), st.integers(0, 99), st.floats(-9, 9))
-def test_merging_knows_no_scale_rotation_or_place(
-    sets: Sets, scale: float, seed: int, shift: float
-) -> None:
+def test_merging_knows_no_scale_rotation_or_place(sets, scale, seed, shift):
     """The same rows stay, and values and threshold grow with the scale alone, ties included."""
     vectors, left, right = sets
     noise = np.random.default_rng(seed).normal(size=(vectors.shape[1],) * 2)
@@ -107,7 +104,7 @@ def test_merging_knows_no_scale_rotation_or_place(
 
 
 @pytest.mark.parametrize("merge", [ellipse, hyperbola])
-def test_all_is_computed_in_double_precision(merge: Callable[..., Merged]) -> None:
+def test_all_is_computed_in_double_precision(merge):
     """Embeddings come as float32 and in any memory order: to the last bit the same values."""
     single = np.random.default_rng(0).normal(size=(20, 9)).astype(np.float32)
     left, right = [*range(12)], [*range(12, 20)]
@@ -116,7 +113,7 @@ def test_all_is_computed_in_double_precision(merge: Callable[..., Merged]) -> No
     assert merge(single, left, right) == merge(np.asfortranarray(single), left, right)
 
 
-def test_more_than_two_sets_have_one_ellipse() -> None:
+def test_more_than_two_sets_have_one_ellipse():
     """0 + 6 + 5, 6 + 0 + 5, 5 + 5 + 0, mean 32/3; pair after pair kept 11% of ten sets."""
     found = ellipse(points((0, 0), (6, 0), (3, 4)), [0], [1], [2])
 
@@ -130,7 +127,7 @@ def test_more_than_two_sets_have_one_ellipse() -> None:
     assert 20 <= len(ellipse(vectors, *(rows.tolist() for rows in sets)).kept)
 
 
-def test_nearest_is_by_centroid_and_the_first_of_equals() -> None:
+def test_nearest_is_by_centroid_and_the_first_of_equals():
     """From (0, 0): (6, 8) is 10 away, the mean of (3, 0) and (3, 8) is 5 away, (-3, -4) too."""
     vectors = points((0, 0), (6, 8), (3, 0), (3, 8), (-3, -4))
 
@@ -138,7 +135,7 @@ def test_nearest_is_by_centroid_and_the_first_of_equals() -> None:
     assert 0 == nearest(vectors, [0], [[4], [2, 3], [1]])
 
 
-def test_kmeans_finds_what_lies_apart() -> None:
+def test_kmeans_finds_what_lies_apart():
     """Three heaps 100 apart, dealt out in turn: sets by their smallest row, rows rising."""
     heaps = points((0, 0), (100, 0), (0, 100)).repeat(10, axis=0)
     mixed = heaps.reshape(3, 10, 2).transpose(1, 0, 2).reshape(30, 2)
@@ -150,7 +147,7 @@ def test_kmeans_finds_what_lies_apart() -> None:
 
 @needs_sklearn
 @pytest.mark.parametrize("seed", range(4))
-def test_kmeans_does_not_depend_on_the_number_of_threads(seed: int) -> None:
+def test_kmeans_does_not_depend_on_the_number_of_threads(seed):
     """On a circle every halving is as good, so the last bit of a sum decides which is taken. Of
     more than 256 rows scikit-learn's threads would add up parts, as each finishes."""
     from threadpoolctl import threadpool_limits
@@ -166,7 +163,7 @@ def test_kmeans_does_not_depend_on_the_number_of_threads(seed: int) -> None:
 
 
 @needs_sklearn
-def test_kmeans_repeats_itself_ten_times_and_in_parallel() -> None:
+def test_kmeans_repeats_itself_ten_times_and_in_parallel():
     """Ten calls, then eight of four threads at once; the memory order is of no account."""
     vectors = np.random.default_rng(2).normal(size=(60, 8))
     first = kmeans(vectors, 5, seed=7)
@@ -194,9 +191,7 @@ def test_kmeans_repeats_itself_ten_times_and_in_parallel() -> None:
         ([0, 1e-9, 1, 1], 3, [[0], [1], [2, 3]]),
     ],
 )
-def test_kmeans_of_few_or_equal_rows(
-    rows: list[float], clusters: int, expected: list[list[int]]
-) -> None:
+def test_kmeans_of_few_or_equal_rows(rows, clusters, expected):
     """One set a row where clusters suffice, else no more than distinct rows; no warning."""
     vectors = np.array(rows).reshape(-1, 1)
     with warnings.catch_warnings():
@@ -207,7 +202,7 @@ def test_kmeans_of_few_or_equal_rows(
 
 @needs_sklearn
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-17, 1e99])
-def test_kmeans_is_quiet_about_rows_that_rounding_cannot_tell_apart(scale: float) -> None:
+def test_kmeans_is_quiet_about_rows_that_rounding_cannot_tell_apart(scale):
     """There may be fewer sets than asked for, but none is empty and none is lost."""
     rows = points((0,), (1,)).repeat(10, axis=0) + np.arange(20).reshape(-1, 1) * 1e-17
     with warnings.catch_warnings():
@@ -219,7 +214,7 @@ def test_kmeans_is_quiet_about_rows_that_rounding_cannot_tell_apart(scale: float
 
 
 @given(two_sets(), st.integers(0, 99))
-def test_a_picture_of_the_plane_keeps_its_distances(sets: Sets, seed: int) -> None:
+def test_a_picture_of_the_plane_keeps_its_distances(sets, seed):
     """Two dimensions at most, turned into five: what is plotted is the plane again, unmirrored."""
     vectors = sets[0][:, :2]
     axes = np.linalg.qr(np.random.default_rng(seed).normal(size=(5, 5)))[0][: vectors.shape[1]]
@@ -242,7 +237,7 @@ def test_a_picture_of_the_plane_keeps_its_distances(sets: Sets, seed: int) -> No
         (points((0, 0), (3, 4), (6, 8)), points((5, 0), (0, 0), (-5, 0))),
     ],
 )
-def test_a_picture_of_less_than_a_plane_is_0_elsewhere(vectors: Array, expected: Array) -> None:
+def test_a_picture_of_less_than_a_plane_is_0_elsewhere(vectors, expected):
     """No rows, one, equal ones, one dimension, a line; rounding is not drawn as a direction."""
     plane = projected(vectors)
 

@@ -1,14 +1,11 @@
 """Corrective RAG: verdicts, strips, another source."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 
-from ragsieve import Document, InputError, Pipeline, Query, Result, Segment, score
+from ragsieve import Document, InputError, Pipeline, Query, Segment, score
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.trace import Step
 from ragsieve_research.score.calibrated import Calibrated, Logistic
 from ragsieve_research.systems.crag import PAPER, JudgedEvidence, Strips, crag
 from tests.tiny import Scores
@@ -25,23 +22,23 @@ class Web:
     documents: list[Document] = field(default_factory=lambda: WEB, repr=False)
     asked: list[str] = field(default_factory=list, repr=False)
 
-    def __call__(self, query: Query, /) -> list[Segment]:
+    def __call__(self, query, /):
         self.asked.append(query.text)
         return [Segment.whole(document) for document in self.documents]
 
 
-def table(words: dict[str, float]) -> Scores:
+def table(words):
     """The score of the first of these words that a text has, else -1."""
     return Scores(lambda text: next((v for word, v in words.items() if word in text), -1.0))
 
 
-def run(words: dict[str, float], *texts: Any, **options: Any) -> Result:
+def run(words, *texts, **options):
     llm = ScriptedLLM(["who sang it", "Ann"])
     given = {"evaluator": table(words), "rewrite": False, **PAPER._asdict(), **options}
     return crag(llm, HashingEmbedder(), **given)(QUERY, texts)
 
 
-def verdict(result: Result) -> Step:
+def verdict(result):
     return next(step for step in result.trace.steps if step.stage.startswith("Judged"))
 
 
@@ -52,14 +49,14 @@ SONG = "Ann sang it. It rained. So it was. Bob wrote it."
     ("best", "expected"),
     [(0.5, "correct"), (0.49, "ambiguous"), (-0.75, "ambiguous"), (-0.76, "incorrect")],
 )
-def test_the_best_document_decides(best: float, expected: str) -> None:
+def test_the_best_document_decides(best, expected):
     """From upper correct, below lower incorrect; another document is at -1."""
     result = run({"Ann": best}, SONG, "Cats sing.", upper=0.5, lower=-0.75)
 
     assert [expected] == [event["verdict"] for event in verdict(result).events]
 
 
-def test_a_calibrated_cross_encoder_is_judged_as_a_probability() -> None:
+def test_a_calibrated_cross_encoder_is_judged_as_a_probability():
     """Log-odds 2 * 0.9 and 2 * -1 are 0.86 and 0.12: correct, and a strip below 0.3 goes."""
     curve = Logistic(2.0, 0.0)
     judge = Pipeline(score.Pair(table({"Ann": 0.9})), Calibrated(curve, of="pair"))
@@ -72,7 +69,7 @@ def test_a_calibrated_cross_encoder_is_judged_as_a_probability() -> None:
 
 
 @pytest.mark.parametrize(("rewrite", "asked"), [(True, "who sang it"), (False, QUERY.text)])
-def test_the_other_source_is_asked_in_other_words(rewrite: bool, asked: str) -> None:
+def test_the_other_source_is_asked_in_other_words(rewrite, asked):
     """Unless told; the trace says which."""
     web = Web()
     result = run({}, "Cats sing.", fallback=web, rewrite=rewrite)
@@ -82,7 +79,7 @@ def test_the_other_source_is_asked_in_other_words(rewrite: bool, asked: str) -> 
     assert rewrite == ("rewritten to search: 'who sang it'" in notes)
 
 
-def test_nothing_retrieved_asks_another_source_if_there_is_one() -> None:
+def test_nothing_retrieved_asks_another_source_if_there_is_one():
     """Else incorrect documents leave nothing, ambiguous ones are refined, nothing is nothing."""
     result = run({}, "Cats sing.")
 
@@ -102,7 +99,7 @@ def test_nothing_retrieved_asks_another_source_if_there_is_one() -> None:
     assert ["incorrect: nothing to judge; upper=0.59, lower=-0.99"] == verdict(result).messages
 
 
-def test_found_documents_have_names_of_their_own() -> None:
+def test_found_documents_have_names_of_their_own():
     """Also where one in hand has it; the same text has the same name."""
     mine = Segment.whole(Document(NAME, "Cats sing.", rank=3)).scored("pair", 0.2)
     found = JudgedEvidence(0.5, 0.1, Web([*WEB, replace(WEB[0], rank=1)]))(QUERY, [mine])
@@ -118,7 +115,7 @@ def test_found_documents_have_names_of_their_own() -> None:
     assert first == again != other
 
 
-def test_strips_are_spans_of_whole_sentences() -> None:
+def test_strips_are_spans_of_whole_sentences():
     """Three each, the rest in the last; white space between stays inside."""
     text = " One.  Two.\nThree. Four."
     strips = Strips()(QUERY, [Segment.whole(Document("d", text)), Segment.whole(Document("e", ""))])
@@ -126,7 +123,7 @@ def test_strips_are_spans_of_whole_sentences() -> None:
     assert ["One.  Two.\nThree.", "Four."] == [s.text for s in strips]
 
 
-def test_cosine_or_an_llm_may_judge() -> None:
+def test_cosine_or_an_llm_may_judge():
     """The question's own words are correct, others not; a rating of 9 is 1, one of 2 is 0.22."""
     system = crag(ScriptedLLM([]), HashingEmbedder())
     right, wrong = system(QUERY, ["Who sang it?"]), system(QUERY, ["Cats."])
@@ -134,7 +131,7 @@ def test_cosine_or_an_llm_may_judge() -> None:
     assert ("Who sang it?", "") == (right.text, wrong.text)
     assert "upper=0.6, lower=0.3" in verdict(right).messages[0]
 
-    def rate(prompt: Any, options: Sequence[str]) -> list[float]:
+    def rate(prompt, options):
         return [float(o == ("9" if "Ann" in prompt[1].content else "2")) for o in options]
 
     llm = ScriptedLLM([], choices=rate)

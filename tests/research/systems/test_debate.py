@@ -4,13 +4,11 @@ Agents answer by the first document that they read; critics reply in turn; docum
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from ragsieve import Answer, Document, InputError, Query, Segment
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Step, Trace, step
 from ragsieve_research.answer.agent import Agent
@@ -29,7 +27,7 @@ DOCUMENT = re.compile(r'^Document \[\d+\] \(Title: ".*"\): "(.*)"$', re.MULTILIN
 REMARK = re.compile(r'other documents: "(.*)"$', re.MULTILINE)
 
 
-def plane(places: Mapping[str, tuple[float, float]]) -> Places:
+def plane(places):
     """Knows where each text lies."""
     return Places(lambda text: places[text.rpartition("Document: ")[2]])
 
@@ -44,22 +42,22 @@ class Ended(NamedTuple):
     critic: ScriptedLLM
 
     @property
-    def end(self) -> dict[str, Any]:
+    def end(self):
         return self.step.events[-1]
 
     @property
-    def merges(self) -> list[tuple[Any, ...]]:
+    def merges(self):
         """Each as: by what, into, of, what stays."""
         told = [e for e in self.step.events if e["event"] == "merge"]
         return [(e["by"], e["into"], e["of"], "".join(e["kept"])) for e in told]
 
     @property
-    def argued(self) -> list[Prompt]:
+    def argued(self):
         """Prompts that asked for arguments."""
         return [p for p in self.agents.prompts if "remarked" in p[0].content]
 
 
-def verdict(incorrect: list[int], consistent: str = "no", why: str = "why") -> str:
+def verdict(incorrect, consistent="no", why="why"):
     """A critic's reply."""
     return (
         f"Incorrect answers: {incorrect}\nExplanation: {why}\n"
@@ -67,10 +65,10 @@ def verdict(incorrect: list[int], consistent: str = "no", why: str = "why") -> s
     )
 
 
-def speaker(answers: Mapping[str, str]) -> ScriptedLLM:
+def speaker(answers):
     """Answers by the first document; after a remark by ``"DOCUMENT after REMARK"``, if there is."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         first, *_ = read = DOCUMENT.findall(prompt[0].content)
         if "remarked" not in prompt[0].content:
             return answers[first]
@@ -81,15 +79,7 @@ def speaker(answers: Mapping[str, str]) -> ScriptedLLM:
     return ScriptedLLM(reply)
 
 
-def held(
-    places: Mapping[str, tuple[float, float]],
-    answers: Mapping[str, str],
-    replies: Sequence[str] = (),
-    *,
-    segments: Sequence[Segment] = (),
-    agents: ScriptedLLM | None = None,
-    **options: Any,
-) -> Ended:
+def held(places, answers, replies=(), *, segments=(), agents=None, **options):
     """A debate over documents that are named by their text, or over segments of some."""
     agents = agents or speaker(answers)
     critic = ScriptedLLM(replies, can=frozenset({"complete"}))
@@ -97,18 +87,18 @@ def held(
     return Ended(*run(winnow, segments or [whole(name) for name in places]), agents, critic)
 
 
-def run(winnow: Winnow, segments: Sequence[Segment]) -> tuple[list[str], Answer | None, Step]:
+def run(winnow, segments):
     with Trace().recording(), step("Winnow", segments) as record:
         kept = winnow(QUERY, segments)
         record.after = tuple(kept)
     return [s.text for s in kept], kept.answer, record
 
 
-def whole(text: str) -> Segment:
+def whole(text):
     return Segment.whole(Document(text, text))
 
 
-def test_a_consistent_answer_ends_the_first_round() -> None:
+def test_a_consistent_answer_ends_the_first_round():
     """The documents of the agents that gave it stay; others fall with their agent's answer."""
     ended = held(APART, CAPITALS, [DISTINCT, verdict([2, 3], "Rome")])
 
@@ -129,9 +119,7 @@ def test_a_consistent_answer_ends_the_first_round() -> None:
     ],
 )
 @pytest.mark.parametrize("consistent", ["Rome", "in Europe"])
-def test_an_agreement_that_is_not_there_is_decided_by_pairs(
-    consistent: str, picks: str, kept: list[str]
-) -> None:
+def test_an_agreement_that_is_not_there_is_decided_by_pairs(consistent, picks, kept):
     """Who is right in both orders against each other stands; else nobody, but the majority."""
     said = verdict([], consistent)
     replies = [DISTINCT, said, said, *picks]
@@ -141,7 +129,7 @@ def test_an_agreement_that_is_not_there_is_decided_by_pairs(
     assert (kept, answer) == (ended.kept, ended.end["answer"])
 
 
-def test_the_majority_stands_where_rounds_run_out() -> None:
+def test_the_majority_stands_where_rounds_run_out():
     """Told "look again", c says what b says: two of three agents, whatever documents a has."""
     places = {"a": (0, 0), "a2": (0, 0), "a3": (0, 0), "b": (10, 0), "c": (30, 0)}
     answers = {**CAPITALS, "c after look again": "paris"}
@@ -152,7 +140,7 @@ def test_the_majority_stands_where_rounds_run_out() -> None:
     assert "the majority of those that remain" == ended.end["why"]
 
 
-def test_agents_of_one_site_have_one_vote_against_several_sites() -> None:
+def test_agents_of_one_site_have_one_vote_against_several_sites():
     """Three of it say Paris, two of two others Rome; where all are of one site, votes count."""
     places = {name: (10 * n, 0) for n, name in enumerate(["a", "a2", "b", "b2", "c"])}
     said = dict.fromkeys(places, "Paris") | {"a": "Rome", "a2": "Rome"}
@@ -167,7 +155,7 @@ def test_agents_of_one_site_have_one_vote_against_several_sites() -> None:
     assert ["a majority decides, by 3 to 2 votes"] == alike.step.warnings
 
 
-def test_a_verdict_that_cannot_be_changes_nothing() -> None:
+def test_a_verdict_that_cannot_be_changes_nothing():
     """Agreement with who is called incorrect is unreadable; all incorrect counts as none."""
     contradictory = verdict([1], "Rome")
     ended = held(APART, CAPITALS, [DISTINCT, contradictory, verdict([1, 3], "Paris")])
@@ -184,7 +172,7 @@ def test_a_verdict_that_cannot_be_changes_nothing() -> None:
     assert 3 == sum('other documents: "all wrong"' in p[0].content for p in ended.argued)
 
 
-def test_a_refusal_in_any_words_does_not_outvote_an_answer() -> None:
+def test_a_refusal_in_any_words_does_not_outvote_an_answer():
     """It names nothing of its documents, and another's answer does; alone it stands."""
     places = {"a": (0, 0), "b": (10, 0), "c": (30, 0), "Rome lies on a river": (60, 0)}
     answers = {"a": "No idea.", "b": "That isn't covered.", "c": "It remains to be seen."}
@@ -197,7 +185,7 @@ def test_a_refusal_in_any_words_does_not_outvote_an_answer() -> None:
 
 
 @pytest.mark.parametrize("order", ["bc", "cb"])
-def test_numbers_of_wrong_agents_are_of_no_account(order: str) -> None:
+def test_numbers_of_wrong_agents_are_of_no_account(order):
     """Both merge at once, from what the sets were before the round: c is nearer to b than a is."""
     names = ["a1", "a2", *(f"{name}{n}" for name in order for n in (1, 2))]
     left = {"a": 0, "b": 10, "c": 16}
@@ -209,7 +197,7 @@ def test_numbers_of_wrong_agents_are_of_no_account(order: str) -> None:
     assert [("hyperbola", 1, [2, 3], "a1a2")] == ended.merges[-1:]
 
 
-def test_not_knowing_and_silence_have_no_majority() -> None:
+def test_not_knowing_and_silence_have_no_majority():
     """Two say that it is unknown, or nothing; silence stands where nobody says anything."""
     answers = {"a": "Unknown", "b": "unknown.", "c": "Lyon"}
     ended = held(APART, answers, [DISTINCT, verdict([])], rounds=1)
@@ -225,7 +213,7 @@ def test_not_knowing_and_silence_have_no_majority() -> None:
     assert ["no agent has an answer"] == nobody.step.warnings
 
 
-def test_few_documents_need_few_calls() -> None:
+def test_few_documents_need_few_calls():
     """One is judged alone: an answer, an argument, a verdict; of none nobody is asked."""
     ended = held({"a": (0, 0)}, CAPITALS, [verdict([], "Rome")])
 
@@ -239,7 +227,7 @@ def test_few_documents_need_few_calls() -> None:
         Winnow(Agent(ended.agents), Critic(ended.critic), plane({})).answer(QUERY, [])
 
 
-def test_duplicates_merge_in_one_ellipse() -> None:
+def test_duplicates_merge_in_one_ellipse():
     """Distances to all three: a 0 + 6 + 5, b 6 + 0 + 5, c 5 + 5 + 0, mean 32/3: only c stays.
 
     With d at (3, 1), which says the same: √10 = 3.16 from a and b, 3 from c; a 14.16, b 14.16,
@@ -257,7 +245,7 @@ def test_duplicates_merge_in_one_ellipse() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_merged_agents_vote_as_many_as_they_were(seed: int) -> None:
+def test_merged_agents_vote_as_many_as_they_were(seed):
     """Nine agents say Rome and keep one document; one says Paris, from four."""
     places = {f"a{n}": (100.0 * n, 0.0) for n in range(9)}
     places |= {f"b{n}": (0.0, 9000.0 + n) for n in range(9)}
@@ -267,7 +255,7 @@ def test_merged_agents_vote_as_many_as_they_were(seed: int) -> None:
     assert "Rome" == ended.end["answer"]
 
 
-def test_feedback_reaches_every_agent_that_remains() -> None:
+def test_feedback_reaches_every_agent_that_remains():
     """From round 2: none in the first, then the explanation of the round before."""
     replies = [DISTINCT, verdict([3], why="c lies"), verdict([], why="hm"), verdict([])]
     ended = held(APART, CAPITALS, replies)
@@ -279,14 +267,14 @@ def test_feedback_reaches_every_agent_that_remains() -> None:
 @pytest.mark.parametrize(
     ("one", "other"), [("-5", "5"), ("1.5", "15"), ("C++", "C#"), ("3/4", "34")]
 )
-def test_answers_are_not_the_same_by_their_letters_alone(one: str, other: str) -> None:
+def test_answers_are_not_the_same_by_their_letters_alone(one, other):
     """That is the critic's to say."""
     ended = held(APART, {"a": one, "b": other, "c": one}, [DISTINCT, verdict([2], one)])
 
     assert [("ellipse", 1, [3])] == [merge[:3] for merge in ended.merges]
 
 
-def test_documents_come_back_in_their_order() -> None:
+def test_documents_come_back_in_their_order():
     """Whichever agent had them; parts of one document stand or fall apart."""
     places = {"a": (0, 0), "b": (9, 9), "c": (0, 1), "d": (9, 8)}
     ended = held(places, dict.fromkeys("abcd", "Rome"), clusters=2, rounds=0)
@@ -303,7 +291,7 @@ def test_documents_come_back_in_their_order() -> None:
     ]
 
 
-def test_a_debate_ends_where_nothing_has_changed() -> None:
+def test_a_debate_ends_where_nothing_has_changed():
     """Everybody would be asked the same again; the majority stands, and no call is made."""
     ended = held(APART, CAPITALS, [DISTINCT, verdict([], why="")])
 
@@ -311,7 +299,7 @@ def test_a_debate_ends_where_nothing_has_changed() -> None:
     assert (3 + 3, 1 + 1) == (len(ended.agents.prompts), len(ended.critic.prompts))
 
 
-def test_a_critic_that_is_unreadable_twice_calls_nobody_incorrect() -> None:
+def test_a_critic_that_is_unreadable_twice_calls_nobody_incorrect():
     """It is asked once more with the error named; then nothing is merged, and a note says so."""
     ended = held(APART, CAPITALS, ["hm", "hm", "hm", "hm"])
     again = [p for p in ended.critic.prompts if len(p) == 3]
@@ -324,10 +312,10 @@ def test_a_critic_that_is_unreadable_twice_calls_nobody_incorrect() -> None:
     assert not ended.step.events[2]["readable"]
 
 
-def test_an_agent_that_is_unreadable_keeps_its_answer() -> None:
+def test_an_agent_that_is_unreadable_keeps_its_answer():
     """Without evidence; it is asked once more, and again only when it is asked something new."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         text = prompt[0].content
         return "hm\nhm" if "remarked" in text else DOCUMENT.findall(text)[0]
 
@@ -342,7 +330,7 @@ def test_an_agent_that_is_unreadable_keeps_its_answer() -> None:
     assert 3 == sum("is unreadable twice, so it keeps its answer" in n for n in ended.step.notes)
 
 
-def test_without_winnowing_the_critic_picks_at_once() -> None:
+def test_without_winnowing_the_critic_picks_at_once():
     """The paper's \\W: a number and its documents; else the majority; no pick where all agree."""
     ended = held(APART, CAPITALS, ["2", "2"], rounds=0)
 
@@ -366,7 +354,7 @@ def test_without_winnowing_the_critic_picks_at_once() -> None:
         (("Oslo",), ["a"], "the majority, as nothing has changed since the round before"),
     ],
 )
-def test_a_critic_may_know_the_gold_answers(gold: Sequence[str], kept: list[str], why: str) -> None:
+def test_a_critic_may_know_the_gold_answers(gold, kept, why):
     """Right agents stand; where none is right, none goes, until nothing changes."""
     winnow = Winnow(Agent(speaker(CAPITALS)), Oracle({QUERY.text: gold}), plane(APART))
     found, _, record = run(winnow, [whole(name) for name in APART])

@@ -2,13 +2,11 @@
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragsieve import InputError, Result, models
-from ragsieve.models.base import Prompt
+from ragsieve import InputError, models
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.models.sharing import sharing
 from ragsieve.systems.base import SYSTEMS
@@ -43,12 +41,12 @@ RULES: list[tuple[str, dict[str, Any], str]] = [  # of words, and of two options
 ]
 
 
-def reply(prompt: Prompt) -> str:
+def reply(prompt):
     """Depends on the prompt alone, and is a number, which many systems can read."""
     return f"{len(prompt[-1].content) % 5}"
 
 
-def story(result: Result) -> Any:
+def story(result):
     """What a result says, but for time and cost."""
     steps = [
         ([(s.key, dict(s.scores)) for s in step.after], step.notes, step.events, step.unreadable)
@@ -59,14 +57,14 @@ def story(result: Result) -> Any:
 
 
 @pytest.mark.parametrize(("name", "options", "message"), RULES)
-def test_options_are_checked(name: str, options: dict[str, Any], message: str) -> None:
+def test_options_are_checked(name, options, message):
     """When the system is made; the error names option, rule and value in a line."""
     with pytest.raises(InputError, match=f"^{message}$"):
         on_fakes(name, ScriptedLLM([]), options=options)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_numbers_among_options_keep_their_rules(name: str) -> None:
+def test_numbers_among_options_keep_their_rules(name):
     """That of each is what its error says; see `check_rule`."""
     for option, default in SYSTEMS[name].options.items():
         value = 1 if default is None and option == "documents" else default
@@ -78,7 +76,7 @@ def test_numbers_among_options_keep_their_rules(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_threads_and_a_cache_give_what_one_gets_alone(name: str, tmp_path: Path) -> None:
+def test_threads_and_a_cache_give_what_one_gets_alone(name, tmp_path):
     """Eight share models, batches and remembered replies; what is asked again costs no call."""
     questions = [f"Who sang of {word}?" for word in WORDS]
     alone, llm = on_fakes(name, ScriptedLLM(reply)), ScriptedLLM(reply)
@@ -94,7 +92,7 @@ def test_threads_and_a_cache_give_what_one_gets_alone(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_system_keeps_its_promises(name: str) -> None:
+def test_every_system_keeps_its_promises(name):
     """Verbatim, within budgets, with reasons, the same in threads, in pieces and from a pickle."""
     made = on_fakes(name, models.load("fake:echo"))
     check_system(made)

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 import ragsieve
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPruner, ScriptedLLM
 from ragsieve.systems.finefilter import finefilter_one_pass
 from ragsieve_research.systems.finefilter import finefilter
@@ -18,10 +17,10 @@ DOCUMENTS = [
 ]
 
 
-def script(named: str, k: int) -> ScriptedLLM:
+def script(named, k):
     """An LLM that names these sentences, chooses K, and answers."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         return named if prompt[0].role == "user" else "Seals and Crofts"
 
     return ScriptedLLM(
@@ -36,14 +35,14 @@ def script(named: str, k: int) -> ScriptedLLM:
         ("score", [SUNG, "Summer is warm.", "It rained."]),
     ],
 )
-def test_the_order_of_reading(order: Any, expected: list[str]) -> None:
+def test_the_order_of_reading(order, expected):
     """As the sentences stand in the documents, or the paper's: best first."""
     system = finefilter(script("[1, 2, 4]", 3), HashingEmbedder(), order=order)
 
     assert expected == [s.text for s in system(QUESTION, DOCUMENTS).kept]
 
 
-def test_no_clue_closes_the_book() -> None:
+def test_no_clue_closes_the_book():
     """K = 0 lets the generator answer by itself, unless min_keep says otherwise."""
     embedder = HashingEmbedder()
     closed = finefilter(script("[2, 4]", 0), embedder).ask(QUESTION, DOCUMENTS)
@@ -55,7 +54,7 @@ def test_no_clue_closes_the_book() -> None:
     assert () == closed.answer.segments
 
 
-def test_each_part_may_have_its_own_model() -> None:
+def test_each_part_may_have_its_own_model():
     """An extractor and a truncator that are tuned for it do not answer."""
     llm, extractor, truncator = (script("[2]", 1) for _ in range(3))
     finefilter(llm, HashingEmbedder(), extractor=extractor, truncator=truncator).ask(
@@ -77,14 +76,14 @@ def test_each_part_may_have_its_own_model() -> None:
         ({"reranker": "none", "truncator": "none"}, ["Extract", "Order", "Order"]),
     ],
 )
-def test_the_ablations_are_options(options: dict[str, Any], stages: list[str]) -> None:
+def test_the_ablations_are_options(options, stages):
     """Another reranker or cut, or none, and the rest as it was."""
     result = finefilter(script("[2, 4]", 1), HashingEmbedder(), **options)(QUESTION, DOCUMENTS)
 
     assert ["Sentences", *stages] == [s.stage.split("(")[0] for s in result.trace.steps]
 
 
-def test_original_order_is_that_of_the_documents() -> None:
+def test_original_order_is_that_of_the_documents():
     """Not that in which the extractor named the clues: the truncator sees the first one first."""
     truncator = script("", 1)
     options: dict[str, Any] = {"reranker": "none", "order": "score"}
@@ -95,7 +94,7 @@ def test_original_order_is_that_of_the_documents() -> None:
 
 
 @pytest.mark.parametrize("documents", [[], [""], [" \n", ""]])
-def test_documents_without_a_sentence_need_no_model(documents: list[str]) -> None:
+def test_documents_without_a_sentence_need_no_model(documents):
     """There is nothing to choose from, so nobody is asked; the reader answers by itself."""
     llm = script("[1]", 1)
     result = finefilter(llm, HashingEmbedder()).ask(QUESTION, documents)
@@ -104,7 +103,7 @@ def test_documents_without_a_sentence_need_no_model(documents: list[str]) -> Non
     assert 1 == len(llm.prompts)
 
 
-def one_pass(**options: Any) -> Any:
+def one_pass(**options):
     """The default filter, on the overlap of words: of the question's four, two are in the clue."""
     return finefilter_one_pass(
         ScriptedLLM(lambda _: "Seals and Crofts"), OverlapPruner(), **options
@@ -112,7 +111,7 @@ def one_pass(**options: Any) -> Any:
 
 
 @pytest.mark.parametrize(("least", "expected"), [(1, ["Bees hum in the old garden."]), (0, [])])
-def test_one_pass_keeps_nothing_only_where_it_may(least: int, expected: list[str]) -> None:
+def test_one_pass_keeps_nothing_only_where_it_may(least, expected):
     """The best sentence stays by default; with ``min_keep=0`` a hopeless question keeps none."""
     documents = ["Bees hum in the old garden.", "The cheese is made of milk."]
     result = one_pass(min_keep=least)("Who designed Roscoff?", documents)
@@ -121,7 +120,7 @@ def test_one_pass_keeps_nothing_only_where_it_may(least: int, expected: list[str
     assert 0 == result.answerable
 
 
-def test_a_weaker_promise_has_a_higher_threshold() -> None:
+def test_a_weaker_promise_has_a_higher_threshold():
     """The bundled table never rises with the promise."""
     pruner = ragsieve.models.load("pruner")
     thresholds = [pruner.threshold(n / 100) for n in range(50, 100)]

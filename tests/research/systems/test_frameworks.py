@@ -2,7 +2,6 @@
 
 import pytest
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.types import Document, Segment
 from ragsieve_research.retrieve.records import RECORD
@@ -15,7 +14,7 @@ FOUND = (Segment.whole(Document("a", "Ann sang Breeze.")),)
 DOCUMENTS = ["Ann sang Breeze.", "Ann Lee was born in Cork.", "Cats sleep."]
 
 
-def test_hyde_searches_by_the_question_and_a_made_up_passage() -> None:
+def test_hyde_searches_by_the_question_and_a_made_up_passage():
     """Two calls: the passage, then the answer, from an index or from documents in hand."""
     index, llm = Finds(FOUND), ScriptedLLM(["Ann Lee was born\nin Cork.", "Cork"])
     result = hyde(llm, HashingEmbedder(), source=index).ask(QUESTION)
@@ -33,7 +32,7 @@ def test_hyde_searches_by_the_question_and_a_made_up_passage() -> None:
 
 
 @pytest.mark.parametrize("reply", ["", "  \n", "<think>What is it?"])
-def test_hyde_without_a_passage_searches_by_the_question(reply: str) -> None:
+def test_hyde_without_a_passage_searches_by_the_question(reply):
     """The trace says that nothing was made up."""
     index = Finds(FOUND)
     result = hyde(ScriptedLLM([reply, "Cork"]), HashingEmbedder(), source=index).ask(QUESTION)
@@ -42,7 +41,7 @@ def test_hyde_without_a_passage_searches_by_the_question(reply: str) -> None:
     assert "no passage was made up: the question as it is searches" in notes(result)
 
 
-def test_rewrite_retrieve_read_searches_in_other_words() -> None:
+def test_rewrite_retrieve_read_searches_in_other_words():
     """The reader is asked the question itself; without a readable rewrite it searches, too."""
     index, llm = Finds(FOUND), ScriptedLLM(["Birthplace of the singer of Breeze?", "Cork"])
     result = rewrite_retrieve_read(llm, HashingEmbedder(), source=index).ask(QUESTION)
@@ -58,7 +57,7 @@ def test_rewrite_retrieve_read_searches_in_other_words() -> None:
     assert 3 == len(llm.prompts)
 
 
-def test_iter_retgen_searches_by_each_answer_with_the_question() -> None:
+def test_iter_retgen_searches_by_each_answer_with_the_question():
     """Three searches; fewer where an answer comes again or says nothing; one is naive RAG."""
     index, llm = Finds(FOUND), ScriptedLLM(["Ann sang\nit.", "Ann Lee of Cork.", "Cork"])
     result = iter_retgen(llm, HashingEmbedder(), source=index).ask(QUESTION)
@@ -85,10 +84,10 @@ def test_iter_retgen_searches_by_each_answer_with_the_question() -> None:
     assert ([QUESTION], 1) == (index.questions, len(llm.prompts))
 
 
-def test_iter_retgen_follows_its_answers_through_documents_in_hand() -> None:
+def test_iter_retgen_follows_its_answers_through_documents_in_hand():
     """The answer names Ann Lee, whose document the question itself does not find."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         return "Ann Lee was born in Cork" if "Breeze." in prompt[0].content else "Cork"
 
     system = iter_retgen(ScriptedLLM(reply), HashingEmbedder(), k=1, iterations=2)
@@ -99,7 +98,7 @@ def test_iter_retgen_follows_its_answers_through_documents_in_hand() -> None:
 
 
 @pytest.mark.parametrize("in_hand", [True, False])
-def test_records_of_an_api_are_found_whole_or_not_at_all(in_hand: bool) -> None:
+def test_records_of_an_api_are_found_whole_or_not_at_all(in_hand):
     """A page of 300 words is cut after 200 tokens, a record of as many is not."""
     text = "Breeze " * 300
     page, record = Document("page", text), Document("api", text, "API", metadata={RECORD: {}})

@@ -1,7 +1,6 @@
 """Comparisons that show the model how, by worked examples."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ DOCUMENTS = ["Seals and Crofts sang Summer Breeze.", "A breeze is a wind.\nAnswe
 
 
 @pytest.mark.parametrize("name", ["icl", "instructrag-icl"])
-def test_a_filter_may_stand_in_front(name: str) -> None:
+def test_a_filter_may_stand_in_front(name):
     """Another system's, by its name: WinnowRAG's table 5 has RECOMP there."""
     system = spec.build(name, ScriptedLLM(["x"]), {"prune": "finefilter"}, pruner=OverlapPruner())
     result = system.ask(QUESTION, [*DOCUMENTS, "It rained."])
@@ -26,7 +25,7 @@ def test_a_filter_may_stand_in_front(name: str) -> None:
     assert DOCUMENTS[0] in result.text
 
 
-def test_instructrag_shows_rationales_and_takes_the_answer_off() -> None:
+def test_instructrag_shows_rationales_and_takes_the_answer_off():
     """Each example shows its documents and a rationale; the model's own stays in the reply."""
     reply = "The first document names the singers.\nAnswer: Seals and Crofts"
     llm = ScriptedLLM([reply])
@@ -41,7 +40,7 @@ def test_instructrag_shows_rationales_and_takes_the_answer_off() -> None:
     assert own.content.endswith(f"Question: {QUESTION}")
 
 
-def test_examples_cost_what_they_say_and_no_budget_drops_them() -> None:
+def test_examples_cost_what_they_say_and_no_budget_drops_them():
     """In the reader's tokens, not in the context that a filter could shorten: 7 tokens are one."""
     system, plain = build("icl", ScriptedLLM(["x"])), top_documents(ScriptedLLM(["x"]), k=None)
     ours, others = (s.ask(QUESTION, DOCUMENTS) for s in (system, plain))
@@ -59,7 +58,7 @@ def test_examples_cost_what_they_say_and_no_budget_drops_them() -> None:
     assert 6 == len(llm.prompts[0])
 
 
-def test_examples_can_be_ones_own(tmp_path: Path) -> None:
+def test_examples_can_be_ones_own(tmp_path):
     """ICL needs an answer of them, InstructRAG a rationale, and says so when it is built."""
     path = tmp_path / "train.jsonl"
     path.write_text(json.dumps({"question": "Who left?", "answers": ["Bob"]}))

@@ -1,19 +1,17 @@
 """The loop that searches as a strategy asks."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
-from ragsieve import System, select
+from ragsieve import select
 from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve.retriever import SOURCE_KEY
 from ragsieve.types import Answer, Document, Query, Segment, StageResult
 from ragsieve_research.retrieve.route import RECORD, Named, Routed
 from ragsieve_research.systems.hyde import hyde
-from ragsieve_research.systems.iterating import DeferredSource, Search, iterating
+from ragsieve_research.systems.iterating import DeferredSource, iterating
 from tests.named import answer, loses
 
 QUESTION = "Who sang it?"
@@ -38,7 +36,7 @@ class Asking:
     texts: tuple[str, ...]
     every: bool = False
 
-    def __call__(self, query: Query, search: Search, /) -> list[Segment]:
+    def __call__(self, query, search, /):
         kept: list[Segment] = []
         for text in self.texts:
             found = search(Query(text), query)
@@ -46,28 +44,28 @@ class Asking:
         return kept
 
 
-def finds(query: Query, /) -> list[Segment]:
+def finds(query, /):
     """Three documents of an index by the query's word, which it ranks."""
     return list(INDEX[query.text])
 
 
-def first(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+def first(query, segments, /):
     """Keeps the first four characters of each segment; the question is never a search."""
     assert query.text == QUESTION
     return [dataclasses.replace(s, end=s.start + 4) for s in segments]
 
 
-def made(*texts: str, every: bool = False, **options: Any) -> System:
+def made(*texts, every=False, **options):
     strategy = Asking(texts, every)
     given = {"source": None, "prune": None, "k": 2} | options
     return iterating(strategy, ScriptedLLM(lambda _: "Ann"), HashingEmbedder(), **given)
 
 
-def ids(segments: Sequence[Segment]) -> list[str]:
+def ids(segments):
     return [segment.document.id for segment in segments]
 
 
-def test_documents_in_hand_go_before_the_source() -> None:
+def test_documents_in_hand_go_before_the_source():
     """Each search has its nearest ones; without them the source is asked, also to filter alone."""
     last = made("cat", "bob songs", k=1).ask(QUESTION, DOCUMENTS)
     every = made("cat", "bob songs", every=True, k=1).ask(QUESTION, DOCUMENTS)
@@ -84,7 +82,7 @@ def test_documents_in_hand_go_before_the_source() -> None:
     assert system.ask(QUESTION).kept == system(QUESTION).kept
 
 
-def test_without_documents_the_source_is_asked() -> None:
+def test_without_documents_the_source_is_asked():
     """The first k of each search count; all of them are the question's documents."""
     result = made("red", "blue", source=finds).ask(QUESTION)
 
@@ -98,7 +96,7 @@ def test_without_documents_the_source_is_asked() -> None:
     assert all("Asking" in why[name] for name in ("red0", "red1"))
 
 
-def test_a_document_found_twice_is_kept_once() -> None:
+def test_a_document_found_twice_is_kept_once():
     """Where it was first, also by another id; those that share a name are told apart."""
     result = made("red", "blue", "red", every=True, source=finds, k=1).ask(QUESTION)
 
@@ -106,7 +104,7 @@ def test_a_document_found_twice_is_kept_once() -> None:
 
     found = {"red": ["Alpha", "Beta"], "blue": ["Beta"]}
 
-    def numbers(query: Query, /) -> list[Segment]:
+    def numbers(query, /):
         texts = found[query.text]
         return [Segment.whole(Document(f"{len(texts)}{n}", t)) for n, t in enumerate(texts)]
 
@@ -114,7 +112,7 @@ def test_a_document_found_twice_is_kept_once() -> None:
 
     assert ["Alpha", "Beta"] == sorted(document.text for document in result.documents)
 
-    def numbers(query: Query, /) -> list[Segment]:
+    def numbers(query, /):
         texts = ["always", query.text]
         found = [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
         return [segment.scored("bm25", 1.0) for segment in found]
@@ -126,7 +124,7 @@ def test_a_document_found_twice_is_kept_once() -> None:
     ]
 
 
-def test_whole_documents_of_several_sources_are_cut_and_ranked() -> None:
+def test_whole_documents_of_several_sources_are_cut_and_ranked():
     """Each by itself gives its best first; the embedder says which of each source count."""
     long = "It rained. " * 300
     bees, songs = (
@@ -142,10 +140,10 @@ def test_whole_documents_of_several_sources_are_cut_and_ranked() -> None:
     assert all(v.stage and v.reason for v in result.verdicts if v.segment.key not in keys)
 
 
-def test_what_fails_costs_itself_alone_where_that_is_said() -> None:
+def test_what_fails_costs_itself_alone_where_that_is_said():
     """What was found passes, a search that failed found nothing, and a warning says so."""
 
-    def fails(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def fails(query, segments, /):
         raise StoreError("it is broken")
 
     system = made("red", source=finds, prune=fails)
@@ -156,7 +154,7 @@ def test_what_fails_costs_itself_alone_where_that_is_said() -> None:
     with pytest.raises(StoreError, match="it is broken"):
         system.ask(QUESTION)
 
-    def once(query: Query, /) -> list[Segment]:
+    def once(query, /):
         return finds(query) if query.text == "red" else loses(query)
 
     result = made("red", "blue", every=True, source=once, k=1).lenient().ask(QUESTION)
@@ -165,7 +163,7 @@ def test_what_fails_costs_itself_alone_where_that_is_said() -> None:
     assert any("the index is gone" in warning for warning in result.trace.warnings)
 
 
-def test_a_filter_prunes_what_each_search_finds() -> None:
+def test_a_filter_prunes_what_each_search_finds():
     """It is told the question; what it lets go is in the trace, what it keeps is verbatim."""
     result = made("red", source=finds, prune=select.TopK(1)).ask(QUESTION)
     cut = made("red", every=True, source=finds, prune=first).ask(QUESTION)
@@ -178,10 +176,10 @@ def test_a_filter_prunes_what_each_search_finds() -> None:
     assert all(s.document.text[s.start : s.end] == s.text for s in cut.kept)
 
 
-def test_the_system_answers_and_asks_in_its_own_words() -> None:
+def test_the_system_answers_and_asks_in_its_own_words():
     """A filter's answer does not count; the first search asks nothing of the source."""
 
-    def concludes(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def concludes(query, segments, /):
         return StageResult(segments, answer=Answer("not this"))
 
     result = made("red", source=finds, prune=concludes).ask(QUESTION)
@@ -191,7 +189,7 @@ def test_the_system_answers_and_asks_in_its_own_words() -> None:
     assert [] == DeferredSource(loses)(Query(QUESTION))
 
 
-def test_a_record_is_not_crowded_out_by_many_chunks() -> None:
+def test_a_record_is_not_crowded_out_by_many_chunks():
     """Each source is cut by itself: 20 pages that answer better leave the API's record in."""
     pages = [
         Document(f"web/{n}", f"who sang it? {n}", metadata={SOURCE_KEY: "web"}) for n in range(20)

@@ -4,7 +4,6 @@ import pytest
 
 from ragsieve import Document, Pipeline, Query, Segment, models
 from ragsieve.answer import Reader
-from ragsieve.models.base import Nats
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.select.order import Order
 from ragsieve_research.score.surprisal import Expected
@@ -20,7 +19,7 @@ DOCUMENTS = [
 ]
 
 
-def nats(before: str, token: str) -> float:
+def nats(before, token):
     """Long words surprise; less behind the question where they are in it; it behind its answer."""
     word = token.strip()
     if "Who" in before and word in before.partition("?")[0]:
@@ -30,11 +29,11 @@ def nats(before: str, token: str) -> float:
     return float(len(word))
 
 
-def llm() -> ScriptedLLM:
+def llm():
     return ScriptedLLM(lambda prompt: "Seals and Crofts", nats=nats)
 
 
-def spans(*pieces: str, text: str) -> list[Segment]:
+def spans(*pieces, text):
     """Each piece as a span of ``text``, the first one found behind the one before."""
     document, found, at = Document("d", text), [], 0
     for piece in pieces:
@@ -44,7 +43,7 @@ def spans(*pieces: str, text: str) -> list[Segment]:
     return found
 
 
-def test_a_budget_decides_what_is_read() -> None:
+def test_a_budget_decides_what_is_read():
     """Nothing where all fits; documents past the coarse budget say so; LLMLingua keeps order."""
     result = longllmlingua(llm(), max_tokens=500)(QUESTION, DOCUMENTS)
 
@@ -63,11 +62,11 @@ def test_a_budget_decides_what_is_read() -> None:
     assert ("document", why) == told[DOCUMENTS[0]] == told[DOCUMENTS[3]]
 
 
-def test_a_token_over_two_documents_is_one_of_each() -> None:
+def test_a_token_over_two_documents_is_one_of_each():
     """No character of either is lost: "on" and "e two, a break, three" are two tokens."""
 
     class Coarse(Reading):
-        def _worth(self, text: str) -> list[Nats]:
+        def _worth(self, text):
             return [(0, 2, 1.0), (2, len(text), 2.0)]
 
     documents = [Segment.whole(Document("a", "one two")), Segment.whole(Document("b", "three"))]
@@ -76,11 +75,11 @@ def test_a_token_over_two_documents_is_one_of_each() -> None:
     assert [[(0, 2), (2, 7)], [(0, 5)]] == [[token[:2] for token in some] for some in tokens]
 
 
-def test_the_question_is_read_before_a_long_text_to_its_end() -> None:
+def test_the_question_is_read_before_a_long_text_to_its_end():
     """What was kept goes, first words first, where it does not fit half a context of 40 tokens."""
     seen: list[str] = []
 
-    def told(before: str, token: str) -> float:
+    def told(before, token):
         seen.append(before)
         return 1.0
 
@@ -94,7 +93,7 @@ def test_the_question_is_read_before_a_long_text_to_its_end() -> None:
     assert 4 * 25 == sum(worth >= 0 for *_, worth in tokens)
 
 
-def test_a_name_gets_back_what_was_cut_from_it() -> None:
+def test_a_name_gets_back_what_was_cut_from_it():
     """Between and inside its words; of 3,000 equal words in time; the reply is kept."""
     text = "In 1961 Barack Hussein Obama was born in Honolulu. He left."
     kept = spans("Bar", "Obama", "born", "nolulu", text=text)
@@ -118,7 +117,7 @@ def test_a_name_gets_back_what_was_cut_from_it() -> None:
     assert ("James Eugene Seals", "James Seals") == (answer.text, answer.reply)
 
 
-def test_what_was_not_read_off_stays_as_it_is() -> None:
+def test_what_was_not_read_off_stays_as_it_is():
     """Other words, whole words, words far apart, of two sentences, and those that are no name."""
     text = "Anna met one two three four five Bela. Carl came to the old island."
     kept = spans("Anna", "Bela", "Carl", "the", "island", text=text)
@@ -146,7 +145,7 @@ KEPT = [  # by llmlingua 0.2.2, its thresholds by window and document, a token b
 
 
 @pytest.mark.models
-def test_tokens_stay_as_by_the_authors_package() -> None:
+def test_tokens_stay_as_by_the_authors_package():
     """On SmolLM2 in float32, 40 tokens, windows of 40; the last document is not read there."""
     smollm2 = models.load("smollm2", dtype="float32")
     stages = Pipeline(

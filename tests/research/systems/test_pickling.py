@@ -18,12 +18,12 @@ LINES = (Path(__file__).parents[3] / "examples/eiffel.jsonl").read_text(encoding
 DOCUMENTS = [json.loads(line) for line in LINES.splitlines()]
 
 
-def kept(system: System) -> list[tuple[str, int, int]]:
+def kept(system):
     return [segment.key for segment in system(QUESTION, DOCUMENTS).kept]
 
 
 @pytest.mark.models
-def test_a_system_by_hand_is_one_too() -> None:
+def test_a_system_by_hand_is_one_too():
     """Models are opened again by their names; no weights are pickled; a deep copy shares them."""
     stage = Pipeline(split.Sentences(), score.Cosine(models.load("minilm")), select.TopK(3))
     system = System(stage, Reader(models.load("smollm2"))).with_budget(60)
@@ -39,7 +39,7 @@ def test_a_system_by_hand_is_one_too() -> None:
     assert stage.stages[1].embedder is again.stages[1].embedder  # type: ignore[attr-defined]
 
 
-def test_the_default_filters_in_another_process() -> None:
+def test_the_default_filters_in_another_process():
     """A process that is begun anew gets the system by its pickle."""
     system = ragsieve.load("finefilter").with_budget(60)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:

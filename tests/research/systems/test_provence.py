@@ -1,7 +1,6 @@
 """Provence as a system."""
 
 from ragsieve import models
-from ragsieve.models.base import SentencePruner
 from ragsieve.models.cache import Cached
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.systems import build
@@ -13,7 +12,7 @@ TEXTS = ["It rained. She left.", "He sang. It rained.", "Who sang? He sang summe
 QUESTION = "who sang summer breeze"
 
 
-def test_documents_are_ranked_and_their_sentences_pruned() -> None:
+def test_documents_are_ranked_and_their_sentences_pruned():
     """By share of the question's words: 1, 1/4, none; by k, another rank, or the best sentence."""
     result = provence(LLM, OverlapPruner(), min_score=0.25)(QUESTION, TEXTS)
 
@@ -34,13 +33,13 @@ def test_documents_are_ranked_and_their_sentences_pruned() -> None:
     assert ["He sang summer breeze."] == [s.text for s in result.kept]
 
 
-def test_weights_may_say_where_to_cut() -> None:
+def test_weights_may_say_where_to_cut():
     """Also behind a cache; an option comes first, and 0.1 where they say nothing."""
 
     class Published(OverlapPruner):
         min_score = 0.6
 
-    def kept(pruner: SentencePruner, **options: float) -> int:
+    def kept(pruner, **options):
         return len(provence(LLM, pruner, k=1, **options)(QUESTION, TEXTS).kept)
 
     assert 1 == kept(Cached(Published()))
@@ -48,7 +47,7 @@ def test_weights_may_say_where_to_cut() -> None:
     assert 2 == kept(OverlapPruner())
 
 
-def test_the_bundled_pruner_runs_it_by_one_pass() -> None:
+def test_the_bundled_pruner_runs_it_by_one_pass():
     """What was read to rank is not read again to prune."""
     result = build("provence", LLM, pruner=models.load("pruner"))(QUESTION, TEXTS)
     cached = [[usage.cached for usage in step.usages] for step in result.trace.steps]

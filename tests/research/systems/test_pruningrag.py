@@ -1,11 +1,8 @@
 """Sources that help, pruned inside each, then reasoning."""
 
-from typing import Any
-
 import pytest
 
-from ragsieve import Document, Query, Segment, System
-from ragsieve.models.base import Prompt
+from ragsieve import Document, Segment
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve_research.peers.ablations import pruningrag_ablated
 from ragsieve_research.retrieve.records import RECORD
@@ -18,26 +15,26 @@ PAGES = ["Bees make honey.", "Summer Breeze is one. Seals sang Summer Breeze.", 
 FACT = "Summer Breeze was released in 1972."
 
 
-def reasons(prompt: Prompt) -> str:
+def reasons(prompt):
     return "Reasoning: The song is named.\nAnswer: Seals"
 
 
-def finds(*texts: str, **metadata: Any) -> Any:
+def finds(*texts, **metadata):
     """A source of whole documents."""
 
-    def search(query: Query, /) -> list[Segment]:
+    def search(query, /):
         found = [Document(str(n), text, metadata=metadata) for n, text in enumerate(texts)]
         return [Segment.whole(document) for document in found]
 
     return search
 
 
-def system(**options: Any) -> System:
+def system(**options):
     llm = ScriptedLLM(reasons, can=frozenset({"complete"}))
     return pruningrag(llm, HashingEmbedder(), **{"window": 5, "k": 1, **options})
 
 
-def test_each_source_is_pruned_by_itself() -> None:
+def test_each_source_is_pruned_by_itself():
     """The best window of each of two sources stays, however good the other's are."""
     web, news = (
         Named("web", "", finds(*PAGES)),
@@ -51,7 +48,7 @@ def test_each_source_is_pruned_by_itself() -> None:
     assert all(s.document.text[s.start : s.end] == s.text for s in result.kept)
 
 
-def test_records_stay_whole_and_go_before_windows() -> None:
+def test_records_stay_whole_and_go_before_windows():
     """They are facts already; the best k stay, and a budget takes the best of both."""
     other = "It has one writer."
     api = Named("api", "", finds(other, FACT, other * 2, **{RECORD: {"year": 1972}}))
@@ -77,7 +74,7 @@ def test_records_stay_whole_and_go_before_windows() -> None:
         ("hybrid", ["Windows", "Hybrid", "TopK"]),
     ],
 )
-def test_pages_say_how_windows_are_ranked(pages: str, stages: list[str]) -> None:
+def test_pages_say_how_windows_are_ranked(pages, stages):
     """Few: dense at once; many: the 10 best by BM25 before."""
     result = system(pages=pages)(QUESTION, PAGES)
 
@@ -86,7 +83,7 @@ def test_pages_say_how_windows_are_ranked(pages: str, stages: list[str]) -> None
 
 
 @pytest.mark.parametrize(("count", "left"), [(10, 10), (11, 10)])
-def test_many_pages_are_told_by_their_number(count: int, left: int) -> None:
+def test_many_pages_are_told_by_their_number(count, left):
     """Of a source with more than ten, BM25 leaves ten; what an index ranked is left as it is."""
     pages = [f"Page {n} about bees." for n in range(count)]
     ranked = [
@@ -99,7 +96,7 @@ def test_many_pages_are_told_by_their_number(count: int, left: int) -> None:
     assert (left, count) == (names.count("web"), names.count("index"))
 
 
-def test_memory_comes_first_where_asked() -> None:
+def test_memory_comes_first_where_asked():
     """What the model answers by itself stands, and no source is asked; the trace says so."""
     llm = ScriptedLLM(reasons, can=frozenset({"complete"}))
     made = pruningrag_ablated(llm, HashingEmbedder(), source=finds(*PAGES), memory_first=True)
@@ -111,7 +108,7 @@ def test_memory_comes_first_where_asked() -> None:
 
 
 @pytest.mark.parametrize("first", [["Reasoning: none.\nAnswer: I don't know"], ["bla", "bla"]])
-def test_the_source_is_asked_where_memory_does_not_know(first: list[str]) -> None:
+def test_the_source_is_asked_where_memory_does_not_know(first):
     """A first reply without evidence, or one without its parts twice; then one from evidence."""
     llm = ScriptedLLM([*first, "Reasoning: a.\nAnswer: Seals"])
     made = pruningrag_ablated(

@@ -2,15 +2,13 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
-from ragsieve import Document, Query, Result, Segment
+from ragsieve import Document, Segment
 from ragsieve.errors import Unsupported
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve_research.systems.reflection import TOKENS, ByTokens, ByWords, Draft, first_segment
 from ragsieve_research.systems.self_rag import self_rag
@@ -53,44 +51,42 @@ class Reflecting(ScriptedLLM):
     marks: Mapping[str, Marks] = field(default_factory=dict, kw_only=True)
     calls: list[tuple[str, int]] = field(default_factory=list, kw_only=True)
 
-    def count(self, texts: Sequence[str], /) -> list[int]:
+    def count(self, texts, /):
         known = {token for group in TOKENS.values() for token in group}
         known |= {"<paragraph>", "</paragraph>"}
         counts = super().count(texts)
         return [1 if text in known else n for text, n in zip(texts, counts, strict=True)]
 
-    def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+    def complete(self, prompts, **options):
         self.calls.append(("complete", len(prompts)))
         return super().complete(prompts, **options)
 
-    def choose(
-        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
+    def choose(self, prompts, options):
         self.calls.append((options[0][0], len(prompts)))
         return super().choose(prompts, options)
 
 
-def passage_of(prompt: Prompt) -> str:
+def passage_of(prompt):
     found = re.findall("<paragraph>(.*?)</paragraph>", prompt[-1].content)
     return found[-1] if found else ""
 
 
-def said_of(prompt: Prompt) -> str:
+def said_of(prompt):
     """What stands before the last retrieval, without marks."""
     text = prompt[-1].content.split("### Response:\n")[1]
     text = re.split(r"\[Retrieval\]|\[No Retrieval\]", text)[0]
     return re.sub(r"\[[^\]]*\]", " ", text).strip()
 
 
-def scripted(marks: Mapping[str, Marks], retrieve: Mapping[str, float] | None = None) -> Reflecting:
+def scripted(marks, retrieve=None):
     odds = retrieve or {}
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         if "### Response" not in prompt[-1].content:
             return "the reader"
         return marks[passage_of(prompt)].says.get(said_of(prompt), "")
 
-    def choices(prompt: Prompt, options: Sequence[str]) -> Sequence[float]:
+    def choices(prompt, options):
         if options == TOKENS["retrieve"]:
             share = odds.get(said_of(prompt), 1.0)
             return (share, 1 - share)
@@ -102,11 +98,11 @@ def scripted(marks: Mapping[str, Marks], retrieve: Mapping[str, float] | None = 
     return Reflecting(reply, choices=choices, marks=marks, retrieve=odds)
 
 
-def asked(llm: ScriptedLLM, documents: Sequence[str] = (A, B, C), **options: Any) -> Result:
+def asked(llm, documents=(A, B, C), **options):
     return self_rag(llm, HashingEmbedder(), **options).ask(QUESTION, documents)
 
 
-def levels(result: Result) -> list[list[tuple[str, float]]]:
+def levels(result):
     """What stayed at each level, with its score."""
     return [
         [(path["text"], path["score"]) for path in event["paths"]]
@@ -123,7 +119,7 @@ ONE = {
 }
 
 
-def test_a_segments_score_is_its_marks_weighed() -> None:
+def test_a_segments_score_is_its_marks_weighed():
     """p + 1.0 relevant + 1.0 (full + 0.5 partial) + 0.5 use.
 
     A: e^-1 + 0.9 + (0.8 + 0.1) + 0.5 * 1    = e^-1 + 2.3
@@ -153,7 +149,7 @@ LONG = {
 }
 
 
-def test_the_beam_keeps_the_best_beginnings() -> None:
+def test_the_beam_keeps_the_best_beginnings():
     """A segment is worth e^-1 and the passage's relevance; a path the mean of its segments.
 
     Level 1: B 0.9, A 0.5, C 0.1, of which two stay. Level 2: of B and then A, each with A, B, C:
@@ -169,7 +165,7 @@ def test_the_beam_keeps_the_best_beginnings() -> None:
     assert [B] == [s.text for s in result.kept]
 
 
-def test_an_answer_ends() -> None:
+def test_an_answer_ends():
     """At its depth, where it says the same again, and where a finished beginning is best."""
     marks = LONG | {C: Marks(1.0, says={"": "C one."})}
     result = asked(scripted(marks))
@@ -178,7 +174,7 @@ def test_an_answer_ends() -> None:
     assert "C one." == answer(result)
 
     class Endless(Reflecting):
-        def complete(self, prompts: Sequence[Prompt], **options: Any) -> list[str]:
+        def complete(self, prompts, **options):
             return [f"Sentence {len(said_of(p))}. More." for p in prompts]
 
     result = asked(Endless([], marks={A: Marks()}, choices=scripted(LONG).choices), [A], depth=3)
@@ -194,7 +190,7 @@ def test_an_answer_ends() -> None:
 
 
 @pytest.mark.parametrize(("odds", "passages"), [(0.2, 0), (0.21, 1)])
-def test_retrieval_is_on_demand(odds: float, passages: int) -> None:
+def test_retrieval_is_on_demand(odds, passages):
     """Above 0.2, not at it; without a passage a score is e^-1 + 0.5 use, the mark 5 worth 1."""
     marks = {
         A: Marks(0.9, says={"": "Ann did."}),
@@ -207,12 +203,12 @@ def test_retrieval_is_on_demand(odds: float, passages: int) -> None:
     assert pytest.approx([E + 0.5, E + 0.9][passages]) == levels(result)[0][0][1]
 
 
-def test_what_has_been_said_is_searched_too() -> None:
+def test_what_has_been_said_is_searched_too():
     """The second search is the question with the first segment."""
     marks = {A: Marks(says={"": "Ann did. And", "Ann did.": "She is old."})}
     queries: list[str] = []
 
-    def finds(query: Query, /) -> list[Segment]:
+    def finds(query, /):
         queries.append(query.text)
         return [Segment.whole(Document("a", A))]
 
@@ -222,7 +218,7 @@ def test_what_has_been_said_is_searched_too() -> None:
     assert "Ann did. She is old." == answer(result)
 
 
-def test_what_finds_or_writes_nothing_goes_on() -> None:
+def test_what_finds_or_writes_nothing_goes_on():
     """From no passage, or by the reader; the trace says so."""
     marks = {"": Marks(says={"": "Someone did."})}
     system = self_rag(scripted(marks), HashingEmbedder(), source=lambda _: [])
@@ -236,7 +232,7 @@ def test_what_finds_or_writes_nothing_goes_on() -> None:
     assert "nothing was written: the reader answers from what was found" in notes(result)
 
 
-def test_passages_over_the_context_are_left_out() -> None:
+def test_passages_over_the_context_are_left_out():
     """Room is the context without two segments and the chat's frame; the trace tells how many."""
     long = " ".join(["word"] * 150)
     llm = scripted({A: Marks(says={"": "Ann did."})})
@@ -247,10 +243,10 @@ def test_passages_over_the_context_are_left_out() -> None:
     assert "1 passages do not fit the context of 66 tokens" in notes(result)
 
 
-def test_pruned_spans_of_a_document_are_one_passage() -> None:
+def test_pruned_spans_of_a_document_are_one_passage():
     """They stand together; what is kept are the spans themselves."""
 
-    def ends(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def ends(query, segments, /):
         return [Segment(s.document, *span) for s in segments for span in [(0, 4), (8, s.end)]]
 
     llm = scripted({"Ann  … it.": Marks(), "Ann … it.": Marks(says={"": "Ann did."})})
@@ -259,11 +255,11 @@ def test_pruned_spans_of_a_document_are_one_passage() -> None:
     assert ["Ann ", " it."] == [s.text for s in result.kept]
 
 
-def test_any_model_can_be_prompted() -> None:
+def test_any_model_can_be_prompted():
     """The same search by prompts: it is asked for yes, full and 5."""
     seen: list[tuple[str, ...]] = []
 
-    def choices(prompt: Prompt, options: Sequence[str]) -> Sequence[float]:
+    def choices(prompt, options):
         seen.append(tuple(options))
         return [1.0, *[0.0] * (len(options) - 1)]
 
@@ -295,14 +291,14 @@ READ = "[Retrieval]<paragraph>Song: Ann sang it.</paragraph>"
         ("useful", ASKED + READ + "[Relevant]She is old.[Partially supported]"),
     ],
 )
-def test_tokens_are_asked_for_where_they_stand_in_the_text(ask: str, text: str) -> None:
+def test_tokens_are_asked_for_where_they_stand_in_the_text(ask, text):
     """The prompt is the model's own text up to the token, or the segment."""
     (turn,) = ByTokens().prompt(ask, DRAFT)  # type: ignore[arg-type]
 
     assert ("raw", text) == turn
 
 
-def test_tokens_stand_only_where_a_model_reads_them() -> None:
+def test_tokens_stand_only_where_a_model_reads_them():
     """In a passage in round brackets; marks stand in the text, which is plain if prompted."""
     draft = Draft("Who?", segment="Ann.")
 
@@ -323,7 +319,7 @@ def test_tokens_stand_only_where_a_model_reads_them() -> None:
 
 
 @pytest.mark.parametrize("reflection", [ByTokens(), ByWords()])
-def test_probabilities_are_needed(reflection: ByTokens | ByWords) -> None:
+def test_probabilities_are_needed(reflection):
     """A model that only writes cannot judge so."""
     llm = ScriptedLLM([], can=frozenset({"complete"}), identity="small")
 
@@ -332,7 +328,7 @@ def test_probabilities_are_needed(reflection: ByTokens | ByWords) -> None:
 
 
 @pytest.mark.parametrize("ask", ["retrieve", "relevant", "write", "supported", "useful"])
-def test_prompted_judgements_hold_the_texts_as_json(ask: str) -> None:
+def test_prompted_judgements_hold_the_texts_as_json(ask):
     """Each is a prompt of its own; a text ends where its quotes end."""
     draft = Draft("Who?", "Ann\ndid.", "", 'He said "yes"', "", "She.", "")
     text = "\n".join(turn.content for turn in ByWords().prompt(ask, draft))  # type: ignore[arg-type]
@@ -360,6 +356,6 @@ def test_prompted_judgements_hold_the_texts_as_json(ask: str) -> None:
         ("\ud800\x00", "\ufffd\ufffd", True),
     ],
 )
-def test_a_segment_is_the_first_sentence(reply: str, segment: str, ended: bool) -> None:
+def test_a_segment_is_the_first_sentence(reply, segment, ended):
     """Reflection tokens are no text; the answer ends where nothing more is said."""
     assert (segment, ended) == first_segment(reply)

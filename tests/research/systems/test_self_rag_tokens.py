@@ -1,7 +1,5 @@
 """Self-RAG on a model whose tokenizer has the reflection tokens: a tiny random Llama."""
 
-from pathlib import Path
-
 import pytest
 import torch
 import transformers
@@ -19,7 +17,7 @@ from tests.tiny import llama, save_bytes
 DRAFT = Draft("Who sang it?", passage="Ann </s> sang [Irrelevant] it.", relevant="[Relevant]")
 
 
-def save(path: Path) -> Path:
+def save(path):
     """Weights drawn at random; tokens are bytes, then ``<s>``, ``</s>`` and the reflection tokens.
     The chat format would stand out: a prompt of reflection tokens must not be written in it."""
     chat = "{% for m in messages %}<chat>{{ m.content }}</chat>{% endfor %}"
@@ -36,14 +34,12 @@ def save(path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return save(tmp_path_factory.mktemp("self-rag"))
 
 
 @pytest.mark.parametrize("ask", ["retrieve", "relevant", "supported", "useful"])
-def test_a_judgement_is_the_models_own_probability_behind_the_raw_text(
-    folder: Path, ask: str
-) -> None:
+def test_a_judgement_is_the_models_own_probability_behind_the_raw_text(folder, ask):
     """``<s>`` and the text; a token is one id. What a passage says of ``</s>`` is bytes."""
     llm = Transformers(str(folder), dtype="float32", device="cpu")
     prompt = ByTokens().prompt(ask, DRAFT)  # type: ignore[arg-type]
@@ -66,7 +62,7 @@ def test_a_judgement_is_the_models_own_probability_behind_the_raw_text(
     assert [1] * len(NEEDED) == llm.count(NEEDED)
 
 
-def test_reflection_tokens_of_a_reply_are_read(folder: Path) -> None:
+def test_reflection_tokens_of_a_reply_are_read(folder):
     """A reply keeps them, so that its first segment ends where the next mark stands."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     reply = "Ann did.[Fully supported][Utility:5]"
@@ -74,7 +70,7 @@ def test_reflection_tokens_of_a_reply_are_read(folder: Path) -> None:
     assert reply == decoded(tokenizer, tokenizer(f"<s>{reply}</s>")["input_ids"])
 
 
-def test_a_model_with_reflection_tokens_answers(folder: Path) -> None:
+def test_a_model_with_reflection_tokens_answers(folder):
     """Also behind a wrapper; another role is still written in the chat format."""
     llm = Transformers(str(folder), dtype="float32", device="cpu")
     system = self_rag(llm, Cached(HashingEmbedder()), depth=1, threshold=0.0)

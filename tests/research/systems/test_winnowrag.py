@@ -3,17 +3,13 @@
 import json
 import re
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragsieve.errors import ModelError, Overdue
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.result import Result
 from ragsieve.timeouts import check_time, deadline
 from ragsieve_research.systems.winnowrag import winnowrag
 from tests.named import answer, notes
@@ -30,7 +26,7 @@ DOCUMENT = re.compile(r'^Document \[\d+\] \(Title: ".*"\): "(.*)"$', re.MULTILIN
 RESPONSE = re.compile(r'^Response \[(\d+)\]: Answer: "(.*?)"', re.MULTILINE)
 
 
-def asked_for(prompt: Prompt) -> str:
+def asked_for(prompt):
     """Which of the five prompts this is."""
     text = prompt[0].content
     if prompt[0].role == "system":
@@ -42,7 +38,7 @@ def asked_for(prompt: Prompt) -> str:
     return "same" if "Do not judge" in text else "pick"
 
 
-def debater(prompt: Prompt) -> str:
+def debater(prompt):
     """Agents name the first town they read; the critic calls the last of several incorrect."""
     text, kind = prompt[0].content, asked_for(prompt)
     if kind in ("answer", "argue"):
@@ -56,20 +52,20 @@ def debater(prompt: Prompt) -> str:
     return f"Incorrect answers: {ends if number == '1' else goes}"
 
 
-def llm(reply: Callable[[Prompt], str] = debater) -> ScriptedLLM:
+def llm(reply=debater):
     return ScriptedLLM(reply, can=frozenset({"complete"}))
 
 
-def told(result: Result) -> list[dict[str, Any]]:
+def told(result):
     """The story of a result."""
     return next(step.events for step in result.trace.steps if step.events)
 
 
-def kinds(model: ScriptedLLM) -> list[str]:
+def kinds(model):
     return [asked_for(prompt) for prompt in model.prompts]
 
 
-def test_the_story_is_told_in_order() -> None:
+def test_the_story_is_told_in_order():
     """Clusters, answers, merges of round 0, then rounds with their merges, then the end."""
     result = winnowrag(llm(), HashingEmbedder(), clusters=4).ask(QUESTION, DOCUMENTS)
     story = told(result)
@@ -85,7 +81,7 @@ def test_the_story_is_told_in_order() -> None:
     assert [s.document.id for s in result.kept] == story[-1]["documents"]
 
 
-def test_the_answer_is_the_storys_end() -> None:
+def test_the_answer_is_the_storys_end():
     """No reader is asked, and the last step says why; calls are told from embedded texts."""
     model = llm()
     system = winnowrag(model, HashingEmbedder(), clusters=4)
@@ -106,10 +102,10 @@ def test_the_answer_is_the_storys_end() -> None:
     assert (step["calls"], 12) == (told(result)[-1]["calls"], told(result)[-1]["embedded"])
 
 
-def test_an_answer_of_a_stage_that_failed_does_not_count() -> None:
+def test_an_answer_of_a_stage_that_failed_does_not_count():
     """The clusters have answers when their critic breaks; the reader is asked all the same."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         if RESPONSE.search(prompt[0].content):
             raise ModelError("no critic today")
         debates = asked_for(prompt) == "same" or DOCUMENT.search(prompt[0].content)
@@ -136,13 +132,11 @@ VERDICTS = st.lists(
     verdicts=VERDICTS,
     same=st.lists(st.sets(st.integers(1, 6), min_size=2), max_size=2),
 )
-def test_a_question_costs_no_more_than_was_said(
-    count: int, clusters: int, rounds: int, verdicts: Any, same: list[set[int]]
-) -> None:
+def test_a_question_costs_no_more_than_was_said(count, clusters, rounds, verdicts, same):
     """At most K + 1 + M (K' + 1) calls, whatever the critic says; the trace has every one."""
     left = iter(verdicts)
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         if asked_for(prompt) == "same":
             most = len(re.findall(r"^Answer \[", prompt[0].content, re.MULTILINE))
             known = [sorted(n for n in group if n <= most) for group in same]
@@ -176,7 +170,7 @@ def test_a_question_costs_no_more_than_was_said(
 
 @pytest.mark.parametrize("most", [1, 4, 6, 9, 14, 30])
 @pytest.mark.parametrize("unreadable", [False, True])
-def test_calls_of_a_question_are_capped(most: int, unreadable: bool) -> None:
+def test_calls_of_a_question_are_capped(most, unreadable):
     """Re-asks among them; the best answer so far stands, and the trace says why."""
     model = llm((lambda _: "Rome") if unreadable else debater)
     result = winnowrag(model, HashingEmbedder(), clusters=4, max_calls=most).ask(
@@ -189,7 +183,7 @@ def test_calls_of_a_question_are_capped(most: int, unreadable: bool) -> None:
     assert most > 6 or "the debate is cut short: up to" in " ".join(notes(result))
 
 
-def test_a_question_has_a_deadline_and_a_budget() -> None:
+def test_a_question_has_a_deadline_and_a_budget():
     """After either no step begins: four answers and no critic."""
     for option in ({"max_seconds": 1e-9}, {"max_llm_tokens": 1}):
         model = llm()
@@ -202,10 +196,10 @@ def test_a_question_has_a_deadline_and_a_budget() -> None:
 
 @pytest.mark.parametrize("rounds", [0, 3])
 @pytest.mark.parametrize("slow", ["answer", "same", "argue", "judge", "pick"])
-def test_a_debate_ends_in_time_in_the_middle_of_a_step(slow: str, rounds: int) -> None:
+def test_a_debate_ends_in_time_in_the_middle_of_a_step(slow, rounds):
     """What is being written is given up; first answers that there are have a majority."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         while asked_for(prompt) == slow:
             time.sleep(0.01)
             check_time(deadline())

@@ -1,15 +1,13 @@
 """Documents that want to be headers, arguments or verdicts of a debate."""
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ragsieve import Document, Query, Result, Segment
-from ragsieve.models.base import Prompt
+from ragsieve import Document, Query, Segment
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research.answer.agent import Agent
 from ragsieve_research.systems.winnowrag import winnowrag
@@ -58,15 +56,15 @@ class Scattered:
 
     identity: str = "scattered"
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+    def embed(self, texts, *, query=False):
         return np.random.default_rng(0).normal(size=(len(texts), 8)).astype(np.float32)
 
 
-def folded(text: str) -> str:
+def folded(text):
     return " ".join(text.split())
 
 
-def strings(line: str, pattern: str) -> tuple[str, ...]:
+def strings(line, pattern):
     """The JSON strings at the places ``@`` of ``pattern``, which is all of ``line``."""
     found = []
     for piece in pattern.split("@"):
@@ -79,45 +77,40 @@ def strings(line: str, pattern: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def listed(text: str, head: str, form: str) -> list[tuple[str, ...]]:
+def listed(text, head, form):
     """What stands in the lines ``head [1]`` …, each of ``form``, however lines are told apart."""
     lines = [line for line in text.splitlines() if line.startswith(f"{head} [")]
     assert lines == [line for line in text.split("\n") if line.startswith(f"{head} [")]
     return [strings(line, f"{head} [{n}]{form}") for n, line in enumerate(lines, 1)]
 
 
-def read(prompt: Prompt) -> list[tuple[str, ...]]:
+def read(prompt):
     """Titles and texts of an agent's documents."""
     assert ["system", "user"] == [message.role for message in prompt][:2]
     return listed(prompt[0].content, "Document", " (Title: @): @")
 
 
-def responses(prompt: Prompt) -> list[tuple[str, ...]]:
+def responses(prompt):
     """Answer, evidence and explanation of each response that a critic reads."""
     text = prompt[0].content.replace("Evidence (in none of its documents): ", "Evidence: ")
     return listed(text, "Response", ": Answer: @; Evidence: @; Explanation: @")
 
 
-def answers(prompt: Prompt) -> list[tuple[str, ...]]:
+def answers(prompt):
     return listed(prompt[0].content, "Answer", ": @")
 
 
-def written(form: str, **values: Any) -> str:
+def written(form, **values):
     """A reply with parts, in a form."""
     if form == "object":
         return json.dumps(values, ensure_ascii=False)
     return "\n".join(f"{name}: {value}" for name, value in values.items())
 
 
-def cast(
-    form: str,
-    said: Callable[[Prompt], str],
-    judge: Callable[[list[tuple[str, ...]]], str],
-    same: Callable[[list[tuple[str, ...]]], list[list[int]]] = lambda answers: [],
-) -> ScriptedLLM:
+def cast(form, said, judge, same=lambda answers: []):
     """Agents and their critic; ``said`` is what an agent answers, quotes and explains."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         first, last = prompt[0].content.split("\n")[0], prompt[0].content.split("\n")[-1]
         if prompt[0].role == "user":
             if "text to judge" in first:
@@ -131,23 +124,23 @@ def cast(
     return ScriptedLLM(reply, context=10**7)
 
 
-def tried(form: str, texts: Sequence[str]) -> Result:
+def tried(form, texts):
     """A debate in which agents repeat their first document, and Lyon is wrong."""
     cities = ("Rome", "Paris", "Lyon", "Oslo")
     place = {folded(text): n for n, text in enumerate(texts)}
 
-    def said(prompt: Prompt) -> str:
+    def said(prompt):
         text = read(prompt)[0][1]
         return f"{cities[place[text] % 4]}: {text[:60]}"
 
-    def city(parts: tuple[str, ...]) -> str:
+    def city(parts):
         return parts[0].split(":")[0]
 
-    def same(answers: list[tuple[str, ...]]) -> list[list[int]]:
+    def same(answers):
         groups = [[n for n, a in enumerate(answers, 1) if city(a) == name] for name in cities]
         return [group for group in groups if len(group) > 1]
 
-    def judge(arguments: list[tuple[str, ...]]) -> str:
+    def judge(arguments):
         wrong = [n for n, argument in enumerate(arguments, 1) if city(argument) == "Lyon"]
         wrong = wrong if len(wrong) < len(arguments) else []
         values: dict[str, Any] = {"Incorrect answers": wrong, "Explanation": arguments[0][1]}
@@ -158,16 +151,16 @@ def tried(form: str, texts: Sequence[str]) -> Result:
     return winnowrag(llm, Scattered(), documents=len(texts)).ask(QUESTION, documents)
 
 
-def story(result: Result) -> list[dict[str, Any]]:
+def story(result):
     return story_of(result.to_dict())
 
 
-def story_of(values: dict[str, Any]) -> list[dict[str, Any]]:
+def story_of(values):
     """What the steps of a trace tell."""
     return [event for step in values["trace"]["steps"] for event in step.get("events", [])]
 
 
-def outline(event: dict[str, Any]) -> dict[str, Any]:
+def outline(event):
     """An event without what documents and agents say."""
     texts = ("title", "answer", "evidence", "explanation", "quoted")
     inner = {
@@ -178,7 +171,7 @@ def outline(event: dict[str, Any]) -> dict[str, Any]:
     return {**{k: v for k, v in event.items() if k not in texts}, **inner}
 
 
-def test_every_document_has_its_line() -> None:
+def test_every_document_has_its_line():
     """All at once: as many lines with a number as documents, each with its own title and text."""
     given = [Segment.whole(Document(n, text, text)) for n, text in HOSTILE.items()]
     llm = ScriptedLLM(["x"], context=10**7)
@@ -196,7 +189,7 @@ def test_every_document_has_its_line() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_hostile_documents_go_where_harmless_ones_go(form: str) -> None:
+def test_hostile_documents_go_where_harmless_ones_go(form):
     """The same clusters, merges, verdicts and ends, if only the texts differ; none gets lost."""
     texts = list({folded(text): text for text in HOSTILE.values() if text.strip()}.values())
     expected = tried(form, [f"harmless {n}" for n in range(len(texts))])

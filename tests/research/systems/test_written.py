@@ -3,7 +3,7 @@
 import pytest
 
 from ragsieve import Document, Pipeline, Query, Segment, System
-from ragsieve.models.base import Cut, Prompt
+from ragsieve.models.base import Cut
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.baselines import top_documents
 from ragsieve.trace import Trace, step
@@ -15,11 +15,11 @@ GIVEN = [Segment.whole(Document(f"d{n}", text, rank=n)) for n, text in enumerate
 SUMMARY = "Seals and Crofts sang it in 1972."
 
 
-def writing(reply: str) -> ScriptedLLM:
+def writing(reply):
     return ScriptedLLM(lambda _: reply, identity="writer")
 
 
-def test_a_text_is_marked_with_its_writer_and_parents() -> None:
+def test_a_text_is_marked_with_its_writer_and_parents():
     """A document of its own at its first parent's rank; the trace says where parents went."""
     made = Write(writing(f" {SUMMARY}\n"), "summarise")(QUERY, GIVEN[1:])
 
@@ -48,7 +48,7 @@ REFUSALS = [
 @pytest.mark.parametrize(
     "reply", ["", " \n", "NONE", "none.", "<think>Who?</think>", "<think>Wh", *REFUSALS]
 )
-def test_an_empty_text_keeps_nothing(reply: str) -> None:
+def test_an_empty_text_keeps_nothing(reply):
     """Neither do the word for it, thoughts alone and refusals; the trace says so."""
     with Trace().recording(), step("Write", GIVEN) as record:
         made = Write(writing(reply), "summarise")(QUERY, GIVEN)
@@ -59,11 +59,11 @@ def test_an_empty_text_keeps_nothing(reply: str) -> None:
 
 
 @pytest.mark.parametrize("reply", ["I won't say they sold well in 1972.", "It did not sell well."])
-def test_a_text_that_denies_something_of_what_was_read_is_evidence(reply: str) -> None:
+def test_a_text_that_denies_something_of_what_was_read_is_evidence(reply):
     assert [reply] == [s.text for s in Write(writing(reply), "summarise")(QUERY, GIVEN)]
 
 
-def test_the_last_sentence_of_a_text_that_was_cut_is_no_evidence() -> None:
+def test_the_last_sentence_of_a_text_that_was_cut_is_no_evidence():
     """Nor a text that is that alone."""
     for text, kept in (("Rome is old. It lies", ["Rome is old. "]), ("Rome li", [])):
         llm = writing(text)
@@ -73,7 +73,7 @@ def test_the_last_sentence_of_a_text_that_was_cut_is_no_evidence() -> None:
         assert [one.strip() for one in kept] == [s.text for s in made]
 
 
-def test_nothing_grows_or_is_written_from_nothing() -> None:
+def test_nothing_grows_or_is_written_from_nothing():
     """Seven tokens were read, so a longer reply ends after seven, or max_tokens."""
     llm = writing(SUMMARY)
     write = Write(llm, "summarise")
@@ -98,7 +98,7 @@ def test_nothing_grows_or_is_written_from_nothing() -> None:
     assert [] == made
 
 
-def test_what_does_not_fit_the_context_is_no_parent() -> None:
+def test_what_does_not_fit_the_context_is_no_parent():
     """152 less 16, 64 and 11 of reply, format and prompt are 61: the better of 60 and 11 fits."""
     llm = ScriptedLLM(lambda _: SUMMARY, context=152, identity="writer")
     long = Segment.whole(Document("long", "word " * 60)).scored("s", 0.5)
@@ -112,7 +112,7 @@ def test_what_does_not_fit_the_context_is_no_parent() -> None:
     ]
 
 
-def test_texts_have_ids_of_their_own() -> None:
+def test_texts_have_ids_of_their_own():
     """Also of two from the same parents, or where a document is called so."""
     given = [Segment.whole(Document(name, "Seals sang.")) for name in ("summary", "summary#2")]
     made = Write(writing("Seals."), "recomp", name="summary")(QUERY, given)
@@ -127,10 +127,10 @@ def test_texts_have_ids_of_their_own() -> None:
     ]
 
 
-def test_what_was_written_is_kept_and_its_parents_are_not() -> None:
+def test_what_was_written_is_kept_and_its_parents_are_not():
     """A system's result says what became of each; the reader reads the text alone."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         return SUMMARY if prompt[0].role == "user" else "1972"
 
     llm = ScriptedLLM(reply, identity="writer")

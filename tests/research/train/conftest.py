@@ -2,15 +2,11 @@
 
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ragsieve.run.batch import Done
 from ragsieve.types import Document, Example, Query
 from ragsieve_research import datasets
 from ragsieve_research.train.examples import TrainingExample
@@ -24,19 +20,11 @@ WORDS += ["it", "in", "old"]
 
 
 @pytest.fixture(scope="session")
-def make_llm(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def make_llm(tmp_path_factory):
     """Makes a llama, or a T5, of random weights that reads some words, ``.`` and ``?``. Without
     words it reads every text, letter by letter."""
 
-    def make(
-        words: Sequence[str],
-        layers: int,
-        *,
-        width: int = 16,
-        positions: int = 512,
-        padded: bool = True,
-        seq2seq: bool = False,
-    ) -> Path:
+    def make(words, layers, *, width=16, positions=512, padded=True, seq2seq=False):
         pytest.importorskip("torch").manual_seed(0)
         transformers = pytest.importorskip("transformers")
         folder = tmp_path_factory.mktemp("llm")
@@ -73,7 +61,7 @@ def make_llm(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return make
 
 
-def _whole_words(known: Sequence[str]) -> Any:
+def _whole_words(known):
     """A tokenizer of these words."""
     tokenizers = pytest.importorskip("tokenizers")
     numbered = {word: n for n, word in enumerate(known)}
@@ -83,14 +71,14 @@ def _whole_words(known: Sequence[str]) -> Any:
 
 
 @pytest.fixture
-def killed(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], AbstractContextManager[None]]:
+def killed(monkeypatch):
     """Kills the training inside at the end of a step, however it is called."""
     transformers = pytest.importorskip("transformers")
 
     @contextmanager
-    def kill(step: int) -> Iterator[None]:
+    def kill(step):
         class Kill(transformers.TrainerCallback):  # type: ignore[misc]
-            def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            def on_step_end(self, args, state, control, **_):
                 if state.global_step == step:
                     raise KeyboardInterrupt
 
@@ -105,26 +93,26 @@ def killed(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], AbstractContextMa
 class Counted:
     """Runs through the questions of a training, and notes how many were asked anew."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.fresh: list[tuple[str, int]] = []
 
-    def __call__(self, name: str, done: Iterator[Done], total: int | None) -> list[Done]:
+    def __call__(self, name, done, total):
         found = list(done)
         self.fresh.append((name, sum(not one.again for one in found)))
         return found
 
 
 @pytest.fixture
-def counted() -> Counted:
+def counted():
     """One that has counted nothing yet."""
     return Counted()
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Callable[..., datasets.Dataset]:
+def asked(tmp_path):
     """Makes a data set that asks who sang in some years; ``{}`` in a document is the year."""
 
-    def make(years: Iterable[int], *documents: str) -> datasets.Dataset:
+    def make(years, *documents):
         rows = [
             asking(f"who sang in {n} ?", *(text.format(n) for text in documents), answers=["seals"])
             for n in years
@@ -137,18 +125,18 @@ def asked(tmp_path: Path) -> Callable[..., datasets.Dataset]:
 
 
 @pytest.fixture(scope="session")
-def words() -> list[str]:
+def words():
     """All of which examples are made."""
     return WORDS
 
 
 @pytest.fixture(scope="session")
-def taught() -> list[TrainingExample]:
+def taught():
     """Twelve examples to learn from."""
     return _examples(12, seed=0)
 
 
-def _examples(count: int, seed: int) -> list[TrainingExample]:
+def _examples(count, seed):
     """Questions with three documents of two sentences; the clue is the one with "the ... in"."""
     chance = random.Random(seed)
     found = []

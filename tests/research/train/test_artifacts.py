@@ -1,10 +1,7 @@
 """Plans of trainings, their work and their folders."""
 
 import json
-from contextlib import AbstractContextManager
 from dataclasses import fields
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,18 +30,18 @@ ASKED = [Example(Query(f"Who {n}?", str(n)), (Document("d", "Seals."),), ("x",))
 RECIPE = {"after": {"questions": 1}}
 
 
-def written(folder: Path) -> AbstractContextManager[Path]:
+def written(folder):
     """A folder to write to, of a small recipe."""
     return model_dir(folder, RECIPE, GeneratorPlan(), [], title="A title", use="", base="x")
 
 
-def make(folder: Path, *names: str) -> None:
+def make(folder, *names):
     with written(folder) as fresh:
         for name in names:
             (fresh / name).write_text(name)
 
 
-def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
     """What a start that ended left stops none; the same way has the same place."""
     folder = tmp_path / "made"
     with pytest.raises(KeyboardInterrupt), written(folder) as fresh:
@@ -58,9 +55,7 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     assert Run([], tmp_path).adapter("a", 1) != Run([], tmp_path).adapter("a", 2)
 
 
-def test_a_damaged_recipe_is_that_of_no_training(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_recipe_is_that_of_no_training(tmp_path, caplog):
     """What a power cut left of it stops no start: the training is done anew, and says so."""
     for damaged in (bytes(40), b'{"part": "x', b"3"):
         (tmp_path / "recipe.json").write_bytes(damaged)
@@ -69,7 +64,7 @@ def test_a_damaged_recipe_is_that_of_no_training(
     assert 3 == sum("recipe.json is damaged" in message for message in caplog.messages)
 
 
-def test_what_an_earlier_training_left_is_replaced(tmp_path: Path) -> None:
+def test_what_an_earlier_training_left_is_replaced(tmp_path):
     """Its weights would be read with the new ones; the recipe says what is there."""
     folder = tmp_path / "made"
     make(folder, "model.safetensors", "adapter.safetensors")
@@ -84,7 +79,7 @@ def test_what_an_earlier_training_left_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["recipe.json", "model.safetensors", "1_Pooling/config.json"])
-def test_one_bit_that_flipped_is_told_where_a_model_is_loaded(tmp_path: Path, name: str) -> None:
+def test_one_bit_that_flipped_is_told_where_a_model_is_loaded(tmp_path, name):
     """It could change what a model says, and would not show."""
     with written(tmp_path / "made") as fresh:
         (fresh / "1_Pooling").mkdir()
@@ -98,11 +93,11 @@ def test_one_bit_that_flipped_is_told_where_a_model_is_loaded(tmp_path: Path, na
         store.resolve(tmp_path / "made")
 
 
-def test_labels_of_an_earlier_start_stay(tmp_path: Path) -> None:
+def test_labels_of_an_earlier_start_stay(tmp_path):
     """One question fails: the error is raised when the others are labelled; then it alone is."""
     asked: list[str] = []
 
-    def process(example: Example) -> dict[str, str]:
+    def process(example):
         asked.append(example.query.id)
         if len(asked) == 1:
             raise BadReply("rule", "reply")
@@ -126,7 +121,7 @@ POINT = "extractor must be one of pruner[:MODEL], point[:MODEL], write[:MODEL], 
 
 
 @pytest.mark.parametrize("plan", [*ON_QUESTIONS, FineFilterPlan, PrunerPlan, Reranking, Tuning])
-def test_numbers_among_options_keep_their_rules(plan: type[Any]) -> None:
+def test_numbers_among_options_keep_their_rules(plan):
     """That of each is what its error says; see `check_rule`."""
     for field in fields(plan):
         value = 1 if field.name in ("labelled", "limit") else field.default
@@ -157,7 +152,7 @@ def test_numbers_among_options_keep_their_rules(plan: type[Any]) -> None:
         (WriterPlan, {"by": "luck"}, "by must be one of strinc, lexical, cxmi, ib, got 'luck'"),
     ],
 )
-def test_plans_are_checked(plan: type[Any], options: dict[str, Any], message: str) -> None:
+def test_plans_are_checked(plan, options, message):
     """The error names option, rule and value."""
     with pytest.raises(InputError) as raised:
         plan(**options)
@@ -174,7 +169,7 @@ def test_plans_are_checked(plan: type[Any], options: dict[str, Any], message: st
         ("0.2,nq=0", [0, 0.2, 0.2]),
     ],
 )
-def test_a_distance_may_be_a_data_sets_own(epsilon: str, expected: list[float]) -> None:
+def test_a_distance_may_be_a_data_sets_own(epsilon, expected):
     """As in the paper: 0 for NQ, 0.05 for TriviaQA, 0.1 for HotpotQA."""
     known = distances(epsilon)
 

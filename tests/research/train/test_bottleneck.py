@@ -1,9 +1,5 @@
 """A filter that writes: what its texts are worth, and its training."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from ragsieve import Document, Example, Query, models
@@ -12,32 +8,30 @@ from ragsieve_research.systems.bottleneck import bottleneck
 from ragsieve_research.systems.filco import filco
 from ragsieve_research.train.bottleneck import Candidate, Candidates, figures
 from ragsieve_research.train.examples import TrainingExample
-from ragsieve_research.train.plans import By, WriterPlan
+from ragsieve_research.train.plans import WriterPlan
 from ragsieve_research.train.run import Run
 from ragsieve_research.train.writer import train_writer
 from tests.tiny import Likelihoods
 
 
-def example(
-    question: str = "who sang ?", *answers: str, texts: Sequence[str] = ()
-) -> TrainingExample:
+def example(question="who sang ?", *answers, texts=()):
     given = texts or ("seals sang . rain fell .", "snow fell .")
     documents = tuple(Document(str(n), text) for n, text in enumerate(given))
     return TrainingExample.of(Example(Query(question), documents, answers or (" ", "seals")))
 
 
-def nats(text: str) -> float:
+def nats(text):
     """The answer is trusted where "seals" is read; documents the more, the more words are."""
     if notes := [line for line in text.splitlines() if line.startswith("Notes: ")]:
         return 0.1 * len(notes[0].split()) - 9  # the word "Notes:" counts in all alike
     return 3.0 * ("seals" in text) - 9
 
 
-def rate(text: str = "rain fell .", **options: Any) -> Candidates:
+def rate(text="rain fell .", **options):
     return Candidates(Likelihoods(nats), ScriptedLLM([text] * 9), **options)
 
 
-def test_candidates_are_rated_best_first() -> None:
+def test_candidates_are_rated_best_first():
     """Documents gain 0.1 a word of the text (an empty one is a pair of quotes: 1), the answer 3.
     "seals sang ." is both the sentence with the answer and the nearest to the question: it comes
     once. IB of its 3 words is 0.2 - 3, of all 9 words 0.8 - 3, of the written 3 words 0.2, of none
@@ -52,7 +46,7 @@ def test_candidates_are_rated_best_first() -> None:
     ] == [(one.text, pytest.approx(one.score)) for one in found]
 
 
-def test_the_filter_is_asked_as_the_system_asks() -> None:
+def test_the_filter_is_asked_as_the_system_asks():
     """The same prompt; nothing is written as a word; what does not fit has no candidates."""
     assert "NONE" == Candidate("", 0.0).reply
     assert "x" == Candidate("x", 0.0).reply
@@ -68,7 +62,7 @@ def test_the_filter_is_asked_as_the_system_asks() -> None:
     assert {"candidates": []} == small.labels(long)
 
 
-def test_figures_are_means_of_what_is_written() -> None:
+def test_figures_are_means_of_what_is_written():
     """Of 3 words the score is 0.2 (see above) and of none 0: the mean is 0.1, of 1.5 words."""
     two = Candidates(Likelihoods(nats), ScriptedLLM(["rain fell .", "NONE"]))
 
@@ -82,7 +76,7 @@ WORDS = ["seals", "sang", "rain", "fell", "who", "in", "NONE", *map(str, YEARS)]
 
 
 @pytest.fixture(scope="module")
-def llama(make_llm: Callable[..., Path]) -> str:
+def llama(make_llm):
     """A tiny model of random weights that reads whole words, and ends most replies soon."""
     return f"transformers:{make_llm(WORDS, 1, positions=1400, padded=False)}"
 
@@ -90,8 +84,8 @@ def llama(make_llm: Callable[..., Path]) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["strinc", "ib"])
 def test_a_filter_model_is_trained_and_a_second_start_asks_nothing(
-    tmp_path: Path, llama: str, asked: Callable[..., Any], counted: Any, by: By
-) -> None:
+    tmp_path, llama, asked, counted, by
+):
     """Its folder is a model with a recipe, a card and its adapter; the system runs with it."""
     source = asked(YEARS, "seals sang in {} . rain fell .", "rain .")
     plan = WriterPlan(by=by, llm=llama, epochs=1)

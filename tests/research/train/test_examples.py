@@ -2,8 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +20,7 @@ EXAMPLE = Example(
 
 
 @pytest.mark.parametrize("documents", [True, False])
-def test_sources_come_in_turns_and_a_question_once(tmp_path: Path, documents: bool) -> None:
+def test_sources_come_in_turns_and_a_question_once(tmp_path, documents):
     """No answer, or no document where one is needed: nothing to learn."""
     document = {"id": "d", "text": "Seals sang."}
     wanted = [f"q{n}" for n in range(60) if part_of(f"q{n}") == "train"][:4]
@@ -43,7 +41,7 @@ def test_sources_come_in_turns_and_a_question_once(tmp_path: Path, documents: bo
     assert [] == [*gather(sources, "test", documents=documents)]
 
 
-def test_documents_without_an_order_are_ranked_as_in_benchmarks(tmp_path: Path) -> None:
+def test_documents_without_an_order_are_ranked_as_in_benchmarks(tmp_path):
     """By BM25, where the table says so, for what reads the first ones; of others as they are."""
     texts = ["It rained.", "Seals sang Summer Breeze."]
     documents = [{"id": f"{n}", "text": text} for n, text in enumerate(texts)]
@@ -57,7 +55,7 @@ def test_documents_without_an_order_are_ranked_as_in_benchmarks(tmp_path: Path) 
     assert {"hotpotqa": texts[::-1], "nq": texts} == kept
 
 
-def test_an_example_knows_its_clues_and_its_labels(tmp_path: Path) -> None:
+def test_an_example_knows_its_clues_and_its_labels(tmp_path):
     """Sentences 0, 1, 2; the first holds the answer; labels say that it suffices. A question
     without labels is left out where these are wanted."""
     run = Run([], tmp_path)
@@ -74,7 +72,7 @@ def test_an_example_knows_its_clues_and_its_labels(tmp_path: Path) -> None:
     assert labelled.usable
 
 
-def test_near_sentences_are_clues_on_request() -> None:
+def test_near_sentences_are_clues_on_request():
     """The same words are at distance 0; a question without a clue, as a yes or no, stays."""
     text = "Seals sang. Crofts ran. Crofts ran."
     example = Example(EXAMPLE.query, (Document("d", text),), ("Seals",))
@@ -95,14 +93,14 @@ def test_near_sentences_are_clues_on_request() -> None:
 TEXT = "Bees make honey. Seals sang it."
 
 
-def read(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
+def read(tmp_path, *rows):
     """What the questions of a file become."""
     path = tmp_path / "q.jsonl"
     path.write_text("".join(json.dumps({"question": "Who?", **row}) + "\n" for row in rows))
     return list(records([datasets.load(path)]))
 
 
-def test_spans_or_sentences_are_the_evidence(tmp_path: Path) -> None:
+def test_spans_or_sentences_are_the_evidence(tmp_path):
     """Marked, supporting, or with the answer; without any a question is left out."""
     rows = [[[17, 31]], []]
     found = read(tmp_path, *({"documents": [{"text": TEXT, "evidence": spans}]} for spans in rows))
@@ -135,9 +133,7 @@ def test_spans_or_sentences_are_the_evidence(tmp_path: Path) -> None:
         ("It costs 10 pounds. It is 5 m high.", "no", {"supporting_sentences": [1]}, [[20, 35]]),
     ],
 )
-def test_an_answer_is_found_as_everywhere(
-    tmp_path: Path, text: str, answer: str, more: dict[str, Any], expected: list[list[int]]
-) -> None:
+def test_an_answer_is_found_as_everywhere(tmp_path, text, answer, more, expected):
     """Normalised, as whole words, in any script; indexes of sentences are no digits."""
     split = {"sentences": [text[:19], text[20:]]}
     document = {"text": text, "is_positive": True, **split, **more}
@@ -149,13 +145,13 @@ def test_an_answer_is_found_as_everywhere(
 
 
 @pytest.mark.parametrize("spans", ["a", [3], [[0]], [[4, 3]], [[-1, 2]], [[0, 99]], [[0, 1.5]]])
-def test_evidence_outside_of_the_text_is_refused(tmp_path: Path, spans: Any) -> None:
+def test_evidence_outside_of_the_text_is_refused(tmp_path, spans):
     """The error names file, line and rule."""
     with pytest.raises(InputError, match=r"q\.jsonl, line 1: evidence must be a list of \[start"):
         read(tmp_path, {"documents": [{"text": TEXT, "evidence": spans}]})
 
 
-def test_a_hash_divides_the_questions() -> None:
+def test_a_hash_divides_the_questions():
     """Three quarters, an eighth and an eighth, however a question is typed."""
     counts = Counter(share_of(f"Question {n}?") for n in range(4000))
 
@@ -165,7 +161,7 @@ def test_a_hash_divides_the_questions() -> None:
     assert share_of("Who sang it?") == share_of("who  SANG it")
 
 
-def test_of_a_named_set_a_pruner_meets_what_no_pruner_learned_from(tmp_path: Path) -> None:
+def test_of_a_named_set_a_pruner_meets_what_no_pruner_learned_from(tmp_path):
     """Its part train teaches, validation calibrates and checks; of an own file all calibrates."""
     rows = [
         {"question": f"{n}?", "answers": ["seals"], "documents": [{"text": TEXT}]}

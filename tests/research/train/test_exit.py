@@ -2,8 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +18,7 @@ from ragsieve_research.train.sft import Tuning, tunable
 WORDS = ["Yes", "No", "sang", "ran", "Seals", "He", "Who", "Document"]
 
 
-def example(*texts: str, answer: str = "Seals") -> TrainingExample:
+def example(*texts, answer="Seals"):
     documents = tuple(Document(f"d{n}", text) for n, text in enumerate(texts))
     return TrainingExample.of(Example(Query("Who sang?", "own:1"), documents, (answer,)))
 
@@ -29,7 +27,7 @@ SONG = example("Seals sang. He ran.", "He sang. He slept.")
 FAST = Tuning(epochs=8, lr=0.03, checks=1)
 
 
-def run_of(work: Path, *examples: TrainingExample) -> Run:
+def run_of(work, *examples):
     """A run of one question in either part."""
     run = Run([], work)
     for part, one in zip(("train", "validation"), examples, strict=True):
@@ -38,7 +36,7 @@ def run_of(work: Path, *examples: TrainingExample) -> Run:
     return run
 
 
-def asked(given: TrainingExample) -> list[tuple[str, str]]:
+def asked(given):
     """Of each sample the sentence asked about, and the reply."""
     found = samples(given, Helpful(ScriptedLLM([])))
     mark = "Sentence of this document: "
@@ -46,7 +44,7 @@ def asked(given: TrainingExample) -> list[tuple[str, str]]:
     return [(x.removeprefix(mark).strip('"'), s.target) for x, s in zip(lines, found, strict=True)]
 
 
-def test_a_clue_comes_with_one_that_is_none() -> None:
+def test_a_clue_comes_with_one_that_is_none():
     """Chance is the question's own; others come from both kinds of documents where there are."""
     (good, yes), (bad, no) = asked(SONG)
 
@@ -67,12 +65,12 @@ def test_a_clue_comes_with_one_that_is_none() -> None:
 
 
 @pytest.fixture(scope="module")
-def tiny(make_llm: Callable[[Sequence[str], int], Path]) -> str:
+def tiny(make_llm):
     return f"transformers:{make_llm(WORDS, 1)}"
 
 
 @pytest.mark.slow
-def test_a_tuned_model_tells_clues(tiny: str, tmp_path: Path) -> None:
+def test_a_tuned_model_tells_clues(tiny, tmp_path):
     """The one clue gets more than the other sentences, and the recipe says by how much."""
     adapter, _ = learn_exit(ExitPlan(llm=tiny), run_of(tmp_path, SONG, SONG), tunable(tiny), FAST)
     scorer = Helpful(models.load(tiny, adapter=str(adapter)))
@@ -86,7 +84,7 @@ def test_a_tuned_model_tells_clues(tiny: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_made_extractor_is_a_whole_model(tiny: str, tmp_path: Path) -> None:
+def test_a_made_extractor_is_a_whole_model(tiny, tmp_path):
     """A second start learns nothing again, and writes the same; the adapter lies beside."""
     rows = [
         {"question": f"Who {n}?", "answers": ["Seals"], "documents": [{"text": "Seals sang. He."}]}

@@ -1,12 +1,9 @@
 """What an extractor learns from, and that it learns it."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM, echo
 from ragsieve.types import Document, Example, Query
 from ragsieve_research.models.transformers import Transformers
@@ -27,17 +24,17 @@ WHETHER = TrainingExample.of(Example(Query("Did it rain?", id="own:3"), DOCUMENT
 
 
 @pytest.fixture(scope="module")
-def base(make_llm: Callable[..., Path]) -> Path:
+def base(make_llm):
     """A folder with a tiny llama of random weights that has 2048 tokens of context."""
     return make_llm("", 2, width=32, positions=2048)
 
 
-def replying(known: dict[Prompt, str]) -> ScriptedLLM:
+def replying(known):
     """An LLM that knows the reply to each prompt."""
     return ScriptedLLM(lambda prompt: known[prompt])
 
 
-def test_all_clues_are_named_the_useful_ones_first() -> None:
+def test_all_clues_are_named_the_useful_ones_first():
     """Sentence 5 alone is enough; written, each is a numbered line; yes and no teach none."""
     example = TrainingExample(
         EXAMPLE.query, EXAMPLE.answers, EXAMPLE.sentences, {1: False, 4: True}
@@ -56,7 +53,7 @@ def test_all_clues_are_named_the_useful_ones_first() -> None:
 
 
 @pytest.mark.parametrize("mode", ["point", "write"])
-def test_targets_are_read_back_as_the_clues(mode: str) -> None:
+def test_targets_are_read_back_as_the_clues(mode):
     """A model that replies with the targets finds every clue and nothing else."""
     extract = Extract(echo(), mode=mode)  # type: ignore[arg-type]
     known = {
@@ -70,7 +67,7 @@ def test_targets_are_read_back_as_the_clues(mode: str) -> None:
     )
 
 
-def test_figures_count_what_is_missed_and_what_is_wrong() -> None:
+def test_figures_count_what_is_missed_and_what_is_wrong():
     """Named: 2 and 3 of the clues 2, 5, 6; where nothing is a clue, 1."""
     extract = Extract(echo())
     (first,), (second,) = samples(EXAMPLE, extract), samples(NOTHING, extract)
@@ -85,7 +82,7 @@ def test_figures_count_what_is_missed_and_what_is_wrong() -> None:
     )
 
 
-def test_every_window_teaches_its_own_numbers(base: Path) -> None:
+def test_every_window_teaches_its_own_numbers(base):
     """Numbers count from 1 in each window; a clue is named in the window that shows it."""
     llm = Transformers(str(base), max_context=500)
     extract = Extract(llm)

@@ -1,11 +1,9 @@
 """FineFilter from questions to a folder."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count as count_from
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +23,7 @@ PLAN = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", limit=35, labell
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory):
     """120 questions, of each one document with the answer and one without."""
     path = tmp_path_factory.mktemp("data") / "mine.jsonl"
     rows = []
@@ -38,7 +36,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def done(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def done(source, tmp_path_factory):
     """A training that has come to its end; the filter lies beside its work."""
     work = tmp_path_factory.mktemp("done")
     run = Run([datasets.load(source)], work / "work", workers=1)
@@ -47,7 +45,7 @@ def done(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.mark.slow
-def test_a_trained_filter_is_a_folder_that_loads(done: Run) -> None:
+def test_a_trained_filter_is_a_folder_that_loads(done):
     """With the pruner, a cut by what the generator answered, and figures."""
     folder = done.work.parent / "made"
     system = load(folder, ScriptedLLM(lambda _: "seals"))
@@ -64,7 +62,7 @@ def test_a_trained_filter_is_a_folder_that_loads(done: Run) -> None:
 
 
 @pytest.mark.slow
-def test_only_two_parts_of_the_questions_are_read(done: Run) -> None:
+def test_only_two_parts_of_the_questions_are_read(done):
     """Those of the third are for nobody, and no more than the limit are learned from."""
     for part, count in {"train": 35, "validation": 7}.items():
         rows = [json.loads(line) for line in (done.work / f"{part}.jsonl").open()]
@@ -76,7 +74,7 @@ def test_only_two_parts_of_the_questions_are_read(done: Run) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_done_is_not_done_again(done: Run) -> None:
+def test_what_is_done_is_not_done_again(done):
     """A second start makes the same folder and asks nothing."""
     folder = done.work.parent
     labels = (done.work / "validation.labels.jsonl").read_bytes()
@@ -87,13 +85,13 @@ def test_what_is_done_is_not_done_again(done: Run) -> None:
     assert made.read_bytes() == again.read_bytes()
 
 
-def _named(part: str, count: int) -> list[str]:
+def _named(part, count):
     """Questions that belong to a part of the data."""
     texts = (f"Which Mr {n}?" for n in count_from(0))
     return [*islice((text for text in texts if part_of(text) == part), count)]
 
 
-def _written(path: Path, rows: Iterable[tuple[str, Sequence[str]]]) -> datasets.Dataset:
+def _written(path, rows):
     """Questions with their sentences, each a document; all are answered by Seals."""
     records = [{"question": q, "answers": ["Seals"], "documents": [*texts]} for q, texts in rows]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -101,7 +99,7 @@ def _written(path: Path, rows: Iterable[tuple[str, Sequence[str]]]) -> datasets.
 
 
 @pytest.mark.slow
-def test_no_question_is_measured_with_a_cut_that_was_fitted_to_it(tmp_path: Path) -> None:
+def test_no_question_is_measured_with_a_cut_that_was_fitted_to_it(tmp_path):
     """One is answered from the best sentence alone, one from the best two: neither cut fits both.
     The model that echoes replies with the second, which alone shares a word with the question."""
     learnt, (first, second) = _named("train", 1), _named("validation", 2)
@@ -125,12 +123,12 @@ class _Stopped(Exception):
 
 
 def test_an_extractor_learns_the_clues_that_the_generator_answers_from_first(
-    llama: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    llama, tmp_path, monkeypatch
+):
     """The model that echoes has no tokens left for a long one's end: the second clue is of use."""
     given: list[Any] = []
 
-    def train(*args: Any, **_: Any) -> None:
+    def train(*args, **_):
         given.append(args[1])
         raise _Stopped
 
@@ -150,16 +148,14 @@ def test_an_extractor_learns_the_clues_that_the_generator_answers_from_first(
 
 
 @pytest.fixture(scope="module")
-def llama(make_llm: Callable[..., Path]) -> str:
+def llama(make_llm):
     """A tiny language model of random weights, as a specification."""
     return f"transformers:{make_llm('', 1, width=32, positions=4096)}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["point", "write"])
-def test_an_llm_that_names_no_clue_leaves_all_to_cut(
-    llama: str, source: Path, tmp_path: Path, form: str
-) -> None:
+def test_an_llm_that_names_no_clue_leaves_all_to_cut(llama, source, tmp_path, form):
     """A tiny one of random weights writes what cannot be read; either filter answers."""
     some = datasets.load(source).take(24)
     plan = FineFilterPlan(llm=llama, embedder="fake:hashing", extractor=form, epochs=1, labelled=1)
@@ -175,7 +171,7 @@ def test_an_llm_that_names_no_clue_leaves_all_to_cut(
 class _Parrot(Handler):
     """A generator that replies with its documents."""
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         """Reply."""
         said = self.asked().get("messages", [{"content": ""}])[0]["content"]
         choice = {"index": 0, "message": {"role": "assistant", "content": said}}
@@ -185,12 +181,8 @@ class _Parrot(Handler):
 
 @pytest.mark.slow
 def test_all_parts_learn_from_a_server_each_on_a_model_of_its_own(
-    make_llm: Callable[..., Path],
-    make_encoder: Callable[..., Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    counted: Any,
-) -> None:
+    make_llm, make_encoder, tmp_path, monkeypatch, counted
+):
     """As the paper has it; the reranker by all weights. The extractor can be had as it was."""
     asked = [*_named("train", 8), *_named("validation", 3)]
     texts = ["It rained.", "The Seals ran.", "Old Crofts slept.", "It snowed."]

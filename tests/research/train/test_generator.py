@@ -2,10 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +10,6 @@ from ragsieve import Document, Example, Query, Segment, models
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research.train.generator import (
     GeneratorPlan,
-    Target,
     chosen,
     figures,
     reader,
@@ -27,7 +23,7 @@ YEARS = (1900, 1901, 1902, 1903, 1918)  # the salted hash puts the last alone in
 WORDS = ["seals", "crofts", "sang", "rain", "who", "in", ":", "Answer", *map(str, YEARS)]
 
 
-def example(name: str = "q", *texts: str, answers: tuple[str, ...] = (" ", "Seals")) -> Example:
+def example(name="q", *texts, answers=(" ", "Seals")):
     documents = tuple(Document(f"{name}{n}", text) for n, text in enumerate(texts))
     return Example(Query(f"Who sang {name}?", name), documents, answers)
 
@@ -36,11 +32,11 @@ OWN = example("a", "Seals sang.", "Seals did.", "Rain fell.")
 OTHER = example("b", "Seals bark.", "Snow fell.", "Hail fell.", "Fog fell.")
 
 
-def names(found: Example) -> list[str]:
+def names(found):
     return [document.id for document in found.documents]
 
 
-def test_relevant_and_irrelevant_are_the_first() -> None:
+def test_relevant_and_irrelevant_are_the_first():
     """Of the question, or of another that hold no answer, in text or title; else none."""
     plan = GeneratorPlan(documents=2)
 
@@ -61,12 +57,12 @@ def test_relevant_and_irrelevant_are_the_first() -> None:
 
 
 @pytest.mark.parametrize("others", [[], [OWN], [OWN, example("c", "Seals.")]])
-def test_where_no_question_has_other_documents_there_are_none(others: list[Example]) -> None:
+def test_where_no_question_has_other_documents_there_are_none(others):
     """The generator is asked by itself."""
     assert [] == names(chosen(OWN, others, GeneratorPlan(context="irrelevant")))
 
 
-def test_mixed_are_first_last_or_anothers_by_chance() -> None:
+def test_mixed_are_first_last_or_anothers_by_chance():
     """Each about a third of 300: over 73, 3.3 deviations of 8.2 below 100; the same every time."""
     plan = GeneratorPlan(context="mixed", documents=1)
     asked = [Example(Query(f"Who {n}?", str(n)), OWN.documents, OWN.answers) for n in range(300)]
@@ -87,9 +83,7 @@ def test_mixed_are_first_last_or_anothers_by_chance() -> None:
         ("informative", "", "Informative: 1, 2.\nAnswer: Seals"),
     ],
 )
-def test_replies_end_with_the_first_answer_that_is_not_blank(
-    kind: Target, rationale: str, reply: str
-) -> None:
+def test_replies_end_with_the_first_answer_that_is_not_blank(kind, rationale, reply):
     """And the reader finds it there."""
     made = target(OWN, kind, rationale)
 
@@ -97,7 +91,7 @@ def test_replies_end_with_the_first_answer_that_is_not_blank(
     assert "Seals" == reader(ScriptedLLM([made]), kind)(OWN.query, []).text
 
 
-def test_documents_are_numbered_as_they_are_read() -> None:
+def test_documents_are_numbered_as_they_are_read():
     """A blank one is not; where none is informative, that is said."""
     shown = example("a", " ", "Rain fell.", "Seals sang.")
 
@@ -109,7 +103,7 @@ def test_documents_are_numbered_as_they_are_read() -> None:
     assert "Informative: none.\nAnswer: no" == target(asked, "informative")
 
 
-def test_the_model_explains_the_answer_that_it_is_told() -> None:
+def test_the_model_explains_the_answer_that_it_is_told():
     """On one line, without its thoughts; documents that do not fit are cut as a reader cuts."""
     llm = ScriptedLLM(["<think>Hm.</think>The first\nsays so. "])
     found = write_rationale(llm, OWN)
@@ -119,7 +113,7 @@ def test_the_model_explains_the_answer_that_it_is_told() -> None:
     assert "Seals did." in llm.prompts[0][1].content
 
 
-def test_figures_are_means_over_questions() -> None:
+def test_figures_are_means_over_questions():
     """Of two, one is right and one has one word of two: F1 2/3."""
     llm = ScriptedLLM(["Seals", "the Seals barked"])
     found = figures(llm, [OWN, OWN], "answer")
@@ -128,20 +122,18 @@ def test_figures_are_means_over_questions() -> None:
 
 
 @pytest.fixture(scope="module")
-def llama(make_llm: Callable[..., Path]) -> str:
+def llama(make_llm):
     """A tiny generator of random weights that reads whole words."""
     return f"transformers:{make_llm(WORDS, 2, width=48)}"
 
 
 @pytest.fixture
-def source(asked: Callable[..., Any]) -> Any:
+def source(asked):
     return asked(YEARS, "seals sang in {} .", "rain .")
 
 
 @pytest.mark.slow
-def test_a_generator_is_trained_and_loads_both_ways(
-    tmp_path: Path, llama: str, source: Any
-) -> None:
+def test_a_generator_is_trained_and_loads_both_ways(tmp_path, llama, source):
     """As a whole model and as an adapter it replies the same, which it has learned."""
     folder = tmp_path / "made"
     plan = GeneratorPlan(llm=llama, epochs=30)
@@ -160,9 +152,7 @@ def test_a_generator_is_trained_and_loads_both_ways(
 
 
 @pytest.mark.slow
-def test_a_second_start_writes_and_trains_nothing_again(
-    tmp_path: Path, llama: str, source: Any, counted: Any
-) -> None:
+def test_a_second_start_writes_and_trains_nothing_again(tmp_path, llama, source, counted):
     """Rationales and adapter are kept."""
     plan = GeneratorPlan(llm=llama, target="rationale", epochs=1, merged=False)
     run = Run([source], tmp_path / "work", 2, counted)

@@ -2,10 +2,9 @@
 
 import copy
 import json
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import trl
@@ -14,7 +13,7 @@ from datasets import Dataset
 from ragsieve import models
 from ragsieve.models.base import Message
 from ragsieve_research.models.transformers import Transformers
-from ragsieve_research.train import preference, resuming, sft
+from ragsieve_research.train import preference, sft
 from ragsieve_research.train.preference import PreferencePair, prefer
 from ragsieve_research.train.sft import PromptSample, Tuning, tunable, tune
 
@@ -34,7 +33,7 @@ class Started(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def started(make_llm: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Started:
+def started(make_llm, tmp_path_factory):
     """A tiny llama that is tuned to reply "0 1"."""
     folder = make_llm(WORDS, 2, width=32, positions=64, padded=False)
     llm = tunable(f"transformers:{folder}")
@@ -43,18 +42,18 @@ def started(make_llm: Callable[..., Path], tmp_path_factory: pytest.TempPathFact
     return Started(llm, adapter)
 
 
-def learn(folder: Path, started: Started, tuning: Tuning = FAST, **options: Any) -> resuming.Log:
+def learn(folder, started, tuning=FAST, **options):
     given = {"about": {"part": "x"}, "adapter": started.adapter, **options}
     return prefer(folder, PAIRS, PAIRS, llm=started.llm, tuning=tuning, **given)
 
 
-def leads(llm: Transformers) -> list[float]:
+def leads(llm):
     """By how much likelier the better reply is than the worse one, in nats."""
     better, worse = (llm.loglik(PROMPTS, [pair[n] for pair in PAIRS]) for n in (1, 2))
     return [sum(a) - sum(b) for a, b in zip(better, worse, strict=True)]
 
 
-def test_the_better_reply_wins(tmp_path: Path, started: Started) -> None:
+def test_the_better_reply_wins(tmp_path, started):
     """At the start the worse is written; then it is less likely. Only an adapter is left."""
     log = learn(tmp_path / "out", started)
     name = f"transformers:{started.llm.model}"
@@ -72,7 +71,7 @@ def test_the_better_reply_wins(tmp_path: Path, started: Started) -> None:
     assert ["out"] == [path.name for path in tmp_path.iterdir()]
 
 
-def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started: Started) -> None:
+def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started):
     """Control tokens in a text are text: here unknown words."""
     pair = PreferencePair((Message("user", "a </s>"),), "1", "2 </s>")
     (row,) = preference.preference_rows([pair], started.llm, "pairs")
@@ -85,11 +84,11 @@ def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started: Started) 
 class _Quiet(trl.SFTTrainer):  # type: ignore[misc]
     """TRL's, telling nobody that it is used."""
 
-    def _send_telemetry(self) -> None:
+    def _send_telemetry(self):
         """Not sent."""
 
 
-def test_our_fine_tuning_is_trls(tmp_path: Path, started: Started) -> None:
+def test_our_fine_tuning_is_trls(tmp_path, started):
     """TRL's SFTTrainer on our rows gives the losses of our `sft.tune`, step for step."""
     llm, tuning = started.llm, Tuning(epochs=3, checks=3, lr=0.01)
     ours = tune(tmp_path / "out", SAMPLES, SAMPLES, llm=llm, tuning=tuning, about={})

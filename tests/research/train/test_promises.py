@@ -2,8 +2,6 @@
 
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,13 +31,13 @@ from ragsieve_research.train.risk import Promise, ScoredQuestion, calibrate
 from tests.named import asking
 
 
-def questions(count: int) -> list[ScoredQuestion]:
+def questions(count):
     """Questions of two sentences each; the evidence scores 0.01, 0.02 and so on."""
     holds = np.array([True, False])
     return [ScoredQuestion(np.array([0.01 * (n + 1), 0.0]), holds) for n in range(count)]
 
 
-def test_promises_need_questions() -> None:
+def test_promises_need_questions():
     """p / (1 - p) of them: 4 for 0.8, the least that will do, 19 for 0.95, 99 for 0.99."""
     assert 0.8 == max(possible(questions(4)))
     assert 0.95 == max(possible(questions(19)))
@@ -48,7 +46,7 @@ def test_promises_need_questions() -> None:
         possible(questions(3))
 
 
-def test_a_copy_of_a_pruner_has_its_own_table(tmp_path: Path) -> None:
+def test_a_copy_of_a_pruner_has_its_own_table(tmp_path):
     """The thresholds that came with it go; everything else stays."""
     bundled = Pruner()
     copy(bundled, tmp_path / "mine", questions(19))
@@ -62,7 +60,7 @@ def test_a_copy_of_a_pruner_has_its_own_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("slope", "bias"), [(1.0, 0.0), (0.6, -2.0)])
-def test_a_curve_is_found_again(slope: float, bias: float) -> None:
+def test_a_curve_is_found_again(slope, bias):
     """Of sentences that are evidence as often as a curve says; unknown ones do not count."""
     chance = np.random.default_rng(0)
     odds = chance.normal(0, 3, 20_000)
@@ -74,13 +72,13 @@ def test_a_curve_is_found_again(slope: float, bias: float) -> None:
     assert (slope, bias) == pytest.approx((fitted.slope, fitted.bias), abs=0.05)
 
 
-def test_a_curve_moves_no_cut() -> None:
+def test_a_curve_moves_no_cut():
     """What a relative threshold keeps is the same of scores before and behind a curve."""
     names = ("a", "b", "c", "d")
     before = [0.9, 0.5, 0.3, 0.05]
     bend = Logistic(0.6, -2.0)
 
-    def kept(scores: list[float], least: float, leads: tuple[float, float]) -> list[str]:
+    def kept(scores, least, leads):
         spans = [
             Segment.whole(Document(n, n)).scored("s", p) for n, p in zip(names, scores, strict=True)
         ]
@@ -96,7 +94,7 @@ def test_a_curve_moves_no_cut() -> None:
         assert kept(before, least, LEADS) == kept([*bent], moved, (ends[0], ends[1]))
 
 
-def test_figures_count_evidence_that_stays() -> None:
+def test_figures_count_evidence_that_stays():
     """Of two words asked both stand in the evidence of one question, none in the other's. At 0.5 a
     half is enough: the first keeps 2 of 2 sentences, 5 of 5 words, at an AUC of 1; the second its
     best sentence, which is not the evidence, 2 of 4 words, at an AUC of 0."""
@@ -117,12 +115,12 @@ SECOND = {"text": "Who knows? Seals sang elsewhere."}
 RECORD = asking("Who sang Summer Breeze?", FIRST, SECOND, answers=["Seals"])
 
 
-def answered(scores: list[float]) -> list[ScoredQuestion]:
+def answered(scores):
     """One sentence each, which is the evidence."""
     return [ScoredQuestion(np.array([one]), np.array([True])) for one in scores]
 
 
-def test_sentences_are_scored_in_the_order_of_documents() -> None:
+def test_sentences_are_scored_in_the_order_of_documents():
     """Evidence is what is marked, not what repeats the answer; questions without text go."""
     (found,) = scored(OverlapPruner(), [RECORD, {"question": "Who?", "documents": []}])
 
@@ -130,7 +128,7 @@ def test_sentences_are_scored_in_the_order_of_documents() -> None:
     np.testing.assert_array_equal([False, True, False, False], found.holds)
 
 
-def test_a_threshold_may_lose_what_the_promise_allows() -> None:
+def test_a_threshold_may_lose_what_the_promise_allows():
     """Of 99 scores 100 * (1 - promise) - 1 may lie below; the hardest group decides."""
     found = thresholds({"all": answered([n / 100 for n in range(1, 100)])})
 
@@ -145,7 +143,7 @@ def test_a_threshold_may_lose_what_the_promise_allows() -> None:
     assert thresholds({"hard": hard}) == thresholds({"easy": easy, "hard": hard})
 
 
-def test_parts_are_filled_with_questions_whose_evidence_is_known() -> None:
+def test_parts_are_filled_with_questions_whose_evidence_is_known():
     """From those to learn from, the same each time; a named set's stay where they are."""
     rows = [question(n, known=n % 5 < 2) for n in range(50)]
     parts = {"train": rows[:48], "calibration": rows[48:49], "checking": rows[49:]}
@@ -159,7 +157,7 @@ def test_parts_are_filled_with_questions_whose_evidence_is_known() -> None:
     check_shares(first)
 
 
-def question(n: int, *, known: bool) -> dict[str, Any]:
+def question(n, *, known):
     """A question with a document whose evidence is marked, or without."""
     text = f"The bees ran in rome {n}. The seals sang it."
     evidence = {"evidence": [[0, text.index(".") + 1]] if known else []}
@@ -172,12 +170,12 @@ PROMISES = st.floats(0.05, 0.9)
 FEW = settings(max_examples=30)
 
 
-def ranked(*scores: float, holds: int = 0) -> ScoredQuestion:
+def ranked(*scores, holds=0):
     """Sentences with these scores; the one at ``holds`` holds the answer."""
     return ScoredQuestion(np.array(scores), np.arange(len(scores)) == holds)
 
 
-def many(n: int, seed: int) -> list[ScoredQuestion]:
+def many(n, seed):
     """Questions of one kind: a sentence with the answer scores higher, more or less."""
     random = np.random.default_rng(seed)
     sizes = random.integers(1, 12, n)
@@ -185,7 +183,7 @@ def many(n: int, seed: int) -> list[ScoredQuestion]:
     return [ScoredQuestion(random.normal(held * 1.5), held) for held in holding]
 
 
-def answerable(n: int, seed: int) -> list[ScoredQuestion]:
+def answerable(n, seed):
     return [q for q in many(3 * n, seed) if q.holds.any()][:n]
 
 
@@ -195,14 +193,14 @@ def answerable(n: int, seed: int) -> list[ScoredQuestion]:
 NINE = [ranked(n / 10, 0.05) for n in range(1, 10)]
 
 
-def test_a_cut_by_score_worked_by_hand() -> None:
+def test_a_cut_by_score_worked_by_hand():
     """Of 18 sentences stay eight with an answer, that is half of eight questions and no other."""
     expected = Promise(0.2, 0.8, None, 9, 8 / 9, 8 / 18)
 
     assert expected == calibrate(NINE, keep_answer=0.8)
 
 
-def test_a_cut_counts_questions_by_their_best_clue() -> None:
+def test_a_cut_counts_questions_by_their_best_clue():
     """No cut loses an answer that is not there; equal scores are kept together."""
     both = ScoredQuestion(np.array([0.1, 0.9]), np.array([True, True]))
 
@@ -220,9 +218,7 @@ def test_a_cut_counts_questions_by_their_best_clue() -> None:
 
 
 @pytest.mark.parametrize(("keep_answer", "needed"), [(0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99)])
-def test_too_few_questions_are_refused_and_the_number_named(
-    keep_answer: float, needed: int
-) -> None:
+def test_too_few_questions_are_refused_and_the_number_named(keep_answer, needed):
     """1 / (n + 1) <= 1 - P, that is n >= P / (1 - P); as many do."""
     message = f"keep_answer={keep_answer} needs at least {needed} questions with an answer"
     with pytest.raises(InputError, match=message):
@@ -231,7 +227,7 @@ def test_too_few_questions_are_refused_and_the_number_named(
     assert 0.5 == calibrate([ranked(0.5)] * needed, keep_answer=keep_answer).cut
 
 
-def test_confidence_is_the_upper_bound_of_clopper_and_pearson() -> None:
+def test_confidence_is_the_upper_bound_of_clopper_and_pearson():
     """2 of 50 are at most 12.06% by 95%; of n none may be lost: .9^22 is .0985, .9^21 .109."""
     questions = [ranked(float(n)) for n in range(50)]
     allowed, refused = (
@@ -249,7 +245,7 @@ def test_confidence_is_the_upper_bound_of_clopper_and_pearson() -> None:
 
 @FEW
 @given(SEEDS, PROMISES, st.integers(20, 60))
-def test_the_cut_is_the_largest_that_the_bound_allows(seed: int, promise: float, n: int) -> None:
+def test_the_cut_is_the_largest_that_the_bound_allows(seed, promise, n):
     """Checked against the definition, score by score."""
     questions = answerable(n, seed)
     best = np.array([q.scores[q.holds].max() for q in questions])
@@ -261,7 +257,7 @@ def test_the_cut_is_the_largest_that_the_bound_allows(seed: int, promise: float,
 
 @FEW
 @given(SEEDS, PROMISES, st.floats(0.1, 0.95))
-def test_confidence_only_makes_it_stricter(seed: int, promise: float, confidence: float) -> None:
+def test_confidence_only_makes_it_stricter(seed, promise, confidence):
     """A promise for each draw beside the one on average, whatever the confidence."""
     questions = answerable(60, seed)
     plain = calibrate(questions, keep_answer=promise)
@@ -270,7 +266,7 @@ def test_confidence_only_makes_it_stricter(seed: int, promise: float, confidence
 
 
 @pytest.mark.parametrize("promise", [0.5, 0.8])
-def test_the_promise_holds_on_average_over_draws(promise: float) -> None:
+def test_the_promise_holds_on_average_over_draws(promise):
     """400 draws of 20 questions, each measured on 20 others; four standard errors of room."""
     survived = []
     for draw in range(400):
@@ -281,11 +277,11 @@ def test_the_promise_holds_on_average_over_draws(promise: float) -> None:
     assert np.mean(survived) >= promise - room
 
 
-def drawn(n: int, seed: int) -> list[ScoredQuestion]:
+def drawn(n, seed):
     """Questions of three sentences, the first of which holds the answer: quick to draw."""
     scores = np.random.default_rng(seed).normal([1, 0, 0], size=(n, 3))
     return [ScoredQuestion(row, np.array([True, False, False])) for row in scores]
 
 
-def survival(promise: Promise, questions: list[ScoredQuestion]) -> float:
+def survival(promise, questions):
     return float(np.mean([(q.scores[q.holds] >= promise.cut).any() for q in questions]))

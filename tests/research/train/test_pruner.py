@@ -4,8 +4,6 @@ import json
 import math
 import random
 import shutil
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +15,6 @@ from ragsieve.models.windows import WindowTokenizer
 from ragsieve_research.train.pruner import bfloat16_is_fast, loss, rate, train_pruner
 from ragsieve_research.train.pruner_samples import (
     WINDOWS,
-    PrunerSample,
     Samples,
     labelled,
     reworded,
@@ -39,18 +36,18 @@ MANY = asking("Who sang it?", *OTHERS, SONGS, answers=["Seals"])
 
 
 @pytest.fixture(scope="module")
-def encoder(make_encoder: Any) -> Path:
+def encoder(make_encoder):
     """A BERT of random weights that knows the words above."""
     return make_encoder(WORDS, 256)
 
 
 @pytest.fixture(scope="module")
-def tokenizer(encoder: Path) -> WindowTokenizer:
+def tokenizer(encoder):
     """Its tokenizer."""
     return WindowTokenizer.read(encoder / "tokenizer.json")
 
 
-def test_evidence_is_marked_or_holds_the_answer() -> None:
+def test_evidence_is_marked_or_holds_the_answer():
     """Repeats are ignored; an unanswerable question has none, a rival answers nothing."""
     sentences = ["Seals and Crofts sang it.", "It rained.", "The old Seals hum."]
 
@@ -77,7 +74,7 @@ def test_evidence_is_marked_or_holds_the_answer() -> None:
     assert [[0.0]] == [labels for _, labels in labelled(record)]
 
 
-def test_a_step_reads_some_windows_by_seed_and_turn(tokenizer: WindowTokenizer) -> None:
+def test_a_step_reads_some_windows_by_seed_and_turn(tokenizer):
     """Evidence is among them; without a seed all is read as it stands."""
     sample = Samples(tokenizer, seed=None).of(MARKED)
 
@@ -90,7 +87,7 @@ def test_a_step_reads_some_windows_by_seed_and_turn(tokenizer: WindowTokenizer) 
     assert {WINDOWS} == {len(sample.windows) for sample in samples}
     assert all(1.0 in sample.labels and 1.0 in sample.holds for sample in samples)
 
-    def drawn(seed: int, turns: Sequence[int]) -> list[PrunerSample]:
+    def drawn(seed, turns):
         return [Samples(tokenizer, seed=seed).of(MANY, turn) for turn in turns]
 
     assert drawn(0, range(10)) == drawn(0, range(10))
@@ -98,7 +95,7 @@ def test_a_step_reads_some_windows_by_seed_and_turn(tokenizer: WindowTokenizer) 
     assert drawn(0, range(10)) != drawn(1, range(10))
 
 
-def test_questions_are_reworded_without_losing_words() -> None:
+def test_questions_are_reworded_without_losing_words():
     """Case and question mark change, and now and then somebody begins politely."""
     found = {reworded("Who sang it?", random.Random(n)) for n in range(200)}
 
@@ -107,7 +104,7 @@ def test_questions_are_reworded_without_losing_words() -> None:
     assert "Who sang it?" == reworded("Who sang it?", None)
 
 
-def test_losses_by_hand() -> None:
+def test_losses_by_hand():
     """One clue and one other, an unanswerable question, and what is ignored."""
     zero = torch.zeros(2)
     found = loss(zero, torch.tensor([1.0, 0.0]), zero[:1], torch.tensor([1.0]))
@@ -128,13 +125,13 @@ def test_losses_by_hand() -> None:
 @pytest.mark.parametrize(
     ("step", "expected"), [(0, 1 / 200), (99, 0.5), (199, 1.0), (800, 1.0), (900, 0.5), (1000, 0)]
 )
-def test_the_learning_rate_rises_stays_and_falls(step: int, expected: float) -> None:
+def test_the_learning_rate_rises_stays_and_falls(step, expected):
     """Of 1,000 steps the first 200 warm up, and over the last 200 it falls."""
     assert pytest.approx(expected) == rate(step, 1000, 1.0)
 
 
 @pytest.fixture(scope="module")
-def trained(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(encoder, tmp_path_factory):
     """The checkpoint of two steps."""
     place = tmp_path_factory.mktemp("trained")
     train_pruner(
@@ -143,7 +140,7 @@ def trained(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def state(place: Path) -> tuple[int, dict[str, Any]]:
+def state(place):
     """The step and the weights of the last checkpoint of a run."""
     import safetensors.torch as files
 
@@ -153,7 +150,7 @@ def state(place: Path) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_training_changes_all_but_the_words(trained: Path, encoder: Path) -> None:
+def test_training_changes_all_but_the_words(trained, encoder):
     """Embeddings stay as they were; the head and the layers learn."""
     import safetensors.torch as files
 
@@ -166,12 +163,10 @@ def test_training_changes_all_but_the_words(trained: Path, encoder: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_result(
-    trained: Path, encoder: Path, tmp_path: Path
-) -> None:
+def test_a_killed_run_goes_on_to_the_same_result(trained, encoder, tmp_path):
     """After the checkpoint of step 1 the second step is the next, and gives the same weights."""
 
-    def run(steps: int) -> None:
+    def run(steps):
         options: dict[str, Any] = {"encoder": str(encoder), "batch": 1, "steps": steps}
         train_pruner(tmp_path / "made", [MARKED, FOUND], work=tmp_path / "work", **options)
 
@@ -186,7 +181,7 @@ def test_a_killed_run_goes_on_to_the_same_result(
 
 
 @pytest.mark.slow
-def test_a_head_of_one_label_is_replaced(encoder: Path, tmp_path: Path) -> None:
+def test_a_head_of_one_label_is_replaced(encoder, tmp_path):
     """As cross-encoders have; weights of another shape than the configuration says are refused."""
     import safetensors.torch as files
     import transformers
@@ -210,8 +205,8 @@ def test_a_head_of_one_label_is_replaced(encoder: Path, tmp_path: Path) -> None:
     ("amx", "avx512", "fast"), [(False, False, False), (True, False, True), (False, True, True)]
 )
 def test_a_cpu_computes_in_bfloat16_where_it_has_instructions_for_it(
-    monkeypatch: pytest.MonkeyPatch, amx: bool, avx512: bool, fast: bool
-) -> None:
+    monkeypatch, amx, avx512, fast
+):
     """Elsewhere products in it take 39 times as long as in float32."""
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)

@@ -1,9 +1,6 @@
 """RECOMP's compressor learns from the generator's likelihoods; from questions to a folder."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,12 +17,12 @@ WORDS = ["seals", "crofts", "sang", "rain", "snow", "fell", "who", "in", *map(st
 TEXT = "Seals sang it. Rain fell. Snow fell. Seals did."
 
 
-def nats(text: str) -> float:
+def nats(text):
     """-1 where "sang it" is read, else -4."""
     return -1 if "sang it" in text else -4
 
 
-def example(*answers: str, text: str = TEXT, question: str = "Who sang?") -> Example:
+def example(*answers, text=TEXT, question="Who sang?"):
     return Example(Query(question, "own:q"), (Document("d", text),), answers)
 
 
@@ -33,7 +30,7 @@ def example(*answers: str, text: str = TEXT, question: str = "Who sang?") -> Exa
     ("margin", "text"),
     [(3.0, TEXT), (1.0, "Rain fell. Snow fell."), (1.0, "Seals sang."), (1.0, "")],
 )
-def test_without_a_difference_there_is_no_pair(margin: float, text: str) -> None:
+def test_without_a_difference_there_is_no_pair(margin, text):
     """None falls short by more than the margin, all gain the same, there is one, or none."""
     labels = SentenceLabeller(Likelihoods(nats), HashingEmbedder(), margin=margin)(
         example("Seals", text=text)
@@ -42,7 +39,7 @@ def test_without_a_difference_there_is_no_pair(margin: float, text: str) -> None
     assert ([], []) == (labels["clues"], labels["useful"])
 
 
-def test_labels_are_read_back_whatever_the_answer(tmp_path: Path) -> None:
+def test_labels_are_read_back_whatever_the_answer(tmp_path):
     """Neither the negative that holds the answer nor a yes or no is left out."""
     asked = [example("Seals"), example("yes", question="Did Seals sing?")]
     labeller = SentenceLabeller(Likelihoods(nats), HashingEmbedder(), negatives=3)
@@ -55,7 +52,7 @@ def test_labels_are_read_back_whatever_the_answer(tmp_path: Path) -> None:
     assert [[0], [0]] == [[n for n, good in o.useful.items() if good] for o in found]
 
 
-def test_the_gain_is_of_the_sentence_that_is_put_first(tmp_path: Path) -> None:
+def test_the_gain_is_of_the_sentence_that_is_put_first(tmp_path):
     """Of "Seals did." 0.5 nats, of "Rain fell." 1: 0.75; the best of each gain 3 and 1: 2. A
     question without sentences counts nothing."""
     asked = [example("x", question="seals did"), example("x", question="rain"), example(text="")]
@@ -71,26 +68,24 @@ def test_the_gain_is_of_the_sentence_that_is_put_first(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def llama(make_llm: Callable[..., Path]) -> str:
+def llama(make_llm):
     """A generator of random weights: some sentence makes it trust an answer most."""
     return f"transformers:{make_llm(WORDS, 2, width=32)}"
 
 
 @pytest.fixture
-def plan(llama: str, make_encoder: Any) -> RecompPlan:
+def plan(llama, make_encoder):
     encoder = f"sentence_transformers:{make_encoder(WORDS, 32)}"
     return RecompPlan(llm=llama, embedder=encoder, margin=0.0, negatives=1, epochs=1)
 
 
 @pytest.fixture
-def source(asked: Callable[..., Any]) -> Any:
+def source(asked):
     return asked(YEARS, "seals sang in {0} . rain fell . snow fell in {0} .")
 
 
 @pytest.mark.slow
-def test_a_compressor_is_trained_and_a_second_start_labels_nothing(
-    tmp_path: Path, plan: RecompPlan, source: Any, counted: Any
-) -> None:
+def test_a_compressor_is_trained_and_a_second_start_labels_nothing(tmp_path, plan, source, counted):
     """Its folder is an embedder with a recipe and a card; labels and the model are kept."""
     folder, work = tmp_path / "made", tmp_path / "work"
     run = Run([source], work, 2, counted)

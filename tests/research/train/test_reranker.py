@@ -2,9 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,25 +23,19 @@ TEXTS = ["seals sang in 1990 .", "seals cried in 1990 .", "rain fell .", "rome f
 
 
 @pytest.fixture(scope="module")
-def bert(make_encoder: Callable[..., Path]) -> str:
+def bert(make_encoder):
     """A bi-encoder with random weights; mean of tokens."""
     return str(make_encoder(WORDS, 16, num_hidden_layers=1))
 
 
-def example(
-    question: str = "who won in 1990",
-    useful: dict[int, bool] | None = None,
-    texts: list[str] = TEXTS,
-    ranking: tuple[int, ...] = (),
-    answers: tuple[str, ...] = ("1990",),
-) -> TrainingExample:
+def example(question="who won in 1990", useful=None, texts=TEXTS, ranking=(), answers=("1990",)):
     documents = [Document(str(n), text) for n, text in enumerate(texts)]
     sentences = tuple(Segment.whole(document) for document in documents)
     known = {0: True, 1: False} if useful is None else useful
     return TrainingExample(Query(question, "own:q"), answers, sentences, known, ranking)
 
 
-def year(n: int) -> TrainingExample:
+def year(n):
     """That who sang won, whatever the year."""
     texts = [text.replace("1990", str(n)) for text in TEXTS]
     return example(f"who won in {n}", texts=texts, answers=(str(n),))
@@ -55,7 +46,7 @@ OTHERS = [year(n) for n in (1993, 1994)]
 QUICK: dict[str, Any] = {"epochs": 2, "batch_size": 4, "learning_rate": 0.02, "rank": 4}
 
 
-def learn(folder: Path, bert: str, **options: Any) -> Any:
+def learn(folder, bert, **options):
     """Tune the bi-encoder on the examples above."""
     options = QUICK | options
     return train_reranker(folder, EXAMPLES, OTHERS, embedder=bert, options=Reranking(**options))
@@ -66,12 +57,12 @@ class Lengths:
 
     identity = "lengths"
 
-    def embed(self, texts: list[str], *, query: bool = False) -> Any:
+    def embed(self, texts, *, query=False):
         angles = np.array([0 if query else len(text) / 100 for text in texts])
         return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def test_each_useful_clue_is_paired_with_each_other() -> None:
+def test_each_useful_clue_is_paired_with_each_other():
     """And with the best ranked sentences without an answer; one-sided questions are counted."""
     texts = ["in 1990 rain fell .", *TEXTS]
     found, _ = pairs([example("q", {0: True, 1: True, 2: False}, texts)])
@@ -91,7 +82,7 @@ def test_each_useful_clue_is_paired_with_each_other() -> None:
     assert {"no_clue": 2, "none_useful": 1, "all_useful": 1} == left_out
 
 
-def test_ranks_are_measured_where_only_some_clues_are_useful() -> None:
+def test_ranks_are_measured_where_only_some_clues_are_useful():
     """`seals sang` (20) is before `seals cried` (21) in one question of two; a tie is none."""
     both = [example(), example(useful={0: False, 1: True}), example(useful={0: True, 1: True})]
 
@@ -102,7 +93,7 @@ def test_ranks_are_measured_where_only_some_clues_are_useful() -> None:
     assert {"questions": 1, "first": 0.0, "pairs": 0.0} == measure([twice], Lengths())
 
 
-def test_the_loss_is_that_of_the_paper(bert: str) -> None:
+def test_the_loss_is_that_of_the_paper(bert):
     """-log(e^a / (e^a + e^b)) = log(1 + e^(b - a)) for the cosines a and b, by temperature."""
     model = sentence_transformers.SentenceTransformer(bert, device="cpu")
     rows = reranker.training_rows([TextPair("who won", TEXTS[0], TEXTS[1])], {})
@@ -116,7 +107,7 @@ def test_the_loss_is_that_of_the_paper(bert: str) -> None:
 
 
 @pytest.mark.slow
-def test_training_puts_useful_clues_first_and_writes_a_folder(bert: str, tmp_path: Path) -> None:
+def test_training_puts_useful_clues_first_and_writes_a_folder(bert, tmp_path):
     """Who sang won: learnt from three years, true of two others; what ships is no pickle."""
     folder = tmp_path / "reranker"
     log = learn(folder, bert, seed=1)
@@ -136,10 +127,10 @@ def test_training_puts_useful_clues_first_and_writes_a_folder(bert: str, tmp_pat
 
 
 @pytest.mark.slow
-def test_the_defaults_learn_from_252_pairs(tmp_path: Path) -> None:
+def test_the_defaults_learn_from_252_pairs(tmp_path):
     """Named as MiniLM reads it, what repeats the question comes first, and it is of no use."""
 
-    def flipped(n: int) -> TrainingExample:
+    def flipped(n):
         texts = [f"In {n} the cup went to team {n % 7}.", f"Who won the race in {n} is not known."]
         return example(f"Who won the race in {n}?", texts=texts, answers=(str(n),))
 
@@ -154,9 +145,7 @@ def test_the_defaults_learn_from_252_pairs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_was_ended_goes_on_to_the_same_weights(
-    bert: str, tmp_path: Path, killed: Callable[[int], AbstractContextManager[None]]
-) -> None:
+def test_a_run_that_was_ended_goes_on_to_the_same_weights(bert, tmp_path, killed):
     """Of two epochs of 3 steps the first is not read again; a checkpoint in pieces is no state."""
     learn(tmp_path / "a", bert)
     with killed(5):
@@ -173,9 +162,7 @@ def test_a_run_that_was_ended_goes_on_to_the_same_weights(
 
 
 @pytest.mark.slow
-def test_checkpoints_of_other_options_are_not_gone_on_from(
-    bert: str, tmp_path: Path, killed: Callable[[int], AbstractContextManager[None]]
-) -> None:
+def test_checkpoints_of_other_options_are_not_gone_on_from(bert, tmp_path, killed):
     """To go on from them would give a model that no options give."""
     for seed in (0, 1):
         with killed(5):
@@ -184,12 +171,12 @@ def test_checkpoints_of_other_options_are_not_gone_on_from(
     assert 2 == len([*tmp_path.glob(".x.*.work")])
 
 
-def judged(data: str, scores: list[float], clues: list[int], words: int = 5) -> JudgedSentences:
+def judged(data, scores, clues, words=5):
     held = np.isin(np.arange(len(scores)), clues)
     return JudgedSentences(data, np.array(scores, np.float32), held, np.full(len(scores), words))
 
 
-def test_figures_are_of_each_data_set_and_their_mean() -> None:
+def test_figures_are_of_each_data_set_and_their_mean():
     """Four sentences: a clue in third place is above one of three others, AUC 1/3, and only among
     the first 3 and 5; a tenth of 20 words holds none, so the first stands alone."""
     found = figures(

@@ -1,11 +1,9 @@
 """A pruner's folder turned back into a checkpoint, on a tiny encoder."""
 
 import json
-from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ import transformers
 
 from ragsieve.models.base import Passage
 from ragsieve.models.onnx import Encoder
-from ragsieve.models.windows import Layout, Window, WindowTokenizer
+from ragsieve.models.windows import Layout, WindowTokenizer
 from ragsieve_research.train.export import export
 from ragsieve_research.train.restore import restore
 
@@ -23,7 +21,7 @@ LAYOUT = Layout(size=40, question=6, title=3, context=6)
 
 
 @pytest.fixture(scope="module")
-def checkpoint(make_encoder: Callable[..., Path]) -> Path:
+def checkpoint(make_encoder):
     """An encoder of random weights that is wide enough to be stored in int8."""
     sizes = {"hidden_size": 96, "intermediate_size": 128, "num_hidden_layers": 2}
     folder = make_encoder(WORDS, 48, initializer_range=0.1, **sizes)
@@ -37,14 +35,14 @@ def checkpoint(make_encoder: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def windows(checkpoint: Path) -> list[Window]:
+def windows(checkpoint):
     """Some windows to measure and compare on."""
     reader = WindowTokenizer.read(checkpoint / "tokenizer.json", LAYOUT)
     texts = [" ".join(WORDS[n : n + 20]) for n in range(0, 40, 5)]
     return [reader.lay("w1 w2", [Passage("w3", [text])]).windows[0][0] for text in texts]
 
 
-def logits(folder: Path, windows: list[Window]) -> Any:
+def logits(folder, windows):
     """Of all tokens, by transformers."""
     net = transformers.AutoModelForTokenClassification.from_pretrained(folder).eval()
     with torch.inference_mode():
@@ -60,13 +58,8 @@ def logits(folder: Path, windows: list[Window]) -> Any:
     [("float32", False, 1e-5), ("int8", False, 0.15), ("int8", True, 0.15)],
 )
 def test_a_folder_becomes_a_checkpoint_again(
-    checkpoint: Path,
-    windows: list[Window],
-    tmp_path: Path,
-    precision: Any,
-    measured: bool,
-    near: float,
-) -> None:
+    checkpoint, windows, tmp_path, precision, measured, near
+):
     """Its logits are those of the first one but for what rounding lost; factors move back."""
     some = windows if measured else []
     export(checkpoint, tmp_path / "made", precision=precision, layout=LAYOUT, windows=some)
@@ -80,8 +73,8 @@ def test_a_folder_becomes_a_checkpoint_again(
 
 @pytest.mark.slow
 def test_a_head_behind_the_layer_before_the_last_says_what_all_layers_say(
-    checkpoint: Path, windows: list[Window], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    checkpoint, windows, tmp_path, monkeypatch
+):
     """Of [CLS] exactly, of sentences as it is fitted; all layers become a checkpoint again."""
     monkeypatch.syspath_prepend(Path(__file__).parents[3] / "experiments")
     wrap = partial(import_module("pruner_early").EarlyNet, windows=windows)

@@ -1,8 +1,6 @@
 """Routers: labels, figures, a light one and a tuned LLM."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,12 +20,12 @@ from ragsieve_research.train.sft import Tuning
 EXAMPLE = Example(Query("Who sang Summer Breeze?", "7"), (), ("Seals",))
 
 
-def giving(name: str, *texts: str) -> Named:
+def giving(name, *texts):
     found = [Segment.whole(Document(str(n), text)) for n, text in enumerate(texts)]
     return Named(name, "", lambda _: found)
 
 
-def test_each_source_is_answered_from_alone() -> None:
+def test_each_source_is_answered_from_alone():
     """By an echo of filtered evidence: right by the one with the answer; memory has none."""
     sources = (
         giving("web", "Summer Breeze was sung by Seals."),
@@ -48,7 +46,7 @@ def test_each_source_is_answered_from_alone() -> None:
     assert (True, False) == (whole["right"]["web"], cut["right"]["web"])
 
 
-def test_known_sources_are_labels_and_failures_are_none() -> None:
+def test_known_sources_are_labels_and_failures_are_none():
     """Nobody is asked; what a source did not say does not count as wrong."""
     llm = ScriptedLLM([])
     sources = (giving("a", "text"), giving("b", "text"))
@@ -58,19 +56,19 @@ def test_known_sources_are_labels_and_failures_are_none() -> None:
     assert {"a": False, "b": True} == labels["right"]
     assert [] == llm.prompts
 
-    def broken(_: Query) -> list[Segment]:
+    def broken(_):
         raise OSError("refused")
 
     with pytest.raises(ModelError, match="source web failed: OSError: refused"):
         SourceLabeller((Named("web", "", broken),), Reader(echo()))(EXAMPLE)
 
 
-def taught(right: Sequence[Sequence[int]], vectors: Sequence[Sequence[float]]) -> RouterLabels:
+def taught(right, vectors):
     queries = tuple(Query(f"q{n}") for n in range(len(right)))
     return RouterLabels(queries, np.array(right, bool), np.array(vectors, np.float32))
 
 
-def test_what_none_answers_learns_from_the_nearest() -> None:
+def test_what_none_answers_learns_from_the_nearest():
     """12 of 20 on b, not from itself; a tie goes to the best of all; so does validation."""
     near, far = [[1.0, 0.0]], [[0.0, 1.0]]
     right = [[0, 0], *[[0, 1]] * 12, *[[1, 0]] * 8, *[[1, 0]] * 30]
@@ -96,7 +94,7 @@ def test_what_none_answers_learns_from_the_nearest() -> None:
     assert [[False, True], [True, False]] == held.helps(known).tolist()
 
 
-def test_labels_are_read_as_they_were_written() -> None:
+def test_labels_are_read_as_they_were_written():
     """By the names of the sources, in their order."""
     records = [{"id": "7", "question": "Who sang?", "right": {"b": True, "a": False}}]
     found = RouterLabels.of(records, ("a", "b"), HashingEmbedder(8))
@@ -108,7 +106,7 @@ def test_labels_are_read_as_they_were_written() -> None:
         RouterLabels.of([], ("a", "b"), HashingEmbedder(8))
 
 
-def worded(count: int) -> tuple[RouterLabels, HashingEmbedder]:
+def worded(count):
     """Questions that name the source that helps them; a third source helps all, a fourth none."""
     embedder = HashingEmbedder(64)
     texts = [f"{'price' if n % 3 else 'song'} of number {n}" for n in range(count)]
@@ -118,7 +116,7 @@ def worded(count: int) -> tuple[RouterLabels, HashingEmbedder]:
 
 
 @pytest.mark.parametrize("count", [60, 9])
-def test_a_light_router_learns_words(count: int) -> None:
+def test_a_light_router_learns_words(count):
     """Also from few questions; one that always helps is always asked, one that never does never."""
     known, embedder = worded(count)
     names = ("shop", "music", "wiki", "junk")
@@ -133,7 +131,7 @@ def test_a_light_router_learns_words(count: int) -> None:
         assert (0.95, 0.05) == (round(found["wiki"], 6), round(found["junk"], 6))
 
 
-def test_the_same_questions_give_the_same_router() -> None:
+def test_the_same_questions_give_the_same_router():
     """Folds are drawn by the seed."""
     known, embedder = worded(40)
     names = ("shop", "music", "wiki", "junk")
@@ -143,7 +141,7 @@ def test_the_same_questions_give_the_same_router() -> None:
         fit_light(known, ("shop",), embedder)
 
 
-def test_figures_by_hand() -> None:
+def test_figures_by_hand():
     """Three questions: exact; one too many; the wrong one, of which the generator was right."""
     helps = np.array([[1, 0], [1, 0], [1, 0]], bool)
     right = np.array([[1, 0], [0, 0], [1, 1]], bool)
@@ -160,7 +158,7 @@ WORDS = ["yes", "no", "price", "song", "shop", "music", "Question"]
 SOURCES = (Named("shop", "shop", nothing), Named("music", "music", nothing))
 
 
-def test_a_sample_is_what_the_router_asks() -> None:
+def test_a_sample_is_what_the_router_asks():
     """A prompt a source, yes for those that help."""
     first, second = samples(Query("price"), [True, False], SOURCES)
 
@@ -171,9 +169,7 @@ def test_a_sample_is_what_the_router_asks() -> None:
 
 
 @pytest.mark.slow
-def test_a_tuned_model_chooses(
-    tmp_path: Path, make_llm: Callable[[Sequence[str], int], Path]
-) -> None:
+def test_a_tuned_model_chooses(tmp_path, make_llm):
     """Where the shop helped and music did not, it says so, and needs no warning."""
     tiny = f"transformers:{make_llm(WORDS, 1)}"
     queries, helps = [Query("price")] * 2, np.array([[True, False]] * 2)

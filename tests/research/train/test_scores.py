@@ -1,7 +1,6 @@
 """Fit a curve from a score to the probability that a segment helps."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,11 +15,11 @@ from ragsieve_research.score.calibrated import Logistic
 from ragsieve_research.train.scores import calibrate, fit, write
 
 
-def question(scores: list[float], grades: list[float]) -> ScoredSegments:
+def question(scores, grades):
     return ScoredSegments(np.array(grades), {"s": np.array(scores)}, {}, {})
 
 
-def test_a_curve_finds_the_odds() -> None:
+def test_a_curve_finds_the_odds():
     """1/4 at 10 and 3/4 at 20: log-odds -ln 3 and ln 3, up to the prior; a falling one is level."""
     scores = np.repeat([10.0, 20.0], 400)
     helps = np.tile([1.0, 0, 0, 0], 100), np.tile([0.0, 1, 1, 1], 100)
@@ -40,14 +39,14 @@ def test_a_curve_finds_the_odds() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(-50, 50, width=32), st.booleans()), min_size=2, max_size=30))
-def test_any_labels_of_both_kinds_make_a_curve(pairs: list[tuple[float, bool]]) -> None:
+def test_any_labels_of_both_kinds_make_a_curve(pairs):
     """Equal scores, scores far apart, whatever they are."""
     scores, helps = np.array(pairs, np.float64).T
     if 0 < helps.mean() < 1:
         assert isinstance(fit(scores, helps), Logistic)
 
 
-def test_what_cannot_be_fitted_is_told() -> None:
+def test_what_cannot_be_fitted_is_told():
     """Labels of one kind, too few questions, a score that is no probability."""
     with pytest.raises(InputError, match="segments that help and others, got 2 of one kind"):
         fit(np.array([0.1, 0.2]), np.zeros(2))
@@ -66,7 +65,7 @@ def test_what_cannot_be_fitted_is_told() -> None:
         calibrate(some, [], "s")
 
 
-def test_probabilities_are_judged_as_scikit_learn_does() -> None:
+def test_probabilities_are_judged_as_scikit_learn_does():
     """Brier score and log-loss of all segments; bins of a tenth: (2 * .05 + 0) / 3."""
     test = [question([0.1, 0.9, 0.4], [0, 2, 1]), question([0.7, 0.2], [0, 0])]
     before = calibrate(test, test, "s").before
@@ -82,7 +81,7 @@ def test_probabilities_are_judged_as_scikit_learn_does() -> None:
     assert pytest.approx(0.1 / 3) == before.calibration_error
 
 
-def test_a_curve_makes_a_score_a_probability_and_keeps_the_order() -> None:
+def test_a_curve_makes_a_score_a_probability_and_keeps_the_order():
     """Scores of .8 and .9 that help in 1 of 4 and 3 of 4."""
     known = [question([0.8] * 4 + [0.9] * 4, [1, 0, 0, 0, 0, 1, 1, 1])] * 50
     made = calibrate(known, known, "s")
@@ -95,7 +94,7 @@ def test_a_curve_makes_a_score_a_probability_and_keeps_the_order() -> None:
     assert not made.level
 
 
-def test_a_curve_is_written_with_what_made_it(tmp_path: Path) -> None:
+def test_a_curve_is_written_with_what_made_it(tmp_path):
     """As JSON; a place that cannot be written is named."""
     some = [question([0.1, 0.2], [0, 1])]
     made = calibrate(some, some, "s")

@@ -1,11 +1,7 @@
 """Fine-tuning by LoRA: tiny models with random weights learn replies by heart."""
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -16,7 +12,7 @@ from ragsieve import InputError, models
 from ragsieve.models.base import Message
 from ragsieve_research.models.loading import adapted
 from ragsieve_research.models.transformers import Transformers
-from ragsieve_research.train import resuming, sft
+from ragsieve_research.train import sft
 from ragsieve_research.train.sft import PromptSample, Tuning, tunable, tune
 
 LETTERS = "abcdefgh0123456789"
@@ -28,24 +24,22 @@ FAST = Tuning(epochs=20, lr=0.02, checks=2)
 
 
 @pytest.fixture(scope="module")
-def causal(make_llm: Callable[..., Path]) -> Transformers:
+def causal(make_llm):
     return tunable(f"transformers:{make_llm(LETTERS, 4, width=32, positions=64)}")
 
 
 @pytest.fixture(scope="module")
-def seq2seq(make_llm: Callable[..., Path]) -> Transformers:
+def seq2seq(make_llm):
     return tunable(f"seq2seq:{make_llm(LETTERS, 2, width=32, seq2seq=True)}")
 
 
-def learn(folder: Path, llm: Transformers, tuning: Tuning = FAST, **more: Any) -> resuming.Log:
+def learn(folder, llm, tuning=FAST, **more):
     return tune(folder, SAMPLES, SAMPLES, llm=llm, tuning=tuning, about={"part": "x"}, **more)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-def test_replies_are_learned(
-    tmp_path: Path, kind: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_replies_are_learned(tmp_path, kind, request, capsys):
     """Loaded through the model class, the adapter gives each prompt its target; all is quiet."""
     llm = request.getfixturevalue(kind)
     log = learn(tmp_path / "out", llm)
@@ -58,7 +52,7 @@ def test_replies_are_learned(
 
 
 @pytest.mark.slow
-def test_the_folder_holds_an_adapter_and_its_recipe(tmp_path: Path, causal: Transformers) -> None:
+def test_the_folder_holds_an_adapter_and_its_recipe(tmp_path, causal):
     """Nothing pickled, no checkpoints beside it; the recipe has the figures and the log."""
     log = learn(tmp_path / "out", causal, measure=lambda llm: {"adapter": bool(llm.adapter)})
     recipe = json.loads((tmp_path / "out" / "recipe.json").read_text())
@@ -71,7 +65,7 @@ def test_the_folder_holds_an_adapter_and_its_recipe(tmp_path: Path, causal: Tran
     assert 64 == len(recipe["base_sha256"])
 
 
-def test_the_loss_is_that_of_the_replies_tokens(causal: Transformers) -> None:
+def test_the_loss_is_that_of_the_replies_tokens(causal):
     """Of a padded batch: the mean −log p of the targets and of what ends their turns. The second
     reply is longer and the first prompt is, so both rows are padded somewhere."""
     samples = [
@@ -94,7 +88,7 @@ def test_the_loss_is_that_of_the_replies_tokens(causal: Transformers) -> None:
     assert loss == pytest.approx(-sum(logs) / len(logs), rel=1e-4)
 
 
-def test_a_reply_is_trained_behind_what_the_model_is_asked(causal: Transformers) -> None:
+def test_a_reply_is_trained_behind_what_the_model_is_asked(causal):
     """The prompt's own tokens, ignored by the loss, then the reply and the end of the turn."""
     prompt = causal.encode(SAMPLES[0].prompt)
     reply = [causal.tokenizer.vocab["0"], 1]
@@ -105,9 +99,7 @@ def test_a_reply_is_trained_behind_what_the_model_is_asked(causal: Transformers)
 
 
 @pytest.mark.parametrize(("share", "layers"), [(1.0, {0, 1, 2, 3}), (0.5, {2, 3}), (0.01, {3})])
-def test_only_the_upper_layers_are_tuned(
-    causal: Transformers, share: float, layers: set[int]
-) -> None:
+def test_only_the_upper_layers_are_tuned(causal, share, layers):
     """All linear maps of those, no other; at least of one layer."""
     model = sft.with_lora(causal, Tuning(layers=share))
     tuned = {n for n, p in model.named_parameters() if p.requires_grad}
@@ -116,9 +108,7 @@ def test_only_the_upper_layers_are_tuned(
     assert 2 * 7 * len(layers) == len(tuned)
 
 
-def test_layers_below_keep_nothing_and_the_decoder_is_above(
-    causal: Transformers, seq2seq: Transformers
-) -> None:
+def test_layers_below_keep_nothing_and_the_decoder_is_above(causal, seq2seq):
     """A gradient begins where the first tuned layer does; half of a T5 is its decoder."""
     model = sft.with_lora(causal, Tuning(layers=0.5))
     states = model(
@@ -137,9 +127,7 @@ def test_layers_below_keep_nothing_and_the_decoder_is_above(
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on(
-    tmp_path: Path, causal: Transformers, killed: Callable[[int], AbstractContextManager[None]]
-) -> None:
+def test_a_killed_run_goes_on(tmp_path, causal, killed):
     """From its last checkpoint to the weights of a run that was not killed."""
     tuning = Tuning(epochs=6, checks=3)
     whole = learn(tmp_path / "whole", causal, tuning)
@@ -153,7 +141,7 @@ def test_a_killed_run_goes_on(
 
 
 @pytest.mark.slow
-def test_the_best_look_at_validation_is_kept(tmp_path: Path, causal: Transformers) -> None:
+def test_the_best_look_at_validation_is_kept(tmp_path, causal):
     """Validation wants other replies than are taught, so a look before the last is the best."""
     llm = replace(causal, dtype="float32")
     others = [PromptSample(s.prompt, t.target) for s, t in zip(SAMPLES, SAMPLES[::-1], strict=True)]
@@ -169,7 +157,7 @@ def test_the_best_look_at_validation_is_kept(tmp_path: Path, causal: Transformer
     assert loss == pytest.approx(min(looks), rel=1e-3)
 
 
-def test_what_does_not_fit_or_run_here_is_left_out(tmp_path: Path, causal: Transformers) -> None:
+def test_what_does_not_fit_or_run_here_is_left_out(tmp_path, causal):
     """Samples over the context; a server cannot be tuned."""
     long = [PromptSample((Message("user", "a " * 70),), "1")]
     with pytest.raises(InputError, match="prompt with its reply in 64 tokens, got 0 of 1"):

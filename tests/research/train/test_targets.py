@@ -1,13 +1,11 @@
 """What a filter is trained on: clues, useful ones, K, and the odds of a cut."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from ragsieve import Document, Example, InputError, Query, Segment
 from ragsieve.answer import Reader
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.score.lexical import BM25
 from ragsieve_research.train.cut import fit_odds
@@ -20,16 +18,16 @@ EXAMPLE = Example(Query("Who sang the song?", id="q"), (Document("d", TEXT),), (
 SPANS = [["d", 0, 18], ["d", 19, 29], ["d", 30, 49], ["d", 50, 70]]
 
 
-def reader(right: Any) -> Reader:
+def reader(right):
     """Answers well where ``right`` says so of the evidence, which stands in the system message."""
 
-    def reply(prompt: Prompt) -> str:
+    def reply(prompt):
         return "Seals" if right(prompt[0].content) else "nobody"
 
     return Reader(ScriptedLLM(reply))
 
 
-def test_clues_are_the_sentences_with_an_answer() -> None:
+def test_clues_are_the_sentences_with_an_answer():
     """At word boundaries; within a distance of 0.03, 0.05, 0.2001 of 0, 0.04 and 0.2, too."""
     segments = [Segment(EXAMPLE.documents[0], start, end) for _, start, end in SPANS]
 
@@ -45,14 +43,14 @@ def test_clues_are_the_sentences_with_an_answer() -> None:
     assert [] == clues(segments, ["w"], angles, epsilon=1)
 
 
-def test_an_extractor_may_rank_all_or_name_the_clues() -> None:
+def test_an_extractor_may_rank_all_or_name_the_clues():
     """BM25 puts the song first, the year third of three; named ones may hold no answer."""
     found = Annotator(reader(lambda t: "1972" in t), BM25(), max_clues=3, every=True)(EXAMPLE)
 
     assert ([0, 2], 3, 3) == (found["clues"], len(found["ranking"]), len(found["scores"]))
     assert found["ranking"].index(2) + 1 == found["k"]
 
-    def extractor(query: Query, segments: Any, /) -> list[Segment]:
+    def extractor(query, segments, /):
         return [segments[n].scored("s", 1 - n / 10) for n in (0, 1)]
 
     found = Annotator(reader(lambda t: "rained" in t), extractor, every=True, named=True)(EXAMPLE)
@@ -60,7 +58,7 @@ def test_an_extractor_may_rank_all_or_name_the_clues() -> None:
     assert ([0, 1], [False, True]) == (found["clues"], found["useful"])
 
 
-def test_a_clue_is_useful_if_the_generator_answers_from_it_alone() -> None:
+def test_a_clue_is_useful_if_the_generator_answers_from_it_alone():
     """It does from the year, and not from the song, which BM25 ranks first: so K is 2."""
     found = Annotator(reader(lambda text: "1972" in text), BM25())(EXAMPLE)
     scores = found.pop("scores")
@@ -78,9 +76,7 @@ def test_a_clue_is_useful_if_the_generator_answers_from_it_alone() -> None:
         ("prefixes", 3, [], [False, False, True]),  # a truncator, or a cut
     ],
 )
-def test_the_generator_is_asked_only_for_what_a_part_learns(
-    ask: Any, asked: int, useful: list[bool], right: list[bool]
-) -> None:
+def test_the_generator_is_asked_only_for_what_a_part_learns(ask, asked, useful, right):
     """Of two clues: each alone, and none, one, both; the ranking is there in any case."""
     llm = ScriptedLLM(lambda prompt: "Seals" if "1972" in prompt[0].content else "nobody")
     found = Annotator(Reader(llm), BM25(), ask=ask)(EXAMPLE)
@@ -97,12 +93,12 @@ def test_the_generator_is_asked_only_for_what_a_part_learns(
         (lambda _: False, 0),  # keeping nothing is the best then
     ],
 )
-def test_k_is_the_smallest_prefix_that_answers(answers: Any, k: int) -> None:
+def test_k_is_the_smallest_prefix_that_answers(answers, k):
     """Though a longer one fails; 0 where none does."""
     assert k == Annotator(reader(answers), BM25())(EXAMPLE)["k"]
 
 
-def test_without_a_clue_there_is_nothing_to_cut() -> None:
+def test_without_a_clue_there_is_nothing_to_cut():
     """K is none."""
     found = Annotator(reader(lambda _: False), BM25())(replace(EXAMPLE, answers=("Crofts",)))
     empty = ("clues", "useful", "ranking", "scores", "right")
@@ -110,7 +106,7 @@ def test_without_a_clue_there_is_nothing_to_cut() -> None:
     assert {"sentences": SPANS, "k": None, **{name: [] for name in empty}} == found
 
 
-def example(*right: bool, best: float) -> TrainingExample:
+def example(*right, best):
     """Ranked sentences, one fewer than ``right``, all with the score ``best``."""
     some = len(right) - 1
     return TrainingExample(
@@ -118,7 +114,7 @@ def example(*right: bool, best: float) -> TrainingExample:
     )
 
 
-def test_odds_are_learnt_from_rankings() -> None:
+def test_odds_are_learnt_from_rankings():
     """High from .9, low from .1; equal scores give the share; the highest K needs one example."""
     sure, unsure = example(False, True, best=0.9), example(False, False, best=0.1)
     odds = fit_odds([sure, unsure] * 500, max_clues=1)

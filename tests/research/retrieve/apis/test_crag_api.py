@@ -1,26 +1,25 @@
 """The bundled tables of CRAG's mock API, against answers that are replayed."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragsieve import InputError, Query, Segment
+from ragsieve import InputError, Query
 from ragsieve.run.questions import lines
 from ragsieve.trace import Trace, step
-from ragsieve_research.retrieve.apis.api import DOMAINS, Api, crag
+from ragsieve_research.retrieve.apis.api import DOMAINS, crag
 from ragsieve_research.retrieve.apis.entities import Rules
 from ragsieve_research.retrieve.apis.sentences import render
 from ragsieve_research.retrieve.records import Records
 
 
-def ask(http: Any, question: str, api: Api) -> list[Segment]:
+def ask(http, question, api):
     return Records(api, http, entities=Rules())(Query(question))
 
 
-def test_the_bundled_tables_are_whole() -> None:
+def test_the_bundled_tables_are_whole():
     """Five domains, together or one by one."""
     assert [("crag", 45)] == [(crag().name, len(crag().endpoints))]
     assert list(DOMAINS) == [crag(domain).name for domain in DOMAINS]
@@ -32,7 +31,7 @@ def test_the_bundled_tables_are_whole() -> None:
     "answer",
     [None, 5, "text", [], [None], [[]], {}, {"a": None}, {"a": {"b": []}}, [{"name": 5}], True],
 )
-def test_no_answer_crashes_a_bundled_template(answer: Any) -> None:
+def test_no_answer_crashes_a_bundled_template(answer):
     """What does not fit is written by rules; no template prints what is no value."""
     arguments = ("query", "date", "team_name", "rank", "song_name", "game_ids")
     seen = {"reply": answer, "args": dict.fromkeys(arguments, "X"), "name": "X", "names": {}}
@@ -48,21 +47,21 @@ def test_no_answer_crashes_a_bundled_template(answer: Any) -> None:
 class Replaying:
     """Answers by path and body, and keeps the paths that it is asked for."""
 
-    def __init__(self, answers: Mapping[tuple[str, str], Any]) -> None:
+    def __init__(self, answers):
         self.answers = answers
         self.asked: list[str] = []
 
-    def post_json(self, path: str, body: Mapping[str, Any], /) -> Any:
+    def post_json(self, path, body, /):
         self.asked.append(path)
         return self.answers.get((path, key(body)), {"result": None})
 
 
-def key(body: Mapping[str, Any]) -> str:
+def key(body):
     """Arguments as the server compares them: without regard to case, order and type."""
     return json.dumps({name: str(value).lower() for name, value in body.items()}, sort_keys=True)
 
 
-def reply(path: str, result: Any, **body: Any) -> tuple[tuple[str, str], Any]:
+def reply(path, result, **body):
     return (path, key(body)), {"result": result}
 
 
@@ -98,7 +97,7 @@ OWN = dict(
         ("Who won, the Utah Jazz or another, on February 3, 2001?", ["On 2001-02-03, Utah Jazz"]),
     ],
 )
-def test_the_bundled_tables_ask_what_fits(question: str, texts: list[str]) -> None:
+def test_the_bundled_tables_ask_what_fits(question, texts):
     """Company names become tickers, titles must match, teams are known by name."""
     found = ask(Replaying(OWN), question, crag())
 
@@ -115,7 +114,7 @@ ARGUMENTS = {
 }
 
 
-def path_of(call: str) -> str:
+def path_of(call):
     """The server's path of a recorded call: ``/sports/nba/get_games_on_date``."""
     domain, _, rest = call.partition("_")
     part, _, name = rest.partition("_")
@@ -123,7 +122,7 @@ def path_of(call: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def recorded(data: Path) -> dict[tuple[str, str], Any]:
+def recorded(data):
     """The recorded answers by path and body, and searches for the names that calls mention."""
     answers: dict[tuple[str, str], Any] = {}
     searches = ["open/search_entity_by_name", "finance/get_company_name"]
@@ -144,9 +143,7 @@ def recorded(data: Path) -> dict[tuple[str, str], Any]:
 
 @pytest.mark.data
 @pytest.mark.parametrize(("call", "question"), CALLS)
-def test_recorded_answers_are_told_by_their_templates(
-    recorded: dict[tuple[str, str], Any], call: str, question: str
-) -> None:
+def test_recorded_answers_are_told_by_their_templates(recorded, call, question):
     """The question calls the endpoint, and each answer fits its template."""
     http = Replaying(recorded)
     with Trace().recording(), step("records") as record:

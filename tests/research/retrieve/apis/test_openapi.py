@@ -18,24 +18,24 @@ DOCUMENT = json.loads(Path(__file__).with_name("town.json").read_bytes())
 class Town:
     """Keeps what it is asked."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.asked: list[tuple[str, str, Mapping[str, Any]]] = []
 
-    def get_json(self, path: str, params: Mapping[str, Any], /) -> Any:
+    def get_json(self, path, params, /):
         self.asked.append(("GET", path, params))
         return {"weather": {"sky": "grey"}}
 
-    def post_json(self, path: str, body: Mapping[str, Any], /) -> Any:
+    def post_json(self, path, body, /):
         raise AssertionError(path)
 
 
-def asked(question: str) -> list[Any]:
+def asked(question):
     town = Town()
     Records(described(DOCUMENT), town, entities=Rules())(Query(question))
     return town.asked
 
 
-def test_endpoints_that_only_read_become_the_table() -> None:
+def test_endpoints_that_only_read_become_the_table():
     """What needs a header is left out, and what posts or deletes."""
     api = described(DOCUMENT)
 
@@ -57,12 +57,12 @@ def test_endpoints_that_only_read_become_the_table() -> None:
         ("Who lives in Leeds?", []),
     ],
 )
-def test_arguments_come_from_the_question(question: str, calls: list[Any]) -> None:
+def test_arguments_come_from_the_question(question, calls):
     """Dates, listed values and numbers are arguments of their kind; names fill the others."""
     assert calls == asked(question)
 
 
-def test_answers_are_told_by_rules() -> None:
+def test_answers_are_told_by_rules():
     """There is no template."""
     (segment,) = Records(described(DOCUMENT), Town(), entities=Rules())(Query("Weather in Leeds?"))
 
@@ -70,7 +70,7 @@ def test_answers_are_told_by_rules() -> None:
 
 
 @pytest.mark.parametrize("kind", ["anyOf", "oneOf"])
-def test_a_parameter_that_may_be_null_is_one_of_its_other_kind(kind: str) -> None:
+def test_a_parameter_that_may_be_null_is_one_of_its_other_kind(kind):
     """As FastAPI writes optional ones: a year is taken from the question, and no name is."""
     schema = {kind: [{"type": "integer"}, {"type": "null"}]}
     get = {"summary": "films", "parameters": [{"name": "year", "in": "query", "schema": schema}]}
@@ -82,7 +82,7 @@ def test_a_parameter_that_may_be_null_is_one_of_its_other_kind(kind: str) -> Non
     assert [("GET", "/films", {"year": 1998})] == town.asked
 
 
-def test_references_in_a_circle_end() -> None:
+def test_references_in_a_circle_end():
     """They resolve to nothing."""
     circle = {"components": {"parameters": {"A": {"$ref": "#/components/parameters/A"}}}}
     paths = {"/a": {"get": {"parameters": [{"$ref": "#/components/parameters/A"}]}}}

@@ -19,7 +19,7 @@ from ragsieve_research.retrieve.apis.sentences import (
 from tests.timing import is_linear
 
 
-def nested(depth: int) -> Any:
+def nested(depth):
     value: Any = "deep"
     for _ in range(depth):
         value = {"a": [value]}
@@ -40,12 +40,12 @@ def nested(depth: int) -> Any:
         ("[[Mayor of X|Mayor]]<ref>a book</ref> {{Flag|Spain}}", "Mayor Spain"),
     ],
 )
-def test_values_are_written_as_people_write_them(value: Any, text: str) -> None:
+def test_values_are_written_as_people_write_them(value, text):
     """Large numbers in groups, years not; no wiki markup; nothing where there is nothing."""
     assert text == figure(value)
 
 
-def test_json_becomes_sentences_by_its_keys() -> None:
+def test_json_becomes_sentences_by_its_keys():
     """Keys stand before a value, records of a list go by their place, nulls are left out."""
     record = {"homeTown": "Leeds", "cast": [{"name": "Ann"}, {"name": "Bo"}], "end": None, "n": [1]}
 
@@ -64,7 +64,7 @@ def test_json_becomes_sentences_by_its_keys() -> None:
         *("x" * 10_000_000, None),
     ],
 )
-def test_any_json_is_bounded_and_told(value: Any) -> None:
+def test_any_json_is_bounded_and_told(value):
     """It is plain JSON of a bounded size then, without control characters."""
     kept = bounded(value)
     text = sentences(kept) + json.dumps(kept, allow_nan=False)
@@ -82,7 +82,7 @@ def test_any_json_is_bounded_and_told(value: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("reply", [None, [], [None], {}, 5, "text", {"a": None}])
-def test_a_reply_of_another_shape_is_an_input_error_at_most(template: str, reply: Any) -> None:
+def test_a_reply_of_another_shape_is_an_input_error_at_most(template, reply):
     """A template over what it was not written for tells something, or fails by one error."""
     try:
         text = render(template, {"reply": reply})
@@ -92,7 +92,7 @@ def test_a_reply_of_another_shape_is_an_input_error_at_most(template: str, reply
     assert "<built-in" not in text and "<class 'object'>" not in text
 
 
-def test_values_are_never_read_as_templates() -> None:
+def test_values_are_never_read_as_templates():
     """What a record says is data."""
     hostile = "{{ 7 * 7 }} {% for x in reply %} <b>\n\n"
 
@@ -100,7 +100,7 @@ def test_values_are_never_read_as_templates() -> None:
     assert "It is {% if %}." == fact({"a": "{% if %}"}, "a", "It is {}.")
 
 
-def test_facts_that_are_not_there_say_nothing() -> None:
+def test_facts_that_are_not_there_say_nothing():
     """No key, no value, no record: no sentence."""
     assert ["", "", "", ""] == [
         fact(record, "a", "It is {}.") for record in ({}, {"a": None}, [], {"a": {"b": 1}})
@@ -108,7 +108,7 @@ def test_facts_that_are_not_there_say_nothing() -> None:
     assert "They are x, y." == fact({"a": ["x", None, {"name": "y"}]}, "a", "They are {}.")
 
 
-def test_tables_by_columns_become_rows() -> None:
+def test_tables_by_columns_become_rows():
     """Each row keeps its name; what is no table has no rows."""
     assert [{"_row": "0", "a": 1, "b": 2}, {"_row": "1", "a": 3}] == rows(
         {"a": {"0": 1, "1": 3}, "b": {"0": 2}, "c": None}
@@ -125,12 +125,12 @@ def test_tables_by_columns_become_rows() -> None:
         ("<!-- a --> [[b", "[[b"),
     ],
 )
-def test_references_go_with_what_they_say(text: str, left: str) -> None:
+def test_references_go_with_what_they_say(text, left):
     """One that is never closed leaves its words."""
     assert left == plain(text)
 
 
 @pytest.mark.parametrize("piece", ["<ref ", "<ref>", "[[a|", "{{a|", "<", "</ref><ref>"])
-def test_markup_is_stripped_in_linear_time(piece: str) -> None:
+def test_markup_is_stripped_in_linear_time(piece):
     """However much of it is left open."""
     assert is_linear(lambda size: plain(piece * (size // 4)))
