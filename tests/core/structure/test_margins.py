@@ -59,6 +59,6 @@ def test_a_gap_says_which_lines_are_left_out():
 
     assert structure.joined(text, spans).splitlines()[:3] == [
         "# … 1–2",
-        "3\tfrom __future__ import annotations",
+        f"3\t{LINES[2]}",
         "# … 4–18",
     ]
