@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 from ragsieve.context.limits import best_first
 from ragsieve.errors import InputError, check_choice, typed_line
 from ragsieve.timeouts import check_wanted
-from ragsieve.trace import Cutoff, Kind, record_cutoff, record_drop, running, step, warn
+from ragsieve.trace import Cutoff, Kind, Work, record_cutoff, record_drop, running, step, warn
 from ragsieve.types import Query, Segment, StageResult, rounded
 
 logger = logging.getLogger(__name__)
@@ -158,11 +158,7 @@ class Pipeline:
 
 
 def recorded(
-    what: object,
-    kind: Kind,
-    before: list[Segment],
-    work: Callable[[], list[Segment]],
-    on_error: OnError,
+    what: object, kind: Kind, before: list[Segment], work: Work, on_error: OnError
 ) -> list[Segment]:
     """Result of ``work``, as a step of the trace; ``before`` where it may fail and does."""
     check_wanted()

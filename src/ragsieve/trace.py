@@ -172,6 +172,7 @@ def _repeated(step: Step) -> Step:
     return replace(step, seconds=0.0, usages=[one._replace(cached=True) for one in step.usages])
 
 
+Work = Callable[[], list[Segment]]
 Observer = Callable[[Step], AbstractContextManager[object]]
 
 
@@ -202,9 +203,7 @@ class Trace:
         self.calls: list[Call] = []
         self._earlier = tuple(earlier.calls) if earlier else ()
 
-    def call(
-        self, stage: str, before: list[Segment], work: Callable[[], list[Segment]]
-    ) -> list[Segment]:
+    def call(self, stage: str, before: list[Segment], work: Work) -> list[Segment]:
         """Output of a stage's call; of the earlier one where it was the same."""
         begin = len(self.steps)
         known = next((c for c in self._earlier if (c.stage, c.before) == (stage, before)), None)

@@ -28,6 +28,9 @@ class Message(NamedTuple):
 
 
 Prompt = tuple[Message, ...]
+Prompts = Sequence[Prompt]
+Texts = Sequence[str]
+Odds = list[float]
 JsonSchema = Mapping[str, Any]
 Nats = tuple[int, int, float]
 """A token's first character in its text, one past the last, and its surprisal."""
@@ -56,7 +59,7 @@ class LLM(Identified, Protocol):
         """Tokens that prompt and reply may have together."""
 
     def complete(
-        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
+        self, prompts: Prompts, *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
         """The most probable continuation of each prompt, of at most ``max_tokens`` tokens.
 
@@ -68,22 +71,18 @@ class LLM(Identified, Protocol):
             ModelError: If the model or its server fails.
         """
 
-    def choose(
-        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> Sequence[list[float] | None]:
+    def choose(self, prompts: Prompts, options: Sequence[Texts]) -> Sequence[Odds | None]:
         """For each prompt the probabilities of its options as the reply, which sum to 1.
 
         None where the reply is none of them, or too improbably: no number means "unknown".
         """
         raise lacking(self, "choose")
 
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+    def loglik(self, prompts: Prompts, continuations: Texts) -> list[list[float]]:
         """For each prompt the natural log-probability of each token of its continuation."""
         raise lacking(self, "loglik")
 
-    def surprisals(
-        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
-    ) -> list[list[Nats]]:
+    def surprisals(self, prefixes: Sequence[Texts], texts: Texts) -> list[list[Nats]]:
         """For each text the tokens and how little the model expected each, in nats, at least 0.
 
         Text is read as such, without the chat format, behind its prefix: pieces that are tokenized
@@ -94,7 +93,7 @@ class LLM(Identified, Protocol):
         """
         raise lacking(self, "surprisals")
 
-    def count(self, texts: Sequence[str]) -> list[int]:
+    def count(self, texts: Texts) -> list[int]:
         """Tokens of each text in the model's own tokenizer, nothing added."""
 
 
@@ -123,16 +122,14 @@ def check_fits(sizes: Sequence[int], reply: int, context: int, model: str) -> No
 class Embedder(Identified, Protocol):
     """A bi-encoder."""
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+    def embed(self, texts: Texts, *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``; ``query`` where the texts ask."""
 
 
 class SpanEmbedder(Embedder, Protocol):
     """A bi-encoder that embeds spans of a text as they are read in it."""
 
-    def embed_spans(
-        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
-    ) -> list[list[list[float]]]:
+    def embed_spans(self, texts: Texts, spans: Sequence[Sequence[Span]]) -> list[list[list[float]]]:
         """For each text the vectors of its spans, of unit length; zeros where one has no token."""
 
 
@@ -146,7 +143,7 @@ class CrossEncoder(Identified, Protocol):
 class ListwiseReranker(Identified, Protocol):
     """A model that orders a list of texts by a question."""
 
-    def rank(self, questions: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[int]]:
+    def rank(self, questions: Texts, texts: Sequence[Texts]) -> list[list[int]]:
         """For each question the places of its texts, from 0, each once, the best first."""
 
 
@@ -169,7 +166,7 @@ class ClassifiedToken(NamedTuple):
 class TokenClassifier(Identified, Protocol):
     """An encoder that reads a text and says of each of its tokens whether it should be kept."""
 
-    def classify(self, texts: Sequence[str]) -> list[list[ClassifiedToken]]:
+    def classify(self, texts: Texts) -> list[list[ClassifiedToken]]:
         """The tokens of each text in order; each text is read by itself.
 
         No token begins or ends with white space; one that stands for white space is empty.
@@ -181,6 +178,9 @@ class Passage(NamedTuple):
 
     title: str
     sentences: Sequence[str]
+
+
+Passages = Sequence[Passage]
 
 
 PASSAGE = "passage"
@@ -209,9 +209,7 @@ class SentencePruner(CrossEncoder, Protocol):
     Scoring a passage and then pruning it should cost one pass.
     """
 
-    def prune(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[Pruned]:
+    def prune(self, questions: Texts, passages: Sequence[Passages]) -> list[Pruned]:
         """For each question the probabilities of its passages and of their sentences.
 
         Each passage is read by itself: neither the others nor their order count.
@@ -251,7 +249,7 @@ _thinks: dict[str, bool] = {}  # by identity: whether a model's chat template op
 
 def complete_with_room(
     llm: LLM,
-    prompts: Sequence[Prompt],
+    prompts: Prompts,
     is_read: Callable[[str], bool] = has_said,
     *,
     max_tokens: int,
@@ -321,7 +319,7 @@ D = TypeVar("D")
 
 def complete_parsed(
     llm: LLM,
-    prompts: Sequence[Prompt],
+    prompts: Prompts,
     parse: Callable[[str], T],
     *,
     max_tokens: int = 128,
@@ -373,9 +371,7 @@ def readable(reply: T | BadReply | None, otherwise: D, meaning: str) -> T | D:
     return reply
 
 
-def _fitting(
-    ask: Callable[[Sequence[Prompt]], list[str]], prompts: Sequence[Prompt]
-) -> list[str | None]:
+def _fitting(ask: Callable[[Prompts], list[str]], prompts: Prompts) -> list[str | None]:
     """Replies, in one batch where all prompts fit; None where one has no space in the context."""
     if not prompts:
         return []

@@ -19,9 +19,11 @@ from ragsieve.models.base import (
     LEADS,
     JsonSchema,
     Nats,
-    Passage,
+    Passages,
     Prompt,
+    Prompts,
     Pruned,
+    Texts,
     check_fits,
     lacking,
 )
@@ -80,7 +82,7 @@ class ScriptedLLM(Reopened):
             raise InputError(f"replies must be a sequence of strings, got {self.replies!r:.80}")
 
     def complete(
-        self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
+        self, prompts: Prompts, *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
         """The scripted replies, each cut to ``max_tokens`` tokens.
 
@@ -96,9 +98,7 @@ class ScriptedLLM(Reopened):
         record_usage([Usage(self.identity, read, written) for read, written in tokens])
         return replies
 
-    def choose(
-        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
+    def choose(self, prompts: Prompts, options: Sequence[Texts]) -> list[list[float]]:
         """The weights of ``choices``, or equal ones, made to sum to 1."""
         check_columns([prompts, options])
         sizes = self._read("choose", prompts, [max(self.count(o), default=0) for o in options])
@@ -106,7 +106,7 @@ class ScriptedLLM(Reopened):
         record_usage([Usage(self.identity, size) for size in sizes])
         return chosen
 
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+    def loglik(self, prompts: Prompts, continuations: Texts) -> list[list[float]]:
         """-1 for each token of each continuation."""
         check_columns([prompts, continuations])
         added = self.count(continuations)
@@ -114,9 +114,7 @@ class ScriptedLLM(Reopened):
         record_usage([Usage(self.identity, sum(one)) for one in zip(sizes, added, strict=True)])
         return [[-1.0] * tokens for tokens in added]
 
-    def surprisals(
-        self, prefixes: Sequence[Sequence[str]], texts: Sequence[str]
-    ) -> list[list[Nats]]:
+    def surprisals(self, prefixes: Sequence[Texts], texts: Texts) -> list[list[Nats]]:
         """Values of ``nats`` of each token; one of white space alone where there is none."""
         check_columns([prefixes, texts])
         self._check("surprisals")
@@ -124,11 +122,11 @@ class ScriptedLLM(Reopened):
         record_usage([Usage(self.identity, size) for size in sizes])
         return [self._surprised("".join(p), text) for p, text in zip(prefixes, texts, strict=True)]
 
-    def count(self, texts: Sequence[str]) -> list[int]:
+    def count(self, texts: Texts) -> list[int]:
         """Words and punctuation marks of each text."""
         return [len(_TOKEN.findall(text)) for text in texts]
 
-    def _read(self, call: str, prompts: Sequence[Prompt], extra: Sequence[int]) -> list[int]:
+    def _read(self, call: str, prompts: Prompts, extra: Sequence[int]) -> list[int]:
         """Tokens of each prompt, which is kept; ``extra`` tokens more must fit the context."""
         self._check(call)
         self.prompts.extend(prompts)
@@ -141,7 +139,7 @@ class ScriptedLLM(Reopened):
         if call not in self.can:
             raise lacking(self, call)
 
-    def _script(self, prompts: Sequence[Prompt]) -> list[str]:
+    def _script(self, prompts: Prompts) -> list[str]:
         if callable(self.replies):
             return [self.replies(prompt) for prompt in prompts]
         with self._lock:
@@ -218,7 +216,7 @@ class HashingEmbedder(Options):
         """The name and ``dim``."""
         return f"hashing:{self.dim}"
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+    def embed(self, texts: Texts, *, query: bool = False) -> NDArray[np.float32]:
         """Vectors of unit length, ``(len(texts), dim)``."""
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
         words = [_words(text) for text in texts]
@@ -230,9 +228,7 @@ class HashingEmbedder(Options):
         record_usage([Usage(self.identity, len(counted), embedded=True) for counted in words])
         return vectors
 
-    def embed_spans(
-        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
-    ) -> list[list[list[float]]]:
+    def embed_spans(self, texts: Texts, spans: Sequence[Sequence[Span]]) -> list[list[list[float]]]:
         """The vector of each span with half of its text's, of unit length."""
         check_columns([texts, spans])
         results = []
@@ -268,9 +264,7 @@ class OverlapPruner(OverlapCrossEncoder):
     relative = 0.0  # thresholds are the same for all questions
     leads = LEADS
 
-    def prune(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[Pruned]:
+    def prune(self, questions: Texts, passages: Sequence[Passages]) -> list[Pruned]:
         """The shares; 0 where the question has no word."""
         check_columns([questions, passages])
         results, usages = [], []

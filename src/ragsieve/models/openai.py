@@ -10,8 +10,9 @@ from typing import Any, ClassVar, cast
 
 from ragsieve.errors import EndedEarly, ModelError, Overdue, needs_extra
 from ragsieve.models import protocol
-from ragsieve.models.base import LLM, ROOM, Cut, JsonSchema, Prompt, check_fits, thinks_first
-from ragsieve.models.options import Odds, filled_odds, first_token_odds
+from ragsieve.models.base import LLM, ROOM, Cut, JsonSchema, Odds, Prompt, check_fits, thinks_first
+from ragsieve.models.options import filled_odds, first_token_odds
+from ragsieve.models.protocol import Body, Chat
 from ragsieve.models.pruner import bundled
 from ragsieve.models.server import OPENAI, REFUSED, Away, Context, Home, Server
 from ragsieve.models.thoughts import strip_thinking
@@ -193,7 +194,7 @@ class OpenAI(Server, LLM):
         return self._map(lambda text: counter(protocol.clean(text)) if text else 0, texts)
 
     def _ask(
-        self, prompts: Sequence[Prompt], max_tokens: int, extra: Mapping[str, Any]
+        self, prompts: Sequence[Prompt], max_tokens: int, extra: Body
     ) -> list[protocol.ChatReply]:
         chats = self._chats(prompts, max_tokens)
         record = partial(self._record, most=0 if "logprobs" in extra else max_tokens)
@@ -209,7 +210,7 @@ class OpenAI(Server, LLM):
         for name in dict.fromkeys(name for reply in replies for name in reply.unsent):
             note(f"{self.identity} refuses {name}: {protocol.SETTINGS[name][1]}")
 
-    def _chats(self, prompts: Sequence[Prompt], max_tokens: int) -> list[list[dict[str, str]]]:
+    def _chats(self, prompts: Sequence[Prompt], max_tokens: int) -> list[Chat]:
         """Prompts as they are sent, which leave that many tokens of the context."""
         check_number("max_tokens", max_tokens, Count)
         chats = [protocol.messages(prompt) for prompt in prompts]
@@ -218,9 +219,7 @@ class OpenAI(Server, LLM):
         check_fits(sizes, max_tokens, self.context, self.model)
         return chats
 
-    def _send(
-        self, chat: list[dict[str, str]], max_tokens: int, extra: Mapping[str, Any]
-    ) -> protocol.ChatReply:
+    def _send(self, chat: Chat, max_tokens: int, extra: Body) -> protocol.ChatReply:
         room = self._room
         try:
             data, unsent = self._settled(chat, max_tokens, extra, self._post)
@@ -253,11 +252,7 @@ class OpenAI(Server, LLM):
         return reply.finish == "length" and not strip_thinking(reply.text).strip()
 
     def _settled(
-        self,
-        chat: list[dict[str, str]],
-        max_tokens: int,
-        extra: Mapping[str, Any],
-        post: Callable[[str, Mapping[str, Any]], T],
+        self, chat: Chat, max_tokens: int, extra: Body, post: Callable[[str, Body], T]
     ) -> tuple[T, tuple[str, ...]]:
         """Result of ``post``, with the settings that the server refuses left out, and these."""
         refused = set(self._refused)
@@ -282,13 +277,13 @@ class OpenAI(Server, LLM):
             self._refused.update(refused - self._held)  # now known to be what the server minds
             return data, tuple(name for name in settings if name in refused)
 
-    def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def _post(self, path: str, body: Body) -> dict[str, Any]:
         data = super()._post(path, body)
         if not isinstance(data, dict):
             raise self._failed(f"reply is not a JSON object but {data!r}")
         return data
 
-    def _translated(self, error: openai.APIStatusError, body: Mapping[str, Any]) -> ModelError:
+    def _translated(self, error: openai.APIStatusError, body: Body) -> ModelError:
         failed, text = super()._translated(error, body), protocol.error_text(error.body)
         if error.status_code not in REFUSED:
             return self._formless(error.status_code, failed, body)
@@ -299,12 +294,12 @@ class OpenAI(Server, LLM):
                 return protocol.Refused(name, str(failed))
         return self._formless(error.status_code, failed, body)
 
-    def _formless(self, status: int, failed: ModelError, body: Mapping[str, Any]) -> ModelError:
+    def _formless(self, status: int, failed: ModelError, body: Body) -> ModelError:
         """The error, or, where it may be of a form, one that leads to a request without it."""
         whose = status in (401, 403, 404, 408, 409, 429) or status > 501  # the caller's, or busy
         return failed if whose or _FORM not in body else protocol.Refused(_FORM, str(failed))
 
-    def _read(self, data: dict[str, Any], chat: list[dict[str, str]]) -> protocol.ChatReply:
+    def _read(self, data: dict[str, Any], chat: Chat) -> protocol.ChatReply:
         try:
             choice = protocol.first_choice(data)
             text = protocol.text_of(choice["message"].get("content"))

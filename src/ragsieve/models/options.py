@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
+from ragsieve.models.base import LLM, Odds, Prompts, Texts, complete_parsed, readable
 from ragsieve.models.replies import option_field, read_fields
 from ragsieve.trace import note
 
 LEAST_MASS = 0.05
 """Probability that all options need together, of a reply's first token, to decide anything."""
-
-Odds = list[float]
 
 _AMBIGUOUS = 0.01  # largest share of probability on tokens that begin several options
 
@@ -67,9 +65,7 @@ def _longest(schema: Mapping[str, Any]) -> int:
     return _SPACED + sum(len(name) // 2 + _longest(one) for name, one in properties.items())
 
 
-def odds(
-    llm: LLM, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-) -> Sequence[list[float] | None]:
+def odds(llm: LLM, prompts: Prompts, options: Sequence[Texts]) -> Sequence[Odds | None]:
     """Probabilities of each prompt's options as the reply, from any model; None: unknown.
 
     A model without ``choose`` writes one, which then has 1 (`written_odds`).
@@ -79,8 +75,8 @@ def odds(
 
 def filled_odds(
     llm: LLM,
-    prompts: Sequence[Prompt],
-    options: Sequence[Sequence[str]],
+    prompts: Prompts,
+    options: Sequence[Texts],
     results: Sequence[Odds | None],
 ) -> list[Odds | None]:
     """Odds that first tokens tell; where they are None, those of `written_odds`, which is noted."""
@@ -93,14 +89,12 @@ def filled_odds(
     return [filled.get(place, row) for place, row in enumerate(results)]
 
 
-def written_odds(
-    llm: LLM, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-) -> list[list[float] | None]:
+def written_odds(llm: LLM, prompts: Prompts, options: Sequence[Texts]) -> list[Odds | None]:
     """1 for the option that a reply names (`ragsieve.models.replies`); None, noted, of no reply.
 
     Prompts with the same options are one batch; an unreadable reply is requested once more.
     """
-    results: list[list[float] | None] = [None] * len(prompts)
+    results: list[Odds | None] = [None] * len(prompts)
     for some in dict.fromkeys(map(tuple, options)):
         places = [place for place, group in enumerate(options) if tuple(group) == some]
         schema = {"type": "string", "enum": list(some)}
@@ -114,7 +108,7 @@ def written_odds(
 
 
 def yes_probability(
-    llm: LLM, prompts: Sequence[Prompt], options: tuple[str, str] = ("yes", "no")
+    llm: LLM, prompts: Prompts, options: tuple[str, str] = ("yes", "no")
 ) -> list[float | None]:
     """Probability of the first of two words as the reply to each prompt, in [0, 1]; or unknown."""
     return [row[0] if row else None for row in odds(llm, prompts, [options] * len(prompts))]

@@ -53,11 +53,15 @@ def thinking(how: bool | int | str | None, backend: str, url: str) -> dict[str, 
 _UNTOLD = 32  # tokens of a reply that a server may cut from its text
 
 
+Body = Mapping[str, Any]
+Chat = list[dict[str, str]]
+
+
 class ChatReply(NamedTuple):
     """A reply, with what a request says of it."""
 
     text: str
-    chat: list[dict[str, str]]
+    chat: Chat
     finish: str = ""
     tokens: tuple[int, int] | None = None
     top: list[tuple[str, float]] | None = None  # the first token's candidates, with probability
@@ -107,7 +111,7 @@ def clean(text: str) -> str:
     return _CONTROL.sub(" ", safe(text))
 
 
-def messages(prompt: Prompt) -> list[dict[str, str]]:
+def messages(prompt: Prompt) -> Chat:
     for message in prompt:
         if message.role not in ("system", "user", "assistant"):
             raise InputError(f"role must be system, user or assistant, got {message.role!r}")
@@ -261,7 +265,7 @@ def top(logprobs: Any) -> list[tuple[str, float]] | None:
     return [(token, math.exp(min(log, 0.0))) for token, log in candidates if not math.isnan(log)]
 
 
-def overflow(text: str, body: Mapping[str, Any], model: str) -> ContextOverflow | None:
+def overflow(text: str, body: Body, model: str) -> ContextOverflow | None:
     """What a server's error says of tokens, where it says how many are needed and held."""
     limit, needed = _LIMIT.search(text), _NEEDED.search(text)
     if not limit or not needed:

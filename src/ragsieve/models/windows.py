@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from tokenizers import Encoding, Tokenizer
 
 from ragsieve.errors import InputError, ModelError
-from ragsieve.models.base import Passage, Pruned
+from ragsieve.models.base import Passage, Passages, Pruned, Texts
 from ragsieve.models.lru import LRU
 from ragsieve.models.query_focus import parts
 from ragsieve.models.reopen import Reopened
@@ -30,6 +30,7 @@ from ragsieve.schema import Amount, Count, check_options
 from ragsieve.text import counted, safe
 from ragsieve.timeouts import check_wanted
 from ragsieve.trace import Usage, record_usage
+from ragsieve.types import Span
 
 _AT_ONCE = 32  # texts: others wait for so many
 _LEAST = 16  # tokens of sentences that a window can hold, whatever stands before them
@@ -40,6 +41,7 @@ Logits = NDArray[np.float32]
 """Two for each token of a window, ``(n_tokens, 2)``: that it is evidence, and, of the first token,
 that the question can be answered from the passage."""
 
+_Ids = Sequence[int]
 _Key = tuple[int, bytes]
 """All that a window's logits depend on: the question's length, and its token ids."""
 
@@ -116,11 +118,7 @@ class Layout:
             raise InputError(f"size must be at least {least} tokens, got {self.size!r}")
 
     def windows(
-        self,
-        question: Sequence[int],
-        title: Sequence[int],
-        sentences: Sequence[Sequence[int]],
-        marks: Marks,
+        self, question: _Ids, title: _Ids, sentences: Sequence[_Ids], marks: Marks
     ) -> list[Window]:
         """Windows in which every sentence that has tokens is scored, from all token ids."""
         head = [marks.cls, *question[: self.question], marks.sep]
@@ -181,15 +179,13 @@ class WindowTokenizer:
         marks = Marks(around[0], around[1], colon[-1], tuple(tokenizer.encode("", "").ids[2:-1]))
         return cls(tokenizer, marks, layout or Layout())
 
-    def count(self, texts: Sequence[str]) -> list[int]:
+    def count(self, texts: Texts) -> list[int]:
         """Tokens of each text as generators cut them, nothing added; not too few."""
         parted = [familiar(safe(text)) for text in texts]
         encoded = self._encoded([" ".join(text.split()) for text, _ in parted])
         return [len(one) + more for one, (_, more) in zip(encoded, parted, strict=True)]
 
-    def lay(
-        self, question: str, passages: Sequence[Passage], *, in_parts: bool = False
-    ) -> QuestionWindows:
+    def lay(self, question: str, passages: Passages, *, in_parts: bool = False) -> QuestionWindows:
         """Windows of each passage; none of one without a token in its sentences.
 
         Args:
@@ -213,7 +209,7 @@ class WindowTokenizer:
         note = self._note(asked, len(ids), titles, [some[0] for some in windows])
         return QuestionWindows([[*chain(*some)] for some in windows], note)
 
-    def _encoded(self, texts: Sequence[str]) -> Iterator[Encoding]:
+    def _encoded(self, texts: Texts) -> Iterator[Encoding]:
         """Encodings, some at a time: those of megabytes take memory, and all cores."""
         for first in range(0, len(texts), _AT_ONCE):
             check_wanted()
@@ -222,10 +218,10 @@ class WindowTokenizer:
 
     def _note(
         self,
-        asked: Sequence[tuple[int, int]],
+        asked: Sequence[Span],
         length: int,
-        titles: Sequence[Sequence[int]],
-        windows: Sequence[Sequence[Window]],
+        titles: Sequence[_Ids],
+        windows: Sequence[list[Window]],
     ) -> str:
         layout, notes = self.layout, []
         if length > layout.question:
@@ -249,7 +245,7 @@ def _read(file: str, _changed: int, _size: int) -> Tokenizer:
     return tokenizer
 
 
-def _units(sentences: Sequence[Sequence[int]], space: int) -> list[WindowSpan]:
+def _units(sentences: Sequence[_Ids], space: int) -> list[WindowSpan]:
     """Sentences in the text of all, those over ``space`` tokens in pieces of nearly one length."""
     units = []
     begin = 0
@@ -280,7 +276,7 @@ class WindowPruner(Reopened, ABC):
     )
 
     @abstractmethod
-    def _lay(self, question: str, passages: Sequence[Passage]) -> QuestionWindows:
+    def _lay(self, question: str, passages: Passages) -> QuestionWindows:
         """Windows of a question's passages."""
 
     @abstractmethod
@@ -291,9 +287,7 @@ class WindowPruner(Reopened, ABC):
     def _shares(self, passage: Passage, reading: Reading) -> Sequence[float]:
         """The probability of each sentence of a passage."""
 
-    def prune(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[Pruned]:
+    def prune(self, questions: Texts, passages: Sequence[Passages]) -> list[Pruned]:
         """See `ragsieve.models.base.SentencePruner.prune`; a sentence without a token has 0."""
         check_columns([questions, passages])
         results = []
@@ -312,9 +306,7 @@ class WindowPruner(Reopened, ABC):
         readings = self.readings([question for question, _ in pairs], passages)
         return np.array([passage_logit(reading) for (reading,) in readings], np.float32)
 
-    def readings(
-        self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]
-    ) -> list[list[Reading]]:
+    def readings(self, questions: Texts, passages: Sequence[Passages]) -> list[list[Reading]]:
         """Readings of each item's passages; an item is charged for what it is first to read."""
         layouts = [self._lay(*item) for item in zip(questions, passages, strict=True)]
         keyed = [[[(_key(w), w) for w in some] for some in one.windows] for one in layouts]

@@ -29,11 +29,7 @@ preset("all", top_documents, "Keep every document whole", k=None)
 
 @system("nearest-documents", needs="embedder")
 def nearest_documents(
-    llm: LLM,
-    embedder: Embedder,
-    *,
-    k: int = 5,
-    reranker: CrossEncoder | None = None,
+    llm: LLM, embedder: Embedder, *, k: int = 5, reranker: CrossEncoder | None = None
 ) -> System:
     """Keep the 5 documents nearest to the question by embedding, or best by a cross-encoder.
 

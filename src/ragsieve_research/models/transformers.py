@@ -21,8 +21,8 @@ with needs_extra("local"):
     import transformers
     from tokenizers import Tokenizer
 
-from ragsieve.models.base import Cut, JsonSchema, Message, Nats, Prompt, check_fits
-from ragsieve.models.options import Odds, filled_odds
+from ragsieve.models.base import Cut, JsonSchema, Message, Nats, Odds, Prompt, check_fits
+from ragsieve.models.options import filled_odds
 from ragsieve.models.reopen import once
 from ragsieve.models.thoughts import TAG, opening
 from ragsieve.models.wrap import check_columns
