@@ -63,22 +63,17 @@ class Client(openai.DefaultHttpxClient):
         Raises:
             Ended: If the server takes no connection.
         """
-        if request.method == "POST":
+        again = request.method == "POST"
+        while True:
             try:
-                return self._sent(request, options)
-            except Ended as error:
-                if not error.away:
+                return super().send(request, **options)
+            except Exception as error:  # one of two libraries'
+                if not (why := _no_connection(error)):
                     raise
+                if not again:
+                    raise Ended(f"no connection: {why}", away=True) from error
+            again = False
             time.sleep(min(_AGAIN_S, seconds_left() or 0.0))
-        return self._sent(request, options)
-
-    def _sent(self, request: Any, options: Any) -> Any:
-        try:
-            return super().send(request, **options)
-        except Exception as error:  # one of two libraries'
-            if why := _no_connection(error):
-                raise Ended(f"no connection: {why}", away=True) from error
-            raise
 
 
 def _no_connection(error: BaseException | None) -> OSError | None:

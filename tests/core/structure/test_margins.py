@@ -56,7 +56,6 @@ def test_a_gap_says_which_lines_are_left_out():
     """What is kept of a file has its numbers, and the mark between them the others."""
     text = shown("{n}\t")
     spans = [(text.index(f"\n{n}\t") + 1, text.index(f"\n{n + 1}\t")) for n in (3, 19)]
+    lines = structure.joined(text, spans).splitlines()
 
-    assert ["# … 1–2", f"3\t{LINES[2]}", "# … 4–18"] == structure.joined(text, spans).splitlines()[
-        :3
-    ]
+    assert ["# … 1–2", f"3\t{LINES[2]}", "# … 4–18"] == lines[:3]
