@@ -10,7 +10,6 @@ that no test can run.
 import re
 import shlex
 import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +24,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 Packages = frozenset[str]
 """Extras as ``[NAME]``, and other packages by their names."""
-CORE: Packages = frozenset()
+CORE = frozenset()
 
 
 class Block(NamedTuple):
@@ -39,22 +38,22 @@ class Block(NamedTuple):
     not_run: str = ""
 
     @property
-    def lines(self) -> list[str]:
+    def lines(self):
         """The commands of an ``sh`` block, without comments of a whole line."""
         joined = self.text.replace("\\\n", " ").splitlines()
         return [line for line in joined if line.strip() and not line.startswith("#")]
 
     @property
-    def included(self) -> str:
+    def included(self):
         """The script that the block shows, if it does."""
         match = INCLUDED.match(self.text.strip())
         return match[1] if match else ""
 
 
-def blocks(text: str) -> list[Block]:
+def blocks(text):
     """The blocks of a page that are no output of others."""
     matches = list(BLOCK.finditer(text))
-    found: list[Block] = []
+    found = []
     needs, taken, end = CORE, -1, 0
     for place, match in enumerate(matches):
         marks = dict(MARK.findall(text[end : match.start()]))
@@ -80,12 +79,12 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
-def dedented(match: re.Match[str]) -> str:
+def dedented(match):
     """A block's text without the indentation of the list that it may stand in."""
     return "".join(line.removeprefix(match[1]) for line in match[3].splitlines(keepends=True))
 
 
-def installed(lines: Iterable[str], before: Packages) -> Packages:
+def installed(lines, before):
     """What is there after these commands.
 
     Raises:
@@ -111,7 +110,7 @@ BLOCKS = {
 }
 
 
-def write_files(folder: Path) -> None:
+def write_files(folder):
     """Write the texts that the pages speak of."""
     sample = ROOT / "src" / "ragsieve_research" / "datasets" / "sample.jsonl"
     (folder / "questions.jsonl").write_bytes(sample.read_bytes())

@@ -5,7 +5,6 @@ import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -131,7 +130,7 @@ def hub_of():
 
     @contextmanager
     def serve(repository, files):
-        given: list[str] = []
+        given = []
 
         class Hub(Handler):
             def do_HEAD(self):
@@ -146,7 +145,7 @@ def hub_of():
                 ]
                 siblings = [{"rfilename": path} for path in files]
                 about = {"id": repository, "sha": revision, "siblings": siblings}
-                body: Any = rows if "/tree/" in self.path else about
+                body = rows if "/tree/" in self.path else about
                 if not self.path.startswith("/api/"):
                     body = files.get(name, b"")
                 tag = hashlib.sha256(repr(body).encode()).hexdigest()

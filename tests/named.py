@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from ragsieve import Query, Result, Segment, System
+from ragsieve import Query, Segment
 from ragsieve.errors import StoreError
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner
 from ragsieve.systems import build
@@ -14,9 +13,7 @@ OWN = ("self-rag", "self-crag", "pe-rank", "llmlingua-2")  # need a model of the
 NAMES = [n for n in SYSTEMS if n not in OWN and not n.startswith(("langchain-", "llama-index-"))]
 
 
-def on_fakes(
-    name: str, llm: Any, embedder: Any = None, options: dict[str, Any] | None = None
-) -> System:
+def on_fakes(name, llm, embedder=None, options=None):
     """A system of `NAMES` that needs no weights."""
     embedder = embedder or HashingEmbedder()
     return build(name, llm, embedder, options, pruner=OverlapPruner(), answers={})
@@ -29,31 +26,31 @@ class Finds:
     found: Sequence[Segment]
     asked: list[Query] = field(default_factory=list)
 
-    def __call__(self, query: Query, /) -> list[Segment]:
+    def __call__(self, query, /):
         self.asked.append(query)
         return [*self.found]
 
     @property
-    def questions(self) -> list[str]:
+    def questions(self):
         """The texts that it was asked."""
         return [query.text for query in self.asked]
 
 
-def asking(question: str, *documents: Any, **more: Any) -> dict[str, Any]:
+def asking(question, *documents, **more):
     """A question's record, as a line of a file has it."""
     return {"question": question, **more, "documents": [*documents]}
 
 
-def loses(query: Query, /) -> list[Segment]:
+def loses(query, /):
     """A source that fails."""
     raise StoreError("the index\nis gone")
 
 
-def answer(result: Result) -> str:
+def answer(result):
     """The answer's text."""
     return result.answer.text
 
 
-def notes(result: Result) -> list[str]:
+def notes(result):
     """All notes of the trace's steps."""
     return [line for record in result.trace.steps for line in record.notes]

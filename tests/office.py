@@ -2,7 +2,6 @@
 
 import zipfile
 import zlib
-from collections.abc import Mapping
 from io import BytesIO
 
 import docx
@@ -10,7 +9,7 @@ from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 
-def pdf(*pages: str) -> bytes:
+def pdf(*pages):
     """A PDF with a line of text a page, or with lines and cells in columns that tabs divide."""
     writer = PdfWriter()
     font = DictionaryObject(
@@ -38,7 +37,7 @@ def pdf(*pages: str) -> bytes:
     return packed.getvalue()
 
 
-def word(changes: Mapping[str, str] | None = None, more: int = 0) -> bytes:
+def word(changes=None, more=0):
     """A Word file with a table, its XML changed, and a part of so many null bytes."""
     document, changed = BytesIO(), BytesIO()
     file = docx.Document()
@@ -55,7 +54,7 @@ def word(changes: Mapping[str, str] | None = None, more: int = 0) -> bytes:
     return changed.getvalue()
 
 
-def objects(*bodies: bytes) -> bytes:
+def objects(*bodies):
     """A PDF of objects, the first its root."""
     data = bytearray(b"%PDF-1.5\n")
     places = []
@@ -76,7 +75,7 @@ _ENTITIES = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 1
 _XML = "<?xml version='1.0' encoding='UTF-8' standalone='yes'?>"
 
 
-def _stream(data: bytes, head: bytes = b"") -> bytes:
+def _stream(data, head=b""):
     return b"<<%s /Length %d>>\nstream\n%s\nendstream" % (head, len(data), data)
 
 
@@ -85,7 +84,7 @@ _ZEROS = zlib.compress(zlib.compress(bytes(10**8)))
 _FILE = "file:///etc/passwd"
 _TWICE = b"/Filter [/FlateDecode /FlateDecode]"
 _FORM = _stream(b"/F Do /F Do", _DRAWN)
-BOMBS: dict[str, tuple[str, bytes]] = {  # the ending of a file's name, and what it holds
+BOMBS = {  # the ending of a file's name, and what it holds
     "a cell as wide as 10^8": (
         ".docx",
         word({"<w:tcPr>": '<w:tcPr><w:gridSpan w:val="100000000"/>'}),

@@ -2,10 +2,9 @@
 
 import subprocess
 import sys
-from typing import Any
 
 
-def python(code: str, *arguments: str, **options: Any) -> Any:
+def python(code, *arguments, **options):
     """What a program leaves that ends well, as text; options are those of `subprocess.run`."""
     usual = {"capture_output": True, "text": True, "check": True, "timeout": 300}
     return subprocess.run([sys.executable, "-c", code, *arguments], **{**usual, **options})

@@ -2,16 +2,14 @@
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
 
 from ragsieve.errors import InputError
 
 HUGE = 10**9
 
 
-def check_rule(name: str, value: Any, make: Callable[[Any], object]) -> None:
+def check_rule(name, value, make):
     """Hold a number among options to its rule: no count is negative, no time endless, none is NaN.
 
     Args:
@@ -26,7 +24,7 @@ def check_rule(name: str, value: Any, make: Callable[[Any], object]) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     lines = {wrong: refusal(make, wrong) for wrong in (math.nan, -1, -HUGE, HUGE)}
-    must: list[float] = [math.nan, *([HUGE] if name.endswith("_s") else [])]  # seconds end
+    must = [math.nan, *([HUGE] if name.endswith("_s") else [])]  # seconds end
     if isinstance(value, int):
         must += [-1, value + 0.5]
         lines[value + 0.5] = refusal(make, value + 0.5)
@@ -36,7 +34,7 @@ def check_rule(name: str, value: Any, make: Callable[[Any], object]) -> None:
         check_edges(name, line, make, 1 if isinstance(value, int) else 0.01)
 
 
-def check_fields(made: Any) -> None:
+def check_fields(made):
     """Hold each field that a dataclass is made with to its rule."""
     for field in fields(made):
         if field.init:
@@ -44,7 +42,7 @@ def check_fields(made: Any) -> None:
             check_rule(field.name, value, lambda new, of=field.name: replace(made, **{of: new}))
 
 
-def check_edges(name: str, line: str, make: Callable[[Any], object], step: float) -> None:
+def check_edges(name, line, make, step):
     """The last value that a rule in words allows is taken, and the next one is not."""
     low, high = "", ""
     if found := re.search(r"must be from (\S+) to ([-\d.]+)", line):
@@ -67,7 +65,7 @@ def check_edges(name: str, line: str, make: Callable[[Any], object], step: float
             assert beyond and beyond.startswith(rule), f"{name}: {beyond!r}, not {line!r}"
 
 
-def refusal(make: Callable[[Any], object], value: Any) -> str:
+def refusal(make, value):
     """The line of an `InputError`; empty where the value is taken."""
     try:
         make(value)

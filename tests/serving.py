@@ -5,20 +5,19 @@ import random
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 
 class Handler(BaseHTTPRequestHandler):
     """Reads and writes JSON, and prints nothing."""
 
-    def asked(self) -> Any:
+    def asked(self):
         """The request's body."""
         return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
 
-    def reply(self, status: int, body: Any, kind: str = "application/json", **headers: str) -> None:
+    def reply(self, status, body, kind="application/json", **headers):
         """Send bytes as they are, anything else as JSON."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
@@ -33,14 +32,14 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD" and status != 204:
             self.wfile.write(data)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         """Print nothing."""
 
 
 class Chat(Handler):
     """A server of models: a chat says how many words the last message has; the first ranks best."""
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         """Reply."""
         asked = self.asked()
         if self.path.endswith("/rerank"):
@@ -65,16 +64,16 @@ class Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, handler: Any) -> None:
+    def __init__(self, handler):
         super().__init__(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self.server_port}"
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request, client_address):
         """Print nothing."""
 
 
 @contextmanager
-def running(server: Server) -> Iterator[Server]:
+def running(server):
     """The server, in a thread of its own for the time of the block."""
     with server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -85,7 +84,7 @@ def running(server: Server) -> Iterator[Server]:
 
 
 @contextmanager
-def served(handler: Any) -> Iterator[str]:
+def served(handler):
     """The address of a server with a handler."""
     with running(Server(handler)) as server:
         yield server.url
@@ -97,21 +96,21 @@ Script = Callable[[bytes, socket.socket], None]
 class Sockets:
     """Hands each request's bytes and connection to a script; ``asked`` keeps the requests."""
 
-    def __init__(self, script: Script) -> None:
-        self.asked: list[bytes] = []
+    def __init__(self, script):
+        self.asked = []
         self.script = script
         self.listening = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = self.listening.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self.serve, daemon=True).start()
 
-    def serve(self) -> None:
+    def serve(self):
         with suppress(OSError):  # closed
             while True:
                 connection, _ = self.listening.accept()
                 threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
 
-    def answer(self, connection: socket.socket) -> None:
+    def answer(self, connection):
         with connection, suppress(OSError):  # the client has hung up
             request = b""
             while not whole(request) and (piece := connection.recv(65536)):
@@ -119,21 +118,21 @@ class Sockets:
             self.asked.append(request)
             self.script(request, connection)
 
-    def __enter__(self) -> "Sockets":
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         with self.listening, suppress(OSError):
             self.listening.shutdown(socket.SHUT_RDWR)
 
 
-def whole(request: bytes) -> bool:
+def whole(request):
     head, end, body = request.partition(b"\r\n\r\n")
     length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
     return bool(end) and len(body) >= int(length[1] if length else 0)
 
 
-def free_port() -> int:
+def free_port():
     """A port for a server that a test starts, which nobody takes before it. It is one below those
     that the system gives out by itself (32768 and up by default): one of those, once it is free
     again, may be another connection's before the server has begun."""

@@ -6,19 +6,17 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from ragsieve.errors import RagsieveError
-from ragsieve.models.base import Message, Prompt
+from ragsieve.models.base import Message
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.run.concurrency import in_order, in_thread
 from ragsieve.timeouts import start, until
 from tests.serving import Sockets
 
-PROMPT: Prompt = (Message("user", "Who sang?"),)
+PROMPT = (Message("user", "Who sang?"),)
 
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n"
 _LEFT = _HEAD % b"application/json" + b"Content-Length: 999999999\r\n\r\n{"
@@ -30,7 +28,7 @@ _MOVED = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /again/%d\r\nContent-Len
 _REFUSED = b"HTTP/1.1 500 Oops\r\nContent-Length: 99\r\n\r\n{"
 _MORE = b" " * 65_536
 
-MODES: dict[str, tuple[bytes, bytes, float]] = {  # what comes first, what again and again, pauses
+MODES = {  # what comes first, what again and again, pauses
     "silent": (b"", b"", 0.1),
     "trickling head": (b"HTTP/1.1 200 OK\r\nX: ", b"y", 0.1),
     "trickling body": (_LEFT, b" ", 0.1),
@@ -46,17 +44,17 @@ MODES: dict[str, tuple[bytes, bytes, float]] = {  # what comes first, what again
 }
 
 
-def stalling(mode: str) -> AbstractContextManager[str]:
+def stalling(mode):
     """The address of a server of a mode."""
     return sending(*MODES[mode])
 
 
 @contextmanager
-def sending(first: bytes, again: bytes, pause: float) -> Iterator[str]:
+def sending(first, again, pause):
     """The address of a server that treats every connection so; below a pause of 0 it closes."""
     over = threading.Event()
 
-    def answer(_: bytes, connection: socket.socket) -> None:
+    def answer(_, connection):
         connection.sendall(first)
         while pause >= 0 and not over.is_set():
             connection.sendall(again)
@@ -72,7 +70,7 @@ def sending(first: bytes, again: bytes, pause: float) -> Iterator[str]:
             over.set()
 
 
-def callers(url: str, **options: Any) -> dict[str, Callable[[], object]]:
+def callers(url, **options):
     """What waits for a server, by name."""
     from ragsieve.models.openai import OpenAI
     from ragsieve.models.rerank import Rerank
@@ -100,12 +98,12 @@ def callers(url: str, **options: Any) -> dict[str, Callable[[], object]]:
     }
 
 
-def waits(url: str, seconds: float, **options: Any) -> dict[str, tuple[float, str]]:
+def waits(url, seconds, **options):
     """Seconds that each caller takes, all at once, and its error, under a deadline."""
     calls = callers(url, **options)  # imports take seconds
     began = time.monotonic()
 
-    def wait(call: Callable[[], object]) -> tuple[float, str]:
+    def wait(call):
         error = ""
         try:
             with until(began + seconds):

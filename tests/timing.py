@@ -2,17 +2,16 @@
 
 import gc
 import time
-from collections.abc import Callable
 
 MOST = 9  # 4 where time grows by the length, 16 by its square
 
 
-def is_linear(act: Callable[[int], object], size: int = 100_000) -> bool:
+def is_linear(act, size=100000):
     """Whether four times the size takes less than nine times as long, in one of three tries.
     Another process slows one of them, and each is of another size, as some results are kept. A
     twentieth of a second is added to each time, so that what takes none shows none."""
 
-    def seconds(size: int) -> float:
+    def seconds(size):
         began = time.process_time()
         act(size)
         return time.process_time() - began + 0.05

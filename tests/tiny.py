@@ -1,15 +1,12 @@
 """Models that tests of several files share: tiny ones of random weights, and scripted ones."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from ragsieve.models.base import Message, Prompt
+from ragsieve.models.base import Message
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import Usage, record_usage
 
@@ -19,7 +16,7 @@ CHAT = (
 )
 
 
-def ask(text: str) -> Prompt:
+def ask(text):
     """A prompt of one message."""
     return (Message("user", text),)
 
@@ -27,11 +24,11 @@ def ask(text: str) -> Prompt:
 class Likelihoods(ScriptedLLM):
     """An LLM that gives each token of a continuation the same nats, by the text of its prompt."""
 
-    def __init__(self, nats: Callable[[str], float], **options: Any) -> None:
+    def __init__(self, nats, **options):
         super().__init__([], **options)
         self._nats = nats
 
-    def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
+    def loglik(self, prompts, continuations):
         tokens = super().loglik(prompts, continuations)
         texts = ["\n".join(turn.content for turn in prompt) for prompt in prompts]
         return [[self._nats(text)] * len(row) for text, row in zip(texts, tokens, strict=True)]
@@ -45,7 +42,7 @@ class Places:
     asked: list[list[str]] = field(default_factory=list, repr=False)
     identity: str = "places"
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+    def embed(self, texts, *, query=False):
         self.asked.append([*texts])
         record_usage([Usage(self.identity, 1) for _ in texts])
         return np.array([self.place(text) for text in texts], np.float32)
@@ -58,12 +55,12 @@ class Scores:
     value: Callable[[str], float] = field(repr=False)
     identity: str = "scores"
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+    def score(self, pairs):
         record_usage([Usage(self.identity, 1) for _ in pairs])
         return np.array([self.value(text) for _, text in pairs], np.float32)
 
 
-def llama(words: int, dtype: str = "float32", attention: str | None = None, **options: Any) -> Any:
+def llama(words, dtype="float32", attention=None, **options):
     """A llama of ``words`` tokens whose random weights are large, so that close calls are many."""
     torch, transformers = map(pytest.importorskip, ("torch", "transformers"))
     torch.manual_seed(0)
@@ -82,7 +79,7 @@ def llama(words: int, dtype: str = "float32", attention: str | None = None, **op
     ).eval()
 
 
-def save_adapter(model: Any, folder: Path, targets: Sequence[str]) -> str:
+def save_adapter(model, folder, targets):
     """A folder with a LoRA adapter of random weights for some layers of a model, and its path."""
     peft, torch = map(pytest.importorskip, ("peft", "torch"))
     config = peft.LoraConfig(r=4, target_modules=[*targets], init_lora_weights=False)
@@ -91,14 +88,7 @@ def save_adapter(model: Any, folder: Path, targets: Sequence[str]) -> str:
     return str(folder)
 
 
-def save_bytes(
-    folder: Path,
-    texts: Iterable[str],
-    special: Sequence[str],
-    size: int,
-    chat: str | None = CHAT,
-    **names: str,
-) -> int:
+def save_bytes(folder, texts, special, size, chat=CHAT, **names):
     """Save a byte-level BPE of texts, whose last special token ends them; how many it knows."""
     pytest.importorskip("transformers")
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -119,9 +109,7 @@ def save_bytes(
     return int(tokenizer.get_vocab_size())
 
 
-def save_unigram(
-    folder: Path, special: Sequence[str], words: Iterable[str], **names: str
-) -> tuple[Any, int]:
+def save_unigram(folder, special, words, **names):
     """Save a tokenizer of whole words and ``: . ?``; it, and how many it knows.
 
     Special tokens are those of start, padding, end and what is not known, in the order of ids.
@@ -138,7 +126,7 @@ def save_unigram(
     return tokenizer, len(pieces)
 
 
-def save_t5(folder: Path, pieces: Sequence[tuple[str, float]], seed: int = 0, **names: Any) -> str:
+def save_t5(folder, pieces, seed=0, **names):
     """A folder with a T5 of random weights and a Unigram tokenizer of pieces, and its path."""
     torch, transformers = map(pytest.importorskip, ("torch", "transformers"))
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors

@@ -64,11 +64,11 @@ def _passing(url, log):
 def ran(folder, tmp_path_factory):
     """Runs an agent through the proxy: what it sent, and what the upstream was sent. Its command is
     made of the proxy's address and an empty home; its calls are the upstream's."""
-    processes: list[subprocess.Popen[str]] = []
+    processes = []
 
     def run(command, calls):
-        given: Log = []
-        arrived: Log = []
+        given = []
+        arrived = []
         home = tmp_path_factory.mktemp("home")
         with served(playing(calls, arrived)) as model:
             serve = ["-m", "ragsieve", "serve", "--port", "0", "--filter-tools", "*"]

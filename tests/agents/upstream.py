@@ -1,7 +1,7 @@
 """An upstream that plays two calls of a tool, a cut answer and an answer, on three APIs."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.serving import Handler
@@ -18,15 +18,15 @@ class Wire(NamedTuple):
     reply: Callable[[int, Part], list[Any]]
 
 
-def _turns(count: int) -> dict[str, Any]:
+def _turns(count):
     return {"id": f"r{count}", "model": "m", "created": 1, "created_at": 1}
 
 
-def _chat_results(body: Any) -> list[Any]:
+def _chat_results(body):
     return [one for one in body["messages"] if one["role"] == "tool"]
 
 
-def _chat(count: int, part: Part) -> list[Any]:
+def _chat(count, part):
     name, said = part
     call = {"index": 0, "id": f"c{count}", "type": "function"}
     delta = {"tool_calls": [{**call, "function": {"name": name, "arguments": said}}]}
@@ -38,14 +38,14 @@ def _chat(count: int, part: Part) -> list[Any]:
     return [*({**head, "choices": row} for row in rows), {**head, "choices": [], "usage": usage}]
 
 
-def _response_results(body: Any) -> list[Any]:
+def _response_results(body):
     return [one for one in body["input"] if one.get("type") == "function_call_output"]
 
 
-def _response(count: int, part: Part) -> list[Any]:
+def _response(count, part):
     name, said = part
     own = {"id": f"i{count}", "status": "completed"}
-    item: dict[str, Any] = {**own, "type": "message", "role": "assistant"}
+    item = {**own, "type": "message", "role": "assistant"}
     item["content"] = [{"type": "output_text", "text": said, "annotations": []}]
     if name:
         call = {"call_id": f"c{count}", "name": name, "arguments": said}
@@ -64,12 +64,12 @@ def _response(count: int, part: Part) -> list[Any]:
     ]
 
 
-def _message_results(body: Any) -> list[Any]:
+def _message_results(body):
     lists = [one["content"] for one in body["messages"] if isinstance(one["content"], list)]
     return [part for parts in lists for part in parts if part["type"] == "tool_result"]
 
 
-def _message(count: int, part: Part) -> list[Any]:
+def _message(count, part):
     name, said = part
     call = {"type": "tool_use", "id": f"c{count}", "name": name, "input": {}}
     block = call if name else {"type": "text", "text": ""}
@@ -95,14 +95,14 @@ WIRES = {
 }
 
 
-def playing(calls: Sequence[Part], log: list[dict[str, Any]]) -> type[Handler]:
+def playing(calls, log):
     """A handler that plays calls, then `CUT` once, then `ANSWER`; requests go to a log."""
 
     class Model(Handler):
-        def do_GET(self) -> None:
+        def do_GET(self):
             self.reply(200, {"object": "list", "data": [{"id": "m", "object": "model"}]})
 
-        def do_POST(self) -> None:
+        def do_POST(self):
             body = self.asked()
             wire = WIRES[self.path.partition("?")[0]]
             done = len(wire.results(body))

@@ -11,7 +11,7 @@ from .kinds import KINDS
 from .workers import run
 
 
-def main() -> int:
+def main():
     """The table of a campaign; 1 where anything was violated."""
     parser = argparse.ArgumentParser("python -m tests.campaign")
     parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}; all where none is named")

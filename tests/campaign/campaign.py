@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -44,7 +44,7 @@ class Kind:
     missing: Callable[[], str] = str
 
 
-def lacking(*names: str) -> str:
+def lacking(*names):
     """Why a kind cannot be tried that needs these modules; empty where it can."""
     missing = [name for name in names if not find_spec(name)]
     return f"not installed: {', '.join(missing)}" if missing else ""
@@ -82,7 +82,7 @@ class Campaign:
     step: int = 1
     folder: Path = REGRESSIONS
 
-    def run(self, kind: Kind) -> Row:
+    def run(self, kind):
         """Try inputs of a kind until its share of the goal is reached."""
         row, began, number = Row(kind.name, reason=kind.missing()), time.monotonic(), self.start
         while not row.reason and row.tried < kind.goal * self.share:
@@ -96,7 +96,7 @@ class Campaign:
         row.seconds = time.monotonic() - began if not row.reason else 0.0
         return row
 
-    def _one(self, kind: Kind, number: int) -> int:
+    def _one(self, kind, number):
         """Tries of one input; -1 where it fails. Its file is there before: it may end us."""
         value = kind.draw(random.Random(f"{self.seed}/{kind.name}/{number}"))
         path = self.folder / f"{kind.name}-{self.seed}-{number}.json"
@@ -116,7 +116,7 @@ class Campaign:
         return tried
 
 
-def replay(kind: Kind, value: Any) -> int:
+def replay(kind, value):
     """Try an input in an empty folder, in bounded time."""
     logging.disable()  # what is skipped is in the trace
     with tempfile.TemporaryDirectory() as folder, bounded(LIMIT_S), chdir(folder):
@@ -127,10 +127,10 @@ def replay(kind: Kind, value: Any) -> int:
 
 
 @contextmanager
-def bounded(seconds: float) -> Iterator[None]:
+def bounded(seconds):
     """Raise `TimeoutError` in the block where it takes longer."""
 
-    def late(*_: object) -> None:
+    def late(*_):
         raise TimeoutError(f"it hangs: over {seconds} s")
 
     before = signal.signal(signal.SIGALRM, late)
@@ -142,7 +142,7 @@ def bounded(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows):
     """A line a kind: tried, violated."""
     lines = [f"{'kind':10}{'tried':>10}{'inputs':>10}{'violated':>10}{'seconds':>10}"]
     for row in rows:

@@ -1,15 +1,12 @@
 """A wall clock that goes back or leaps, and files from the future."""
 
 import os
-import random
 import time
-from collections.abc import Callable
 from contextlib import chdir
 from functools import cache, partial
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from unittest.mock import patch
 
 from .campaign import Kind
@@ -25,26 +22,26 @@ COMMANDS = {  # one after the other
     "index build": (WORK["index build"].command, ("index", "add", "i", "d.jsonl")),
     "train": (WORK["train"].command,),
 }
-LESS: dict[str, Callable[[Path], Any]] = {
+LESS = {
     "filter": partial(questions, count=40),
     "index build": partial(documents, name="d.jsonl", start=0, stop=80),
 }
 
 
-def wrong(leaps: list[float]) -> Any:
+def wrong(leaps):
     """A wall clock that leaps at every reading; monotonic ones never do, by their contract."""
     real, readings = time.time, cycle(leaps)
     return patch("time.time", lambda: real() + next(readings))
 
 
 @cache
-def usual(name: str) -> Any:
+def usual(name):
     """What the commands leave where clocks go well."""
     with TemporaryDirectory() as folder, chdir(folder):
         return run(name, [0.0], [], Path(folder))
 
 
-def run(name: str, leaps: list[float], ages: list[float], folder: Path) -> Any:
+def run(name, leaps, ages, folder):
     """What the commands leave; files have other ages before each."""
     LESS.get(name, WORK[name].prepare)(folder)
     for command in COMMANDS[name]:
@@ -57,14 +54,14 @@ def run(name: str, leaps: list[float], ages: list[float], folder: Path) -> Any:
     return WORK[name].result(folder)
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """A command, leaps in seconds, ages of files in seconds."""
     leaps = [rng.choice([0, -1, -3600, -1e9, 1e9, 0.001]) for _ in range(rng.randrange(1, 6))]
     ages = [rng.choice([0, -1e6, 1e6, 1e9, -1e9]) for _ in range(rng.randrange(1, 4))]
     return {"command": rng.choice([*COMMANDS]), "leaps": leaps, "ages": ages}
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """The result is that of clocks that go well."""
     expected = usual(value["command"])
     same = run(value["command"], value["leaps"], value["ages"], folder) == expected

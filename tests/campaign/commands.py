@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import ragsieve
 from ragsieve.cli import main
@@ -45,7 +44,7 @@ kind = "memory"
 """
 
 
-def here(*arguments: str) -> Ended:
+def here(*arguments):
     """The command in this process: it ends by `SystemExit`, whatever is wrong in a line."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -58,7 +57,7 @@ def here(*arguments: str) -> Ended:
     return Ended(code, out.getvalue(), err.getvalue())
 
 
-def check_error(ended: Ended) -> None:
+def check_error(ended):
     """A failure is one clear line, in a batch one a question, without a traceback or an escape."""
     holds("no traceback", "Traceback" not in ended.err, ended.err[-300:])
     errors = [line for line in ended.err.splitlines() if line.startswith(("error:", "Error:"))]
@@ -68,13 +67,13 @@ def check_error(ended: Ended) -> None:
     holds("no control characters", not re.search("[\x00-\x08\x0e-\x1f]", ended.err), ended.err)
 
 
-def environment() -> dict[str, str]:
+def environment():
     """What a child process sees: the package that we have, one thread."""
     package = str(Path(ragsieve.__file__).parents[1])
     return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": package}
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+def start(folder, *arguments):
     """The command in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "ragsieve", *arguments],
@@ -86,12 +85,12 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
     )
 
 
-def lines(path: Path, rows: list[dict[str, Any]]) -> None:
+def lines(path, rows):
     """Write a line a row."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def questions(folder: Path, count: int, name: str = "q.jsonl") -> None:
+def questions(folder, count, name="q.jsonl"):
     """So many questions with two documents each; half of them on prices."""
     kinds = [("Who sang song", "was sung by", "Seals"), ("What is the price of", "costs", "nine")]
     rows = []
@@ -103,14 +102,14 @@ def questions(folder: Path, count: int, name: str = "q.jsonl") -> None:
     lines(folder / name, rows)
 
 
-def sources(folder: Path = Path()) -> None:
+def sources(folder=Path()):
     """Sources, and the pages of two."""
     (folder / "sources.toml").write_text(SOURCES)
     (folder / "shop.html").write_text("<p>The price of an item is nine euros.</p>")
     (folder / "music.html").write_text("<p>Song 7 of an album was sung by Seals.</p>")
 
 
-def documents(folder: Path, name: str, start: int, stop: int) -> None:
+def documents(folder, name, start, stop):
     """A document a line."""
     rows = [
         {"id": f"d{n}", "text": f"Song {n} was sung by Seals {n % 7}. It rained."}
@@ -119,7 +118,7 @@ def documents(folder: Path, name: str, start: int, stop: int) -> None:
     lines(folder / name, rows)
 
 
-def found(folder: Path, name: str = "i") -> list[str]:
+def found(folder, name="i"):
     """What an index holds and finds, as text."""
     asked = [
         here("index", "search", str(folder / name), "-q", ASKED, "--by", by, "-k", "9", "--json")
@@ -131,6 +130,6 @@ def found(folder: Path, name: str = "i") -> list[str]:
     return [TIMES.sub("", ended.out) for ended in asked] + counts
 
 
-def records(*paths: Path) -> list[str]:
+def records(*paths):
     """Lines of JSONL files, sorted, without times."""
     return sorted(TIMES.sub("", line) for path in paths for line in path.read_text().splitlines())

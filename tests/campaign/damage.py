@@ -1,6 +1,5 @@
 """Files that were damaged: an index, a run, records, a trained filter, sources, a cache."""
 
-import random
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from ragsieve_research.artifacts.folder import save
 from ragsieve_research.artifacts.recipe import Base, Trained
 
 from .campaign import Kind
-from .commands import ASKED, FAKES, Ended, documents, here, questions, sources
+from .commands import ASKED, FAKES, documents, here, questions, sources
 from .kills import BUILD, WORK, prepare_bench
 from .laws import holds
 
@@ -34,27 +33,27 @@ class Target(NamedTuple):
     checked: bool = False
 
 
-def prepare_index() -> None:
+def prepare_index():
     documents(Path(), "d.jsonl", 0, 300)
     here(*BUILD)
 
 
-def prepare_run() -> None:
+def prepare_run():
     prepare_bench(Path(), 12)
     here(*BENCH)
 
 
-def prepare_filter() -> None:
+def prepare_filter():
     questions(Path(), 20)
     here("filter", *TOP, *FAKES, "--input", "q.jsonl", "--output", "o.jsonl")
 
 
-def prepare_cache() -> None:
+def prepare_cache():
     documents(Path(), "d.jsonl", 0, 20)
     here(*CACHED)
 
 
-def prepare_trained() -> None:
+def prepare_trained():
     Path("a.txt").write_text("Song 7 was sung by Seals. It rained.")
     values = {"min_keep": 1, "order": "score"}
     bases = {"generator": Base("fake:echo"), "embedder": Base("fake:hashing")}
@@ -93,7 +92,7 @@ DAMAGE = ("flip", "cut", "nul", "zeros", "noise", "twice", "empty", "folder", "b
 
 
 @cache
-def pristine(name: str) -> tuple[Path, Ended]:
+def pristine(name):
     """A folder that the target's files lie in, and what the command says there."""
     folder = Path(tempfile.mkdtemp())
     with chdir(folder):
@@ -105,7 +104,7 @@ def pristine(name: str) -> tuple[Path, Ended]:
     return folder, ended
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """A target, one of its files, and what happens to it where, in shares of its size."""
     target = rng.choice([*TARGETS])
     return {
@@ -118,7 +117,7 @@ def draw(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """One clear line, or a result; of what has checksums, the right one."""
     target = TARGETS[value["target"]]
     source, expected = pristine(value["target"])
@@ -139,11 +138,11 @@ def check(value: dict[str, Any], folder: Path) -> int:
     return 1
 
 
-def _answer(ended: Ended) -> str:
+def _answer(ended):
     return ended.out.split('"trace"')[0]
 
 
-def spoil(path: Path, damage: str, places: list[float], noise: bytes) -> None:
+def spoil(path, damage, places, noise):
     """Damage a file."""
     data = bytearray(path.read_bytes())
     at = [int(place * len(data)) for place in places] if data else []

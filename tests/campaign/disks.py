@@ -2,13 +2,10 @@
 
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from .campaign import Kind
 from .commands import FAKES, documents, environment, here, questions
@@ -19,7 +16,7 @@ APART = ("unshare", "--map-root-user", "--mount")
 LARGE = "size=256m"
 
 ASKED = ("ask", "-q", "Who sang song 7?", *FAKES, "--system", "top-sentences", "d.jsonl")
-LESS: dict[str, Callable[[Path], Any]] = {
+LESS = {
     "filter": lambda folder: questions(folder, 60),
     "bench": lambda folder: prepare_bench(folder, 20),
     "index build": lambda folder: documents(folder, "d.jsonl", 0, 150),
@@ -45,22 +42,22 @@ WORKS = {name: WORK[name]._replace(prepare=prepare) for name, prepare in LESS.it
 }
 
 
-def mounted(disk: Path, how: str) -> None:
+def mounted(disk, how):
     subprocess.run(["mount", "-t", "tmpfs", "-o", how, "tmpfs", disk], check=True)
 
 
-def used(folder: Path) -> int:
+def used(folder):
     """Bytes of all files, in whole pages, as a disk in memory counts them."""
     return sum(-(-file.stat().st_size // 4096) * 4096 for file in folder.rglob("*"))
 
 
-def outcome(disk: Path, work: Work) -> tuple[Any, list[str]]:
+def outcome(disk, work):
     """What the work leaves, and all names of files."""
     names = sorted(str(file.relative_to(disk)) for file in disk.rglob("*"))
     return work.result(disk), [name for name in names if not name.endswith(("-wal", "-shm"))]
 
 
-def try_all(disk: Path, value: dict[str, Any]) -> None:
+def try_all(disk, value):
     """In a name space of mounts: each size, then the same command with space."""
     work, home, expected, needed = WORKS[value["work"]], Path.cwd(), None, 0
     for share in (None, *value["sizes"]):
@@ -82,12 +79,12 @@ def try_all(disk: Path, value: dict[str, Any]) -> None:
         subprocess.run(["umount", "--lazy", disk], check=True)
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """A command, and sizes in shares of thrice what it writes: with the old one and a log."""
     return {"work": rng.choice([*WORKS]), "sizes": [round(rng.random(), 4) for _ in range(8)]}
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """A full disk is one line; with space the command goes on, and leaves its result alone."""
     command = [*APART, sys.executable, "-m", __name__, str(folder)]
     ended = subprocess.run(
@@ -102,7 +99,7 @@ def check(value: dict[str, Any], folder: Path) -> int:
     return len(value["sizes"])
 
 
-def missing() -> str:
+def missing():
     """Whether a disk in memory can be mounted in a name space of our own."""
     possible = shutil.which("unshare") and not subprocess.call([*APART, "true"], stderr=-3)
     return "" if possible else "there is no name space of mounts"

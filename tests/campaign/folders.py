@@ -8,12 +8,11 @@ import shutil
 import tempfile
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import ragsieve
-from ragsieve import Query, RagsieveError, System
+from ragsieve import Query, RagsieveError
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.models.pruner import Pruner
 from ragsieve.systems.finefilter import finefilter_one_pass
@@ -37,15 +36,15 @@ PRUNER = ("config.json", "tokenizer.json", "model.onnx", "pruner.json")
 class Bomb:
     """Writes a file where it is unpickled."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return Path.write_text, (self.path, "x")
 
 
 @cache
-def pristine(kind: str) -> Path:
+def pristine(kind):
     """A sound folder of a kind, without digests, as a stranger may leave it."""
     folder = Path(shutil.copytree(sealed(kind), Path(tempfile.mkdtemp()) / "f"))
     values = json.loads((folder / DOCUMENTS[kind]).read_text())
@@ -55,7 +54,7 @@ def pristine(kind: str) -> Path:
 
 
 @cache
-def sealed(kind: str) -> Path:
+def sealed(kind):
     """A folder of a kind as it is written, with digests."""
     folder = Path(tempfile.mkdtemp()) / "f"
     fakes = {"generator": Base("fake:echo"), "embedder": Base("fake:hashing")}
@@ -78,7 +77,7 @@ def sealed(kind: str) -> Path:
 DOCUMENTS = {"filter": "filter.json", "router": "router.json", "pruner": "pruner.json"}
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """A kind of folder, values put at places of its JSON, and files put beside it."""
     kind = rng.choice(["filter", "filter", "router", "pruner"])
     changes = [
@@ -89,9 +88,9 @@ def draw(rng: random.Random) -> dict[str, Any]:
     return {"folder": kind, "changes": changes, "more": more, "keep_answer": promise}
 
 
-def leaves(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def leaves(value, place=()):
     """Places of all values in JSON, those that hold others too."""
-    inside: list[tuple[Any, Any]] = []
+    inside = []
     if isinstance(value, dict):
         inside = [*value.items()]
     elif isinstance(value, list):
@@ -99,7 +98,7 @@ def leaves(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [place, *(leaf for key, inner in inside for leaf in leaves(inner, (*place, key)))]
 
 
-def put(value: Any, share: float, new: Any) -> None:
+def put(value, share, new):
     """Replace the value at one place."""
     places = leaves(value)[1:]
     if places:
@@ -109,7 +108,7 @@ def put(value: Any, share: float, new: Any) -> None:
         value[last] = new
 
 
-def spoil(folder: Path, value: dict[str, Any]) -> None:
+def spoil(folder, value):
     """Change a sound folder as an input says."""
     path = folder / DOCUMENTS[value["folder"]]
     content = json.loads(path.read_text())
@@ -139,7 +138,7 @@ def spoil(folder: Path, value: dict[str, Any]) -> None:
         path.symlink_to(folder.parent / "outside.json")
 
 
-def flip(folder: Path, rng: random.Random) -> None:
+def flip(folder, rng):
     """Turn some bits of a file, most of them near its ends, and cut or lengthen it, or neither."""
     path = rng.choice(sorted(path for path in folder.iterdir() if path.is_file()))
     data = bytearray(path.read_bytes())
@@ -152,7 +151,7 @@ def flip(folder: Path, rng: random.Random) -> None:
     path.write_bytes(data)
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """One clear line of ours, or a filter that keeps the laws; nothing of it is run."""
     made = folder / "f"
     shutil.copytree(pristine(value["folder"]), made, copy_function=os.link)
@@ -169,7 +168,7 @@ def check(value: dict[str, Any], folder: Path) -> int:
     return 1
 
 
-def use(value: dict[str, Any], folder: Path) -> None:
+def use(value, folder):
     """Load what the folder says, and filter by it."""
     if value["folder"] == "router":
         router = load_router(folder, HashingEmbedder())
@@ -177,7 +176,7 @@ def use(value: dict[str, Any], folder: Path) -> None:
         holds("a router routes", {*router(Query("x"), known)} <= {"web", "api"})
         return
     if value["folder"] == "filter":
-        system: System = ragsieve.load(folder, echo(), HashingEmbedder())
+        system = ragsieve.load(folder, echo(), HashingEmbedder())
     else:
         pruner = Pruner(str(folder))
         threshold = pruner.threshold(value["keep_answer"])
@@ -189,13 +188,13 @@ def use(value: dict[str, Any], folder: Path) -> None:
     check_result(result, system, None)
 
 
-def draw_bit(rng: random.Random) -> dict[str, Any]:
+def draw_bit(rng):
     """A kind of folder, and one bit of one of its files."""
     at = [rng.random(), rng.random(), rng.randrange(8)]
     return {"folder": rng.choice([*DOCUMENTS]), "at": at, "keep_answer": 0.95}
 
 
-def check_bit(value: dict[str, Any], folder: Path) -> int:
+def check_bit(value, folder):
     """A sealed folder is refused, unless its settings say the same as before."""
     made, (which, place, bit) = folder / "f", value["at"]
     shutil.copytree(sealed(value["folder"]), made)

@@ -1,7 +1,6 @@
 """Commands that are killed at random moments and started again."""
 
 import json
-import random
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,24 +25,24 @@ class Work(NamedTuple):
 BUILD = ("index", "build", "i", "d.jsonl", "--embedder", "fake:hashing")
 
 
-def prepare_bench(folder: Path, count: int = 150) -> None:
+def prepare_bench(folder, count=150):
     questions(folder, count, "mine.jsonl")
     (folder / "run.toml").write_text(RUN)
 
 
-def prepare_added(folder: Path, count: int = 1200) -> None:
+def prepare_added(folder, count=1200):
     documents(folder, "d.jsonl", 0, count // 4)
     documents(folder, "more.jsonl", count // 5, count)
     with chdir(folder):
         here(*BUILD)
 
 
-def prepare_training(folder: Path, count: int = 100) -> None:
+def prepare_training(folder, count=100):
     questions(folder, count)
     sources(folder)
 
 
-def trained(folder: Path) -> Any:
+def trained(folder):
     values = json.loads(TIMES.sub('"seconds": 0', (folder / "made/router.json").read_text()))
     del values["files"]["router.json"]  # of its times, too
     return values, (folder / "made/router.safetensors").read_bytes()
@@ -72,7 +71,7 @@ WORK = {
 
 
 @cache
-def undisturbed(name: str) -> tuple[Any, float]:
+def undisturbed(name):
     """What the command leaves, and how long it takes."""
     work = WORK[name]
     with tempfile.TemporaryDirectory() as folder:
@@ -82,20 +81,20 @@ def undisturbed(name: str) -> tuple[Any, float]:
         return work.result(Path(folder)), time.monotonic() - began
 
 
-def finish(folder: Path, command: tuple[str, ...]) -> None:
+def finish(folder, command):
     """Run a command to its end."""
     process = start(folder, *command)
     _, err = process.communicate()
     holds("it ends well", process.returncode == 0, err.decode()[-300:])
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """A command, and when it is killed, in shares of the time it takes."""
     moments = [round(rng.uniform(0.1, 1), 3) for _ in range(rng.randrange(1, 5))]
     return {"command": rng.choice([*WORK]), "moments": moments}
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """The result is that of an undisturbed run; how many kills there were."""
     work = WORK[value["command"]]
     expected, seconds = undisturbed(value["command"])

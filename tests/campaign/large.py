@@ -1,12 +1,10 @@
 """Bodies with large fields against `ragsieve serve`, and files that are bombs."""
 
 import json
-import random
 import time
 import urllib.request
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from .campaign import Kind, lacking
 from .hostile import HOSTILE
@@ -19,7 +17,7 @@ PLACES = ["query", "text", "title", "id", "source", "key", "metadata", "system",
 MEMORY_KB = 1_000_000
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """A path, the fields that are large, of what, and how large: up to a few megabytes in all."""
     size = int(10 ** rng.uniform(2, 6.7))
     return {
@@ -30,11 +28,11 @@ def draw(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """An answer or a refusal in time, no bug, and no memory that grows."""
     large = (value["unit"] * (value["size"] // len(value["unit"]) + 1))[: value["size"]]
-    document: dict[str, Any] = {"text": "Seals sang it."}
-    body: dict[str, Any] = {"query": "Who sang it?", "documents": [document]}
+    document = {"text": "Seals sang it."}
+    body = {"query": "Who sang it?", "documents": [document]}
     for place in value["places"]:
         if place in ("query", "system"):
             body[place] = large + "a"
@@ -58,7 +56,7 @@ def check(value: dict[str, Any], folder: Path) -> int:
     return 1
 
 
-def draw_file(rng: random.Random) -> dict[str, Any]:
+def draw_file(rng):
     """A bomb or a right file, some of its bytes changed or missing."""
     changes = rng.choice([0, 1, 3, 30])
     return {
@@ -68,7 +66,7 @@ def draw_file(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def check_file(value: dict[str, Any], folder: Path) -> int:
+def check_file(value, folder):
     """It is read, or refused in one line, in time."""
     from ragsieve.errors import InputError
     from ragsieve.read.files import read_documents

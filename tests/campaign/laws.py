@@ -2,11 +2,6 @@
 
 import json
 import math
-import random
-from collections.abc import Sequence
-
-from ragsieve import Result, Segment, System
-from ragsieve.models.base import Prompt
 
 from .hostile import HOSTILE
 
@@ -22,13 +17,13 @@ FACTS = [
 QUESTIONS = ["Who sang Summer Breeze?", "Where was Ann Lee born?", "Is Rome a city?", "谁唱歌？"]
 
 
-def holds(rule: str, truth: object, value: object = "") -> None:
+def holds(rule, truth, value=""):
     """Raise `AssertionError` where a rule does not hold, with the value that breaks it."""
     if not truth:
         raise AssertionError(f"{rule}: {value!r:.300}")
 
 
-def draw_text(rng: random.Random) -> str:
+def draw_text(rng):
     """A fact, a hostile text, characters of any kind, or several of them."""
     kind = rng.randrange(6)
     if kind < 3:
@@ -45,7 +40,7 @@ def draw_text(rng: random.Random) -> str:
 ID = "id 5739: reply 9"
 
 
-def draw_documents(rng: random.Random, most: int = 6) -> list[dict[str, str]]:
+def draw_documents(rng, most=6):
     """None to ``most`` documents, some with a title, some with ids that repeat."""
     return [
         {
@@ -57,13 +52,13 @@ def draw_documents(rng: random.Random, most: int = 6) -> list[dict[str, str]]:
     ]
 
 
-def draw_question(rng: random.Random) -> str:
+def draw_question(rng):
     """Mostly a plain question; never a blank one, which is an error."""
     text = rng.choice(QUESTIONS) if rng.random() < 0.8 else draw_text(rng)
     return text if text.strip() else QUESTIONS[0]
 
 
-def check_result(result: Result, system: System, max_tokens: int | None) -> None:
+def check_result(result, system, max_tokens):
     """Spans verbatim, budget kept, nothing larger than before, every drop with its reason."""
     check_spans([v.segment for v in result.verdicts], result)
     check_spans(result.kept, result)
@@ -82,7 +77,7 @@ def check_result(result: Result, system: System, max_tokens: int | None) -> None
     holds("it can be shown", repr(result) and result._repr_html_() and result.rows is not None)
 
 
-def check_spans(segments: Sequence[Segment], result: Result) -> None:
+def check_spans(segments, result):
     """Each is a piece of a document that went in, or of a text that a model wrote from some."""
     known = {id(document) for document in result.documents}
     for segment in segments:
@@ -93,6 +88,6 @@ def check_spans(segments: Sequence[Segment], result: Result) -> None:
         holds("a span is of a document", ours or document.written_by, segment)
 
 
-def places(prompt: Prompt) -> str:
+def places(prompt):
     """All that a prompt says."""
     return "\n".join(message.content for message in prompt)

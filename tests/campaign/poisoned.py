@@ -1,13 +1,10 @@
 """Questions with a document among ten that lies, or repeats the question: `docs/hostile.md`."""
 
-import random
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import ragsieve
 from benchmarks.attacks import ATTACKS, SITE, attacked
-from ragsieve import Document, Example, Query, System
+from ragsieve import Document, Example, Query
 
 from .campaign import Kind
 from .laws import check_result, holds
@@ -29,7 +26,7 @@ OTHERS = [
 ]
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """A question, the place of its evidence among nine documents, an attack and a budget."""
     asked = rng.choice([*MADE])
     values = {
@@ -60,12 +57,12 @@ def draw(rng: random.Random) -> dict[str, Any]:
 
 
 @cache
-def system() -> System:
+def system():
     """The default one."""
     return ragsieve.load("finefilter", "fake:echo")
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """Laws hold, and what is kept without the attack is kept with it where nothing limits it."""
     documents = tuple(Document(str(n), text) for n, text in enumerate(value["documents"]))
     example = Example(Query(value["question"]), documents, (value["answer"],))

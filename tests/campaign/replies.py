@@ -1,14 +1,9 @@
 """Replies of a model: right, changed, cut, huge, empty, hostile, or none at all."""
 
-import random
 import zlib
-from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 from ragsieve.errors import BadReply, ContextOverflow, ModelError, PeerError, RagsieveError
-from ragsieve.models.base import Prompt
 from ragsieve.models.fake import HashingEmbedder, OverlapPruner, ScriptedLLM, echo
 from ragsieve.systems import build
 from ragsieve.systems.base import SYSTEMS
@@ -36,20 +31,19 @@ ERRORS = {
     "network": lambda: ConnectionResetError("reset"),
 }
 WEIGHTS = ("first", "last", "equal", "one", "tiny")
-Spec = list[Any]  # ["raise", name], or [base, edit, edit …], as `reply_of` reads it
 
 
 class Fuzzed(ScriptedLLM):
-    """Replies as a list of specs says, in turn, over and over."""
+    """Replies as specs say, in turn, over and over: ["raise", name], or [base, edit …]."""
 
-    def __init__(self, specs: Sequence[Spec], weights: str, context: int) -> None:
+    def __init__(self, specs, weights, context):
         super().__init__(self.say, choices=self.weigh, nats=self.surprise, context=context)
         self.specs, self.mode, self.said = specs, weights, 0
-        self.raised: list[BaseException] = []
+        self.raised = []
         self.last_raised = False
         self.identity = "fuzzed"
 
-    def say(self, prompt: Prompt) -> str:
+    def say(self, prompt):
         spec = self.specs[self.said % len(self.specs)]
         self.said += 1
         self.last_raised = spec[0] == "raise"
@@ -58,7 +52,7 @@ class Fuzzed(ScriptedLLM):
             raise self.raised[-1]
         return reply_of(spec, prompt)
 
-    def weigh(self, prompt: Prompt, options: Sequence[str]) -> list[float]:
+    def weigh(self, prompt, options):
         """Weights by mode; a place that depends on the prompt alone."""
         self.last_raised = False
         place = zlib.crc32(places(prompt).encode("utf-8", "surrogatepass")) % len(options)
@@ -66,12 +60,12 @@ class Fuzzed(ScriptedLLM):
         small = {"one": 0.0, "tiny": 1e-300, "equal": 1.0}.get(self.mode, 0.01)
         return [1.0 if n == place else small for n in range(len(options))]
 
-    def surprise(self, before: str, token: str) -> float:
+    def surprise(self, before, token):
         sizes = {"equal": 0.0, "tiny": 1e-300, "one": 1e6}
         return sizes.get(self.mode, (zlib.crc32(token.encode("utf-8", "replace")) % 97) / 7)
 
 
-def reply_of(spec: Spec, prompt: Prompt) -> str:
+def reply_of(spec, prompt):
     """The reply that a spec says: a base, then edits of it."""
     base, *edits = spec
     if base == "echo":
@@ -92,7 +86,7 @@ def reply_of(spec: Spec, prompt: Prompt) -> str:
 _ECHO = echo()
 
 
-def draw_reply(rng: random.Random, wild: float, failing: float) -> Spec:
+def draw_reply(rng, wild, failing):
     """A spec: right, or with a chance of ``wild`` something else."""
     if rng.random() < failing:
         return ["raise", rng.choice([*ERRORS])]
@@ -106,13 +100,13 @@ def draw_reply(rng: random.Random, wild: float, failing: float) -> Spec:
 
 
 @cache
-def names() -> list[str]:
+def names():
     """Systems that any LLM can read for; thrice those that ask it before they answer."""
     known = [name for name in SYSTEMS if name not in OWN]
     return [name for name in known for _ in range(1 + 2 * ("LLM" in SYSTEMS[name].needs))]
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """A system, a question with documents, and what the model will say."""
     wild, failing = rng.choice([0.1, 0.5, 1.0]), rng.choice([0.0, 0.0, 0.1])
     return {
@@ -127,7 +121,7 @@ def draw(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """An answer comes, or just the error that the model raised; how many replies it took."""
     question, documents = value["question"], value["documents"]
     llm = Fuzzed(value["replies"], value["weights"], value["context"])
@@ -158,7 +152,7 @@ def check(value: dict[str, Any], folder: Path) -> int:
     return max(llm.said, 1)
 
 
-def _fair(value: dict[str, Any], llm: Fuzzed, small: bool) -> bool:
+def _fair(value, llm, small):
     return not value["lenient"] or llm.last_raised or small
 
 

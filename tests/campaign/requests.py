@@ -2,7 +2,6 @@
 
 import atexit
 import json
-import random
 import socket
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import urllib.request
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .campaign import Kind, lacking
 from .commands import FAKES, environment
@@ -40,7 +39,7 @@ class Server(NamedTuple):
 
 
 @cache
-def server() -> Server:
+def server():
     """Ends with this process."""
     log = Path(tempfile.mkdtemp()) / "log"
     command = [sys.executable, "-m", "ragsieve", "serve", *FAKES, "--port", "0"]
@@ -57,9 +56,9 @@ def server() -> Server:
     return Server(process, int(line.rpartition(":")[2]), log)
 
 
-def draw_body(rng: random.Random) -> Any:
+def draw_body(rng):
     """A right body, of which some fields are others."""
-    body: dict[str, Any] = {"query": draw_question(rng), "documents": draw_documents(rng)}
+    body = {"query": draw_question(rng), "documents": draw_documents(rng)}
     for _ in range(rng.randrange(4)):
         value = rng.choice([*ODD, draw_text(rng), draw_documents(rng), rng.choice(KEYS)])
         body[rng.choice(KEYS)] = value
@@ -67,7 +66,7 @@ def draw_body(rng: random.Random) -> Any:
     return rng.choice(ODD) if rng.random() < 0.05 else body
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """A request of a method, a path, heads and a body, some of its bytes changed or missing."""
     body = json.dumps(draw_body(rng))
     if rng.random() < 0.2:
@@ -83,7 +82,7 @@ def draw(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def raw(value: dict[str, Any], port: int) -> bytes:
+def raw(value, port):
     """The bytes of a request."""
     body = value["body"].encode("utf-8", "surrogatepass")
     heads = [f"{value['method']} {value['path']} HTTP/1.1", f"Host: 127.0.0.1:{port}"]
@@ -95,7 +94,7 @@ def raw(value: dict[str, Any], port: int) -> bytes:
     return bytes(data[: int(value["cut"] * len(data))])
 
 
-def answered(port: int, data: bytes) -> bytes:
+def answered(port, data):
     """All that the server says; what hangs is closed by us."""
     said = b""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
@@ -106,7 +105,7 @@ def answered(port: int, data: bytes) -> bytes:
     return said
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """No 5xx that is a bug, no traceback, and the server lives on."""
     running = server()
     said = answered(running.port, raw(value, running.port))

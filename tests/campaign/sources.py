@@ -1,10 +1,7 @@
 """Web pages and APIs whose server lies, hangs up, or sends what is no answer."""
 
 import json
-import random
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from ragsieve import Query, RagsieveError
 from ragsieve.models.fake import HashingEmbedder, echo
@@ -14,7 +11,7 @@ from ragsieve_research.retrieve.route import AskAll, Named, Routed
 from .campaign import Kind, lacking
 from .laws import check_result, draw_question, draw_text, holds
 
-RIGHT: list[Any] = [
+RIGHT = [
     {"weather": {"sky": "grey", "city": "Rome"}}, [{"id": 3, "name": "Rome"}], {"result": "x"},
 ]  # fmt: skip
 ODD = [None, True, 10**400, 1e308, "", "\ud800", [], {}, [[[]]], {"": {"": ""}}, "x" * 99_000]
@@ -38,15 +35,15 @@ MARKUP = [
 CODE = "window.pwned=1"
 
 
-def markup(rng: random.Random) -> str:
+def markup(rng):
     """A few attacks in a text."""
     found = [rng.choice([*MARKUP, draw_text(rng)]) for _ in range(rng.randrange(1, 5))]
     return rng.choice([" ", "", ". "]).join(found).replace("PWN", CODE)
 
 
-def draw_json(rng: random.Random) -> str:
+def draw_json(rng):
     """An answer, of which some values are others."""
-    value: Any = rng.choice([*RIGHT, *ODD])
+    value = rng.choice([*RIGHT, *ODD])
     for _ in range(rng.randrange(3)):
         inner = rng.choice([*ODD, draw_text(rng), value])
         value = {draw_text(rng)[:20]: inner, "weather": value} if rng.random() < 0.5 else [inner]
@@ -54,13 +51,13 @@ def draw_json(rng: random.Random) -> str:
     return text if rng.random() < 0.8 else text[: rng.randrange(len(text) + 1)]
 
 
-def draw_page(rng: random.Random) -> str:
+def draw_page(rng):
     """HTML of a page that was never right."""
     pieces = [rng.choice([rng.choice(HTML), markup(rng), draw_text(rng)]) for _ in range(9)]
     return "".join(pieces)
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """What the API's server answers, in turn; pages; a question."""
     replies = [
         [rng.choice(STATUS), rng.choice(HEADS), draw_json(rng), rng.choice([1, 1, 1, rng.random()])]
@@ -71,7 +68,7 @@ def draw(rng: random.Random) -> dict[str, Any]:
     return {"replies": replies, "pages": pages, "question": question}
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """Each source fails by a line or finds evidence; a system that asks both always answers."""
     from ragsieve_research.retrieve.apis.entities import Rules
     from ragsieve_research.retrieve.apis.openapi import described
@@ -82,9 +79,9 @@ def check(value: dict[str, Any], folder: Path) -> int:
     from tests.serving import Sockets
 
     answers = [_bytes(*reply) for reply in value["replies"]]
-    said: list[int] = []
+    said = []
 
-    def script(request: bytes, connection: Any) -> None:
+    def script(request, connection):
         said.append(len(request))
         connection.sendall(answers[len(said) % len(answers)])
 
@@ -106,7 +103,7 @@ def check(value: dict[str, Any], folder: Path) -> int:
     return 1
 
 
-def _bytes(status: str, head: str, body: str, cut: float) -> bytes:
+def _bytes(status, head, body, cut):
     length = "" if "Length" in head or "chunked" in head else f"Content-Length: {len(body)}\r\n"
     heads = f"HTTP/1.1 {status}\r\n{head}\r\n" if head else f"HTTP/1.1 {status}\r\n"
     data = f"{heads}{length}\r\n{body}".encode("utf-8", "surrogatepass")

@@ -1,9 +1,7 @@
 """Streamed replies of a chat server that end early, at any byte."""
 
 import json
-import random
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from ragsieve import Result, load
@@ -19,7 +17,7 @@ BETWEEN = ["", ": waits\n\n", "event: x\n\n", "retry: 9\n\n", "id: 1\n\n", "data
 BETWEEN += ['data: {"choices": []}\n\n', "event: x\nid: 2\n"]
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """Pieces of a reply, how it ends, what else is sent, and after which byte the server closes."""
     return {
         "pieces": [rng.choice(PIECES) for _ in range(rng.randrange(1, 7))],
@@ -32,12 +30,12 @@ def draw(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def event(text: Any = None, finish: Any = None, index: int = 0) -> str:
+def event(text=None, finish=None, index=0):
     choice = {"index": index, "delta": {"content": text}, "finish_reason": finish}
     return f"data: {json.dumps({'choices': [choice]})}\n\n"
 
 
-def body(value: dict[str, Any]) -> tuple[bytes, int]:
+def body(value):
     """All bytes of the reply, and how many stand before what says that it is whole; -1: nothing."""
     events = [event(piece) + value["between"] for piece in value["pieces"]]
     events[1:1] = [event("No", index=1)] * value["other"]
@@ -49,7 +47,7 @@ def body(value: dict[str, Any]) -> tuple[bytes, int]:
     return text + end, -1 if value["end"] in ("none", "error") else len(text)
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """An answer is the whole reply, or it is an error that has the text so far."""
     sent, told = body(value)
     sent, sent_whole = sent[: int(value["cut"] * len(sent))], value["cut"] == 1
@@ -72,7 +70,7 @@ def check(value: dict[str, Any], folder: Path) -> int:
     return 1
 
 
-def model(url: str) -> Any:
+def model(url):
     from ragsieve.models.openai import OpenAI
 
     return OpenAI("m", base_url=url, max_retries=0)

@@ -76,7 +76,7 @@ def test_inputs_depend_on_seed_and_number_alone(tmp_path):
     """Two that share a campaign try what one tries, and a start goes on where another stopped."""
 
     def drawn(**options):
-        values: list[int] = []
+        values = []
         kind = Kind("seen", 6, 6, draw, lambda value, _: values.append(value) or 1)
         Campaign(folder=tmp_path, **options).run(kind)
         return values

@@ -1,9 +1,6 @@
 """Servers that stall, trickle, lie or never end, against everything that waits for one."""
 
-import random
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from tests.stalling import MODES, sending, waits
 
@@ -21,7 +18,7 @@ BODIES += ['data: {"choices": [{"delta": {"content": "a"}}]}\n\n', "data: [DONE]
 AGAIN = ["", "y", " ", "\n", "\r\n", "data: ", "0\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", " " * 65_536]
 
 
-def draw(rng: random.Random) -> dict[str, Any]:
+def draw(rng):
     """What the server sends at first, then again and again, and how often."""
     if rng.random() < 0.2:
         first, again, pause = rng.choice([*MODES.values()])
@@ -34,7 +31,7 @@ def draw(rng: random.Random) -> dict[str, Any]:
     return {"first": first, "again": rng.choice(AGAIN), "pause": pause}
 
 
-def check(value: dict[str, Any], folder: Path) -> int:
+def check(value, folder):
     """Every caller is back at its deadline, with an error of one line or a result."""
     with sending(value["first"].encode(), value["again"].encode(), value["pause"]) as url:
         found = waits(url, 0.3)

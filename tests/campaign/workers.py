@@ -2,15 +2,14 @@
 
 import multiprocessing
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
-from .campaign import Campaign, Kind, Row, table
+from .campaign import table
 
 
-def run(campaign: Campaign, kinds: Sequence[Kind], workers: int) -> list[Row]:
+def run(campaign, kinds, workers):
     """Rows of all kinds. A process that dies leaves the file of the input that ended it."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
@@ -22,7 +21,7 @@ def run(campaign: Campaign, kinds: Sequence[Kind], workers: int) -> list[Row]:
     return [_total(rows) for rows in zip(*done, strict=True)]
 
 
-def _part(campaign: Campaign, kinds: Sequence[Kind], worker: int, workers: int) -> list[Row]:
+def _part(campaign, kinds, worker, workers):
     own = replace(
         campaign, start=campaign.start + worker, step=workers, share=campaign.share / workers
     )
@@ -33,7 +32,7 @@ def _part(campaign: Campaign, kinds: Sequence[Kind], worker: int, workers: int) 
     return rows
 
 
-def _total(rows: Sequence[Row]) -> Row:
+def _total(rows):
     counts = {
         name: sum(getattr(row, name) for row in rows) for name in ("tried", "inputs", "violated")
     }

@@ -163,7 +163,7 @@ def test_the_prompt_is_the_papers_chat_form():
 def test_groups_are_one_call():
     """Each group is answered from itself alone, an empty one by the closed book, as one by one."""
     groups = [long_texts(1), [], long_texts(3, 2)]
-    batches: list[int] = []
+    batches = []
 
     class Counting(ScriptedLLM):
         def complete(self, prompts, **options):  # type: ignore[no-untyped-def]

@@ -1,7 +1,5 @@
 """Documents as people have them: strings, mappings, and those of other frameworks."""
 
-from typing import Any
-
 import pytest
 
 from ragsieve.documents import as_documents, from_json
@@ -54,7 +52,7 @@ def test_any_json_is_a_document(value, expected):
 
 
 def nested(depth):
-    value: Any = 1
+    value = 1
     for _ in range(depth):
         value = {"a": [value]}
     return value
@@ -80,7 +78,7 @@ def test_values_that_no_json_can_hold_are_refused(document):
     with pytest.raises(InputError, match=rule):
         as_example({"question": "Who?", "documents": ["b"], "answers": [document]})
 
-    many: Any = 1
+    many = 1
     for _ in range(90):
         many = [many, many]  # 2^90 of them
 
@@ -91,7 +89,7 @@ def test_a_reply_stays_as_it_stands():
     """Its own spaces and numbers; one that nests too deep is an error of ours."""
     assert '{ "a": [1.10] }' == from_json({"a": [1.1]}, '{ "a": [1.10] }')["text"]
 
-    value: list[Any] = []
+    value = []
     for _ in range(100_000):
         value = [value]
 

@@ -28,7 +28,7 @@ def results(system):
 
 def whole(record, result):
     """Whether every character of the evidence but white space is kept, or shown as a header."""
-    kept: dict[int, set[int]] = {}
+    kept = {}
     for segment in result.kept:
         kept.setdefault(segment.document.rank, set()).update(range(segment.start, segment.end))
     return all(

@@ -1,7 +1,6 @@
 """The default filter on questions about fields of JSON: tickets, orders, pods, prices."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ TROUBLES = [
     ("Invoices are sent twice", "The retry job ignores the sent flag."),
     ("Dark mode flickers", "The theme is read after the first paint."),
 ]
-TICKETS: Any = {"total": 6, "issues": [
+TICKETS = {"total": 6, "issues": [
     {"id": str(10000 + n), "key": f"OPS-{n + 1}", "fields": {
         "summary": summary, "status": {"name": ["Open", "Done", "In Progress"][n % 3]},
         "priority": {"name": ["High", "Low", "Blocker"][n % 3]},
@@ -27,7 +26,7 @@ TICKETS: Any = {"total": 6, "issues": [
         "labels": ["auth", "web"], "description": told}}
     for n, (summary, told) in enumerate(TROUBLES)
 ]}  # fmt: skip
-ORDERS: Any = [
+ORDERS = [
     {"orderId": f"A{1000 + n}", "customer": {"name": PEOPLE[n], "city": ["Oslo", "Rome"][n % 2]},
      "items": [{"sku": f"SK-{n}{k}", "title": ["Desk lamp", "Oak table", "Wool rug"][(n + k) % 3],
                 "quantity": k + 1, "price": {"amount": 10 * n + k + 0.5, "currency": "EUR"}}
@@ -37,7 +36,7 @@ ORDERS: Any = [
      "payment": {"method": ["card", "invoice"][n % 2], "status": ["paid", "pending"][n % 2]}}
     for n in range(8)
 ]  # fmt: skip
-PODS: Any = {"items": [
+PODS = {"items": [
     {"metadata": {"name": f"pod-{name}", "namespace": "prod", "labels": {"app": name}},
      "spec": {"containers": [{"name": name, "image": f"reg.io/{name}:1.{n}",
                               "resources": {"limits": {"memory": f"{128 * (n + 1)}Mi"}},

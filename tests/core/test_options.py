@@ -1,8 +1,6 @@
 """Options keep the rules that their errors name, wherever they are given."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -28,7 +26,7 @@ def served(name, **options):
     return models.load(f"{name}:a", **HOST, **options)
 
 
-MADE: dict[str, Callable[[], Any]] = {
+MADE = {
     "Limits": lambda: server("Limits"),
     "Settings": lambda: server("Settings"),
     "ContextBudget": lambda: ContextBudget(**dict.fromkeys(LIMITS[:-1], 9), max_share=0.5),
@@ -47,7 +45,7 @@ def test_a_number_is_held_to_its_rule(name):
 
 
 EMBEDDER = HashingEmbedder()
-TAKEN: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+TAKEN = [
     (ToolRule, {"max_tokens": 9, "min_tokens": 9, "edges": 1, "min_saving": 0.5}),
     (partial(DynamicBatcher, EMBEDDER), {"max_batch": 8, "callers": 2, "wait_s": 0.1}),
     (partial(Cached, EMBEDDER), {"most": 9, "timeout_s": 0.1}),

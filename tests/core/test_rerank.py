@@ -1,7 +1,5 @@
 """`ragsieve.rank`: documents in order, in one line."""
 
-from typing import Any
-
 import pytest
 
 import ragsieve
@@ -16,7 +14,7 @@ PARKING = "Parking is free for two hours."
 def test_documents_are_ranked_in_one_line():
     """By the net that comes along; each comes back as it was given, equal ones in their order."""
     fine, bees = {"text": FINE, "id": "fine"}, Document("bees", "Bees hum.")
-    given: list[Any] = [PARKING, fine, PARKING, bees]
+    given = [PARKING, fine, PARKING, bees]
     ranked = ragsieve.rank(QUESTION, given)
     places = [one.index for one in ranked]
 

@@ -1,7 +1,6 @@
 """What the default filter keeps in situations that users told of, two of each kind: one table."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -71,7 +70,7 @@ FAILED = (
     "09:00:40 INFO job 6 done\n"
 )
 BOATS = "Boats need care. Boats are old. A boat can be let on any Sunday. The sea is near. " * 2
-CASES: list[tuple[str, str, list[str], float | int, list[str], float]] = [
+CASES = [
     # kind, question, documents, keep_answer or a budget, what stays as it is, share of characters
     ("a record", "Who told of the broken mirror?",
      [json.dumps({"faults": FAULTS, "count": 6})], .8, [json.dumps(FAULTS[2]), '"count": 6'], .6),
@@ -131,7 +130,7 @@ CASES: list[tuple[str, str, list[str], float | int, list[str], float]] = [
 )
 def test_what_is_asked_for_stays(kind, question, documents, option, stays, share):
     """Whole, once, under what it needs, in less text; and nothing else is taken for an answer."""
-    options: Any = {"keep_answer": option} if option < 1 else {}
+    options = {"keep_answer": option} if option < 1 else {}
     system = ragsieve.load("finefilter", options=options)
     result = (system.with_budget(int(option)) if option >= 1 else system)(question, documents)
 

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -52,7 +51,7 @@ def emptied(query, segments, /):
     return kept
 
 
-STAGES: list[tuple[str, Any, Any]] = [
+STAGES = [
     ("nothing in, nothing out", None, lambda q, s: [Segment.whole(Document("a", "b"))]),
     ("a stage is frozen", None, Thawed()),
     ("repr shows every option", None, Silent()),
@@ -86,7 +85,7 @@ class Chatty:
         return [n + next(FRESH) % 5 for n in self.llm.count(texts)]
 
 
-SYSTEMS: list[tuple[str, System]] = [
+SYSTEMS = [
     ("tokens are counted by the reader", System(lambda q, s: [*s], Chatty(ScriptedLLM([])))),  # type: ignore[arg-type]
     ("the same in threads", System(
         lambda q, s: scored(s, lambda: next(FRESH)), Reader(ScriptedLLM([])))),
@@ -120,7 +119,7 @@ def adapted(query, documents, **changes):
     return [{**found[0], **changes}, *found[1:]] if found and changes else found
 
 
-ADAPTERS: list[tuple[str, Callable[..., Any]]] = [
+ADAPTERS = [
     ("spans are verbatim", lambda q, d: adapted(q, d, text="They sang.")),
     ("metadata stays", lambda q, d: adapted(q, d, metadata={"ragsieve": {"spans": []}})),
     ("metadata is JSON", lambda q, d: adapted(q, d, metadata={"page": (7,)})),
@@ -151,20 +150,18 @@ class Goats(Schema, frozen=True, kw_only=True):
 
     def open(self, *_):
         """A search that finds one text, another each time, or nothing."""
-        texts: Iterable[str] = (
-            map(str, FRESH) if "threads" in self.breaks else itertools.repeat("Goats.")
-        )
+        texts = map(str, FRESH) if "threads" in self.breaks else itertools.repeat("Goats.")
         found = () if "documents" in self.breaks else texts
         return as_source(lambda question, k: [*itertools.islice(found, 1)])
 
 
-MODELS: list[tuple[str, Callable[[int], float]]] = [
+MODELS = [
     ("embed gives the same alone", float),
     ("embed gives the same alone", lambda n: math.nan),
     ("vectors have unit length", lambda n: 2.0),
 ]
 SOURCES = ["are the same each time", "every number", "finds documents", "in threads"]
-BROKEN: list[tuple[str, Callable[[], None]]] = [
+BROKEN = [
     *((law, partial(check_stage, stage, kind)) for law, kind, stage in STAGES),
     *((law, partial(check_system, system, pickles=False)) for law, system in SYSTEMS),
     *((law, partial(check_model, Drifting(value))) for law, value in MODELS),

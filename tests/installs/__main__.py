@@ -8,7 +8,6 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +34,7 @@ class Row(NamedTuple):
     failures: list[str]
 
     @property
-    def text(self) -> str:
+    def text(self):
         """One line, and one for each failure."""
         ran = sum(map(len, self.plan.pages.values()))
         seconds = f"{self.seconds:4.0f} s  {sum(cpu for cpu, _ in self.cpu):4.0f} CPU s"
@@ -54,12 +53,12 @@ class Reading:
     places: SimpleQueue[Path]
     fake: str
 
-    def __call__(self, plan: Plan) -> Row:
+    def __call__(self, plan):
         """Install, and follow every page in a folder of its own."""
         begun = time.monotonic()
         environment = self.places.get()
-        cpu: list[tuple[float, str]] = []
-        failures: list[str] = []
+        cpu = []
+        failures = []
         try:
             install(environment, self.wheel, plan.needs)
             for page, steps in plan.pages.items():
@@ -77,13 +76,13 @@ class Reading:
         return Row(plan, time.monotonic() - begun, cpu, failures)
 
 
-def read(chosen: Sequence[Plan], slowest: int) -> int:
+def read(chosen, slowest):
     """Say of each plan how it went: how many failed."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     wheel = wheels(FOLDER / "wheels")
     home = weights(FOLDER / "home" / "weights")
     workplace(FOLDER / "workplace")
-    places: SimpleQueue[Path] = SimpleQueue()
+    places = SimpleQueue()
     for number in range(AT_ONCE):
         places.put(FOLDER / f"environment-{number}")
     failed = 0
@@ -99,13 +98,13 @@ def read(chosen: Sequence[Plan], slowest: int) -> int:
     return failed
 
 
-def say(*lines: str) -> None:
+def say(*lines):
     """Print lines at once."""
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
 
 
-def main() -> int:
+def main():
     """The table; 1 where anything failed."""
     known = {plan.name: plan for plan in plans()}
     parser = argparse.ArgumentParser("python -m tests.installs")

@@ -5,12 +5,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from tests.blocks import ROOT, Packages
+from tests.blocks import ROOT
 
 OTHERS = tuple(str(ROOT / name) for name in ("research", "large", "multilingual"))
 BIN = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -21,7 +19,7 @@ QUIET = {  # what frameworks would do on import
 }
 
 
-def run(*command: str | Path, **options: Any) -> None:
+def run(*command, **options):
     """Run a command.
 
     Raises:
@@ -32,12 +30,12 @@ def run(*command: str | Path, **options: Any) -> None:
         raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr[-3000:].strip()}")
 
 
-def unreached(error: str) -> bool:
+def unreached(error):
     """Whether an installation failed because no registry of packages answers."""
     return any(said in error for said in ("error sending request", "Failed to establish"))
 
 
-def wheels(folder: Path) -> Path:
+def wheels(folder):
     """Build the three wheels, and put pip's build of torch beside them, which uv may not see. The
     wheel of the core, which built once more has the same bytes."""
     for built in (
@@ -55,7 +53,7 @@ def wheels(folder: Path) -> Path:
     return wheel
 
 
-def install(folder: Path, wheel: Path, needs: Packages) -> None:
+def install(folder, wheel, needs):
     """Make an environment with the wheel's extras and other packages."""
     uv = shutil.which("uv", path=BIN)
     if not uv:
@@ -71,7 +69,7 @@ def install(folder: Path, wheel: Path, needs: Packages) -> None:
     run(uv, "pip", "install", "--quiet", *place, *constraints, *fresh, ours, *others)
 
 
-def variables(environment: Path, folder: Path, fake: str) -> Mapping[str, str]:
+def variables(environment, folder, fake):
     """The variables of a reader with a key, without settings, and without this repository."""
     kept = {
         name: value
@@ -93,9 +91,7 @@ def variables(environment: Path, folder: Path, fake: str) -> Mapping[str, str]:
     }
 
 
-def follow(
-    environment: Path, folder: Path, steps: Sequence[Mapping[str, Any]], fake: str, home: Path
-) -> list[dict[str, Any]]:
+def follow(environment, folder, steps, fake, home):
     """Take a page's steps in a folder: seconds of processors of each, and what was wrong."""
     given = json.dumps(steps)
     if "index build my-index" in given:

@@ -20,13 +20,12 @@ import time
 import traceback
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 TIMEOUT_S = 600
 SERVER = re.compile(r"http://127\.0\.0\.1:\d+|https://api\.openai\.com")
 
 
-def same(printed: str, expected: str, trained: bool) -> bool:
+def same(printed, expected, trained):
     """Whether a page has what is printed; shares after a training differ with the processor."""
     texts = [re.sub(r"\d+%", "%", text) if trained else text for text in (printed, expected)]
     return texts[0] == texts[1]
@@ -35,14 +34,14 @@ def same(printed: str, expected: str, trained: bool) -> bool:
 class Reader:
     """Who follows a page: names of its Python blocks, and the server that they have started."""
 
-    def __init__(self, page: str, fake: str, home: str) -> None:
-        self.names: dict[str, Any] = {"__name__": "__main__", "__file__": str(Path(page).resolve())}
+    def __init__(self, page, fake, home):
+        self.names = {"__name__": "__main__", "__file__": str(Path(page).resolve())}
         self.fake = fake
         self.variables = {**os.environ, "RAGSIEVE_HOME": home}
         self.own = ""
-        self.server: subprocess.Popen[str] | None = None
+        self.server = None
 
-    def take(self, step: dict[str, Any]) -> str:
+    def take(self, step):
         """Take a step: what is wrong, or nothing."""
         if "write" in step:
             Path(step["write"]).write_text(step["text"], encoding="utf-8")
@@ -59,7 +58,7 @@ class Reader:
             wrong = f"printed {printed!r} where the page has {expected!r}"
         return wrong
 
-    def python(self, text: str) -> tuple[str, str]:
+    def python(self, text):
         """What a block prints, and the error that it ends in."""
         out = io.StringIO()
         try:
@@ -69,7 +68,7 @@ class Reader:
             return out.getvalue(), traceback.format_exc(limit=-2)
         return out.getvalue(), ""
 
-    def shell(self, lines: list[str]) -> tuple[str, str]:
+    def shell(self, lines):
         """What commands print, and the last words of the first that fails."""
         printed = ""
         for line in lines:
@@ -91,7 +90,7 @@ class Reader:
                 return printed, f"{line}: exit {done.returncode}: {done.stderr[-1500:].strip()}"
         return printed, ""
 
-    def serve(self, line: str) -> str:
+    def serve(self, line):
         """Start a server on a port that no system gives out by itself, until it is ready."""
         port = random.SystemRandom().randrange(20_000, 32_000)
         line = re.sub(r" --port \d+", "", line)
@@ -114,7 +113,7 @@ class Reader:
         said = Path("serve.log").read_text(encoding="utf-8")[-1500:].strip()
         return f"{line}: {said or 'not ready'}"
 
-    def stop(self) -> str:
+    def stop(self):
         """End the server as a person does, where there is one."""
         server, self.server, self.own = self.server, None, ""
         if server is None or server.poll() is not None:
@@ -128,7 +127,7 @@ class Reader:
         return f"ragsieve serve: exit {code} after SIGTERM" if code else ""
 
 
-def main() -> None:
+def main():
     """Take the steps, and say of each how it went."""
     steps = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     reader = Reader(steps[0]["page"], *sys.argv[3:])

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tests.blocks import BLOCKS, CORE, Block, Packages
+from tests.blocks import BLOCKS, CORE, Packages
 
 Step = dict[str, Any]
 """``page`` and ``line``, and one of ``python``, ``lines`` of a shell, ``serve`` and ``write``."""
@@ -31,14 +31,14 @@ class Plan(NamedTuple):
     left_out: Sequence[str]
 
     @property
-    def name(self) -> str:
+    def name(self):
         """Extras first, as a person names them."""
         extras = [name.strip("[]") for name in sorted(self.needs) if name.startswith("[")]
         others = [name for name in sorted(self.needs) if not name.startswith("[")]
         return " + ".join([",".join(extras) or "core", *others])
 
 
-def plans(pages: Mapping[str, Sequence[Block]] = BLOCKS) -> list[Plan]:
+def plans(pages=BLOCKS):
     """A plan a line of installation, the longest first. A page begins with what needs no more than
     the line has: its Python blocks, files and servers."""
     wanted = {CORE, *(block.needs for found in pages.values() for block in found)}
@@ -46,10 +46,10 @@ def plans(pages: Mapping[str, Sequence[Block]] = BLOCKS) -> list[Plan]:
     return sorted(made, key=lambda p: (-sum(map(len, p.pages.values())), p.name))
 
 
-def plan(needs: Packages, pages: Mapping[str, Sequence[Block]]) -> Plan:
+def plan(needs, pages):
     """The steps of the pages that name these packages."""
-    steps: dict[str, list[Step]] = {}
-    left_out: list[str] = []
+    steps = {}
+    left_out = []
     for page, found in pages.items():
         own = [place for place, block in enumerate(found) if block.needs == needs]
         for block in found[: own[-1] + 1] if own else ():
@@ -64,7 +64,7 @@ def plan(needs: Packages, pages: Mapping[str, Sequence[Block]]) -> Plan:
     return Plan(needs, steps, left_out)
 
 
-def followed(block: Block) -> tuple[list[Step], list[str]]:
+def followed(block):
     """The steps of a block, and what of it is left out and why."""
     if block.not_run:
         return [], [block.not_run]
@@ -77,7 +77,7 @@ def followed(block: Block) -> tuple[list[Step], list[str]]:
         return [{"write": name, "text": block.text}], []
     if block.language != "sh":
         return [], []
-    steps: list[Step] = []
+    steps = []
     left_out = []
     for line in block.lines:
         if line.startswith("pip install "):

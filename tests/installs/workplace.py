@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import docx
 
@@ -31,7 +30,7 @@ SHOP = {  # an API as a reader may have one
 }
 
 
-def workplace(folder: Path) -> Path:
+def workplace(folder):
     """Make a folder with the files that the pages speak of."""
     (folder / "reports").mkdir(parents=True)
     (folder / "notes").mkdir()
@@ -53,7 +52,7 @@ def workplace(folder: Path) -> Path:
     return folder
 
 
-def asked(number: int) -> str:
+def asked(number):
     """A line of a file of questions, with its evidence."""
     evidence = f"The code of room {number} is K{number}."
     text = f"{evidence} It was painted in 1990."
@@ -64,7 +63,7 @@ def asked(number: int) -> str:
     return json.dumps(row) + "\n"
 
 
-def weights(folder: Path) -> Path:
+def weights(folder):
     """Make a folder of named weights, as RAGSIEVE_HOME, in which SmolLM2's are small and random."""
     folder.mkdir(parents=True)
     for weights, place in store.listed():

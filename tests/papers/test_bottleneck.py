@@ -25,7 +25,7 @@ from tests.tiny import Likelihoods
 QUERY, ANSWER = Query("Who sang?"), "Seals"
 A, B = "Seals sang it.", "It rained."
 C = f"{A} {B}"
-DOCUMENTS: list[dict[str, str]] = [
+DOCUMENTS = [
     {"id": "song", "title": "Song\n", "text": "It rained. Summer Breeze was sung\nby Seals. Yes."},
     {"id": "wind", "text": "A breeze is a wind. It rained."},
 ]

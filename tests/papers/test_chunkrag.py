@@ -38,7 +38,7 @@ critic; 6 sentences, 1 chunk of two of them, 2 questions = 9 texts of the embedd
 
 import pytest
 
-from ragsieve import Result, System
+from ragsieve import Result
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research.systems.chunkrag import chunkrag
 from tests.tiny import Places, Scores
@@ -80,9 +80,7 @@ Run = tuple[Result, ScriptedLLM, ScriptedLLM]
 def run(**options):
     llm = ScriptedLLM([REWRITE, "0.45", ANSWER], choices=rating(RELEVANCE, REFLECTION))
     critic = ScriptedLLM([], choices=rating(CRITIQUE), identity="critic")
-    system: System = chunkrag(
-        llm, Places(PLACES.__getitem__, identity="plane"), critic=critic, **options
-    )
+    system = chunkrag(llm, Places(PLACES.__getitem__, identity="plane"), critic=critic, **options)
     return system.ask(QUESTION, DOCUMENTS), llm, critic
 
 

@@ -29,7 +29,7 @@ class Reading:
     identity = "reading"
 
     def __init__(self):
-        self.texts: list[str] = []
+        self.texts = []
 
     def embed(self, texts, *, query=False):
         """The question's vector."""

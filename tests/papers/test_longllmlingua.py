@@ -77,7 +77,7 @@ def test_a_window_is_read_behind_what_was_kept_of_those_before():
     "Seals and Crofts sang", 6 2 6 5 nats alone: Seals, Crofts. Then "it in 1972.", 2 2 4 1, read
     behind "Seals Crofts": 1972, and of the equal ones the first, it.
     """
-    read: list[tuple[str, str]] = []
+    read = []
 
     def told(before, token):
         read.append((before, token))

@@ -27,7 +27,7 @@ class Sum:
 
     def __init__(self):
         self.sum = torch.zeros(2)
-        self.states: list[list[float]] = []
+        self.states = []
 
     def get_input_embeddings(self):
         return torch.nn.Embedding.from_pretrained(

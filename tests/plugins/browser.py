@@ -1,9 +1,7 @@
 """A browser without a network, and systems that need no weights."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +19,7 @@ TEXTS = [
 ]
 
 
-def system(*stages: Any) -> System:
+def system(*stages):
     """Sentences, scored by a fake cosine, then ``stages``, before a reader that echoes."""
     scored = (split.Sentences(), score.Cosine(HashingEmbedder()))
     return System(Pipeline(*scored, *stages), answer.Reader(echo()))
@@ -35,12 +33,12 @@ class Shown:
     requests: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
-    def kept(self, run: int = 0) -> list[int]:
+    def kept(self, run=0):
         """Segments of the context that is shown, by number, in order."""
         spans = f"[...document.querySelectorAll('#v{run} .context .s')]"
         return self.page.evaluate(f"{spans}.map(s => Number(s.dataset.segment))")
 
-    def cut(self, control: int | str, value: float) -> None:
+    def cut(self, control, value):
         """Type a number into the field of a control, by its place or its stage's name."""
         self.page.evaluate("document.querySelectorAll('.others').forEach(d => d.open = true)")
         fields = self.page.locator(".control input[type=number]")
@@ -48,18 +46,15 @@ class Shown:
             fields = self.page.get_by_label(f"Number of {control}", exact=True)
         fields.nth(0 if isinstance(control, str) else control).fill(format(value, ".17g"))
 
-    def violations(self) -> list[tuple[str, str]]:
+    def violations(self):
         """What axe complains of: the rule, and where first."""
         axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
         found = axe.run(self.page).response["violations"]
         return [(rule["id"], rule["nodes"][0]["html"]) for rule in found]
 
 
-Show = Callable[..., Shown]
-
-
 @pytest.fixture(scope="module")  # its event loop, left running, would stop other tests' own
-def chromium() -> Iterator[Any]:
+def chromium():
     """A headless Chromium."""
     reason = "playwright is not installed: pip install 'ragsieve[dev]'"
     driver = pytest.importorskip("playwright.sync_api", reason=reason)
@@ -72,11 +67,11 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def show(chromium: Any, tmp_path: Path) -> Iterator[Show]:
+def show(chromium, tmp_path):
     """Shows views as a page, 1440 pixels wide and light by default; no request gets out."""
     contexts = []
 
-    def shown(views: Sequence[Any], *, width: int = 1440, scheme: str = "light") -> Shown:
+    def shown(views, *, width=1440, scheme="light"):
         context = chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
         )
@@ -86,7 +81,7 @@ def show(chromium: Any, tmp_path: Path) -> Iterator[Show]:
         file = tmp_path / "page.html"
         file.write_text(page(views), encoding="utf-8")
 
-        def stop(route: Any) -> None:
+        def stop(route):
             made.requests.append(route.request.url)
             route.continue_() if route.request.url == file.as_uri() else route.abort()
 
@@ -102,10 +97,10 @@ def show(chromium: Any, tmp_path: Path) -> Iterator[Show]:
 
 
 @pytest.fixture
-def seen() -> Callable[..., dict[str, Any]]:
+def seen():
     """The view of a system's run on a few documents about a song."""
 
-    def run(*stages: Any, name: str = "cosine", ask: bool = False) -> dict[str, Any]:
+    def run(*stages, name="cosine", ask=False):
         made = system(*stages)
         return view((made.ask if ask else made)(QUESTION, TEXTS), name, reader=made.reader)
 

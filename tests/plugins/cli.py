@@ -1,7 +1,5 @@
 """The command line in a folder of its own."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -18,13 +16,11 @@ class Ended(NamedTuple):
 
 
 @pytest.fixture
-def ragsieve(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Ended]:
+def ragsieve(capsys, tmp_path, monkeypatch):
     """The command, run in a fresh folder."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str) -> Ended:
+    def run(*arguments):
         with pytest.raises(SystemExit) as ended:
             main(arguments)
         out, err = capsys.readouterr()

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -19,20 +19,20 @@ class Server(serving.Server):
     has the value of ``told`` at its path, as ``/props``, or is not found. A list is sent as events
     where the request asks for a stream."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script):
         super().__init__(Handler)
         self.script = script
-        self.requests: list[dict[str, Any]] = []
-        self.paths: list[str] = []
-        self.told: dict[str, Any] = {}
-        self.keys: list[str | None] = []
+        self.requests = []
+        self.paths = []
+        self.told = {}
+        self.keys = []
         self.lock = threading.Lock()
 
 
 class Handler(serving.Handler):
     server: Server
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = self.asked()
         with self.server.lock:
             self.server.requests.append(body)
@@ -51,7 +51,7 @@ class Handler(serving.Handler):
         data = payload.encode() if isinstance(payload, str) else payload
         self.reply(status, data, kind, connection="close", **(headers[0] if headers else {}))
 
-    def do_GET(self) -> None:  # what a redirect of a POST may become
+    def do_GET(self):  # what a redirect of a POST may become
         with self.server.lock:
             self.server.paths.append(f"GET {self.path}")
         known = self.path in self.server.told
@@ -59,7 +59,7 @@ class Handler(serving.Handler):
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Script], Server]]:
+def serve():
     """Starts scripted servers and ends them after the test."""
     with ExitStack() as stack:
         yield lambda script: stack.enter_context(serving.running(Server(script)))

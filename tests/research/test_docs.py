@@ -122,7 +122,7 @@ def printed(block, names, page):
 )
 def test_blocks_print_what_they_show(page, workplace):
     """The blocks of a page run in order; each prints what stands behind it, or nothing."""
-    names: dict[str, object] = {"__name__": "__main__", "__file__": str(workplace / "data.py")}
+    names = {"__name__": "__main__", "__file__": str(workplace / "data.py")}
     ran = [block for block in BLOCKS[page] if runs(block)]
 
     with registry.SYSTEMS.isolated():
@@ -146,7 +146,7 @@ def test_commands_can_be_given(line, workplace):
 
 def check_ragsieve(words):
     """Raise unless the command line takes these arguments; nothing is run."""
-    command: click.Command = commands.cli
+    command = commands.cli
     context = click.Context(command)
     rest = words
     while isinstance(command, click.Group) and rest:

@@ -1,14 +1,12 @@
 """Every exported stage against the stage laws."""
 
 import inspect
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -83,7 +81,7 @@ def winnow(**options):
 
 
 # How each exported stage is built; a new one needs a row here, and is then held to every law.
-BUILD: dict[str, Callable[[], Any]] = {
+BUILD = {
     "split.Blocks": split.Blocks,
     "split.Semantic": lambda: Semantic(HashingEmbedder(), min_similarity=0.3),
     "split.Sentences": split.Sentences,
@@ -120,7 +118,7 @@ BUILD: dict[str, Callable[[], Any]] = {
     "select.Truncate": lambda: Truncate(ScriptedLLM(["unused"], choices=fewer)),
     "systems.Winnow": lambda: winnow(clusters=4),
 }
-MORE: dict[str, Callable[[], Any]] = {  # other options that take another way through a stage
+MORE = {  # other options that take another way through a stage
     "split.Semantic with short chunks": lambda: Semantic(
         HashingEmbedder(), min_similarity=-1, max_chars=12
     ),
@@ -179,7 +177,7 @@ def test_row_builds_the_stage_of_its_name(name):
     assert any(getattr(one, exported, None) is type(stage) for one in PACKAGES[package])
 
 
-KINDS: dict[str, Any] = {"split": "splitter", "score": "scorer", "select": "selector"}
+KINDS = {"split": "splitter", "score": "scorer", "select": "selector"}
 KINDS |= {"systems": "selector"}
 
 
@@ -219,7 +217,7 @@ ASKED = [(query, [*map(whole, range(3), texts)]) for texts in TEXTS for query in
 
 def replies(order, threads):
     """What every stage makes of `ASKED`, asked in this order."""
-    made: dict[str, list[Any]] = {}
+    made = {}
     for name in WAYS:
         with suppress(pytest.skip.Exception), ThreadPoolExecutor(threads) as pool:
             stage = stage_of(name)

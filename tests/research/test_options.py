@@ -1,10 +1,8 @@
 """Rules of options of what is no stage, system or plan, and those of two options or of words."""
 
 import math
-from collections.abc import Callable
 from functools import partial
 from inspect import signature
-from typing import Any
 
 import pytest
 
@@ -36,7 +34,7 @@ from tests.rules import check_rule
 
 LLM, EMBEDDER = ScriptedLLM([]), HashingEmbedder()
 GIVEN = [Segment.whole(Document("d", "Seals sang it."))]
-NUMBERS: dict[str, Callable[..., Any]] = {  # each with a number for every option that is one
+NUMBERS = {  # each with a number for every option that is one
     "answer.Agent": partial(Agent, LLM),
     "answer.Critic": partial(Critic, LLM),
     "answer.Reader": partial(Reader, LLM),
@@ -68,7 +66,7 @@ def test_numbers_among_options_keep_their_rules(name):
 
 
 LIGHT = partial(LightRouter, EMBEDDER)
-BROKEN: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+BROKEN = [
     *((score.BM25, {"k1": k1}, f"k1 must be .*, got {k1}") for k1 in (-1, math.inf)),
     *(
         (fuse, {"rankings": [["a"]] * len(weights), "weights": weights}, "finite, not negative and")

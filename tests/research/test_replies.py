@@ -2,8 +2,6 @@
 
 import math
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -33,7 +31,7 @@ class Replying(Handler):
     def do_POST(self):
         """Reply."""
         asked = self.asked()
-        choice: dict[str, Any] = {"message": {"role": "assistant", "content": self.text}}
+        choice = {"message": {"role": "assistant", "content": self.text}}
         if self.logprobs and asked.get("logprobs"):
             found = re.match(r"\s*(\w+|\W)", self.text)
             first = {"token": found[0] if found else "\n", "logprob": math.log(0.9)}
@@ -143,8 +141,7 @@ RATED = {  # of 0 to 9
 }
 RATINGS = {reply: rating / 9 for rating, replies in RATED.items() for reply in replies}
 
-Case = tuple[Callable[[OpenAI], Any], list[str], Any, str]
-CASES: list[Case] = [
+CASES = [
     (judge, YES, 1.0, ""),
     (judge, NO, 0.0, ""),
     (judge, NEITHER, 0.0, "exact match judges"),

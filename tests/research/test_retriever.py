@@ -1,7 +1,6 @@
 """Retrievers of LangChain and LlamaIndex, and functions, where a source is taken."""
 
 import pickle
-from typing import Any
 
 import pytest
 
@@ -112,7 +111,7 @@ def test_qdrant_is_a_source():
 def test_methods_that_search_take_it(name, make):
     """In words of their own, and what they read is what the retriever has found. An echo gives no
     verdicts: a warning says that no reply could be read."""
-    roles: dict[str, Any] = {"pruner": OverlapPruner()}
+    roles = {"pruner": OverlapPruner()}
     system = systems.build(name, echo(), HashingEmbedder(), source=make(), **roles)
     result = system.lenient().ask(QUESTION)
 
@@ -127,7 +126,7 @@ SEARCHING = ["hyde", "pruningrag", "chunkrag", "iter-retgen", "self-ask", "self-
 @pytest.mark.parametrize("name", [*SEARCHING, "crag"])
 def test_methods_that_search_answer_without_it(name):
     """A retriever that fails costs a lenient system its evidence, not its answer."""
-    where: dict[str, Any] = {"source": broken}
+    where = {"source": broken}
     if name == "crag":
         where = {"options": {"fallback": broken, "rewrite": False}}
     llm = ScriptedLLM(lambda _: "Koechlin")
@@ -215,7 +214,7 @@ def test_a_document_found_twice_has_its_first_score(kind):
 
 def test_k_is_told_to_functions_and_bounds_retrievers():
     """The first ones count."""
-    told: list[int] = []
+    told = []
 
     def many(question, k=3):
         told.append(k)

@@ -67,7 +67,7 @@ def _filled(schema, prompt):
 @cache
 def schemas():
     """Schemas of all systems, and the tokens of a reply."""
-    seen: dict[str, int] = {}
+    seen = {}
 
     def load(name):
         model = stand_in(name)

@@ -3,7 +3,6 @@
 import pickle
 from functools import partial
 from types import FunctionType, SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +55,7 @@ def test_a_function_of_prompts_is_an_llm():
 
 def test_clients_are_asked_with_messages():
     """OpenAI's client and LiteLLM's module: the model's name, no sampling, the most tokens."""
-    calls: list[dict[str, Any]] = []
+    calls = []
     openai = client(calls)
     litellm = SimpleNamespace(completion=openai.chat.completions.create)
     replies = as_llm(openai, name="m").complete([PROMPT, PROMPT], max_tokens=5)
@@ -97,7 +96,7 @@ def test_a_cache_file_tells_functions_apart(adapt, tmp_path):
 
 def test_a_pipeline_of_transformers_is_an_llm():
     """It is asked with messages, greedily, for what is new."""
-    calls: list[dict[str, Any]] = []
+    calls = []
 
     class Pipeline:
         task, model = "text-generation", SimpleNamespace(name_or_path="org/model")

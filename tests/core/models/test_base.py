@@ -5,12 +5,12 @@ import re
 import pytest
 
 from ragsieve.errors import BadReply, ContextOverflow
-from ragsieve.models.base import Cut, Message, Prompt, complete_parsed, complete_with_room
+from ragsieve.models.base import Cut, Message, complete_parsed, complete_with_room
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.models.replies import strip_thinking
 from ragsieve.trace import CUT, Usage, collect_step, record_usage
 
-PROMPT: Prompt = (Message("user", "Which number?"),)
+PROMPT = (Message("user", "Which number?"),)
 
 
 def number(reply):

@@ -41,7 +41,7 @@ class Recorder:
     identity = "recorder"
 
     def __init__(self):
-        self.batches: list[list[str]] = []
+        self.batches = []
         self.started = threading.Event()
         self.go = threading.Event()
 
@@ -221,7 +221,7 @@ def test_an_interrupted_caller_takes_no_other_with_it():
 
 def test_no_call_of_a_failed_batch_is_run_by_two():
     """Where a batch fails, the thread that ran it runs each call alone, and nobody else does."""
-    prompts: list[str] = []
+    prompts = []
 
     def reply(prompt):
         prompts.append(prompt[0].content)

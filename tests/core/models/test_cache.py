@@ -10,12 +10,10 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +42,7 @@ class Vectors:
 
     def __init__(self, *row):
         self.row = row
-        self.asked: list[str] = []
+        self.asked = []
 
     def embed(self, texts, *, query=False):
         self.asked += texts
@@ -174,7 +172,7 @@ def test_probabilities_come_back_bit_for_bit(tmp_path):
     """One question with several passages is one entry; another split of them is another."""
     passages = [Passage("\ud800", ["a b", ""]), Passage("", ["c"])]
     other = [Passage("\ud800", ["a b"]), Passage("", ["", "c"])]
-    model: Any = Pruning(1 / 3, 0.0, 1.0, passages=2)
+    model = Pruning(1 / 3, 0.0, 1.0, passages=2)
     with Cached(model, tmp_path / "c") as cached:
         for _ in range(2):
             assert [model.pruned] * 2 == cached.prune(["a?", "a?"], [passages, other])
@@ -187,7 +185,7 @@ def test_probabilities_come_back_bit_for_bit(tmp_path):
 @pytest.mark.parametrize("values", [(0.5, 1.5), (0.5, math.nan)])
 def test_probabilities_that_cannot_be_are_asked_again(tmp_path, values):
     """What is not in [0, 1] is not stored."""
-    model: Any = Pruning(*values)
+    model = Pruning(*values)
     with Cached(model, tmp_path / "c") as cached:
         for _ in range(2):
             cached.prune(["a?"], [[Passage("", ["a", "b"])]])
@@ -233,7 +231,7 @@ def test_values_come_back_bit_for_bit_as_json(tmp_path):
 def test_a_result_of_the_wrong_form_is_asked_again(tmp_path, method, body):
     """Even if its checksum is right; and the new result takes its place."""
     llm, vectors = echo(), Vectors(1.0, 0.0)
-    calls: dict[str, Callable[[], Any]] = {
+    calls = {
         "complete": lambda: Cached(llm, tmp_path / "c").complete([ask("a")]),
         "choose": lambda: Cached(llm, tmp_path / "c").choose([ask("a")], [["x", "y"]]),
         "embed": lambda: Cached(vectors, tmp_path / "c").embed(["a"]).tolist(),

@@ -19,7 +19,7 @@ from ragsieve.models.lru import LRU
 )
 def test_what_was_used_last_stays_within_number_and_room(most, room, left):
     """An entry that takes more room than there is does not stay either."""
-    entries: LRU[str, str] = LRU(most, len, room)
+    entries = LRU(most, len, room)
     for text in ("aa", "bbb", "c"):
         entries.keep({text: text})
 
@@ -28,7 +28,7 @@ def test_what_was_used_last_stays_within_number_and_room(most, room, left):
 
 def test_another_thread_adds_while_garbage_is_collected():
     """Which may be amid a step that makes objects: none of them iterates the entries meanwhile."""
-    entries: LRU[object, int] = LRU(99_999)
+    entries = LRU(99_999)
     entries.keep({n: n for n in range(5000)})
     before = gc.get_threshold()
     gc.callbacks.append(adds := lambda *_: entries.keep({object(): 1}))

@@ -24,7 +24,7 @@ class Counting(Encoder):
     def __init__(self):
         self._lock = threading.Lock()
         self._now = self.most = 0
-        self.ids: list[int] = []
+        self.ids = []
 
     def _logits(self, window):
         with self._lock:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from ragsieve import InputError, ModelError, models
-from ragsieve.models.base import CrossEncoder
 from ragsieve.trace import Usage, step
 
 pytest.importorskip("openai")
@@ -46,7 +45,7 @@ def always(status, payload, **headers):
 def test_scores_stand_in_the_order_of_the_pairs(serve):
     """Whatever order the server returns; all documents are asked back, under the model's name."""
     server = serve(by_length)
-    scorer: CrossEncoder = model(server)
+    scorer = model(server)
     scores = scorer.score([("q", "x" * n) for n in (3, 9, 1, 5, 7)])
 
     assert ([2, 8, 0, 4, 6], "float32") == (scores.tolist(), scores.dtype.name)
@@ -224,7 +223,7 @@ def test_servers_that_fall_silent_or_hang_up_are_asked_again(serve, fault):
 FORM = "results cannot be read: Expected `"
 PLACES = "2 documents must come back, each once, got "
 NUMBER = "relevance_score must be a finite number, got "
-REPLIES: dict[str, tuple[Any, str]] = {
+REPLIES = {
     "not JSON": ("<html>", "reply is not JSON: Expecting value"),
     "cut": ('{"results": [', "reply is not JSON"),
     "deep": ("[" * 100_000, "reply is not JSON"),
@@ -291,7 +290,7 @@ def test_the_key_is_never_shown(serve, caplog):
 
 def test_pairs_are_charged_what_the_server_counts(serve):
     """11 tokens for three pairs are 3, 4 and 4, wherever the reply counts them."""
-    counts: list[dict[str, Any]] = [
+    counts = [
         {"usage": {"total_tokens": 11}},
         {"meta": {"tokens": {"input_tokens": 11.0}}},
         {"meta": {"billed_units": {"input_tokens": 11}}},

@@ -67,7 +67,7 @@ def test_every_token_of_a_sentence_is_scored_once(question, title, lengths):
     tokens = iter(range(1000, 9999))
     rows = [[next(tokens) for _ in range(length)] for length in lengths]
     windows = SMALL.windows([10] * question, [20] * title, rows, MARKS)
-    read: list[list[int]] = [[] for _ in rows]
+    read = [[] for _ in rows]
     for window in windows:
         assert len(window.ids) <= SMALL.size
         assert len(window.types) == len(window.ids)

@@ -14,7 +14,7 @@ class Angles:
     identity = "angles"
 
     def __init__(self):
-        self.asked: list[tuple[list[str], bool]] = []
+        self.asked = []
 
     def embed(self, texts, *, query=False):
         self.asked.append((list(texts), query))

@@ -18,7 +18,7 @@ class Recorder:
 
     def __init__(self, *values):
         self.values = values
-        self.pairs: list[tuple[str, str]] = []
+        self.pairs = []
 
     def score(self, pairs):
         self.pairs += pairs

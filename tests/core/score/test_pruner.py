@@ -1,7 +1,5 @@
 """The score of a sentence pruner."""
 
-from collections.abc import Sequence
-
 from ragsieve.models.base import Passage, Pruned
 from ragsieve.models.fake import OverlapPruner
 from ragsieve.score.pruner import Pruner
@@ -20,7 +18,7 @@ class Recorder:
 
     def __init__(self, sentences, passages):
         self.pruned = Pruned([*sentences], [*passages])
-        self.asked: list[tuple[Sequence[str], Sequence[Sequence[Passage]]]] = []
+        self.asked = []
 
     def prune(self, questions, passages):
         self.asked.append((questions, passages))

@@ -1,7 +1,6 @@
 """Lists, tables, code and answers whole; prose by sentences."""
 
 import json
-from collections.abc import Callable
 from math import isqrt
 from pathlib import Path
 
@@ -82,7 +81,7 @@ def test_every_character_lies_in_exactly_one_segment(text, max_chars):
         assert segment.text.strip() == segment.text
 
 
-HOSTILE: dict[str, Callable[[int], str]] = {
+HOSTILE = {
     "pipes": lambda n: "|" * n,
     "hashes": lambda n: "#" * n,
     "dashes": lambda n: "-" * n,

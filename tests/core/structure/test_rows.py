@@ -178,7 +178,7 @@ ACCOUNTS = [f"job{n}:x:{n * 7}:{n}:Job {n}:/srv/job{n}" for n in range(9)]
 HANGING = [f"{n:<3} .part{n:<4} 0000{n:04x}  2**{n % 4}\n{'':18}ALLOC, DATA" for n in range(12)]
 OPTIONS = [f"--option-{n}   Keep what is as {n} is" for n in range(6)]
 OPTIONS[3] += f"\n{'':15}while it is there"
-LISTED: dict[str, tuple[str, list[str]]] = {  # what stands above the rows, and these
+LISTED = {  # what stands above the rows, and these
     "accounts, between colons": ("", ACCOUNTS),
     "sections of a binary, whose second line hangs": ("  Idx Name      Size      Algn", HANGING),
     "options, of which a last cell goes on": ("Options:", OPTIONS),

@@ -7,11 +7,9 @@ import io
 import json
 import re
 import tomllib
-from collections.abc import Callable
 from configparser import ConfigParser
 from functools import partial
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -165,7 +163,7 @@ BOOKS = "".join(
     f" deep.</about>\n    <shelves><shelf>{n}</shelf></shelves>\n  </book>\n"
     for n in range(5)
 )
-PARSED: list[tuple[str, Callable[[str], Any], str]] = [
+PARSED = [
     ("XML", xml, f"<catalog to='2'>\n{BOOKS}</catalog>"),
     ("JSON Lines", lines, "\n".join(map(json.dumps, INCIDENTS))),
     ("rows of a database", rows, repr(ROWS)),
@@ -522,7 +520,7 @@ def test_spans_are_joined_as_they_stood(text, bounds, shown):
     assert sorted(re.sub("… 1 of 2 shown|…", "", shown).split()) == sorted(words)
 
 
-LARGE: dict[str, Callable[[int], str]] = {
+LARGE = {
     "objects": lambda n: '{"a": [' + '{"b": "c"}, ' * 10 * n + "{}]}",
     "brackets": lambda n: "[" * 25 * n + "]" * 25 * n,
     "open tuples": lambda n: "[('a', d(1), f(2" * 7 * n,

@@ -19,7 +19,7 @@ class Noting:
 
     def __init__(self, dropped=""):
         self.dropped = dropped
-        self.seen: list[str] = []
+        self.seen = []
 
     def __call__(self, query, segments, /):
         self.seen += [s.document.id for s in segments]

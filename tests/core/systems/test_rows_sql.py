@@ -17,8 +17,8 @@ from ragsieve import Document, Pipeline, Query, Segment, split
 from ragsieve.systems.rows import Rows
 
 WORDINGS = json.loads((Path(__file__).parents[2] / "rows_wordings.json").read_bytes())
-SEEN: dict[str, list[str]] = WORDINGS["seen"]
-HELD: dict[str, list[str]] = WORDINGS["held"]
+SEEN = WORDINGS["seen"]
+HELD = WORDINGS["held"]
 ROWS = 60
 _SYLLABLES = ("ka", "lo", "mi", "ren", "tu", "ves", "dor", "pel", "sa", "gri", "nom", "bex")
 
@@ -37,7 +37,7 @@ def table(draw):
     kinds = [[word(draw).title() for _ in range(6)] for _ in words]
     scale = draw.choice((1, 10, 0.1))
     day = datetime.date(2026, 1, 1)
-    rows: list[tuple[object, ...]] = [
+    rows = [
         (
             number,
             *(draw.choice(some) for some in kinds),

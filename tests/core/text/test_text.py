@@ -52,7 +52,7 @@ def test_spans_are_exact_trimmed_and_count_characters():
 
 THAI = "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย"  # 38 characters, so three of them are 116
 LONG_ONE = "abcde " * 1000 + "end."  # 6,004 characters
-SPLIT: dict[str, tuple[str, dict[str, int | str], list[str]]] = {
+SPLIT = {
     "abbreviation": (
         *("Dr. Seals met J. Crofts. They sang.", {}),
         ["Dr. Seals met J. Crofts.", "They sang."],

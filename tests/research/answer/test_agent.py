@@ -1,7 +1,6 @@
 """An agent reads its documents, each on its line, and argues in three parts."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -64,7 +63,7 @@ class CountingLLM(ScriptedLLM):
     """Keeps the texts of each call of ``count``; characters of Greek are a token each."""
 
     def __post_init__(self):
-        self.counted: list[list[str]] = []
+        self.counted = []
 
     def count(self, texts):
         self.counted.append([*texts])
@@ -179,7 +178,7 @@ def test_an_answer_alone_is_an_argument_without_evidence():
 
 def test_a_reply_is_held_to_the_parts_in_their_order():
     """Evidence first, so that the answer follows from it."""
-    held: list[Any] = []
+    held = []
 
     class Held(ScriptedLLM):
         def complete(self, prompts, **options):

@@ -1,6 +1,5 @@
 """The time to read a reply grows with its length alone, whatever a model writes."""
 
-from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -35,7 +34,7 @@ def system(name):
     return lambda reply: build(name, Long(reply), HashingEmbedder(8)).ask(QUERY, [TEXT.document])
 
 
-READERS: dict[str, Callable[[str], object]] = {
+READERS = {
     **{name: system(name) for name in ("pruningrag", "self-ask", "longrefiner")},
     "evidence": lambda reply: Argument("a", reply).checked([TEXT]),
     "duplicates": lambda reply: Critic(Long(reply)).same(QUERY, ["a", "b"]),

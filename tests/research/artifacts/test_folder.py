@@ -265,7 +265,7 @@ def test_a_hub_that_cannot_be_reached_is_one_line(tmp_path):
 
 LLM = {"kind": "llm", "model": "smollm2", "adapter": "extractor"}
 ODDS = {"weights": [[0.0], [1.0]], "bias": [0.0, 0.5], "price": 0.2}
-FIELDS: dict[str, Any] = {"format": 1, "system": "finefilter"}
+FIELDS = {"format": 1, "system": "finefilter"}
 FIELDS |= {"generator": {"model": "smollm2"}, "embedder": {"model": "minilm"}}
 
 

@@ -8,7 +8,7 @@ import sys
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 import pytest
 from msgspec.structs import replace
@@ -36,8 +36,8 @@ from tests.tiny import save_bytes
 FAKES = Trained(generator=Base("fake:echo"), embedder=Base("fake:hashing"))
 TEXTS = ["Paris is the capital of France.", "The river runs through the old town."]
 JSON = {"filter.json", "adapter_config.json", "ragsieve.json"}  # the last is looked for in vain
-OPENED: list[str] = []
-WATCHED: list[str] = []  # a folder, for the time of a test: a hook can never be taken off again
+OPENED = []
+WATCHED = []  # a folder, for the time of a test: a hook can never be taken off again
 
 
 @cache
@@ -352,7 +352,7 @@ def test_options_stand_in_for_what_the_folder_says(folder):
 
 def test_models_of_a_folder_are_shared_as_asked(folder):
     """Each goes through the wrapper once."""
-    seen: list[Any] = []
+    seen = []
 
     def share(model):
         seen.append(model)

@@ -1,7 +1,6 @@
 """The hub's columns to our schema, on rows of the hub's layouts with facts of our own."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -58,7 +57,7 @@ ASQA = {
     ],
     "annotations": [{"knowledge": [], "long_answer": "One is in Spain, one in Venezuela."}],
 }
-ROWS: dict[Any, dict[str, Any]] = {hotpotqa: HOTPOTQA, musique: MUSIQUE, triviaqa: TRIVIAQA}
+ROWS = {hotpotqa: HOTPOTQA, musique: MUSIQUE, triviaqa: TRIVIAQA}
 ROWS |= {nq_open: NQ, popqa: POPQA, asqa: ASQA}
 
 

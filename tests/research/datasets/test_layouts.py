@@ -1,7 +1,6 @@
 """Records of other tools' layouts, with facts of our own."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -26,7 +25,7 @@ POOL = [{"mapped_id": "q1", "doc_chunk": t, "support": int(n == 0)} for n, t in 
 KILT = {"input": ASKED, "output": [{"answer": "tungsten", "provenance": [{"title": "W"}]}]}
 HOTPOT = {"context": [["W", TEXTS[:1]], ["Pb", TEXTS[1:]]], "supporting_facts": [["W", 0]]}
 FLASH = {"question": ASKED, "golden_answers": ANSWERS, "output": {"retrieval_result": FOUND}}
-PLACES: dict[str, dict[str, Any]] = {  # files of each layout
+PLACES = {  # files of each layout
     "ragsieve": {"a.jsonl": [{"question": ASKED, "answers": ANSWERS, "documents": TEXTS}]},
     "dpr": {"a.json": {"question": ASKED, "answers": ANSWERS, **CTXS}},
     "kilt": {"a.jsonl": [KILT]},

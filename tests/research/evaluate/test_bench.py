@@ -144,7 +144,7 @@ def test_what_a_generator_has_no_room_for_is_in_the_report(tmp_path):
 def test_groups_by_two_metadata_have_a_row_a_value(tmp_path):
     """False and 0 are values, and each of a list; a key stands before its own, as two may have the
     same. A question that is in two rows counts once in the whole."""
-    tags: list[list[str]] = [["a", "b"], ["a"], [], ["b", "b"]]
+    tags = [["a", "b"], ["a"], [], ["b", "b"]]
     metadata = [{"multi": n < 3, "early": n < 1, "hops": n // 2, "tags": tags[n]} for n in range(4)]
     rows = [{"question": "Who?", "documents": ["Ann."], "metadata": one} for one in metadata]
     data = Data(name=str(own(tmp_path, *rows)), groups=("multi", "early", "hops", "tags", "none"))

@@ -452,7 +452,7 @@ def test_presence_is_of_documents_that_hold_an_answer(tmp_path):
 
 def test_noise_stays_out_of_the_headline(tmp_path):
     """Noisy cells are compared under the same noise, and plotted against its share."""
-    noises: list[Place] = [None]
+    noises = [None]
     noises += [{"kind": "unrelated", "share": s, "position": "start"} for s in (0.4, 0.2)]
     report = reported(write_run(tmp_path / "r", noises=noises))
 
@@ -510,8 +510,8 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.tags: set[str] = set()
-        self.links: list[str] = []
+        self.tags = set()
+        self.links = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):

@@ -91,7 +91,7 @@ def test_documents_are_filtered_as_by_python(limits):
     filtered = asked(
         create_server(system), lambda client: filters(client, max_tokens=60, limits=limits)
     )
-    own: dict[str, Any] = limits
+    own = limits
     result = system.at(max_tokens=60, **own)(QUESTION, DOCUMENTS)
 
     assert result.text == filtered["text"] != system(QUESTION, DOCUMENTS).text
@@ -106,7 +106,7 @@ def test_what_does_not_fit_and_warnings_are_said():
     async def calls(client):
         return [await filters(client, **one) for one in ({}, {"max_tokens": 2}, asks)]
 
-    asks: dict[str, Any] = {"question": "Wer hat den Eiffelturm entworfen?", "documents": german}
+    asks = {"question": "Wer hat den Eiffelturm entworfen?", "documents": german}
     plain, short, foreign = asked(create_server(ragsieve.load("finefilter")), calls)
 
     assert "warnings" not in plain
@@ -147,7 +147,7 @@ def test_handles_of_a_server_are_asked_there(monkeypatch):
             self.reply(200, {"runs": [run], "cursor": ""})
 
     async def asks(client):
-        tried: list[dict[str, str]] = [{"handle": "abc"}, {"handle": "x"}]
+        tried = [{"handle": "abc"}, {"handle": "x"}]
         tried += [{"handle": "abc", "document": "1"}, {"handle": "moved"}]
         return [await client.call_tool("show_dropped", one) for one in tried]
 
@@ -332,7 +332,7 @@ def test_a_search_that_fails_is_an_error(error, when, message):
     def opened(*_):
         return fail(Query("q")) if when == "opened" else fail
 
-    broken: Any = SimpleNamespace(open=opened, about=dict)
+    broken = SimpleNamespace(open=opened, about=dict)
     server = create_server(ragsieve.load("finefilter").lenient(), {"towers": broken})
     arguments = {"question": "q", "index": "towers"}
     reply = asked(server, lambda client: client.call_tool("search_index", arguments))

@@ -12,7 +12,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.openai import OpenAI
 from ragsieve.sources import named_source
 
-LOOKED_UP: list[str] = []
+LOOKED_UP = []
 KEY = "sk-walrus-7f3a9c21d4e8b605"
 DOCUMENTS = ["Seals and Crofts sang Summer Breeze.", "Parking is free."]
 

@@ -57,7 +57,7 @@ ENCODERS = [embedder, spans, cross_encoder, classifier, pruner]
 @contextmanager
 def batches_of(net):
     """Rows and padded length of all that a net reads inside the block."""
-    shapes: list[tuple[int, int]] = []
+    shapes = []
     words = net.get_input_embeddings()
     hook = words.register_forward_hook(lambda _, given, __: shapes.append((*given[0].shape,)))
     yield shapes

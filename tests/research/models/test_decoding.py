@@ -83,7 +83,7 @@ def test_scores_are_those_of_a_continuation_alone(decoder, prompts):
 def test_a_close_call_is_decided_by_the_prompt_alone():
     """Logits that differ by less than `MARGIN` are read again; a clear lead is not."""
     decoder = together("float32")
-    reads: list[int] = []
+    reads = []
     decoder.alone = lambda tokens: reads.append(len(tokens)) or torch.tensor([0.0, 2.0, 1.0])
     reply = _WrittenReply(TEXT[:5], None)
     reply.take(torch.tensor([5.0, 1.0, 5.0 - MARGIN / 2]), decoder.eos, 9, decoder.alone)
@@ -124,7 +124,7 @@ def test_a_mask_holds_each_row_and_ends_it():
     """Each row has a mask of its own, which is told every token, and stops when it says so."""
 
     def mask():
-        told: list[int] = []
+        told = []
 
         def masked(logits):
             only = torch.full_like(logits, -torch.inf)

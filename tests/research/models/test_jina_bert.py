@@ -22,7 +22,7 @@ KIND = {"position_embedding_type": "alibi", "feed_forward_type": "geglu", "auto_
 def tensors():
     """Of a JinaBERT, by the names that the published one has."""
     torch.manual_seed(0)
-    shapes: dict[str, tuple[int, ...]] = {
+    shapes = {
         "embeddings.word_embeddings.weight": (len(WORDS), DIM),
         "embeddings.token_type_embeddings.weight": (2, DIM),
     }

@@ -1,8 +1,6 @@
 """Every backend of this machine is held to its protocol, on tiny models of random weights."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -35,7 +33,7 @@ def tuned(folder):
 
 
 # How a model of each prefix is built; a new one needs a row here, and is then held to the laws.
-BUILD: dict[str, Callable[[Path, Any], Any]] = {
+BUILD = {
     "transformers": lambda folder, make: models.load(
         f"transformers:{llama.save(folder)}", dtype="float32"
     ),

@@ -15,7 +15,7 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from ragsieve import load
 from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
-from ragsieve.models.base import LLM, Message
+from ragsieve.models.base import Message
 from ragsieve.models.batcher import DynamicBatcher
 from ragsieve.models.cache import Cached
 from ragsieve.models.openai import OpenAI
@@ -70,7 +70,7 @@ def shout(path, body, number):
 
 def test_replies_keep_the_order_of_prompts(serve):
     """Requests run side by side, and replies come in the order of their prompts."""
-    llm: LLM = model(serve(shout), concurrency=4)
+    llm = model(serve(shout), concurrency=4)
     replies = llm.complete([prompt(f"say {i}") for i in range(9)])
 
     assert [f"SAY {i}" for i in range(9)] == replies
@@ -109,7 +109,7 @@ def test_running_requests_end_before_the_error(serve):
 
 def test_a_refused_caller_costs_the_others_nothing(serve):
     """Each has one request and its own cost; ``concurrency`` counts over all callers."""
-    running: list[int] = []
+    running = []
 
     def script(path, body, number):
         running.append(1)
@@ -249,7 +249,7 @@ def test_cut_replies_are_noted(serve):
         end = "length" if asked(body) == "hi" else "stop"
         return 200, reply("and then", finish=end, logprobs=top)
 
-    llm: Any = Cached(model(serve(script)))
+    llm = Cached(model(serve(script)))
     with step("read") as current:
         llm.complete([prompt("hi"), prompt("bye"), prompt("hi")], max_tokens=2)
     with step("choose") as chosen:

@@ -10,7 +10,6 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from ragsieve.errors import ModelError
-from ragsieve.models.base import Embedder
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.trace import step
 from ragsieve_research.models.pe_rank import PLACE, PERank
@@ -88,7 +87,7 @@ def by_definition(folder, model, question, texts):
     ids = torch.tensor(model.tokens(question, len(texts)))
     rows = lm.embed_tokens(ids)
     rows[ids == model.place] = passages
-    order: list[int] = []
+    order = []
     while len(order) < len(texts):
         read = torch.cat([rows, passages[order]])
         odds = passages @ lm(inputs_embeds=read[None]).last_hidden_state[0, -1]
@@ -179,7 +178,7 @@ def test_the_encoder_is_the_configurations(tmp_path, make_encoder):
     """Where none is passed; an encoder with code of its own is refused."""
     encoder = make_encoder(["ann", "sang"], 32)
     save(tmp_path, embedding_size=16, encoder_name=str(encoder))
-    chosen: Embedder = PERank(str(tmp_path)).passage_encoder
+    chosen = PERank(str(tmp_path)).passage_encoder
     told = json.loads((encoder / "config.json").read_text())
     (encoder / "config.json").write_text(json.dumps({**told, "auto_map": {"AutoModel": "x.Y"}}))
 

@@ -3,8 +3,6 @@
 import json
 import math
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -79,7 +77,7 @@ def xlm_roberta(folder, _):
 
 @pytest.fixture(scope="module", params=[bert, deberta, xlm_roberta])
 def folder(request, tmp_path_factory, make_encoder):
-    make: Callable[..., Path] = request.param
+    make = request.param
     torch.manual_seed(0)
     return make(tmp_path_factory.mktemp(make.__name__), make_encoder)
 

@@ -92,7 +92,7 @@ def plain(checkpoint, question, passage):
     net = transformers.BertForTokenClassification.from_pretrained(checkpoint).eval()
     tokenizer = WindowTokenizer.read(checkpoint / "tokenizer.json", LAYOUT)
     ((*windows,),) = tokenizer.lay(question, [passage]).windows
-    spans: list[list[float]] = [[] for _ in passage.sentences]
+    spans = [[] for _ in passage.sentences]
     answers = []
     for window in windows:
         ids, types = torch.tensor([window.ids]), torch.tensor([window.types])

@@ -9,14 +9,14 @@ import pytest
 
 from ragsieve import load
 from ragsieve.errors import BadReply, ContextOverflow, EndedEarly, InputError, ModelError
-from ragsieve.models.base import Message, Prompt, complete_parsed
+from ragsieve.models.base import Message, complete_parsed
 from ragsieve.models.openai import OpenAI
 from ragsieve.trace import Usage, collect_step, step
 from ragsieve_research.models.streaming import as_text, stream_tokens
 from tests.serving import Handler, served
 
 KEY = "sk-very-secret"
-PROMPT: Prompt = (Message("system", "Reply."), Message("user", "Who drew it?"))
+PROMPT = (Message("system", "Reply."), Message("user", "Who drew it?"))
 TEXT = "Koechlin drew it."
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
 Reply = Callable[[dict[str, Any]], tuple[int, list[Any] | dict[str, Any]]]
@@ -101,7 +101,7 @@ ENDS = [  # events, and whether they are a whole reply
 def test_a_stream_that_ends_early_is_no_answer(streaming, events, whole):
     """It is an error that has the text so far; so says `ask_stream`, at once."""
     llm, _ = streaming(lambda _: (200, events))
-    given: list[Any] = []
+    given = []
     try:
         given += load("all", llm).ask_stream("Is it?", ["It is not said."])
     except EndedEarly as error:
@@ -189,7 +189,7 @@ def test_a_tokenizer_that_cleans_up_is_shown_word_by_word():
 
 def test_work_ends_when_nobody_listens():
     """Its next token fails; what it raises by itself reaches the listener."""
-    ended: Future[object] = Future()
+    ended = Future()
     go = threading.Event()
 
     def endless(tell):

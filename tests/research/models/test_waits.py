@@ -110,7 +110,7 @@ def test_a_local_model_writes_no_token_when_time_is_over():
     from ragsieve_research.models.decoding import Decoder
     from tests.research.models.test_decoding import tiny
 
-    written: list[int] = []
+    written = []
 
     def slow(token):
         written.append(token)
@@ -126,7 +126,7 @@ def test_a_local_model_writes_no_token_when_time_is_over():
 
 def test_a_batch_has_the_latest_deadline_of_its_calls():
     """Whichever thread runs it; a call that comes alone has its own."""
-    moments: list[float] = []
+    moments = []
 
     def reply(prompt):
         check_time(deadline())

@@ -1,7 +1,5 @@
 """The papers' ablations: which part is random, and that all else stays as it is."""
 
-from typing import Any
-
 import pytest
 
 from ragsieve import Document, Query, Segment
@@ -48,7 +46,7 @@ def test_random_clusters_ignore_where_documents_lie():
     r"""The paper's \Q: sets of equal size, which the seed alone decides."""
     places = {f"d{n}": (float(n // 5) * 100, 0.0) for n in range(10)}
     answers = dict.fromkeys(places, "Rome")
-    options: dict[str, Any] = {"rounds": 0, "clusters": 2, "clustering": "random"}
+    options = {"rounds": 0, "clusters": 2, "clustering": "random"}
     results = [ask(places, answers, seed=seed, **options) for seed in (1, 1, 2)]
     owners = [[d["agent"] for d in events(r, "clusters")[0]["documents"]] for r in results]
 
@@ -61,7 +59,7 @@ def test_random_merging_keeps_half_of_each_side():
     """2 of 3 and 1 of 1; nothing of an incorrect agent; the seed draws the halves."""
     places = {**{f"a{n}": (0, 0) for n in range(3)}, "b": (9, 0)}
     answers = dict.fromkeys(places, "Rome")
-    options: dict[str, Any] = {"clusters": 2, "merging": "random"}
+    options = {"clusters": 2, "merging": "random"}
     result, again = (ask(places, answers, [ROME], **options) for _ in range(2))
 
     assert ["a", "a", "b"] == [name[0] for name in names(result)]
@@ -79,7 +77,7 @@ def test_random_merging_keeps_half_of_each_side():
 
     places = {name: (float(x), 0.0) for x, name in enumerate("abcdefgh")}
     answers = dict.fromkeys(places, "Rome")
-    options: dict[str, Any] = {"clusters": 2, "merging": "random"}
+    options = {"clusters": 2, "merging": "random"}
     halves = [
         "".join(names(ask(places, answers, [ROME], seed=seed, **options)))
         for seed in [*range(10), 0]

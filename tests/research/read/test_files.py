@@ -190,7 +190,7 @@ def test_a_folder_is_read_with_all_below_it(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     (tmp_path / "Makefile").write_text("all:")
-    told: list[str] = []
+    told = []
     sources = Sources([str(tmp_path)], None, tmp_path / "index", told.append)
 
     assert [str(tmp_path / name) for name in ("a.TXT", "b.rst", "in/c.html")] == ids(sources)
@@ -417,7 +417,7 @@ def test_what_cannot_be_read_of_a_folder_is_left_out(tmp_path):
     (tmp_path / "b.txt").symlink_to("/dev/zero")
     (tmp_path / "c.txt").write_text("Bees.")
     (tmp_path / "d.log").write_bytes(b"a\xff")
-    told: list[str] = []
+    told = []
     reason = f"{tmp_path / 'd.log'} must be UTF-8; byte 1 is 0xff"
 
     assert ["Bees."] == [d.text for d in read_documents([str(tmp_path)], told.append)]

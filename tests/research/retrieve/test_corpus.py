@@ -260,7 +260,7 @@ def test_an_index_says_what_it_was_built_with(corpus):
 
 def test_progress_is_told(tmp_path):
     """Documents done and chunks embedded, up to all of them."""
-    calls: list[tuple[int, int]] = []
+    calls = []
     Corpus(tmp_path, HashingEmbedder()).add(pets(150), progress=lambda *now: calls.append(now))
 
     assert [(64, 64), (128, 128), (150, 150)] == calls

@@ -76,7 +76,7 @@ def test_a_killed_build_does_not_cut_again(tmp_path):
     """What a splitter found is kept as what was embedded is: it may embed, too."""
     path = tmp_path / "index"
     done = child("kill_at = 3\nCorpus(path, Mortal(), splitter=Sentences()).add(documents)", path)
-    cut: list[str] = []
+    cut = []
 
     class Watching(Sentences):
         def __repr__(self):

@@ -6,7 +6,6 @@ import re
 import socket
 import time
 import traceback
-from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ def sends(answer):
 
 
 def local(server, path="", timeout_s=5, max_bytes=1000):
-    own: dict[str, Any] = {"headers": {"X-Key": KEY}, "allow_private": True}
+    own = {"headers": {"X-Key": KEY}, "allow_private": True}
     return Http(server.url + path, timeout_s=timeout_s, max_bytes=max_bytes, **own)
 
 
@@ -152,7 +151,7 @@ ZEROS = gzip.compress(b"0" * 1_000_000)
 NO_JSON = {"empty": b"", "HTML": b"<html>", "cut off": b'{"a": ', "no UTF-8": b"\xff\xfe\xff"}
 NO_JSON |= {"nested": b"[" * 900, "deep": b"[" * 200_000 + b"]" * 200_000}
 NO_JSON |= {"long number": b"9" * 5000, "key": KEY.encode()}
-FAULTS: dict[str, tuple[bytes, str]] = {
+FAULTS = {
     **{
         f"HTTP {code}": (reply(KEY.encode(), f"{code} {KEY}"), f"it answers HTTP {code}{text}")
         for code, text in [(500, " Internal Server Error"), (404, " Not Found"), (599, "")]

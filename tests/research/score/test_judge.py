@@ -44,7 +44,7 @@ class Batches(ScriptedLLM):
     """Remembers how many prompts came in each call."""
 
     def __post_init__(self):
-        self.sizes: list[int] = []
+        self.sizes = []
 
     def choose(self, prompts, options):
         self.sizes.append(len(prompts))

@@ -121,7 +121,7 @@ def test_self_information_adds_up_over_a_segment():
 
 def test_a_token_is_read_behind_its_document_and_title():
     """The second segment of a document is read behind the first, the first behind the title."""
-    read: list[tuple[str, str]] = []
+    read = []
 
     def told(before, token):
         read.append((before, token))

@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -86,7 +84,7 @@ class Unlimited(ScriptedLLM):
 
     def __init__(self, replies, **options):
         super().__init__(replies, **options)
-        self.schemas: list[Mapping[str, Any] | None] = []
+        self.schemas = []
 
     def complete(self, prompts, *, max_tokens=128, schema=None):
         self.prompts.extend(prompts)

@@ -1,7 +1,5 @@
 """A learned cut point."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
@@ -36,7 +34,7 @@ def test_the_most_probable_cut_is_taken(weights, expected):
 
 def test_clues_are_weighed_best_first_in_one_call():
     """All cuts from 0 to n; each on its own line, and none opens another."""
-    asked: list[Sequence[str]] = []
+    asked = []
 
     def remember(prompt, options):
         asked.append(options)

@@ -256,7 +256,7 @@ def test_unreadable_replies_leave_it_to_the_reader():
 
 def test_a_filter_sees_the_follow_up():
     """What is found for a follow-up question is filtered for it."""
-    seen: list[str] = []
+    seen = []
 
     def prune(query, segments, /):
         seen.append(query.text)

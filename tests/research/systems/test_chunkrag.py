@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -66,7 +65,7 @@ def stages(made):
 
 
 RATINGS = ["Relevance", "Reflection", "Critique", "Mean"]
-CHANGES: list[tuple[dict[str, Any], list[str], list[str], str]] = [
+CHANGES = [
     # options, stages that go, stages that come, what the new ones show
     ({"chunks": "fixed"}, ["Semantic"], ["Windows"], "max_tokens=100"),
     ({"without": "rewriting"}, ["Rewritten"], ["Hybrid"], "Hybrid(scorers=(Cosine("),
@@ -115,7 +114,7 @@ def test_the_pruners_passage_score_orders_where_no_reranker_is_named():
     assert "" == orders()
 
 
-ABLATIONS: list[dict[str, Any]] = [
+ABLATIONS = [
     {},
     *(options for options, *_ in CHANGES if "source" not in options and "critic" not in options),
     {"chunks": "fixed", "without": "rewriting", "retrieval": "bm25"},
@@ -150,7 +149,7 @@ def test_a_chunk_of_one_sentence_is_not_embedded_again():
 
 def test_a_source_is_asked_by_the_rewrite_and_read_by_the_question():
     """Its spans are rated as they are: nothing is split or ranked again."""
-    asked: list[Query] = []
+    asked = []
 
     def source(query, /):
         asked.append(query)

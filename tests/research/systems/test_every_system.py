@@ -2,7 +2,6 @@
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ DOCUMENTS = [
     {"id": word, "text": f"{word} was sung. They sang of {word} in summer. It rained."}
     for word in WORDS
 ]
-RULES: list[tuple[str, dict[str, Any], str]] = [  # of words, and of two options
+RULES = [  # of words, and of two options
     ("chunkrag", {"threshold": "0.5"}, "threshold must be 'llm', 'statistics' or a s.*, got '0.5'"),
     ("chunkrag", {"threshold": math.nan}, "min_score must be finite, got nan"),
     ("chunkrag", {"rating": "stars"}, "rating of chunkrag must be one of .*, got 'stars'"),

@@ -1,7 +1,5 @@
 """FineFilter as one system."""
 
-from typing import Any
-
 import pytest
 
 import ragsieve
@@ -86,7 +84,7 @@ def test_the_ablations_are_options(options, stages):
 def test_original_order_is_that_of_the_documents():
     """Not that in which the extractor named the clues: the truncator sees the first one first."""
     truncator = script("", 1)
-    options: dict[str, Any] = {"reranker": "none", "order": "score"}
+    options = {"reranker": "none", "order": "score"}
     system = finefilter(script("[4, 2]", 0), HashingEmbedder(), truncator=truncator, **options)
     kept = system(QUESTION, DOCUMENTS).kept
 

@@ -37,7 +37,7 @@ class Asking:
     every: bool = False
 
     def __call__(self, query, search, /):
-        kept: list[Segment] = []
+        kept = []
         for text in self.texts:
             found = search(Query(text), query)
             kept = [*kept, *found] if self.every else found

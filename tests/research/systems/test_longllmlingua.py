@@ -77,7 +77,7 @@ def test_a_token_over_two_documents_is_one_of_each():
 
 def test_the_question_is_read_before_a_long_text_to_its_end():
     """What was kept goes, first words first, where it does not fit half a context of 40 tokens."""
-    seen: list[str] = []
+    seen = []
 
     def told(before, token):
         seen.append(before)

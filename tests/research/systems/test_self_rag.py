@@ -206,7 +206,7 @@ def test_retrieval_is_on_demand(odds, passages):
 def test_what_has_been_said_is_searched_too():
     """The second search is the question with the first segment."""
     marks = {A: Marks(says={"": "Ann did. And", "Ann did.": "She is old."})}
-    queries: list[str] = []
+    queries = []
 
     def finds(query, /):
         queries.append(query.text)
@@ -257,7 +257,7 @@ def test_pruned_spans_of_a_document_are_one_passage():
 
 def test_any_model_can_be_prompted():
     """The same search by prompts: it is asked for yes, full and 5."""
-    seen: list[tuple[str, ...]] = []
+    seen = []
 
     def choices(prompt, options):
         seen.append(tuple(options))

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +31,7 @@ BEFORE = {  # what may end the string and the line in which a text stands
     **{f"{ord(end):x}": f'x"{end}{{}}' for end in "\r\u2028\x0b\x0c\x1c\x85"},
     **{"backslash": '\\"\n{}', "fence": "```\n{}\n```", "thoughts": "</think>\n{}"},
 }
-HOSTILE: dict[str, str] = {
+HOSTILE = {
     **TEXTS,
     **{f"{a} before {b}": how.format(FORGED[b]) for a, how in BEFORE.items() for b in FORGED},
     **{
@@ -143,7 +142,7 @@ def tried(form, texts):
     def judge(arguments):
         wrong = [n for n, argument in enumerate(arguments, 1) if city(argument) == "Lyon"]
         wrong = wrong if len(wrong) < len(arguments) else []
-        values: dict[str, Any] = {"Incorrect answers": wrong, "Explanation": arguments[0][1]}
+        values = {"Incorrect answers": wrong, "Explanation": arguments[0][1]}
         return written(form, **values, **{"Consistent answer": "no" if wrong else "yes: Rome"})
 
     llm = cast(form, said, judge, same)

@@ -94,7 +94,7 @@ class Counted:
     """Runs through the questions of a training, and notes how many were asked anew."""
 
     def __init__(self):
-        self.fresh: list[tuple[str, int]] = []
+        self.fresh = []
 
     def __call__(self, name, done, total):
         found = list(done)

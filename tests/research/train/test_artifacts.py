@@ -95,7 +95,7 @@ def test_one_bit_that_flipped_is_told_where_a_model_is_loaded(tmp_path, name):
 
 def test_labels_of_an_earlier_start_stay(tmp_path):
     """One question fails: the error is raised when the others are labelled; then it alone is."""
-    asked: list[str] = []
+    asked = []
 
     def process(example):
         asked.append(example.query.id)

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from itertools import count as count_from
 from itertools import islice
-from typing import Any
 
 import pytest
 
@@ -126,7 +125,7 @@ def test_an_extractor_learns_the_clues_that_the_generator_answers_from_first(
     llama, tmp_path, monkeypatch
 ):
     """The model that echoes has no tokens left for a long one's end: the second clue is of use."""
-    given: list[Any] = []
+    given = []
 
     def train(*args, **_):
         given.append(args[1])

@@ -4,7 +4,6 @@ import json
 import math
 import random
 import shutil
-from typing import Any
 
 import pytest
 import torch
@@ -167,7 +166,7 @@ def test_a_killed_run_goes_on_to_the_same_result(trained, encoder, tmp_path):
     """After the checkpoint of step 1 the second step is the next, and gives the same weights."""
 
     def run(steps):
-        options: dict[str, Any] = {"encoder": str(encoder), "batch": 1, "steps": steps}
+        options = {"encoder": str(encoder), "batch": 1, "steps": steps}
         train_pruner(tmp_path / "made", [MARKED, FOUND], work=tmp_path / "work", **options)
 
     run(1)
@@ -189,7 +188,7 @@ def test_a_head_of_one_label_is_replaced(encoder, tmp_path):
     shutil.copytree(encoder, tmp_path / "ranker")
     load = transformers.AutoModelForSequenceClassification.from_pretrained
     load(str(encoder), num_labels=1).save_pretrained(tmp_path / "ranker")
-    options: Any = {"work": tmp_path / "work", "encoder": str(tmp_path / "ranker"), "batch": 1}
+    options = {"work": tmp_path / "work", "encoder": str(tmp_path / "ranker"), "batch": 1}
     train_pruner(tmp_path / "made", [MARKED], **options)
     made = files.load_file(tmp_path / "made" / "model.safetensors")
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -43,7 +42,7 @@ def year(n):
 
 EXAMPLES = [year(n) for n in (1990, 1991, 1992)] * 4
 OTHERS = [year(n) for n in (1993, 1994)]
-QUICK: dict[str, Any] = {"epochs": 2, "batch_size": 4, "learning_rate": 0.02, "rank": 4}
+QUICK = {"epochs": 2, "batch_size": 4, "learning_rate": 0.02, "rank": 4}
 
 
 def learn(folder, bert, **options):

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -49,7 +48,7 @@ class Replaying:
 
     def __init__(self, answers):
         self.answers = answers
-        self.asked: list[str] = []
+        self.asked = []
 
     def post_json(self, path, body, /):
         self.asked.append(path)
@@ -124,7 +123,7 @@ def path_of(call):
 @pytest.fixture(scope="module")
 def recorded(data):
     """The recorded answers by path and body, and searches for the names that calls mention."""
-    answers: dict[tuple[str, str], Any] = {}
+    answers = {}
     searches = ["open/search_entity_by_name", "finance/get_company_name"]
     searches += [f"music/search_{kind}_entity_by_name" for kind in ("artist", "song")]
     for _, line in lines(data / "crag_mock_api.jsonl.gz"):

@@ -2,7 +2,6 @@
 
 import json
 import math
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ from tests.timing import is_linear
 
 
 def nested(depth):
-    value: Any = "deep"
+    value = "deep"
     for _ in range(depth):
         value = {"a": [value]}
     return value
