@@ -241,12 +241,10 @@ class Server(Reopened):
             check_time(deadline())
         return results
 
-    def _mapped(
-        self, function: Callable[[T], R], items: Sequence[T], width: int
-    ) -> list[Future[R]]:
+    def _mapped(self, ask: Callable[[T], R], items: Sequence[T], width: int) -> list[Future[R]]:
         pool = Pool(width)
         try:
-            futures = [pool.submit(function, item) for item in items]
+            futures = [pool.submit(ask, item) for item in items]
             wait(futures, seconds_left(), return_when=FIRST_EXCEPTION)
         finally:
             pool.close()

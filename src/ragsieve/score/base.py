@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from ragsieve.errors import ModelError
 from ragsieve.types import Query, Segment, grouped
 
+Scores = NDArray[np.float32]
+"""A score for each of some segments, ``(n_segments,)``."""
+
 UNREAD = "unread"
 """Score of a segment for which a model's rating cannot be read, in place of that rating."""
 
@@ -21,7 +24,7 @@ class Scorer(ABC):
     """What its score is called in `Segment.scores` and in the trace."""
 
     @abstractmethod
-    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+    def scores(self, query: Query, segments: Sequence[Segment]) -> Scores:
         """A score for each segment, ``(len(segments),)``; ``segments`` is not empty."""
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ragsieve.models.base import Embedder
 from ragsieve.prompts import titled
-from ragsieve.score.base import Scorer
+from ragsieve.score.base import Scorer, Scores
 from ragsieve.types import Query, Segment
 
 
@@ -29,7 +28,7 @@ class Cosine(Scorer):
     titles: bool = True
     name: ClassVar[str] = "cosine"
 
-    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+    def scores(self, query: Query, segments: Sequence[Segment]) -> Scores:
         """Cosines, ``(len(segments),)``."""
         texts = [titled(s) if self.titles else s.text for s in segments]
         question = self.embedder.embed([query.text], query=True)[0]  # (dim,)

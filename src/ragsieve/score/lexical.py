@@ -6,11 +6,10 @@ from typing import ClassVar
 
 import bm25s
 import numpy as np
-from numpy.typing import NDArray
 
 from ragsieve.prompts import titled
 from ragsieve.schema import Options, Probability, Weight
-from ragsieve.score.base import Scorer
+from ragsieve.score.base import Scorer, Scores
 from ragsieve.text import words
 from ragsieve.types import Query, Segment
 
@@ -37,7 +36,7 @@ class BM25(Options, Scorer):
     titles: bool = True
     name: ClassVar[str] = "bm25"
 
-    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+    def scores(self, query: Query, segments: Sequence[Segment]) -> Scores:
         """BM25 scores, ``(len(segments),)``."""
         corpus = [words(titled(s) if self.titles else s.text) for s in segments]
         known = {word for text in corpus for word in text}

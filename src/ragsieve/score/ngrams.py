@@ -10,10 +10,9 @@ from functools import cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ragsieve.models.query_focus import asked
-from ragsieve.score.base import Scorer
+from ragsieve.score.base import Scorer, Scores
 from ragsieve.text import language
 from ragsieve.trace import note
 from ragsieve.types import Document, Query, Segment, Span
@@ -49,7 +48,7 @@ class Ngrams(Scorer):
 
     name: ClassVar[str] = "ngrams"
 
-    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+    def scores(self, query: Query, segments: Sequence[Segment]) -> Scores:
         """Values relative to the best, ``(len(segments),)``."""
         question = asked(query.text)
         if question != query.text:

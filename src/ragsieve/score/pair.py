@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ragsieve.models.base import CrossEncoder
 from ragsieve.prompts import titled
-from ragsieve.score.base import Scorer
+from ragsieve.score.base import Scorer, Scores
 from ragsieve.types import Query, Segment
 
 
@@ -24,6 +21,6 @@ class Pair(Scorer):
     model: CrossEncoder
     name: ClassVar[str] = "pair"
 
-    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+    def scores(self, query: Query, segments: Sequence[Segment]) -> Scores:
         """The model's scores, ``(len(segments),)``."""
         return self.model.score([(query.text, titled(s)) for s in segments])

@@ -8,13 +8,12 @@ from itertools import groupby
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
 from ragsieve.models.base import PASSAGE, Passage, SentencePruner
 from ragsieve.pipeline import Cuts
 from ragsieve.schema import Count, Options
-from ragsieve.score.base import Scorer, by_document
+from ragsieve.score.base import Scorer, Scores, by_document
 from ragsieve.structure import pieces
 from ragsieve.structure.linearize import LEAST, content_words, linearized, shares, words
 from ragsieve.structure.margins import piece_at
@@ -64,7 +63,7 @@ class Pruner(Options, Scorer):
             return self, cuts
         return replace(self, first_look=cuts.first_look), cuts._replace(first_look=None)
 
-    def scores(self, query: Query, segments: Sequence[Segment]) -> NDArray[np.float32]:
+    def scores(self, query: Query, segments: Sequence[Segment]) -> Scores:
         """Probabilities, ``(len(segments),)``."""
         return np.array([s.score for s in self(query, segments)], np.float32)
 
