@@ -73,8 +73,7 @@ _QUERY = re.compile(r"(://[^\s?#]*[?#])\S+")
 
 _DEEPEST = 100
 
-LARGE = 1e300
-"""Numbers in a file are smaller: an integer of JSON can be larger than any float."""
+LARGE = 1e300  # numbers in a file are smaller: an integer of JSON can be larger than any float
 
 T = TypeVar("T")
 

@@ -16,8 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from ragsieve.errors import Overdue
 
 P = ParamSpec("P")
-PROGRESS = 25
-"""Level of log lines that say how far something is: the command line shows them."""
+PROGRESS = 25  # level of log lines that say how far something is: the command line shows them
 
 T = TypeVar("T")
 

@@ -14,8 +14,7 @@ from typing import Any
 from ragsieve.errors import InputError
 from ragsieve.timeouts import setting
 
-Options = Mapping[str, Mapping[str, Any]]
-"""Options of models by full name."""
+Options = Mapping[str, Mapping[str, Any]]  # options of models by full name
 
 _URL = "base_url"
 _declared: ContextVar[dict[str, dict[str, Any]]] = ContextVar("_declared")

@@ -34,7 +34,6 @@ _SETUP = (
     "CREATE TABLE IF NOT EXISTS ragsieve_cache (key BLOB PRIMARY KEY, value BLOB, sum BLOB)",
 )
 _SELECT = "SELECT value, sum FROM ragsieve_cache WHERE key = ?"
-_INSERT = "INSERT OR REPLACE INTO ragsieve_cache VALUES (?, ?, ?)"
 
 _unforked = threading.Lock()  # SQLite has locks of its own, which a fork must not leave held
 if hasattr(os, "register_at_fork"):
@@ -237,7 +236,9 @@ class _CacheFile:
 
         def insert(connection: sqlite3.Connection) -> None:
             with connection:
-                connection.executemany(_INSERT, rows)
+                connection.executemany(
+                    "INSERT OR REPLACE INTO ragsieve_cache VALUES (?, ?, ?)", rows
+                )
 
         self._use(insert)
 

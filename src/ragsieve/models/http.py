@@ -15,8 +15,7 @@ from ragsieve.timeouts import deadline, seconds_left
 with needs_extra("openai"):
     import openai
 
-MAX_REPLY = 1 << 25
-"""Bytes of a reply's body at most: 32 MiB."""
+MAX_REPLY = 1 << 25  # bytes of a reply's body at most: 32 MiB
 
 FORMAT = b'"response_format":'
 _AGAIN_S = 0.5  # after which a refused connection is tried once more

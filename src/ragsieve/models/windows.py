@@ -258,8 +258,7 @@ def _units(sentences: Sequence[_Ids], space: int) -> list[WindowSpan]:
     return units
 
 
-Reading = list[tuple[Window, Logits]]
-"""The windows of a passage with their logits."""
+Reading = list[tuple[Window, Logits]]  # the windows of a passage with their logits
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 PRUNE = "prune"
 """An option of systems that search: another system by its name, which filters what is found."""
 
-GROUP = "ragsieve.systems"
-"""Group of the entry points by which other packages add systems."""
+GROUP = "ragsieve.systems"  # group of the entry points by which other packages add systems
 
 _DEFAULT = "finefilter"
 
