@@ -19,7 +19,6 @@ KEY = "co-very-secret"
 SOON = {"retry-after-ms": "10"}
 Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
 Script = Callable[[str, dict[str, Any], int], Answer]
-Serve = Callable[[Script], Any]
 
 
 def model(server, **options):

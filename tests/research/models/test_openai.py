@@ -27,7 +27,6 @@ from tests.serving import free_port
 
 KEY = "sk-very-secret"
 Script = Callable[[str, dict[str, Any], int], tuple[int, Any]]
-Serve = Callable[[Script], Any]
 
 
 def model(server, **options):
