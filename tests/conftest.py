@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items):
 def pytest_make_collect_report():
     """Skip a file that imports a package which is not installed, of an extra."""
     report = yield
-    raised = report.call.excinfo and report.call.excinfo.value.__cause__  # type: ignore[attr-defined]
+    raised = report.call.excinfo and report.call.excinfo.value.__cause__
     own = ("ragsieve", "ragsieve_research", "tests")
     missing = isinstance(raised, ModuleNotFoundError) and str(raised.name).split(".")[0] not in own
     if missing or isinstance(raised, MissingExtra):

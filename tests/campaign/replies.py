@@ -69,7 +69,7 @@ def reply_of(spec, prompt):
     """The reply that a spec says: a base, then edits of it."""
     base, *edits = spec
     if base == "echo":
-        text = _ECHO.replies(prompt)  # type: ignore[operator]
+        text = _ECHO.replies(prompt)
     else:
         text = debater(prompt) if base == "debate" else base
     for edit, number, piece in edits:
@@ -135,7 +135,7 @@ def check(value, folder):
     except Exception as error:
         chain = [error]
         while cause := chain[-1].__cause__ or chain[-1].__context__:
-            chain.append(cause)  # type: ignore[arg-type]
+            chain.append(cause)
         small = value["context"] < 100_000 and isinstance(error, ContextOverflow)
         peer = isinstance(error, PeerError)  # another framework that reads YES or NO alone
         ours = small or peer or any(one is raised for one in chain for raised in llm.raised)

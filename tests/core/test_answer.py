@@ -166,7 +166,7 @@ def test_groups_are_one_call():
     batches = []
 
     class Counting(ScriptedLLM):
-        def complete(self, prompts, **options):  # type: ignore[no-untyped-def]
+        def complete(self, prompts, **options):
             batches.append(len(prompts))
             return super().complete(prompts, **options)
 

@@ -477,5 +477,5 @@ def test_an_answer_cannot_steer_a_terminal():
     answer = made.ask("Who sang?", ["Seals sang."]).answer
 
     assert ["a\ufffd\ufffd\ufffd[3m\ufffd"] == pieces == [answer.text]
-    assert result.answer == answer  # type: ignore[union-attr]
+    assert result.answer == answer
     assert not set("\ud800\x00\x1b\u202e") & set(answer.reply)

@@ -86,7 +86,7 @@ class Chatty:
 
 
 SYSTEMS = [
-    ("tokens are counted by the reader", System(lambda q, s: [*s], Chatty(ScriptedLLM([])))),  # type: ignore[arg-type]
+    ("tokens are counted by the reader", System(lambda q, s: [*s], Chatty(ScriptedLLM([])))),
     ("the same in threads", System(
         lambda q, s: scored(s, lambda: next(FRESH)), Reader(ScriptedLLM([])))),
     ("what was written names its parents", System(

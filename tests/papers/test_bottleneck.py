@@ -114,7 +114,7 @@ def test_only_the_first_documents_are_read_by_the_writer():
     llm, writer = filtering("unused"), filtering("Seals did.")
     system(llm, writer=writer, documents=1).ask(QUERY, DOCUMENTS)
 
-    assert ["read"] == [llm.replies(p) for p in llm.prompts]  # type: ignore[operator]
+    assert ["read"] == [llm.replies(p) for p in llm.prompts]
     assert "A breeze is a wind." not in writer.prompts[0][0].content
 
 

@@ -57,7 +57,7 @@ def test_clues_are_found_ranked_and_shown():
     """S^c = S6, S2, S5, S1, spans of the documents only; sim(q, s) of each; S^r, each a line."""
     result, _, system = run(ODDS)
     _, extract, rerank, *_ = result.trace.steps
-    prompt = system.stage.stages[3].llm.prompts[0]  # type: ignore[attr-defined, union-attr]
+    prompt = system.stage.stages[3].llm.prompts[0]
 
     assert [S6, S2, S5, S1] == [s.text for s in extract.after]
     assert ["1 written lines repeat no sentence of the documents: dropped"] == extract.notes

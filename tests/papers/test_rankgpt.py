@@ -75,7 +75,7 @@ def test_another_model_may_order():
     assert [] == llm.prompts
 
     with pytest.raises(InputError, match="ranker must be a model that orders lists, got Scripted"):
-        pe_rank(ScriptedLLM([]), ranker=ScriptedLLM([]))  # type: ignore[arg-type]
+        pe_rank(ScriptedLLM([]), ranker=ScriptedLLM([]))
 
     pytest.importorskip("torch")
 

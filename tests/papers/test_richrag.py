@@ -25,7 +25,7 @@ ASPECTS = "1. Who sang it?\n2. When was it sung?"
 def searched(*replies, texts=TEXTS, **options):
     llm = ScriptedLLM(replies)
     options = {"k": 1, "keep": 2, **options}
-    return richrag(llm, HashingEmbedder(), **options)(QUESTION, texts), llm  # type: ignore[arg-type]
+    return richrag(llm, HashingEmbedder(), **options)(QUESTION, texts), llm
 
 
 def test_what_the_aspects_find_is_ordered_in_one_list():

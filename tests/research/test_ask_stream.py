@@ -92,7 +92,7 @@ def test_what_cannot_stream_gives_one_piece(reader):
     pieces, result = split(list(system.ask_stream(QUESTION, DOCUMENTS)))
     whole = system.ask(QUESTION, DOCUMENTS)
 
-    assert [whole.answer.text] == pieces  # type: ignore[union-attr]
+    assert [whole.answer.text] == pieces
     assert alike(result, whole)
 
 
@@ -130,7 +130,7 @@ def test_errors_come_with_the_first_piece():
     """One line, as of ask; a named system streams as it answers; a stream may be left."""
     given = streaming("Koechlin").ask_stream(QUESTION, DOCUMENTS)
     next(given)
-    given.close()  # type: ignore[attr-defined]
+    given.close()
 
     assert not running_step()
     assert [] == list(given)

@@ -180,7 +180,7 @@ def test_scores_count_and_sources_stay_what_they_are():
     assert own is System(Pipeline(), Reader(ScriptedLLM([])), source=own).source
     for wrong in (7, "notes", [own]):
         with pytest.raises(InputError, match=r"^a source must be a function of a query, or "):
-            as_source(wrong)  # type: ignore[arg-type]
+            as_source(wrong)
 
 
 class Scored:

@@ -10,7 +10,7 @@ from tests.segments import wholes
 
 
 def scores(question, *texts, title="", **options):
-    return [s.score for s in BM25(**options)(Query(question), wholes(*texts, title=title))]  # type: ignore[arg-type]
+    return [s.score for s in BM25(**options)(Query(question), wholes(*texts, title=title))]
 
 
 def test_the_score_is_bm25s():

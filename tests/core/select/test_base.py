@@ -15,7 +15,7 @@ class Short(Selector):
     """Keeps texts of at most so many characters."""
 
     most: int
-    ranked: bool = False  # type: ignore[misc]
+    ranked: bool = False
 
     def verdicts(self, query, segments):
         return ["" if len(s.text) <= self.most else f"over {self.most}" for s in segments]

@@ -26,7 +26,7 @@ SPANS = [
 )
 def test_orders(by, expected):
     """As retrieved and as it stands there, best first, or best at both ends."""
-    assert expected == [s.text for s in Order(by)(QUERY, SPANS)]  # type: ignore[arg-type]
+    assert expected == [s.text for s in Order(by)(QUERY, SPANS)]
 
 
 def test_the_best_stand_at_both_ends():

@@ -27,7 +27,7 @@ LINES = st.lists(PIECES, max_size=40).map("\n".join)
 
 
 def blocks(text, **options):
-    return [s.text for s in Blocks(**options)(QUERY, [Segment.whole(Document("d", text))])]  # type: ignore[arg-type]
+    return [s.text for s in Blocks(**options)(QUERY, [Segment.whole(Document("d", text))])]
 
 
 TABLE = Path(__file__).with_name("blocks.jsonl").read_text(encoding="utf-8")

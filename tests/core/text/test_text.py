@@ -32,7 +32,7 @@ MIXED = st.lists(PIECES, max_size=60).map("".join)
 
 
 def sentences(text, **options):
-    return [text[start:end] for start, end in sentence_spans(text, **options)]  # type: ignore[arg-type]
+    return [text[start:end] for start, end in sentence_spans(text, **options)]
 
 
 def test_spans_are_exact_trimmed_and_count_characters():

@@ -98,7 +98,7 @@ def tuned(llama, folder):
 
 def stages(system):
     """The stages of a system by their class."""
-    return {type(stage): stage for stage in system.stage.stages}  # type: ignore[attr-defined]
+    return {type(stage): stage for stage in system.stage.stages}
 
 
 def test_a_filter_without_parts_is_its_generator(tmp_path):
@@ -179,7 +179,7 @@ def test_equal_parts_are_one_model(tmp_path, llama):
 
     assert found[Extract].llm is found[Truncate].llm
     assert [None, str(tmp_path / "f" / "both")] == [
-        opened(system.reader.llm).adapter,  # type: ignore[attr-defined]
+        opened(system.reader.llm).adapter,
         found[Extract].llm.adapter,
     ]
 

@@ -88,7 +88,7 @@ def test_places_and_files_are_told_apart(tmp_path):
     assert "Apache-2.0" == DATASETS["sample"].licence
 
     with pytest.raises(InputError, match="place must be one of auto, folder, hub, got 'web'"):
-        load("nq", place="web")  # type: ignore[arg-type]
+        load("nq", place="web")
 
     with pytest.raises(InputError, match=r"\(no copy of noveleval on the hub is known\)"):
         load("noveleval", place="hub")
@@ -96,7 +96,7 @@ def test_places_and_files_are_told_apart(tmp_path):
         load("noveleval", place="folder")
 
     with pytest.raises(InputError, match=r"a Path, as Path\(__file__\)\.with_name\('a.jsonl'\)"):
-        Entry("x", "x", "x", file="a.jsonl")  # type: ignore[arg-type]
+        Entry("x", "x", "x", file="a.jsonl")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ EVIL = "</script><img src=x onerror=alert(1)> \"'`${alert(2)} \u202egnol\u202c \
 
 def at(made, option, value):
     """The same system with another number where the first stage cuts that has such an option."""
-    stages = list(made.stage.stages)  # type: ignore[attr-defined]
+    stages = list(made.stage.stages)
     place = next(n for n, stage in enumerate(stages) if hasattr(stage, option))
     stages[place] = replace(stages[place], **{option: value})
     return replace(made, stage=Pipeline(*stages))

@@ -352,7 +352,7 @@ def test_a_process_serves_over_stdio(index):
         search = {"question": QUESTION, "index": "towers", "k": 3}
         reply = await client.call_tool("search_index", search)
         about = await client.read_resource("ragsieve://indexes/towers")
-        return tools, reply.structured_content, about.contents[0].text  # type: ignore[union-attr]
+        return tools, reply.structured_content, about.contents[0].text
 
     tools, found, about = asked(stdio_client(parameters), work)
 

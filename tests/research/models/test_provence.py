@@ -51,7 +51,7 @@ def deberta(folder, _):
     )  # fmt: skip
     save(TwoHeads(transformers.DebertaV2Model(config), scores=2), "deberta.", folder)
     own = {"model_type": "Provence", "architectures": ["Provence"]}
-    own["auto_map"] = {"AutoConfig": "code.ProvenceConfig", "AutoModel": "code.Provence"}  # type: ignore[assignment]
+    own["auto_map"] = {"AutoConfig": "code.ProvenceConfig", "AutoModel": "code.Provence"}
     (folder / "config.json").write_text(json.dumps({**config.to_dict(), **own}))
     (folder / "code.py").write_text("raise SystemExit('this code must never run')")
     return folder

@@ -210,7 +210,7 @@ def test_work_ends_when_nobody_listens():
 
         tokens = stream_tokens(start)
         assert 1 == next(tokens)
-        tokens.close()  # type: ignore[attr-defined]
+        tokens.close()
         go.set()
         assert ended.exception(5) is not None
         with pytest.raises(ModelError, match="no memory"):

@@ -71,7 +71,7 @@ def test_a_stream_that_nobody_reads_on_ends(llm):
     before = llm.complete([prompt], max_tokens=40)
     pieces = llm.stream(prompt, max_tokens=400)
     first = next(pieces)
-    pieces.close()  # type: ignore[attr-defined]
+    pieces.close()
 
     assert before[0].startswith(first)
     assert before == llm.complete([prompt], max_tokens=40)

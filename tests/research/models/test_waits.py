@@ -69,7 +69,7 @@ LATE = "no whole reply in total_s=2; the last was HTTP 429$"
 def test_a_reply_has_a_limit(mode, error, options):
     """Of bytes, which one attempt is enough to know, and of time, in a pause after a refusal."""
     with stalling(mode) as url, pytest.raises(ModelError, match=error):
-        OpenAI("m", base_url=url, **options).complete([PROMPT])  # type: ignore[arg-type]
+        OpenAI("m", base_url=url, **options).complete([PROMPT])
 
 
 def test_a_stream_keeps_what_came_in_time():

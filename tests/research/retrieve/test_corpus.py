@@ -26,7 +26,7 @@ class Counting(HashingEmbedder):
 
     def embed(self, texts, *, query=False):
         if not query:
-            self.texts.extend(texts)  # type: ignore[attr-defined]
+            self.texts.extend(texts)
         return super().embed(texts, query=query)
 
 
@@ -118,7 +118,7 @@ def test_ties_stand_in_the_order_of_adding(tmp_path):
     corpus.add([Document(f"{i}", "the same cat") for i in range(30)])
 
     for by in ("bm25", "dense", "hybrid"):
-        found = corpus.search(Query("cat"), k=20, by=by)  # type: ignore[arg-type]
+        found = corpus.search(Query("cat"), k=20, by=by)
         assert [f"{i}" for i in range(20)] == [s.document.id for s in found]
 
 
@@ -166,7 +166,7 @@ def test_unchanged_documents_are_not_embedded_again(corpus):
     change = again.add([changed, moved, *pets()[2:], Document("new", "A fox came.")])
 
     assert Change(added=1, changed=2, unchanged=10, chunks=2) == change
-    assert ["Pet 0: A fox came.", "A fox came."] == embedder.texts  # type: ignore[attr-defined]
+    assert ["Pet 0: A fox came.", "A fox came."] == embedder.texts
     assert "elsewhere" == again.search(Query("dog 1"), k=1)[0].document.source
     assert Change(unchanged=12) == again.add([changed, moved, *pets()[2:]])
     assert [f"d{i}" for i in range(1, 12)] == [i for i in again.ids() if i not in ("d0", "new")]
@@ -179,7 +179,7 @@ def test_what_was_removed_or_replaced_is_not_found(corpus):
 
     assert Change(removed=1) == change
     for by in ("bm25", "dense", "hybrid"):
-        found = corpus.search(Query("cat 3 dog 4"), k=100, by=by)  # type: ignore[arg-type]
+        found = corpus.search(Query("cat 3 dog 4"), k=100, by=by)
         assert not {"Dog 3 runs.", "Dog 4 runs."} & {s.text for s in found}
     assert "d4" not in corpus.ids()
     assert 11 == corpus.about().documents

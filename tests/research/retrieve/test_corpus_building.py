@@ -42,7 +42,7 @@ documents = [Document(f"{i}", f"Fox {i} runs. " * 3) for i in range(200)]
 
 def child(program, path):
     """Run a program of another process to its end."""
-    return python(CHILD + program, str(path), check=False)  # type: ignore[no-any-return]
+    return python(CHILD + program, str(path), check=False)
 
 
 def foxes():
@@ -64,7 +64,7 @@ def test_a_killed_build_changes_nothing_and_goes_on(old):
 
     assert -9 == done.returncode, done.stderr
     for by in ("bm25", "dense", "hybrid"):
-        found = corpus.search(Query("fox"), by=by)  # type: ignore[arg-type]
+        found = corpus.search(Query("fox"), by=by)
         assert ["old"] == [s.document.id for s in found]
     assert Change(added=200, chunks=72) == corpus.add(foxes())
     assert "7" == corpus.search(Query("fox 7"), k=1, by="bm25")[0].document.id
@@ -82,7 +82,7 @@ def test_a_killed_build_does_not_cut_again(tmp_path):
         def __repr__(self):
             return repr(Sentences())
 
-        def __call__(self, query, segments, /):  # type: ignore[no-untyped-def]
+        def __call__(self, query, segments, /):
             cut.extend(s.document.id for s in segments)
             return super().__call__(query, segments)
 
@@ -179,7 +179,7 @@ def opened(path):
 
 
 def results(path, by):
-    found = opened(path).search(QUERY, k=30, by=by)  # type: ignore[arg-type]
+    found = opened(path).search(QUERY, k=30, by=by)
     return [(segment.document.id, segment.score) for segment in found]
 
 
@@ -316,7 +316,7 @@ def test_what_a_killed_build_staged_goes_with_the_next(path):
     """Where that is about other documents; until then nobody sees it."""
 
     class Failing(HashingEmbedder):
-        def embed(self, texts, *, query=False):  # type: ignore[no-untyped-def]
+        def embed(self, texts, *, query=False):
             if any("fails" in text for text in texts):
                 raise OSError("the model went away")
             return super().embed(texts, query=query)

@@ -168,10 +168,10 @@ def test_an_api_with_a_key_from_the_environment(tmp_path, monkeypatch):
         "timeout_s = 3\n",
     )
 
-    assert 1.5 == source.search.http.timeout_s  # type: ignore[attr-defined]
+    assert 1.5 == source.search.http.timeout_s
     assert "" != source.description
     assert "s3cret" not in repr(source.search)
-    assert "s3cret" == source.search.http.headers["authorization"]  # type: ignore[attr-defined]
+    assert "s3cret" == source.search.http.headers["authorization"]
 
 
 @pytest.mark.parametrize(

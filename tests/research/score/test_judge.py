@@ -207,7 +207,7 @@ def test_prompts_are_alike_up_to_the_sentence():
         ("user", f"{query}\nFull context:\nA breeze.\nSentence:\nA breeze.\n{ask}"),
     ] == [message for prompt in llm.prompts for message in prompt]
     with pytest.raises(InputError, match="wording must be one of own, published, got 'x'"):
-        Helpful(llm, wording="x")  # type: ignore[arg-type]
+        Helpful(llm, wording="x")
 
     llm = judge()
     Helpful(llm)(QUERY, [SANG, RAINED, LEFT])

@@ -67,7 +67,7 @@ def test_an_unreadable_reply_is_asked_once_more(reply):
     """The second prompt says what was wrong; two such replies cost no evidence."""
     stage = Extract(Unlimited([reply, "[2]"]))
     texts, record = kept(stage, wholes(*TEXTS))
-    first, second = stage.llm.prompts  # type: ignore[attr-defined]
+    first, second = stage.llm.prompts
     every, twice = kept(Extract(Unlimited([reply, reply])), wholes(*TEXTS))
 
     assert ([TEXTS[1]], [*TEXTS]) == (texts, every)

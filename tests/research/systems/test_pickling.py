@@ -36,7 +36,7 @@ def test_a_system_by_hand_is_one_too():
     again = copy.deepcopy(stage)
 
     assert again is not stage
-    assert stage.stages[1].embedder is again.stages[1].embedder  # type: ignore[attr-defined]
+    assert stage.stages[1].embedder is again.stages[1].embedder
 
 
 def test_the_default_filters_in_another_process():

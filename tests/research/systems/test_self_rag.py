@@ -293,7 +293,7 @@ READ = "[Retrieval]<paragraph>Song: Ann sang it.</paragraph>"
 )
 def test_tokens_are_asked_for_where_they_stand_in_the_text(ask, text):
     """The prompt is the model's own text up to the token, or the segment."""
-    (turn,) = ByTokens().prompt(ask, DRAFT)  # type: ignore[arg-type]
+    (turn,) = ByTokens().prompt(ask, DRAFT)
 
     assert ("raw", text) == turn
 
@@ -331,7 +331,7 @@ def test_probabilities_are_needed(reflection):
 def test_prompted_judgements_hold_the_texts_as_json(ask):
     """Each is a prompt of its own; a text ends where its quotes end."""
     draft = Draft("Who?", "Ann\ndid.", "", 'He said "yes"', "", "She.", "")
-    text = "\n".join(turn.content for turn in ByWords().prompt(ask, draft))  # type: ignore[arg-type]
+    text = "\n".join(turn.content for turn in ByWords().prompt(ask, draft))
     parts = {
         "retrieve": ['"Ann did."'],
         "relevant": [r'"He said \"yes\""'],

@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
 def test_a_judgement_is_the_models_own_probability_behind_the_raw_text(folder, ask):
     """``<s>`` and the text; a token is one id. What a passage says of ``</s>`` is bytes."""
     llm = Transformers(str(folder), dtype="float32", device="cpu")
-    prompt = ByTokens().prompt(ask, DRAFT)  # type: ignore[arg-type]
+    prompt = ByTokens().prompt(ask, DRAFT)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     before, behind = prompt[0].content.split("</s>") if ask != "retrieve" else (prompt[0][1], "")
     ids = tokenizer(before)["input_ids"]

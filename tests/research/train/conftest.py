@@ -77,7 +77,7 @@ def killed(monkeypatch):
 
     @contextmanager
     def kill(step):
-        class Kill(transformers.TrainerCallback):  # type: ignore[misc]
+        class Kill(transformers.TrainerCallback):
             def on_step_end(self, args, state, control, **_):
                 if state.global_step == step:
                     raise KeyboardInterrupt

@@ -55,11 +55,11 @@ def test_all_clues_are_named_the_useful_ones_first():
 @pytest.mark.parametrize("mode", ["point", "write"])
 def test_targets_are_read_back_as_the_clues(mode):
     """A model that replies with the targets finds every clue and nothing else."""
-    extract = Extract(echo(), mode=mode)  # type: ignore[arg-type]
+    extract = Extract(echo(), mode=mode)
     known = {
         s.prompt: s.target for example in (EXAMPLE, NOTHING) for s in samples(example, extract)
     }
-    found = figures(replying(known), [EXAMPLE, NOTHING], mode=mode)  # type: ignore[arg-type]
+    found = figures(replying(known), [EXAMPLE, NOTHING], mode=mode)
 
     assert (2, 1.0, 1.0, 1.0, 1.5) == tuple(
         found[name]

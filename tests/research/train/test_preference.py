@@ -81,7 +81,7 @@ def test_a_pair_is_the_tokens_that_the_model_reads_and_writes(started):
     assert 1 not in row["rejected_ids"][:-1]
 
 
-class _Quiet(trl.SFTTrainer):  # type: ignore[misc]
+class _Quiet(trl.SFTTrainer):
     """TRL's, telling nobody that it is used."""
 
     def _send_telemetry(self):

@@ -238,9 +238,9 @@ def test_confidence_is_the_upper_bound_of_clopper_and_pearson():
 
     options = {"keep_answer": 0.9, "confidence": 0.9}
     with pytest.raises(InputError, match=r"with confidence=0\.9 needs at least 22 questions"):
-        calibrate([ranked(0.5)] * 21, **options)  # type: ignore[arg-type]
+        calibrate([ranked(0.5)] * 21, **options)
 
-    assert 0.5 == calibrate([ranked(0.5)] * 22, **options).cut  # type: ignore[arg-type]
+    assert 0.5 == calibrate([ranked(0.5)] * 22, **options).cut
 
 
 @FEW
