@@ -5,7 +5,6 @@ import random
 import re
 import socket
 import threading
-from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -88,9 +87,6 @@ def served(handler):
     """The address of a server with a handler."""
     with running(Server(handler)) as server:
         yield server.url
-
-
-Script = Callable[[bytes, socket.socket], None]
 
 
 class Sockets:

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any
 
 import httpx
 import pytest
@@ -18,7 +17,6 @@ if not os.environ.get("RAGSIEVE_AGENTS"):
 ASKED = "What is the fine for late books? Look into handbook.md, then into rooms.md."
 FINE = "The fine for late books is 20 cents a day, at most 5 euros."
 _DESK = "Cards are issued at the desk on the ground floor. Room {0} opens at eight."
-Log = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")

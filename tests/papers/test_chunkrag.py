@@ -38,7 +38,6 @@ critic; 6 sentences, 1 chunk of two of them, 2 questions = 9 texts of the embedd
 
 import pytest
 
-from ragsieve import Result
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research.systems.chunkrag import chunkrag
 from tests.tiny import Places, Scores
@@ -72,9 +71,6 @@ def rating(*tables):
         return [max(0.0, 1 - abs(expected - int(option))) for option in options]
 
     return weigh
-
-
-Run = tuple[Result, ScriptedLLM, ScriptedLLM]
 
 
 def run(**options):

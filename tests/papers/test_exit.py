@@ -13,7 +13,6 @@ Calls: 4 of the judge, in one batch, 1 of the generator.
 import pytest
 
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.result import Result
 from ragsieve_research.systems.exit import exit_sentences
 
 QUESTION = "Who sang Summer Breeze in 1972?"
@@ -24,7 +23,6 @@ DOCUMENTS = [
     {"id": "wind", "title": "Winds", "text": f"{C} {D}"},
 ]
 WEIGHTS = {A: (6, 2), B: (3, 3), C: (1, 4), D: (3, 1)}  # of Yes and No
-Run = tuple[Result, ScriptedLLM, ScriptedLLM]
 
 
 def weigh(prompt, options):

@@ -2,16 +2,11 @@
 
 import json
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
 
 import pytest
 
 from tests import serving
-
-Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
-Script = Callable[[str, dict[str, Any], int], Answer]
 
 
 class Server(serving.Server):

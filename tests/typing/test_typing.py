@@ -15,7 +15,6 @@ import ragsieve
 
 ROOT = Path(__file__).parents[2]
 MISUSE = Path(__file__).with_name("misuse.py")
-Place = tuple[str, int]
 
 
 def mypy():

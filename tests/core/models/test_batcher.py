@@ -5,7 +5,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, OverlapPr
 from ragsieve.trace import Trace, Usage, note, record_usage, step
 from tests.tiny import ask
 
-T = TypeVar("T")
 LONG_S = 5.0  # a wait that a batch's becoming full ends, long before it is over
 
 

@@ -5,8 +5,6 @@ import random
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -17,8 +15,6 @@ pytest.importorskip("openai")
 
 KEY = "co-very-secret"
 SOON = {"retry-after-ms": "10"}
-Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
-Script = Callable[[str, dict[str, Any], int], Answer]
 
 
 def model(server, **options):

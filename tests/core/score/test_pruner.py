@@ -27,9 +27,6 @@ class Recorder:
         self.asked.append((questions, passages))
         return [self.pruned]
 
-    def threshold(self, keep_answer):
-        return 1 - keep_answer
-
 
 def test_the_score_is_the_probability():
     """One of the question's four words is in the sentence, two with its title, and none."""

@@ -9,7 +9,6 @@ import re
 from dataclasses import replace
 from functools import partial
 from html.parser import HTMLParser
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +24,6 @@ from ragsieve_research.evaluate.report import OVERALL, summarise
 from ragsieve_research.evaluate.tables import tables, to_csv, to_markdown
 
 HOSTILE = '<script>alert("1")</script>|$x_1$ 篩 =1'
-Place = dict[str, Any] | None
 
 
 def step(stage, calls, tokens_in, tokens_out=0):

@@ -7,13 +7,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -42,8 +40,6 @@ LINES = (ROOT / "examples/eiffel.jsonl").read_text(encoding="utf-8")
 DOCUMENTS = [json.loads(line)["text"] for line in LINES.splitlines()]
 COMMAND = [sys.executable, "-m", "ragsieve", "mcp"]
 TOOL = SimpleNamespace(**runpy.run_path(str(ROOT / "tools" / "mcp_replies.py")))
-
-Work = Callable[[Client], Awaitable[Any]]
 
 
 def asked(server, work):

@@ -4,9 +4,7 @@ import math
 import pickle
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from tokenizers import Tokenizer
@@ -26,7 +24,6 @@ from ragsieve_research.split.windows import counts_by_request
 from tests.serving import free_port
 
 KEY = "sk-very-secret"
-Script = Callable[[str, dict[str, Any], int], tuple[int, Any]]
 
 
 def model(server, **options):

@@ -1,7 +1,6 @@
 """Replies piece by piece, and replies behind thoughts."""
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ClassVar
 
@@ -19,7 +18,6 @@ KEY = "sk-very-secret"
 PROMPT = (Message("system", "Reply."), Message("user", "Who drew it?"))
 TEXT = "Koechlin drew it."
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
-Reply = Callable[[dict[str, Any]], tuple[int, list[Any] | dict[str, Any]]]
 
 
 def chunk(text=None, finish=None, **more):

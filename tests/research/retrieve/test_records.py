@@ -6,7 +6,6 @@ import threading
 import time
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +23,6 @@ LIBRARY, SHOP = (
     Path(__file__).with_name(f"{name}.toml").read_text("utf-8") for name in ("library", "shop")
 )
 BOOKS = ["The Blue Lamp (novel)", "The Blue Lamps", "Lamp"]
-Answers = dict[str, Any]
 
 
 class Server:
