@@ -36,7 +36,7 @@ Next page: cursor=8f2a"""
 
 @pytest.mark.parametrize("content", [PROSE, CODE, LOG], ids=["prose", "code", "log"])
 @pytest.mark.parametrize("note", [*BEFORE.split("\n"), *BEHIND.split("\n")])
-def test_what_a_tool_says_of_its_result_stays(note: str, content: str) -> None:
+def test_what_a_tool_says_of_its_result_stays(note, content):
     """Line by line, before and behind texts of three kinds."""
     said = note.replace("|", "\n")
     text = f"{said}\n{content}" if note in BEFORE else f"{content}\n{said}"
@@ -64,12 +64,12 @@ def test_what_a_tool_says_of_its_result_stays(note: str, content: str) -> None:
         "a: 1\nb:\n  c: 2",
     ],
 )
-def test_content_alone_has_no_envelope(text: str) -> None:
+def test_content_alone_has_no_envelope(text):
     """The first lines of configuration are no lines about it; front matter may be."""
     assert text.endswith(text[slice(*content_of(text))]) and content_of(text)[0] in (0, 17)
 
 
-def test_a_path_or_a_command_names_a_result_and_is_not_sought() -> None:
+def test_a_path_or_a_command_names_a_result_and_is_not_sought():
     """What reads like language or a search joins the question; a list of words is one command."""
     arguments = json.dumps(
         {"command": ["bash", "-lc", "cat handbook.md"], "path": "src/a.py", "query": "late fines"}

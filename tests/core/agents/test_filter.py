@@ -8,14 +8,13 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ragsieve import Result, load
+from ragsieve import load
 from ragsieve.adapter import Adapter
 from ragsieve.agents.conversation_query import leans, turns_of
-from ragsieve.agents.filter import Cut, ToolFilter
+from ragsieve.agents.filter import ToolFilter
 from ragsieve.agents.messages import tool_results
 from ragsieve.agents.prefixes import Prefixes
 from ragsieve.agents.rules import ToolRule, ToolRules, failed, rule_for
@@ -36,14 +35,14 @@ ROWS = [{"url": f"https://x/{n}", "body": body * 6} for n, body in enumerate(BOD
 DATA = json.dumps({"total": 2, "items": ITEMS})
 
 
-def turn(text: Any, name: str = "read", said: str = "", arguments: str = "{}", **more: Any) -> Any:
+def turn(text, name="read", said="", arguments="{}", **more):
     """A call of a tool, and its result."""
     function = {"name": name, "arguments": arguments}
     call = {"role": "assistant", "content": said, "tool_calls": [{"id": "c", "function": function}]}
     return [call, {"role": "tool", "tool_call_id": "c", "content": text, **more}]
 
 
-def cut(text: Any, *rules: ToolRule, question: str = QUESTION, **more: Any) -> Cut:
+def cut(text, *rules, question=QUESTION, **more):
     """A conversation of one result, cut by a filter that keeps units by shared words."""
     adapter = Adapter(load("finefilter", "fake:echo", pruner="fake:pruner"), on_error="raise")
     given = [{"role": "user", "content": question}, *turn(text, **more)]
@@ -65,7 +64,7 @@ def cut(text: Any, *rules: ToolRule, question: str = QUESTION, **more: Any) -> C
         (TEXT, {"fields": ["body"]}, {}, "it has none of the fields"),
     ],
 )
-def test_a_result_that_is_not_to_be_cut_passes(text: str, rule: Any, more: Any, why: str) -> None:
+def test_a_result_that_is_not_to_be_cut_passes(text, rule, more, why):
     """Byte by byte, and its outcome says why."""
     one = cut(text, read(ToolRule, rule), **more)
     (outcome,) = one.outcomes.values()
@@ -84,7 +83,7 @@ def test_a_result_that_is_not_to_be_cut_passes(text: str, rule: Any, more: Any, 
         *[("ERROR: x\n" + LOG, False), ('{"exit_code": 0}', False), ('{"error": ', False)],
     ],
 )
-def test_a_result_says_whether_its_tool_failed(text: str, is_error: bool) -> None:
+def test_a_result_says_whether_its_tool_failed(text, is_error):
     """By its first words, or by its own fields; a log of errors is no failure."""
     assert is_error == failed(text)
 
@@ -121,7 +120,7 @@ def test_a_result_says_whether_its_tool_failed(text: str, is_error: bool) -> Non
         (TEXT, {"max_tokens": 0}, ["[what matters does not fit max_tokens=0]"], ["Cable W7"]),
     ],
 )
-def test_a_rule_says_where_a_result_is_cut(text: str, rule: Any, stays: Any, goes: Any) -> None:
+def test_a_rule_says_where_a_result_is_cut(text, rule, stays, goes):
     """The last line says what is gone; fields that are not named stay as they came."""
     one = cut(text, read(ToolRule, {"max_unanswered": 0, **rule}))
     *kept, line = one.messages[-1]["content"].split("\n\n")
@@ -136,7 +135,7 @@ def test_a_rule_says_where_a_result_is_cut(text: str, rule: Any, stays: Any, goe
         ]
 
 
-def test_the_first_rule_that_fits_counts() -> None:
+def test_the_first_rule_that_fits_counts():
     """Names are patterns; a file of rules is checked, and names what is wrong."""
     rules = read(ToolRules, {"tools": [{"name": "web_*", "cut": False}, {"name": "w*"}]}).tools
 
@@ -151,19 +150,19 @@ def test_the_first_rule_that_fits_counts() -> None:
     with pytest.raises(InputError, match="tools must be a list"):
         ToolFilter(Adapter(), "web_*")
     with pytest.raises(InputError, match="each of tools must be a pattern or a rule, got 3"):
-        ToolFilter(Adapter(), [3])  # type: ignore[list-item]
-    wrong_rules: list[Any] = [{"whole": "url"}, {"whole": 3}, {"fields": [3]}, {"name": None}]
+        ToolFilter(Adapter(), [3])
+    wrong_rules = [{"whole": "url"}, {"whole": 3}, {"fields": [3]}, {"name": None}]
     for wrong in wrong_rules:
         (name,) = wrong
         with pytest.raises(InputError, match=f"{name} must be a (list|pattern) of names, got"):
             ToolRule(**wrong)
     with pytest.raises(InputError, match="sieve must be an Adapter, got 'finefilter'"):
-        ToolFilter("finefilter")  # type: ignore[arg-type]
+        ToolFilter("finefilter")
 
 
-def test_the_same_conversation_gives_the_same_bytes() -> None:
+def test_the_same_conversation_gives_the_same_bytes():
     """In another process' filter, too, and whatever comes later; nothing is filtered twice."""
-    runs: list[Any] = []
+    runs = []
     given = [{"role": "user", "content": QUESTION}, *turn(TEXT)]
     more = [*given, {"role": "user", "content": "And the lamps?"}, *turn(TEXT, "look")]
     filters = [
@@ -185,12 +184,12 @@ def test_the_same_conversation_gives_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize("error", [ModelError("it broke"), Overdue("too late")])
-def test_a_failure_stays_as_it_was_sent_unless_time_was_short(error: Exception) -> None:
+def test_a_failure_stays_as_it_was_sent_unless_time_was_short(error):
     """Else a result would read otherwise at the next turn, and break a cache."""
     system = load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
-    runs: list[Result] = []
+    runs = []
 
-    def fail(result: Result) -> None:
+    def fail(result):
         runs.append(result)
         if len(runs) == 1:
             raise error
@@ -206,12 +205,12 @@ def test_a_failure_stays_as_it_was_sent_unless_time_was_short(error: Exception) 
     assert isinstance(error, Overdue) is bool(outcomes[1].texts)
 
 
-def test_tokens_that_a_cache_loses_are_counted() -> None:
+def test_tokens_that_a_cache_loses_are_counted():
     """Those of messages that were sent before and read otherwise now, and of all behind them."""
     prefixes = Prefixes()
     given = ["a", "b", "c", "d"]
 
-    def count(texts: Any) -> list[int]:
+    def count(texts):
         return [10 for _ in texts]
 
     assert 0 == prefixes.broken(given[:3], ["a", "B", "c"], count)
@@ -220,7 +219,7 @@ def test_tokens_that_a_cache_loses_are_counted() -> None:
     assert 0 == prefixes.broken(["x", "b"], ["x", "b"], count)
 
 
-def test_a_question_is_of_the_call() -> None:
+def test_a_question_is_of_the_call():
     """The words before it, its arguments, then the user's; later turns change none."""
     use = {"type": "tool_use", "id": "u", "name": "see", "input": {"of": "pump"}}
     used = {"type": "tool_result", "tool_use_id": "u"}
@@ -250,7 +249,7 @@ def test_a_question_is_of_the_call() -> None:
     ] == [(one.tool, one.call, one.question) for one in found]
 
 
-def text(said: str) -> dict[str, str]:
+def text(said):
     """A part of a content."""
     return {"type": "text", "text": said}
 
@@ -258,15 +257,15 @@ def text(said: str) -> dict[str, str]:
 class Said:
     """A message of an SDK."""
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values):
         self.values = values
 
-    def model_dump(self, *, exclude_none: bool, warnings: bool) -> Any:
+    def model_dump(self, *, exclude_none, warnings):
         return {key: value for key, value in self.values.items() if value is not None}
 
 
 @pytest.mark.parametrize("name", ["read", "other"])
-def test_messages_that_are_objects_are_read(name: str) -> None:
+def test_messages_that_are_objects_are_read(name):
     """As an SDK gives them: their calls count, and they stay the same objects."""
     call, result = turn(TEXT, said="Which cable?", arguments='{"of": "pump 7"}')
     parts = {**result, "content": [Said({"type": "text", "text": TEXT})]}
@@ -297,10 +296,10 @@ def test_messages_that_are_objects_are_read(name: str) -> None:
     assert "hello" == ToolFilter(adapter)("hello").messages
 
 
-def test_a_callback_that_fails_stops_no_turn(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_callback_that_fails_stops_no_turn(caplog):
     """The conversation is cut, and a warning says why; with on_error="raise" it raises."""
 
-    def fail(_: Cut) -> None:
+    def fail(_):
         raise OSError("metrics\nare down")
 
     given = [{"role": "user", "content": QUESTION}, *turn(TEXT)]
@@ -337,7 +336,7 @@ STANDING = [
     ("last", "follows"),
     [*((text, True) for text in LEANING), *((text, False) for text in STANDING)],
 )
-def test_a_question_that_follows_another_is_read_with_it(last: str, follows: bool) -> None:
+def test_a_question_that_follows_another_is_read_with_it(last, follows):
     """Where it is short, or refers to what it does not name; else a change of topic costs. Most
     that stand alone are of Natural Questions, in small letters and with such words, too."""
     before = [("user", "Who designed the Eiffel Tower?"), ("assistant", "Stephen Sauvestre.")]
@@ -354,7 +353,7 @@ TURNS = ROOT / "experiments" / "turns" / "test.tsv"
 TRACES = ROOT / "tests" / "traces.jsonl"
 
 
-def test_nearly_all_turns_are_told_that_others_wrote() -> None:
+def test_nearly_all_turns_are_told_that_others_wrote():
     """Nothing was learned from these."""
     lines = [line.split("\t") for line in TURNS.read_text(encoding="utf-8").splitlines()]
     right = Counter(label for label, text in lines if leans(text) == (label == "1"))
@@ -362,13 +361,13 @@ def test_nearly_all_turns_are_told_that_others_wrote() -> None:
     assert len(lines) == 300 and right["1"] >= 140 and right["0"] >= 135
 
 
-def cut_traces(system: Any = "finefilter", workers: int = 1, step: int = 1) -> list[str]:
+def cut_traces(system="finefilter", workers=1, step=1):
     """The results of six traces as a model reads them, whatever the order they are cut in."""
     llm = "fake:echo" if isinstance(system, str) else None
     results = ToolFilter(Adapter(system, llm), label="finefilter")
     traces = [json.loads(line) for line in TRACES.read_text(encoding="utf-8").splitlines()[:6]]
 
-    def one(trace: Any) -> str:
+    def one(trace):
         said, arguments = trace["said"], trace["arguments"]
         call = turn(trace["result"], trace["tool"], said, arguments)
         given = [{"role": "user", "content": trace["user"]}, *call]
@@ -379,7 +378,7 @@ def cut_traces(system: Any = "finefilter", workers: int = 1, step: int = 1) -> l
 
 
 @pytest.mark.models
-def test_a_result_reads_the_same_wherever_it_is_cut() -> None:
+def test_a_result_reads_the_same_wherever_it_is_cut():
     """In another process, in threads and in any order, and where calls share one model's batches.
     So does a provider's cache hold after a restart, and behind several servers."""
     expected = cut_traces()
@@ -394,14 +393,14 @@ def test_a_result_reads_the_same_wherever_it_is_cut() -> None:
     assert expected == cut_traces(workers=4, step=-1) == batched
 
 
-def measured(name: str) -> Any:
+def measured(name):
     """What a script of benchmarks/ says of the twenty traces."""
     command = [sys.executable, str(ROOT / "benchmarks" / f"{name}.py"), str(TRACES), "--json"]
     return json.loads(subprocess.run(command, capture_output=True, check=True, timeout=900).stdout)
 
 
 @pytest.mark.models
-def test_a_call_says_more_of_what_a_result_is_read_for_than_the_user() -> None:
+def test_a_call_says_more_of_what_a_result_is_read_for_than_the_user():
     """Evidence that is kept, of 70 spans, and the share of words."""
     rows = measured("tool_questions")
     alone, call = rows["the user's last message"], rows["words, arguments, user"]
@@ -410,7 +409,7 @@ def test_a_call_says_more_of_what_a_result_is_read_for_than_the_user() -> None:
 
 
 @pytest.mark.models
-def test_ten_turns_cost_less_where_results_are_cut_once() -> None:
+def test_ten_turns_cost_less_where_results_are_cut_once():
     """Less than raw, and than what is cut anew, which is not in the provider's cache."""
     pytest.importorskip("uvicorn")
     raw, ours, anew = measured("agent_bill").values()

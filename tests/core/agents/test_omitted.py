@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragsieve import Document, Pipeline, Query, Result, Segment, System
+from ragsieve import Document, Pipeline, Segment, System
 from ragsieve.agents.omitted import DroppedPage, dropped_page, dropped_spans
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM
@@ -21,13 +20,11 @@ TEXTS = {
     "c": "Seven is kept.",
 }
 
-Spans = Mapping[str, list[tuple[int, int]]]
 
-
-def filtered(texts: Mapping[str, str], spans: Spans = {}) -> Result:  # noqa: B006
+def filtered(texts, spans={}):  # noqa: B006
     """A result that keeps sentences with the word ``kept``; the longer ones have higher scores."""
 
-    def split(query: Query, segments: list[Segment]) -> list[Segment]:
+    def split(query, segments):
         return [
             Segment(whole.document, start, end).scored("length", end - start)
             for whole in segments
@@ -37,7 +34,7 @@ def filtered(texts: Mapping[str, str], spans: Spans = {}) -> Result:  # noqa: B0
             )
         ]
 
-    def pick(query: Query, segments: list[Segment]) -> list[Segment]:
+    def pick(query, segments):
         for segment in segments:
             record_drop(segment, f"it has {len(segment.text)}\n characters")
         return [segment for segment in segments if "kept" in segment.text]
@@ -46,15 +43,15 @@ def filtered(texts: Mapping[str, str], spans: Spans = {}) -> Result:  # noqa: B0
     return System(Pipeline(split, pick), Reader(ScriptedLLM([])))("Which?", documents)
 
 
-def length(page: DroppedPage) -> int:
+def length(page):
     return len(json.dumps(asdict(page)))
 
 
-def texts(page: DroppedPage) -> list[tuple[str, str]]:
+def texts(page):
     return [(run.document, run.text) for run in page.runs]
 
 
-def test_a_row_is_a_run_of_dropped_spans() -> None:
+def test_a_row_is_a_run_of_dropped_spans():
     """With the text between them, how many they are, and why the best of them was dropped."""
     page = dropped_page(dropped_spans(filtered(TEXTS)), "", 5000, length)
 
@@ -66,7 +63,7 @@ def test_a_row_is_a_run_of_dropped_spans() -> None:
     assert "" == page.cursor
 
 
-def test_a_query_finds_the_spans_with_its_words() -> None:
+def test_a_query_finds_the_spans_with_its_words():
     """The best first; windows that share characters come once; nothing dropped is an empty page."""
     result = filtered(TEXTS)
     found = dropped_page(dropped_spans(result, query="Gull?"), "", 5000, length)
@@ -89,7 +86,7 @@ def test_a_query_finds_the_spans_with_its_words() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(260, 900), st.sampled_from(["", "dry gull", "is"]))
-def test_pages_hold_all_and_none_is_too_long(most: int, query: str) -> None:
+def test_pages_hold_all_and_none_is_too_long(most, query):
     """Each begins where the last one ended; spans end with them where there is room for one."""
     long = {**TEXTS, "d": "A dry day. " * 30, "e": "dry gull " * 120 + "."}
     result = filtered(long)
@@ -111,14 +108,14 @@ def test_pages_hold_all_and_none_is_too_long(most: int, query: str) -> None:
         assert wanted <= characters
 
 
-def test_what_a_model_wrote_can_be_dropped() -> None:
+def test_what_a_model_wrote_can_be_dropped():
     """It is shown by its own id, behind the documents."""
 
-    def write(query: Query, segments: list[Segment]) -> list[Segment]:
+    def write(query, segments):
         new = Document("new", "A summary.", written_by="m", parents=(segments[0],))
         return [*segments, Segment.whole(new)]
 
-    def drop(query: Query, segments: list[Segment]) -> list[Segment]:
+    def drop(query, segments):
         return segments[:1]
 
     documents = [Document("a", "One.")]

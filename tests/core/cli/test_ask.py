@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,13 +25,13 @@ RANKED = ("--system", "top-sentences", "--option", "k=1", "--embedder", "fake:ha
 
 
 @pytest.fixture(autouse=True)
-def files(ragsieve: Any) -> None:
+def files(ragsieve):
     """a.txt and q.jsonl in the folder."""
     Path("a.txt").write_text(TEXT)
     batch(Path("q.jsonl"), 3)
 
 
-def batch(path: Path, n: int) -> None:
+def batch(path, n):
     """A file of ``n`` questions."""
     rows = [
         {"question": f"{ASKED} {i}", "documents": [TEXT], "answers": ["Seals"]} for i in range(n)
@@ -40,7 +39,7 @@ def batch(path: Path, n: int) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def process(*arguments: str, given: bytes | None = None, **environment: str) -> Ended:
+def process(*arguments, given=None, **environment):
     """The command in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "ragsieve", *arguments],
@@ -52,7 +51,7 @@ def process(*arguments: str, given: bytes | None = None, **environment: str) -> 
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def test_filter_and_ask_print_what_matters(ragsieve: Any) -> None:
+def test_filter_and_ask_print_what_matters(ragsieve):
     """The text on stdout, what it cost on stderr; the answer; or all as one object."""
     ended = ragsieve("filter", *FAKE, "-q", ASKED, "a.txt")
 
@@ -73,7 +72,7 @@ def test_filter_and_ask_print_what_matters(ragsieve: Any) -> None:
     assert (17, 60, {"before": 19, "after": 9}) == (kept["start"], kept["end"], found["tokens"])
 
 
-def test_explain_shows_every_sentence(ragsieve: Any) -> None:
+def test_explain_shows_every_sentence(ragsieve):
     """Kept or dropped, by which stage; where the threshold comes from once."""
     ended = ragsieve("ask", *FAKE, "-q", ASKED, "a.txt", "a.txt", "--explain")
     lines = [re.sub(r" +[\d.]+$", "", line) for line in ended.out.splitlines()]
@@ -96,7 +95,7 @@ def test_explain_shows_every_sentence(ragsieve: Any) -> None:
 @pytest.mark.parametrize(
     "arguments", ["-q x -", "--input -", "--input - --output o.jsonl"], ids=str
 )
-def test_a_closed_standard_input_is_named(arguments: str) -> None:
+def test_a_closed_standard_input_is_named(arguments):
     """As `<&-` closes it."""
     command = f"exec {sys.executable} -m ragsieve filter --system all {arguments} <&-"
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
@@ -105,7 +104,7 @@ def test_a_closed_standard_input_is_named(arguments: str) -> None:
     assert (2, "", error) == (done.returncode, done.stdout, done.stderr)
 
 
-def test_documents_come_by_standard_input() -> None:
+def test_documents_come_by_standard_input():
     """Without a FILE, and as ``-``; what a fake answers never waits for torch."""
     code = (
         "import sys; from ragsieve.cli.commands import cli;"
@@ -120,7 +119,7 @@ def test_documents_come_by_standard_input() -> None:
 
 
 @pytest.mark.parametrize("given", [None, b""])
-def test_without_a_file_there_is_an_example(given: bytes | None) -> None:
+def test_without_a_file_there_is_an_example(given):
     """Of README's first command, and it is said; what is passed is read, also where it is empty."""
     ended = process("filter", *FAKE, "-q", "Who designed the Statue of Liberty?", given=given)
     example = given is None
@@ -132,7 +131,7 @@ def test_without_a_file_there_is_an_example(given: bytes | None) -> None:
 
 @pytest.mark.parametrize("unit", ["tokens", "chars"])
 @pytest.mark.parametrize("of", ["", "-per-document"])
-def test_a_budget_holds(ragsieve: Any, unit: str, of: str) -> None:
+def test_a_budget_holds(ragsieve, unit, of):
     """Ten words, or their characters, hold one sentence of two; none hold none."""
     top = ("filter", *FAKE, "--system", "top-sentences", "-q", ASKED, "a.txt")
     most = {"tokens": 10, "chars": 50}[unit]
@@ -143,7 +142,7 @@ def test_a_budget_holds(ragsieve: Any, unit: str, of: str) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "4"])
-def test_a_system_may_prune(ragsieve: Any, workers: str) -> None:
+def test_a_system_may_prune(ragsieve, workers):
     """One question, and many at once with a cache; no embedder is needed."""
     reading = ("--llm", "fake:echo", "--pruner", "fake:pruner", "--keep-answer", "0.6")
     one = ragsieve("ask", *reading, "-q", ASKED, "a.txt")
@@ -158,7 +157,7 @@ def test_a_system_may_prune(ragsieve: Any, workers: str) -> None:
     assert "pruner=overlap-pruner" in Path("o.jsonl").read_text()
 
 
-def test_a_system_takes_options_and_models_of_its_parts(ragsieve: Any) -> None:
+def test_a_system_takes_options_and_models_of_its_parts(ragsieve):
     """Each by its name; a model named as the LLM is the LLM."""
     top = ("filter", *FAKE, "--system", "top-sentences", "-q", ASKED, "a.txt", "--option")
 
@@ -182,7 +181,7 @@ def test_a_system_takes_options_and_models_of_its_parts(ragsieve: Any) -> None:
     assert ended.err.endswith("it holds 10\n")
 
 
-def test_a_source_stands_in_for_documents(ragsieve: Any) -> None:
+def test_a_source_stands_in_for_documents(ragsieve):
     """An index; a batch searches it, too, whatever documents its lines have. Of several sources
     those that the router chooses are asked; here all, one of which is the model's memory."""
     ragsieve("index", "build", "words", "a.txt", "--embedder", "none")
@@ -209,7 +208,7 @@ def test_a_source_stands_in_for_documents(ragsieve: Any) -> None:
 @pytest.mark.parametrize(
     "command", [[], ["filter"], ["ask"], ["models"], ["systems"], ["train", "router"]]
 )
-def test_help_has_examples(ragsieve: Any, command: list[str]) -> None:
+def test_help_has_examples(ragsieve, command):
     """Lines that can be copied."""
     ended = ragsieve(*command, "--help")
 
@@ -218,7 +217,7 @@ def test_help_has_examples(ragsieve: Any, command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("group", [[], ["train"], ["index"], ["models"]])
-def test_a_bare_group_prints_its_help(ragsieve: Any, group: list[str]) -> None:
+def test_a_bare_group_prints_its_help(ragsieve, group):
     """The same text as ``--help``, not an error; exit code 2, since nothing was done."""
     bare = ragsieve(*group)
 
@@ -250,9 +249,7 @@ def test_a_bare_group_prints_its_help(ragsieve: Any, group: list[str]) -> None:
         (f"{ONE_PASS} --html no/where.html", "--html must be a file in a folder that is there"),
     ],
 )
-def test_bad_input_is_one_line_before_a_model_is_loaded(
-    ragsieve: Any, arguments: str, reason: str
-) -> None:
+def test_bad_input_is_one_line_before_a_model_is_loaded(ragsieve, arguments, reason):
     """Exit code 2, nothing on stdout; the default models are named, and not imported."""
     loaded = set(sys.modules)
     ended = ragsieve(*arguments.split())
@@ -262,7 +259,7 @@ def test_bad_input_is_one_line_before_a_model_is_loaded(
     assert set() == {"torch", "transformers", "openai"} & (set(sys.modules) - loaded)
 
 
-def test_a_model_that_fails_is_exit_code_1(ragsieve: Any) -> None:
+def test_a_model_that_fails_is_exit_code_1(ragsieve):
     """The question does not fit a context of ten tokens; ``keep`` cannot help the reader."""
     small = ("--llm-option", "context=10", "--system", "all")
     ended = ragsieve("ask", *FAKE, *small, "-q", "Who? " * 9, "a.txt")
@@ -272,7 +269,7 @@ def test_a_model_that_fails_is_exit_code_1(ragsieve: Any) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--explain",), ("--json",)])
-def test_documents_do_not_control_the_terminal(ragsieve: Any, more: tuple[str, ...]) -> None:
+def test_documents_do_not_control_the_terminal(ragsieve, more):
     """Escapes, returns and half characters are shown as U+FFFD or written as JSON escapes."""
     given = {"text": "Bees \x1b[2J\x07 over\rwrite\f\x7f\x9b31m \ud800.", "id": "\x1b[1m"}
     Path("b.jsonl").write_text(json.dumps(given))
@@ -285,7 +282,7 @@ def test_documents_do_not_control_the_terminal(ragsieve: Any, more: tuple[str, .
 
 
 @pytest.mark.slow
-def test_a_terminal_without_the_letters_shows_question_marks() -> None:
+def test_a_terminal_without_the_letters_shows_question_marks():
     """What cannot be encoded is no reason to fail."""
     given = "Bees make “honey”.".encode()
     ended = process("filter", *FAKE, "-q", "Bees?", given=given, PYTHONIOENCODING="latin-1")
@@ -295,7 +292,7 @@ def test_a_terminal_without_the_letters_shows_question_marks() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("-q", ASKED, "--system", "all"), ("--input", "-")])
-def test_a_reader_may_close_its_end(arguments: tuple[str, ...]) -> None:
+def test_a_reader_may_close_its_end(arguments):
     """As ``| head -n 1`` does, also while questions still come: no traceback, and it ends."""
     question = json.dumps({"question": ASKED, "documents": [TEXT]}) + "\n"
     streams = "--input" in arguments
@@ -314,7 +311,7 @@ def test_a_reader_may_close_its_end(arguments: tuple[str, ...]) -> None:
     assert "Traceback" not in err
 
 
-def test_a_batch_reports_bad_lines_and_goes_on(ragsieve: Any) -> None:
+def test_a_batch_reports_bad_lines_and_goes_on(ragsieve):
     """Each kind once, by its number, on one line; exit code 2, and the others are done."""
     unknown = {"question": "Who?", "positive_ctxs": [{"text": "Carol."}]}
     with Path("q.jsonl").open("ab") as file:
@@ -336,7 +333,7 @@ def test_a_batch_reports_bad_lines_and_goes_on(ragsieve: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_batch_may_come_from_a_pipe(tmp_path: Path) -> None:
+def test_a_batch_may_come_from_a_pipe(tmp_path):
     """As ``<(zcat q.jsonl.gz)`` gives one, which can be read once."""
     given, output = Path("q.jsonl").read_bytes(), tmp_path / "o.jsonl"
     ended = process("ask", *FAKE, "--input", "/dev/stdin", "--output", str(output), given=given)
@@ -345,7 +342,7 @@ def test_a_batch_may_come_from_a_pipe(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_questions_of_standard_input_are_answered_as_they_come(tmp_path: Path) -> None:
+def test_questions_of_standard_input_are_answered_as_they_come(tmp_path):
     """Each result is there before the next question is written; one line a question, in order."""
     command = [sys.executable, "-m", "ragsieve", "filter", *FAKE, "--input", "-"]
     lines = [{"id": f"q{n}", "question": f"{ASKED} {n}", "documents": [TEXT]} for n in range(3)]
@@ -363,7 +360,7 @@ def test_questions_of_standard_input_are_answered_as_they_come(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_question_of_standard_input_that_fails_has_a_record() -> None:
+def test_a_question_of_standard_input_that_fails_has_a_record():
     """So that lines out are lines in; blank ones count as lines only, and `--limit` stops."""
     good = json.dumps({"question": ASKED, "documents": [TEXT], "answers": ["Seals"]})
     given = f"{good}\n\nno JSON\n{good}\n{good}\n".encode()
@@ -387,7 +384,7 @@ def test_a_question_of_standard_input_that_fails_has_a_record() -> None:
         ("--llm-option api_key=x", "fake:echo cannot take options ['api_key']: its options are co"),
     ],
 )
-def test_options_and_models_tell_records_apart(ragsieve: Any, other: str, error: str) -> None:
+def test_options_and_models_tell_records_apart(ragsieve, other, error):
     """A batch goes on with the same ones only; the records name them, but for a key."""
     command = ("ask", *FAKE, "--input", "q.jsonl", "--output", "o.jsonl", "--option", "min_keep=2")
     command += ("--llm-option", "context=4000")
@@ -399,7 +396,7 @@ def test_options_and_models_tell_records_apart(ragsieve: Any, other: str, error:
     assert all(one in Path("o.jsonl").read_text() for one in ("min_keep=2", "context=4000"))
 
 
-def started(output: Path, source: Path) -> subprocess.Popen[bytes]:
+def started(output, source):
     """A batch, in the middle of its work."""
     arguments = ["ask", *FAKE, "--input", str(source), "--output", str(output)]
     running = subprocess.Popen(
@@ -421,7 +418,7 @@ def started(output: Path, source: Path) -> subprocess.Popen[bytes]:
 @pytest.mark.parametrize(
     ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -int(signal.SIGKILL))]
 )
-def test_a_batch_goes_on_where_it_stopped(tmp_path: Path, sent: signal.Signals, code: int) -> None:
+def test_a_batch_goes_on_where_it_stopped(tmp_path, sent, code):
     """After Ctrl-C, which ends it at once, and after a kill: every question once."""
     source, output = tmp_path / "q.jsonl", tmp_path / "o.jsonl"
     batch(source, 400)
@@ -441,7 +438,7 @@ def test_a_batch_goes_on_where_it_stopped(tmp_path: Path, sent: signal.Signals, 
 
 
 @pytest.mark.models
-def test_ask_with_the_default_models() -> None:
+def test_ask_with_the_default_models():
     """The small default model reads the answer off one sentence."""
     ended = process("ask", "-q", ASKED, "--system", "top-sentences", given=TEXT.encode())
 
@@ -452,7 +449,7 @@ def test_ask_with_the_default_models() -> None:
 PRUNED = ("--llm", "fake:echo", "--pruner", "fake:pruner", "-q", ASKED, "a.txt")
 
 
-def test_a_question_that_no_document_answers_is_said(ragsieve: Any) -> None:
+def test_a_question_that_no_document_answers_is_said(ragsieve):
     """Under a fifth a warning says so; else nothing does."""
     unanswered = ragsieve("filter", *PRUNED[:-2], "Why do dogs bark?", "a.txt")
     answered = ragsieve("filter", *PRUNED)
@@ -467,12 +464,12 @@ def test_a_question_that_no_document_answers_is_said(ragsieve: Any) -> None:
 PAGE = ("--llm", "fake:echo", "--embedder", "fake:hashing", "--pruner", "fake:pruner")
 
 
-def views_of(path: Path) -> list[dict[str, Any]]:
+def views_of(path):
     """The views that a page holds."""
     return data_of(path.read_text(encoding="utf-8"))["views"]
 
 
-def test_a_page_is_written_beside_the_answer(ragsieve: Any) -> None:
+def test_a_page_is_written_beside_the_answer(ragsieve):
     """The same run, and a second system's with its own options; many questions make none."""
     given = ("ask", *PAGE, "--system", "top-sentences", "--option", "k=1", "-q", ASKED, "a.txt")
     plain = ragsieve(*given)

@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import click
 import platformdirs
@@ -16,13 +15,12 @@ from ragsieve.cli.commands import cli
 from ragsieve.cli.config import defaults
 from ragsieve.cli.signature import from_options
 from ragsieve.spec import SystemSpec
-from tests.plugins.cli import Ended
 
 QUESTION = ("-q", "Who sang it?")
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     """The user's configuration folder, and a document."""
     folder = tmp_path / "home"
     folder.mkdir()
@@ -31,20 +29,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def system_of(ended: Ended) -> tuple[int, int]:
+def system_of(ended):
     """Spans kept by the system that ran, and tokens it may keep."""
     result = json.loads(ended.out)
     return len(result["kept"]), result["tokens"]["after"]
 
 
-def test_nothing_is_set(ragsieve: Any) -> None:
+def test_nothing_is_set(ragsieve):
     assert ragsieve("config").out.startswith("nothing is set: ")
     assert "{}\n" == ragsieve("config", "--json").out
 
 
-def test_the_nearest_setting_goes_first(
-    ragsieve: Any, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_nearest_setting_goes_first(ragsieve, home, monkeypatch):
     """The user's file, the folder's, the environment, the command line."""
     (home / "ragsieve.toml").write_text('system = "top-sentences"\noptions = {k = 3}\nllm = "a"\n')
     Path("ragsieve.toml").write_text('llm = "fake:echo"\nembedder = "fake:hashing"\n')
@@ -60,7 +56,7 @@ def test_the_nearest_setting_goes_first(
     assert {"value": 3, "from": str(home / "ragsieve.toml")} == shown["options.k"]
 
 
-def test_a_folder_gets_no_key_for_its_own_server(ragsieve: Any, home: Path) -> None:
+def test_a_folder_gets_no_key_for_its_own_server(ragsieve, home):
     (home / "ragsieve.toml").write_text('llm_options = {api_key = "secret"}\n')
     Path("ragsieve.toml").write_text('llm_options = {base_url = "http://127.0.0.1:1/v1"}\n')
 
@@ -95,15 +91,8 @@ def test_a_folder_gets_no_key_for_its_own_server(ragsieve: Any, home: Path) -> N
     ],
 )
 def test_the_nearest_of_settings_that_exclude_each_other_is_in_force(
-    home: Path,
-    ragsieve: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    user: str,
-    folder: str,
-    variables: dict[str, str],
-    arguments: str,
-    left: dict[str, Any],
-) -> None:
+    home, ragsieve, monkeypatch, user, folder, variables, arguments, left
+):
     """A field, its option, the other threshold, options of another system; other options stay."""
     (home / "ragsieve.toml").write_text(user)
     Path("ragsieve.toml").write_text(folder)
@@ -118,7 +107,7 @@ def test_the_nearest_of_settings_that_exclude_each_other_is_in_force(
     assert left == {**system.own, **limits}
 
 
-def test_a_source_that_is_set_is_one_for_agents(ragsieve: Any) -> None:
+def test_a_source_that_is_set_is_one_for_agents(ragsieve):
     """And for questions without a file."""
     Path("ragsieve.toml").write_text('source = "index:nowhere"\n')
 
@@ -126,9 +115,7 @@ def test_a_source_that_is_set_is_one_for_agents(ragsieve: Any) -> None:
     assert 0 == ragsieve("filter", *QUESTION, "--llm", "fake:echo", "--system", "all", "a.txt").code
 
 
-def test_a_key_is_not_shown_and_a_base_url_comes_beside_it(
-    ragsieve: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_is_not_shown_and_a_base_url_comes_beside_it(ragsieve, monkeypatch):
     Path("ragsieve.toml").write_text('llm_options = {api_key = "secret", timeout_s = 5}\n')
     monkeypatch.setenv("RAGSIEVE_BASE_URL", "http://127.0.0.1:1/v1")
     shown = json.loads(ragsieve("config", "--json").out)
@@ -150,7 +137,7 @@ def test_a_key_is_not_shown_and_a_base_url_comes_beside_it(
         ("options = {min_keep = -1}", r"min_keep .*, got -1 \(see `ragsieve config`\)"),
     ],
 )
-def test_a_wrong_setting_is_one_line(ragsieve: Any, text: str, message: str) -> None:
+def test_a_wrong_setting_is_one_line(ragsieve, text, message):
     """That names the file or the command that shows it."""
     Path("ragsieve.toml").write_text(text)
     ended = ragsieve("filter", *QUESTION, "a.txt")
@@ -159,13 +146,11 @@ def test_a_wrong_setting_is_one_line(ragsieve: Any, text: str, message: str) -> 
     assert re.search(message, ended.err)
 
 
-def test_a_users_file_that_may_not_be_read_is_left_out(
-    ragsieve: Any, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_users_file_that_may_not_be_read_is_left_out(ragsieve, home, monkeypatch):
     """With one warning, as of a home of another user; the folder's file still counts."""
 
-    class Closed(type(home)):  # type: ignore[misc]
-        def is_file(self) -> bool:
+    class Closed(type(home)):
+        def is_file(self):
             if self.is_absolute():
                 raise PermissionError(13, "Permission denied", str(self))
             return bool(super().is_file())
@@ -178,7 +163,7 @@ def test_a_users_file_that_may_not_be_read_is_left_out(
     assert f"warning: left out: {home}/ragsieve.toml cannot be read: Permission" in ended.err
 
 
-def test_quiet_prints_errors_alone(ragsieve: Any) -> None:
+def test_quiet_prints_errors_alone(ragsieve):
     """No cost line and no bar; what fails is still said."""
     fake = ("--system", "all", "--llm", "fake:echo")
     assert "" == ragsieve("-q", "filter", *QUESTION, *fake, "a.txt").err
@@ -190,7 +175,7 @@ def test_quiet_prints_errors_alone(ragsieve: Any) -> None:
     assert "q.jsonl line 2" in ended.err
 
 
-def test_a_model_that_the_folder_sets_is_named(ragsieve: Any, home: Path) -> None:
+def test_a_model_that_the_folder_sets_is_named(ragsieve, home):
     """It may be on another server; the own file of a user needs no word."""
     (home / "ragsieve.toml").write_text('llm = "fake:echo"\n')
     run = ("filter", *QUESTION, "--system", "all", "a.txt")
@@ -218,14 +203,14 @@ def test_a_model_that_the_folder_sets_is_named(ragsieve: Any, home: Path) -> Non
         (("scorers",), "hotpotqa_f", ["hotpotqa_fullwiki"]),
     ],
 )
-def test_a_shell_completes(words: tuple[str, ...], start: str, offered: list[str]) -> None:
+def test_a_shell_completes(words, start, offered):
     """Commands, systems, their options and models, data sets."""
     complete = ShellComplete(cli, {}, "ragsieve", "_RAGSIEVE_COMPLETE")
 
     assert offered == [item.value for item in complete.get_completions([*words], start)]
 
 
-def test_help_names_every_option_once(ragsieve: Any) -> None:
+def test_help_names_every_option_once(ragsieve):
     """The ten that matter come first."""
     text = ragsieve("filter", "--help").out
     flags = [option.opts[0] for option in filter_command.params if option.opts[0][0] == "-"]
@@ -239,7 +224,7 @@ def test_help_names_every_option_once(ragsieve: Any) -> None:
     assert re.search(r"Installed kinds: index,\s+sources\.", text)
 
 
-def test_a_user_without_a_home_is_served(ragsieve: Any, monkeypatch: Any) -> None:
+def test_a_user_without_a_home_is_served(ragsieve, monkeypatch):
     """As in a container, under a number that no name has: there is the folder's file alone."""
     nobodys = lambda *_, **__: Path("~no-such-user").expanduser()  # noqa: E731
     monkeypatch.setattr(platformdirs, "user_config_path", nobodys)

@@ -3,13 +3,12 @@
 import json
 import socket
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import platformdirs
 import pytest
 
 from ragsieve.cli import doctor
-from tests.plugins.cli import Ended
 from tests.serving import Handler, free_port, served
 
 KEY = "sk-secret-1234"
@@ -20,10 +19,10 @@ class Models(Handler):
 
     posts: ClassVar[list[str]] = []
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         self.posts.append(self.path)
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         if self.path.startswith("/away"):
             self.reply(302, {}, Location="http://127.0.0.1:9/v1/models")
         elif self.path == "/v1/models" and self.headers["Authorization"] != f"Bearer {KEY}":
@@ -35,12 +34,12 @@ class Models(Handler):
 class Open(Handler):
     """One that shows them to anyone, or a `ragsieve serve`."""
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         self.reply(200, {"data": [{"id": "m"}], "info": {"title": "ragsieve"}})
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def alone(tmp_path, monkeypatch):
     """No settings, no servers of this machine, nothing fetched."""
     monkeypatch.setattr(platformdirs, "user_config_path", lambda *_, **__: tmp_path)
     monkeypatch.setattr(doctor, "_LOCAL", {"nobody": free_port()})
@@ -48,15 +47,15 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
-def checked(ended: Ended) -> dict[str, tuple[str, str]]:
+def checked(ended):
     """State and words of each check, by its name."""
-    values: Any = json.loads(ended.out)
+    values = json.loads(ended.out)
     assert (ended.code == 0) is values["ok"]
     assert KEY not in ended.out + ended.err
     return {one["name"]: (one["state"], one["text"]) for one in values["checks"]}
 
 
-def test_a_bare_machine_is_well(ragsieve: Any) -> None:
+def test_a_bare_machine_is_well(ragsieve):
     """Without settings the default filters, and nothing is asked over the network."""
     page = ragsieve("doctor")
     found = checked(ragsieve("doctor", "--json"))
@@ -78,9 +77,7 @@ def test_a_bare_machine_is_well(ragsieve: Any) -> None:
         ("away", KEY, "m", "fails", "HTTP 302"),
     ],
 )
-def test_a_server_that_is_named_is_asked(
-    ragsieve: Any, path: str, key: str, model: str, state: str, says: str
-) -> None:
+def test_a_server_that_is_named_is_asked(ragsieve, path, key, model, state, says):
     """With its key, which goes nowhere else and is not shown."""
     with served(Models) as url:
         Path("ragsieve.toml").write_text(
@@ -104,9 +101,7 @@ def test_a_server_that_is_named_is_asked(
         (("--pruner", "fake:echo"), "finefilter", "is no sentence pruner"),
     ],
 )
-def test_what_is_named_and_does_not_work_fails(
-    ragsieve: Any, options: tuple[str, ...], name: str, says: str
-) -> None:
+def test_what_is_named_and_does_not_work_fails(ragsieve, options, name, says):
     """Exit code 1, and the line says why; the other lines are there."""
     ended = ragsieve("doctor", "--json", *options)
     state, text = checked(ended)[name]
@@ -114,7 +109,7 @@ def test_what_is_named_and_does_not_work_fails(
     assert (1, "fails") == (ended.code, state) and says in text
 
 
-def test_servers_that_nobody_named_are_told(ragsieve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_that_nobody_named_are_told(ragsieve, monkeypatch):
     """Those of this machine that show their models to anyone; they make nothing fail."""
     with served(Models) as closed, served(Open) as url:
         ports = [int(one.rpartition(":")[2]) for one in (closed, url)]
@@ -128,7 +123,7 @@ def test_servers_that_nobody_named_are_told(ragsieve: Any, monkeypatch: pytest.M
     )
 
 
-def test_a_port_that_is_named_and_taken_fails(ragsieve: Any) -> None:
+def test_a_port_that_is_named_and_taken_fails(ragsieve):
     """Not where the other is a `ragsieve serve`."""
     with socket.create_server(("127.0.0.1", 0)) as taken, served(Open) as ours:
         ports = [str(taken.getsockname()[1]), ours.rpartition(":")[2]]

@@ -1,18 +1,14 @@
 """Progress where standard error is no terminal."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from ragsieve.cli.base import progress
 from ragsieve.cli.lines import Lines
 
 
-def test_a_line_comes_every_tenth() -> None:
+def test_a_line_comes_every_tenth():
     """Done, of how many, errors, and the time left."""
-    told: list[str] = []
+    told = []
     with Lines(told.append, every_s=0) as bars:
         bar = bars.add_task("questions", total=200)
         for number in range(200):
@@ -24,9 +20,9 @@ def test_a_line_comes_every_tenth() -> None:
     assert told[4].startswith("questions: 100 of 200 done, 1 failed, about 0 s left")
 
 
-def test_no_line_comes_before_its_time() -> None:
+def test_no_line_comes_before_its_time():
     """Of a task whose size nobody knows, one every so many seconds."""
-    told: list[str] = []
+    told = []
     with Lines(told.append, every_s=3600) as bars:
         [*bars.track(range(50))]
         bars.update(bars.add_task("indexing", total=None), completed=9)
@@ -34,9 +30,7 @@ def test_no_line_comes_before_its_time() -> None:
     assert [] == told
 
 
-def test_a_command_tells_lines(
-    ragsieve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_tells_lines(ragsieve, monkeypatch):
     """Every command that shows a bar on a terminal does."""
     monkeypatch.setattr(Lines.__init__, "__defaults__", (None, 0.0))
     rows = ['{"question": "Who?", "documents": ["Seals sang."]}'] * 10

@@ -10,10 +10,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -48,9 +46,7 @@ UPSTREAM = ("--upstream", "http://127.0.0.1:1/v1")
         ),
     ],
 )
-def test_bad_options_end_in_one_line(
-    ragsieve: Any, arguments: tuple[str, ...], message: str
-) -> None:
+def test_bad_options_end_in_one_line(ragsieve, arguments, message):
     """Exit code 2, before a model is loaded."""
     Path("short").write_text("secret")
     Path("empty").write_text("\n")
@@ -62,7 +58,7 @@ def test_bad_options_end_in_one_line(
     assert "secret" not in err
 
 
-def test_an_open_door_is_said(ragsieve: Any) -> None:
+def test_an_open_door_is_said(ragsieve):
     """Where others can reach it and no token is asked for."""
     _, _, err = ragsieve("serve", *FAKES, "--host", "192.0.2.1")
 
@@ -70,7 +66,7 @@ def test_an_open_door_is_said(ragsieve: Any) -> None:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def server(tmp_path):
     """The command as a process, with the address that it says."""
     (tmp_path / "tokens").write_text("first-token\nsecond-token\n")
     command = [sys.executable, "-m", "ragsieve", "serve", *FAKES, "--port", "0"]
@@ -83,7 +79,7 @@ def server(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 @pytest.mark.slow
-def test_a_server_runs_until_it_is_told_to_stop(server: tuple[subprocess.Popen[str], str]) -> None:
+def test_a_server_runs_until_it_is_told_to_stop(server):
     """It says its address, answers there who has a token, and ends with 0, saying nothing more."""
     process, url = server
     body = json.dumps({"query": "Who sang?", "documents": ["Anna sang. It rained."]}).encode()
@@ -102,7 +98,7 @@ def test_a_server_runs_until_it_is_told_to_stop(server: tuple[subprocess.Popen[s
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("grace", "signals"), [("60", 2), ("1", 1)])
-def test_the_end_of_a_server_can_be_hastened(grace: str, signals: int) -> None:
+def test_the_end_of_a_server_can_be_hastened(grace, signals):
     """By a second signal, or by --grace: who waits for a silent upstream is told, and it ends."""
     with stalling("silent") as upstream:
         command = [sys.executable, "-m", "ragsieve", "serve", *FAKES, "--port", "0"]
@@ -124,7 +120,7 @@ def test_the_end_of_a_server_can_be_hastened(grace: str, signals: int) -> None:
     assert 0 == code and time.monotonic() - began < 5
 
 
-def suppressed(request: urllib.request.Request) -> None:
+def suppressed(request):
     """Ask, whatever comes of it."""
     with suppress(OSError, http.client.HTTPException):
         urllib.request.urlopen(request, timeout=20)

@@ -1,13 +1,11 @@
 """Options read off a signature and its docstring."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ragsieve.cli.signature import options_of
-from tests.plugins.cli import Ended
 
 
-def test_help_is_that_of_the_docstring(ragsieve: Callable[..., Ended]) -> None:
+def test_help_is_that_of_the_docstring(ragsieve):
     """Without its markup, and without the sections below the arguments."""
     text = " ".join(ragsieve("train", "generator", "--help").out.split())
 
@@ -17,7 +15,7 @@ def test_help_is_that_of_the_docstring(ragsieve: Callable[..., Ended]) -> None:
     assert "Raises" not in text
 
 
-def test_a_field_of_a_base_has_the_text_of_the_base() -> None:
+def test_a_field_of_a_base_has_the_text_of_the_base():
     """Unless the class says it in words of its own."""
 
     @dataclass
@@ -40,4 +38,4 @@ def test_a_field_of_a_base_has_the_text_of_the_base() -> None:
             b: Of its own.
         """
 
-    assert ["Of the base.", "Of its own."] == [option.help for option in options_of(More)]  # type: ignore[attr-defined]
+    assert ["Of the base.", "Of its own."] == [option.help for option in options_of(More)]

@@ -5,7 +5,6 @@ import logging
 import pickle
 import threading
 import time
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ragsieve import InputError, Pipeline, RagsieveError, Result, System, load
+from ragsieve import InputError, Pipeline, RagsieveError, System, load
 from ragsieve.adapter import KEY, Adapter
 from ragsieve.answer import Reader
 from ragsieve.documents import as_documents
@@ -21,7 +20,7 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.systems.base import SYSTEMS
 from ragsieve.systems.base import system as registered
 from ragsieve.testing import check_adapter
-from ragsieve.types import Document, Query, Segment
+from ragsieve.types import Document, Segment
 
 QUESTION = "Who designed the tower?"
 TEXTS = {
@@ -29,7 +28,7 @@ TEXTS = {
     "fruit": "Bananas are yellow.",
     "other": "Sauvestre made the tower pretty.",
 }
-FAKE: dict[str, Any] = {"llm": "fake:echo", "embedder": "fake:hashing"}
+FAKE = {"llm": "fake:echo", "embedder": "fake:hashing"}
 FAKE |= {"system": "top-sentences", "options": {"k": 2}}
 
 
@@ -47,10 +46,10 @@ class Framework:
     library = ""
     name = ""
 
-    def __init__(self) -> None:
+    def __init__(self):
         pytest.importorskip(self.library)
 
-    def adapter(self, **options: Any) -> Any:
+    def adapter(self, **options):
         module, _, name = self.name.partition(".")
         return getattr(import_module(f"ragsieve.integrations.{module}"), name)(**options)
 
@@ -58,53 +57,53 @@ class Framework:
 class LangChain(Framework):
     library, name = "langchain_core", "langchain.RagsieveCompressor"
 
-    def make(self, name: str, text: str) -> Any:
+    def make(self, name, text):
         from langchain_core.documents import Document
 
         return Document(text, id=name, metadata={"title": name, "page": 7})
 
-    def run(self, adapter: Any, question: str, documents: Sequence[Any]) -> list[Any]:
+    def run(self, adapter, question, documents):
         return list(adapter.compress_documents(documents, question))
 
-    def see(self, document: Any) -> Seen:
+    def see(self, document):
         return Seen(document.id, document.page_content, document.metadata)
 
 
 class LlamaIndex(Framework):
     library, name = "llama_index.core", "llama_index.RagsievePostprocessor"
 
-    def make(self, name: str, text: str) -> Any:
+    def make(self, name, text):
         from llama_index.core.schema import NodeWithScore, TextNode
 
         node = TextNode(id_=name, text=text, metadata={"title": name, "page": 7})
         return NodeWithScore(node=node, score=0.5)
 
-    def run(self, adapter: Any, question: str, documents: Sequence[Any]) -> list[Any]:
+    def run(self, adapter, question, documents):
         return list(adapter.postprocess_nodes(documents, query_str=question))
 
-    def see(self, document: Any) -> Seen:
+    def see(self, document):
         return Seen(document.node_id, document.text, document.metadata)
 
 
 class Haystack(Framework):
     library, name = "haystack", "haystack.RagsieveFilter"
 
-    def make(self, name: str, text: str) -> Any:
+    def make(self, name, text):
         from haystack import Document
 
         return Document(id=name, content=text, meta={"title": name, "page": 7})
 
-    def run(self, adapter: Any, question: str, documents: Sequence[Any]) -> list[Any]:
+    def run(self, adapter, question, documents):
         return list(adapter.run(question, list(documents))["documents"])
 
-    def see(self, document: Any) -> Seen:
+    def see(self, document):
         return Seen(document.id, document.content, document.meta)
 
 
 FOUND = threading.local()  # the prediction that a thread's question finds
 
 
-def retrieve(_: str) -> Any:
+def retrieve(_):
     return FOUND.prediction
 
 
@@ -113,13 +112,13 @@ class DSPy(Framework):
 
     library, name = "dspy", "dspy.RagsieveRetriever"
 
-    def make(self, name: str, text: str) -> Any:
+    def make(self, name, text):
         return Seen(name, text, {"title": name, "page": 7})
 
-    def adapter(self, **options: Any) -> Any:
+    def adapter(self, **options):
         return super().adapter(retriever=retrieve, **options)
 
-    def run(self, adapter: Any, question: str, documents: Sequence[Any]) -> list[Any]:
+    def run(self, adapter, question, documents):
         ids, passages, metas = map(list, zip(*documents, strict=True) if documents else [()] * 3)
         FOUND.prediction = import_module("dspy").Prediction(ids=ids, passages=passages, metas=metas)
         out = adapter(question)
@@ -130,45 +129,45 @@ class DSPy(Framework):
             )
         ]
 
-    def see(self, document: Any) -> Seen:
+    def see(self, document):
         return Seen(*document)
 
 
 @pytest.fixture(params=[LangChain, LlamaIndex, Haystack, DSPy], ids=lambda kind: kind.__name__)
-def framework(request: pytest.FixtureRequest) -> Any:
+def framework(request):
     """Each framework that is installed."""
     return request.param()
 
 
-def documents(framework: Any) -> list[Any]:
+def documents(framework):
     return [framework.make(name, text) for name, text in TEXTS.items()]
 
 
-def through(framework: Any, question: str = QUESTION, **options: Any) -> list[Seen]:
+def through(framework, question=QUESTION, **options):
     """The usual documents through an adapter."""
     found = framework.run(framework.adapter(**options), question, documents(framework))
     return [framework.see(document) for document in found]
 
 
-def alone(framework: Any, name: str, **options: Any) -> Result:
+def alone(framework, name, **options):
     """What the library makes of the same documents."""
     title = "" if isinstance(framework, DSPy) else "{}"
     known = [{"id": n, "text": t, "title": title.format(n)} for n, t in TEXTS.items()]
     return load(name, "fake:echo", "fake:hashing", options=options)(QUESTION, known)
 
 
-def system(stage: Any, replies: Any = ("x",)) -> System:
+def system(stage, replies=("x",)):
     return System(Pipeline(stage), Reader(ScriptedLLM(replies)))
 
 
-def written(_: Query, segments: Sequence[Segment]) -> list[Segment]:
+def written(_, segments):
     """A stage that sums up the first segment, and keeps it."""
     first = segments[0]
     own = Document("written", "Koechlin.", written_by="fake", parents=(first,))
     return [Segment.whole(own), first]
 
 
-def broken(_: Query, segments: Sequence[Segment]) -> list[Segment]:
+def broken(_, segments):
     raise OSError("the disk\nis gone")
 
 
@@ -176,7 +175,7 @@ def broken(_: Query, segments: Sequence[Segment]) -> list[Segment]:
 class Broken(Reader):
     """A reader that cannot lay out what it reads, which no stage can help."""
 
-    def context(self, segments: Sequence[Segment], /) -> str:
+    def context(self, segments, /):
         raise OSError("the disk\nis gone")
 
 
@@ -184,7 +183,7 @@ KINDS = pytest.mark.parametrize("kind", [LangChain, LlamaIndex, Haystack])  # do
 
 
 @KINDS
-def test_documents_of_a_framework_are_taken_as_they_are(kind: type[Any]) -> None:
+def test_documents_of_a_framework_are_taken_as_they_are(kind):
     """Id, text and metadata stay; title and source are those of the metadata."""
     made = kind().make("Rain", "It rained.")
     kind().see(made).metadata["source"] = "rain.txt"
@@ -196,7 +195,7 @@ def test_documents_of_a_framework_are_taken_as_they_are(kind: type[Any]) -> None
         assert 7 == document.metadata["page"]
 
 
-def test_what_is_kept_is_what_the_library_keeps(framework: Any) -> None:
+def test_what_is_kept_is_what_the_library_keeps(framework):
     """The same spans, in the same order, and the text is made of them."""
     result = alone(framework, "top-sentences", k=2)
     seen = through(framework, **FAKE)
@@ -212,11 +211,11 @@ def test_what_is_kept_is_what_the_library_keeps(framework: Any) -> None:
     ]
 
 
-def test_every_adapter_keeps_the_laws(framework: Any) -> None:
+def test_every_adapter_keeps_the_laws(framework):
     """Those of `ragsieve.testing`, for any adapter."""
     adapter = framework.adapter(**FAKE)
 
-    def adapted(question: str, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def adapted(question, documents):
         given = [framework.make(d["id"], d["text"]) for d in documents]
         found = map(framework.see, framework.run(adapter, question, given))
         return [{"id": one.id, "text": one.text, "metadata": one.metadata} for one in found]
@@ -224,14 +223,14 @@ def test_every_adapter_keeps_the_laws(framework: Any) -> None:
     check_adapter(adapted)
 
 
-def test_the_order_is_the_reading_order(framework: Any) -> None:
+def test_the_order_is_the_reading_order(framework):
     """Not the order in which documents were retrieved."""
     seen = through(framework, system=system(lambda _, segments: list(segments)[::-1]))
 
     assert [*TEXTS][::-1] == [one.id for one in seen]
 
 
-def test_what_a_model_wrote_is_marked(framework: Any) -> None:
+def test_what_a_model_wrote_is_marked(framework):
     """It names the model and the spans it was written from; the retrieved stays as it is."""
     seen = through(framework, system=system(written))
     marks = seen[0].metadata["ragsieve"]
@@ -252,9 +251,7 @@ def test_what_a_model_wrote_is_marked(framework: Any) -> None:
     ],
     ids=["reader", "missing weights", "no model of its own"],
 )
-def test_a_broken_filter_passes_the_documents(
-    framework: Any, options: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_broken_filter_passes_the_documents(framework, options, caplog):
     """As they were, with one warning of one line; with on_error="raise" nothing is hidden."""
     with caplog.at_level(logging.WARNING, "ragsieve"):
         seen = through(framework, **options)
@@ -267,7 +264,7 @@ def test_a_broken_filter_passes_the_documents(
         through(framework, **options, on_error="raise")
 
 
-def test_a_broken_stage_is_skipped(framework: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_stage_is_skipped(framework, caplog):
     """What the other stages do stands, and one warning names the stage."""
     two = System(Pipeline(broken, lambda _, segments: segments[:1]), Reader(ScriptedLLM([])))
     with caplog.at_level(logging.WARNING, "ragsieve"):
@@ -278,7 +275,7 @@ def test_a_broken_stage_is_skipped(framework: Any, caplog: pytest.LogCaptureFixt
     assert "OSError: the disk is gone" in caplog.messages[0]
 
 
-def test_equal_ids_lose_nothing(framework: Any) -> None:
+def test_equal_ids_lose_nothing(framework):
     """Two documents of one id come out as two of that id, each with its own text."""
     given = [framework.make("same", text) for text in TEXTS.values()]
     found = framework.run(framework.adapter(**FAKE | {"options": {"k": 9}}), QUESTION, given)
@@ -289,7 +286,7 @@ def test_equal_ids_lose_nothing(framework: Any) -> None:
 
 
 @KINDS
-def test_copies_come_out_once(kind: type[Any]) -> None:
+def test_copies_come_out_once(kind):
     """Two documents of one id and one text are one (deepset-ai/haystack#10463)."""
     framework = kind()
     x, y = "The late fee is 20 cents. Parking is free.", "The pool is closed."
@@ -301,7 +298,7 @@ def test_copies_come_out_once(kind: type[Any]) -> None:
 
 
 @pytest.mark.parametrize("system", ["finefilter", "top-sentences"])
-def test_each_document_says_how_probable_an_answer_is(framework: Any, system: str) -> None:
+def test_each_document_says_how_probable_an_answer_is(framework, system):
     """As the library says it of all of them; None where nothing tells it."""
     options = {"system": system, "llm": "fake:echo", "embedder": "fake:hashing"}
     answerable = alone(framework, system).answerable
@@ -329,18 +326,16 @@ def test_each_document_says_how_probable_an_answer_is(framework: Any, system: st
         ({"min_keep": 1, "options": {"min_keep": 1}}, "name min_keep or options"),
     ],
 )
-def test_an_option_that_breaks_its_rule_raises_at_once(
-    framework: Any, options: dict[str, Any], message: str
-) -> None:
+def test_an_option_that_breaks_its_rule_raises_at_once(framework, options, message):
     """A mistake of who writes the pipeline is not kept for the first question."""
     with pytest.raises(InputError, match=message):
         framework.adapter(**options)
 
 
-def test_an_argument_that_only_loading_finds_wrong_raises(framework: Any) -> None:
+def test_an_argument_that_only_loading_finds_wrong_raises(framework):
     """With on_error="keep", too: a filter that can never run is a mistake."""
 
-    def picky(_: Any) -> System:
+    def picky(_):
         raise InputError("x must be set")
 
     with SYSTEMS.isolated():
@@ -350,7 +345,7 @@ def test_an_argument_that_only_loading_finds_wrong_raises(framework: Any) -> Non
 
 
 @pytest.mark.parametrize("kind", [LangChain, LlamaIndex])
-def test_a_field_that_is_assigned_counts(kind: type[Any]) -> None:
+def test_a_field_that_is_assigned_counts(kind):
     """Or that a copy has: what an adapter shows is what it holds."""
     framework, options = kind(), FAKE | {"options": {}}
     fixed = framework.adapter(**options, max_tokens=12)
@@ -359,7 +354,7 @@ def test_a_field_that_is_assigned_counts(kind: type[Any]) -> None:
     changed.options["max_chars"] = 40
     copied = framework.adapter(**options).model_copy(update={"max_tokens": 12})
 
-    def kept(adapter: Any) -> list[str]:
+    def kept(adapter):
         found = framework.run(adapter, QUESTION, documents(framework))
         return [framework.see(document).text for document in found]
 
@@ -373,7 +368,7 @@ def test_a_field_that_is_assigned_counts(kind: type[Any]) -> None:
 @pytest.mark.parametrize(
     "made", [copy.deepcopy, lambda adapter: pickle.loads(pickle.dumps(adapter))]
 )
-def test_a_copy_gives_the_same(framework: Any, made: Any) -> None:
+def test_a_copy_gives_the_same(framework, made):
     """Frameworks copy and pickle what they run."""
     given = documents(framework)
     adapter = framework.adapter(**FAKE)
@@ -385,21 +380,21 @@ def test_a_copy_gives_the_same(framework: Any, made: Any) -> None:
 class Slow(dict[str, Any]):
     """Options that take their time to be read, so that every thread has come."""
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self):
         time.sleep(0.05)
         return super().__iter__()
 
-    def keys(self) -> Any:
+    def keys(self):
         time.sleep(0.05)
         return super().keys()
 
 
-def test_threads_share_one_system() -> None:
+def test_threads_share_one_system():
     """However many ask first at once, models are made once."""
     adapter = Adapter(**FAKE | {"options": Slow(max_chars=99)})
     barrier = threading.Barrier(8)
 
-    def sieve(_: int) -> System:
+    def sieve(_):
         barrier.wait(5)
         return adapter.loaded
 
@@ -421,9 +416,7 @@ def test_threads_share_one_system() -> None:
         ("max_chars_per_document", (25, 1000)),
     ],
 )
-def test_where_it_is_cut_is_an_argument(
-    framework: Any, name: str, values: tuple[float, float]
-) -> None:
+def test_where_it_is_cut_is_an_argument(framework, name, values):
     """Of the default filter: the first value keeps less than the second."""
     kept = []
     for value in values:

@@ -1,14 +1,13 @@
 """A filter of Arrow columns; in engines for data the blocks of docs/how-to/engines.md run it."""
 
 import pickle
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from ragsieve.integrations.arrow import SPANS, Filter
 
-OPTIONS: dict[str, Any] = {
+OPTIONS = {
     "system": "top-sentences",
     **{"llm": "fake:echo", "embedder": "fake:hashing", "options": {"k": 1}},
 }
@@ -19,7 +18,7 @@ ROWS = [
 TABLE = pa.Table.from_pylist(ROWS)
 
 
-def test_columns_are_spans_and_reasons() -> None:
+def test_columns_are_spans_and_reasons():
     """A span a kept sentence; a row of which nothing is kept says why; the same again."""
     sieve = Filter(**OPTIONS)
     result = sieve(TABLE)
@@ -37,7 +36,7 @@ def test_columns_are_spans_and_reasons() -> None:
     assert [*sieve.batches(TABLE.to_batches())] == result.to_batches()
 
 
-def test_lists_of_texts_are_filtered_together() -> None:
+def test_lists_of_texts_are_filtered_together():
     """Spans of each text apart; a text may come twice, or be a passage of id, title and text."""
     texts = ["It rains.", "Cable 7 feeds the pump. It rains.", "Cable 7 feeds the pump."]
     table = pa.table({"q": ["Which cable feeds the pump?"], "pages": [texts]})
@@ -49,7 +48,7 @@ def test_lists_of_texts_are_filtered_together() -> None:
         assert [0, 1, 0] == [len(spans) for spans in kept.to_pylist()[0]]
 
 
-def test_texts_of_any_type_of_string_are_texts() -> None:
+def test_texts_of_any_type_of_string_are_texts():
     """As of a categorical column of pandas, and of Polars."""
     sieve = Filter(**OPTIONS)
     for column in (
@@ -62,7 +61,7 @@ def test_texts_of_any_type_of_string_are_texts() -> None:
 
 
 @pytest.mark.parametrize("texts", ["a", ["a"]])
-def test_a_batch_without_any_text_stops_no_other(texts: Any) -> None:
+def test_a_batch_without_any_text_stops_no_other(texts):
     """Arrow gives its column a type of its own, which goes with the others'."""
     sieve = Filter(**OPTIONS)
     columns = [{"query": ["Who?"], "texts": [one]} for one in (None, texts)]
@@ -74,7 +73,7 @@ def test_a_batch_without_any_text_stops_no_other(texts: Any) -> None:
     assert 2 == len(pa.concat_tables([empty, other], promote_options="permissive"))
 
 
-def test_what_is_dropped_says_by_which_stage() -> None:
+def test_what_is_dropped_says_by_which_stage():
     """With the reason of the best span, where a system may keep nothing."""
     options = {"system": "finefilter", "llm": "fake:echo", "options": {"min_keep": 0}}
     kept = Filter(**options).row("Who wrote Dracula?", ["Bananas are yellow."])

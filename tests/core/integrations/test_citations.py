@@ -1,11 +1,9 @@
 """A kept span is the same after it was cited: blocks and annotations, and back."""
 
-from typing import Any
-
 import pytest
 
 import ragsieve
-from ragsieve import InputError, Result
+from ragsieve import InputError
 from ragsieve.integrations.citations import anthropic, cited, langchain, openai
 
 TEXTS = [
@@ -17,19 +15,19 @@ TEXTS = [
 
 
 @pytest.fixture(params=["all", "top-sentences"])
-def result(request: pytest.FixtureRequest) -> Result:
+def result(request):
     """Of two documents two spans each, or of all one."""
     options = {"k": 5} if request.param == "top-sentences" else {}
     system = ragsieve.load(request.param, "fake:echo", "fake:hashing", options=options)
     return system("When has rain fell?", TEXTS)
 
 
-def place_of(number: int, start: int, end: int | None) -> dict[str, Any]:
+def place_of(number, start, end):
     place = {"search_result_index": number, "start_block_index": start, "end_block_index": end}
     return {"type": "search_result_location", **place}
 
 
-def located(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def located(blocks):
     """A model's citation of each text of each block."""
     return [
         {
@@ -41,7 +39,7 @@ def located(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def test_anthropics_blocks_are_places_in_documents(result: Result) -> None:
+def test_anthropics_blocks_are_places_in_documents(result):
     """A document a block, a kept span a text: each is cited by itself, or with the next one."""
     blocks = anthropic(result)
     citations = located(blocks)
@@ -55,7 +53,7 @@ def test_anthropics_blocks_are_places_in_documents(result: Result) -> None:
     assert blocks[0]["content"] == [{"type": "text", "text": s.text} for s in cited(result, whole)]
 
 
-def test_anthropics_types_take_the_blocks(result: Result) -> None:
+def test_anthropics_types_take_the_blocks(result):
     """As its client checks them; what it reads of a reply names the same spans."""
     types = pytest.importorskip("anthropic").types
     pydantic = pytest.importorskip("pydantic")
@@ -68,7 +66,7 @@ def test_anthropics_types_take_the_blocks(result: Result) -> None:
         assert reply.cited_text == cited(result, reply.model_dump())[0].text
 
 
-def test_langchains_and_openais_citations_are_places_in_text_and_document(result: Result) -> None:
+def test_langchains_and_openais_citations_are_places_in_text_and_document(result):
     """In their types and back; the text before the index ends in the span."""
     made = openai(result)
     annotation = pytest.importorskip("openai.types.responses.response_output_text")
@@ -90,7 +88,7 @@ def test_langchains_and_openais_citations_are_places_in_text_and_document(result
     assert "https://a.example" in [one.get("url") for one in made]
 
 
-def test_a_span_shown_otherwise_has_no_place_in_the_text() -> None:
+def test_a_span_shown_otherwise_has_no_place_in_the_text():
     """What is kept of JSON stands under its keys; it is a place in the document all the same."""
     system = ragsieve.load("finefilter", "fake:echo", pruner="fake:pruner")
     result = system("sun shone?", TEXTS[3:])
@@ -118,13 +116,13 @@ def test_a_span_shown_otherwise_has_no_place_in_the_text() -> None:
     ],
     ids=str,
 )
-def test_a_citation_of_nothing_kept_is_an_error(result: Result, citation: dict[str, Any]) -> None:
+def test_a_citation_of_nothing_kept_is_an_error(result, citation):
     """Not the nearest span."""
     with pytest.raises(InputError, match="citation must name kept spans"):
         cited(result, citation)
 
 
-def test_a_place_is_in_the_documents_own_text() -> None:
+def test_a_place_is_in_the_documents_own_text():
     """Neither in its title nor in another one, though the same words stand there."""
     json = '{"rules": [{"day": "1 May", "fee": "20 cents"}], "note": "fee of May: 20 cents"}'
     quoted = f"Write {json[json.index('note') :]} where the fee of May is asked for."

@@ -1,7 +1,6 @@
 """DSPy: a retriever in a program, with the real small models."""
 
 import asyncio
-from typing import Any
 
 import dspy
 import pytest
@@ -34,7 +33,7 @@ PAGES = [{"page_content": text, "metadata": {"title": "Tower"}} for text in PASS
     ],
     ids=["strings", "string", "prediction", "databricks", "mappings", "examples", "pages"],
 )
-def test_whatever_a_retriever_gives_is_read(found: Any, beside: dict[str, Any]) -> None:
+def test_whatever_a_retriever_gives_is_read(found, beside):
     """Strings, predictions, and what retrievers' servers give; what is said of each follows it."""
     out = RagsieveRetriever(lambda _: found, "top-sentences", **FAKE)(QUESTION)
     lists = {name: value for name, value in out.items() if isinstance(value, list)}
@@ -42,7 +41,7 @@ def test_whatever_a_retriever_gives_is_read(found: Any, beside: dict[str, Any]) 
     assert {"passages": [KEPT], "ragsieve": out.ragsieve, **beside} == lists
 
 
-def test_dspys_own_retrievers_are_asked_with_their_options() -> None:
+def test_dspys_own_retrievers_are_asked_with_their_options():
     """As many passages as the call says; scores and indices follow."""
     embed = models.load("fake:hashing").embed
     own = RagsieveRetriever(EmbeddingsWithScores(PASSAGES, embed), "top-sentences", **FAKE)
@@ -50,7 +49,7 @@ def test_dspys_own_retrievers_are_asked_with_their_options() -> None:
 
     assert ([KEPT], [1]) == (found.passages, found.indices) and 0 < found.scores[0] <= 1
 
-    def search(_: str, k: int, **options: Any) -> list[Any]:
+    def search(_, k, **options):
         return [dspy.Example(long_text=text) for text in PASSAGES[:k]]
 
     wrapped = RagsieveRetriever(dspy.Retrieve(k=1), "top-sentences", **FAKE)
@@ -61,14 +60,14 @@ def test_dspys_own_retrievers_are_asked_with_their_options() -> None:
         RagsieveRetriever(lambda _: 3, "top-sentences", **FAKE)(QUESTION)
 
 
-def test_asynchronous_calls_give_the_same() -> None:
+def test_asynchronous_calls_give_the_same():
     """A retriever that can be awaited is; any other one, and the filter, run in threads."""
 
     class Search(dspy.Module):
-        async def aforward(self, _: str) -> Any:
+        async def aforward(self, _):
             return dspy.Prediction(passages=PASSAGES)
 
-    async def search(_: str) -> list[str]:
+    async def search(_):
         return PASSAGES
 
     alone = RagsieveRetriever(lambda _: PASSAGES, "top-sentences", **FAKE)
@@ -82,14 +81,14 @@ def test_asynchronous_calls_give_the_same() -> None:
         function(QUESTION)
 
 
-def test_a_copy_of_a_program_shares_the_models() -> None:
+def test_a_copy_of_a_program_shares_the_models():
     """Optimisers copy programs many times."""
     sieve = RagsieveRetriever(lambda _: PASSAGES, "top-sentences", **FAKE)
 
     assert sieve.sieve.loaded is sieve.deepcopy().sieve.loaded
 
 
-def test_the_report_tells_what_was_dropped_and_what_it_cost() -> None:
+def test_the_report_tells_what_was_dropped_and_what_it_cost():
     """As JSON values, and how probable an answer is."""
     out = RagsieveRetriever(lambda _: PASSAGES, "top-sentences", **FAKE)(QUESTION)
 

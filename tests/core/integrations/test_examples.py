@@ -16,9 +16,7 @@ SPAN = "In 1884 he and his colleague Émile Nouguier drew the first design of th
 
 @pytest.mark.models
 @pytest.mark.parametrize("name", NEEDS)
-def test_an_example_prints_the_sentence_that_answers(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_example_prints_the_sentence_that_answers(name, capsys):
     """It runs as it stands, and of fourteen sentences the right one is left, and most are not."""
     pytest.importorskip(NEEDS[name])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
@@ -42,7 +40,7 @@ def test_an_example_prints_the_sentence_that_answers(
         ("train_filter", "onnxscript", "F22: the drum stays open."),  # not what it kept before
     ],
 )
-def test_an_agent_reads_what_matters(name: str, needs: str, line: str) -> None:
+def test_an_agent_reads_what_matters(name, needs, line):
     """As it stands; what the model reads is shorter than what was returned."""
     pytest.importorskip(needs)
     command = [sys.executable, str(EXAMPLES / f"{name}.py")]

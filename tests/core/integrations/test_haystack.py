@@ -22,7 +22,7 @@ DOCUMENTS = [
 ]
 
 
-def test_a_pipeline_can_be_written_down_and_read() -> None:
+def test_a_pipeline_can_be_written_down_and_read():
     """Parameters are JSON, and the pipeline that is read gives the same."""
     made = Pipeline()
     made.add_component("sieve", RagsieveFilter("top-sentences", **FAKE, max_tokens=20))
@@ -39,7 +39,7 @@ def test_a_pipeline_can_be_written_down_and_read() -> None:
     assert kept == asyncio.run(read.run_async(asked))["sieve"]["documents"]
 
 
-def test_a_pipeline_loads_where_the_module_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipeline_loads_where_the_module_is_trusted(monkeypatch):
     """By the call or the environment, as the page says; Haystack's error names both (PR 11432)."""
     made = Pipeline()
     made.add_component("sieve", RagsieveFilter(max_tokens=60))
@@ -53,7 +53,7 @@ def test_a_pipeline_loads_where_the_module_is_trusted(monkeypatch: pytest.Monkey
     assert "max_tokens: 60" in text
 
 
-def test_the_retrievers_score_stays() -> None:
+def test_the_retrievers_score_stays():
     """Beside the metadata that came, where filters and rankers look."""
     given = [Document(id="eiffel", content=TOWER, score=0.12345)]
     (kept,) = RagsieveFilter("top-sentences", **FAKE).run(QUESTION, given)["documents"]
@@ -61,7 +61,7 @@ def test_the_retrievers_score_stays() -> None:
     assert kept.meta["retriever_score"] == 0.12345 != kept.score
 
 
-def test_a_splitters_documents_keep_true_offsets() -> None:
+def test_a_splitters_documents_keep_true_offsets():
     """The source has the kept text at ``split_idx_start``, or that is None."""
     text = " ".join(one.content or "" for one in DOCUMENTS * 2)
     splitter = DocumentSplitter("word", split_length=20, split_overlap=0)
@@ -74,7 +74,7 @@ def test_a_splitters_documents_keep_true_offsets() -> None:
     assert all(text[one.meta["split_idx_start"] :].startswith(one.content) for one in known)
 
 
-def test_warming_up_makes_the_system() -> None:
+def test_warming_up_makes_the_system():
     """Before the first question comes; what fails is raised by the run."""
     sieve = RagsieveFilter("top-sentences", **FAKE)
     sieve.warm_up()
@@ -86,7 +86,7 @@ def test_warming_up_makes_the_system() -> None:
         RagsieveFilter(**broken, on_error="raise").warm_up()
 
 
-def test_documents_without_content_pass_untouched(caplog: pytest.LogCaptureFixture) -> None:
+def test_documents_without_content_pass_untouched(caplog):
     """Images are not thrown away for having no sentence: they come last, and a warning says so."""
     picture = Document(blob=ByteStream(b"x"), meta={"page": 7})
     found = RagsieveFilter("top-sentences", **FAKE).run(QUESTION, [picture, *DOCUMENTS])
@@ -96,7 +96,7 @@ def test_documents_without_content_pass_untouched(caplog: pytest.LogCaptureFixtu
     assert ["1 of 3 documents have no text: they pass as they were"] == caplog.messages
 
 
-def test_the_report_tells_what_was_dropped_and_failed() -> None:
+def test_the_report_tells_what_was_dropped_and_failed():
     """As JSON values, with costs and how probable an answer is."""
     report = RagsieveFilter("top-sentences", **FAKE).run(QUESTION, DOCUMENTS)["report"]
     dropped = [one for step in report["trace"]["steps"] for one in step["dropped"]]

@@ -3,13 +3,11 @@
 import asyncio
 import json
 import threading
-from typing import Any
 
 import pytest
 from langchain_core.documents import Document
 
 from ragsieve.integrations.langchain import RagsieveCompressor
-from ragsieve.result import Result
 
 from .conftest import FAKE, FRUIT, KEPT, PAGE, QUESTION
 
@@ -20,9 +18,9 @@ DOCUMENTS = [
 ]
 
 
-def test_asynchronous_calls_run_in_a_thread() -> None:
+def test_asynchronous_calls_run_in_a_thread():
     """The event loop is free meanwhile, and the result is the same."""
-    threads: list[threading.Thread] = []
+    threads = []
     sieve = RagsieveCompressor(
         "top-sentences", **FAKE, on_result=lambda _: threads.append(threading.current_thread())
     )
@@ -33,13 +31,13 @@ def test_asynchronous_calls_run_in_a_thread() -> None:
     assert [True, False] == [one is threading.main_thread() for one in threads]
 
 
-def test_a_listener_that_fails_costs_no_document(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_fails_costs_no_document(caplog):
     """The documents come as they were; with on_error="raise" its error comes."""
 
-    def fail(_: Result) -> None:
+    def fail(_):
         raise OSError("no space left")
 
-    options: dict[str, Any] = {"system": "top-sentences", **FAKE, "on_result": fail}
+    options = {"system": "top-sentences", **FAKE, "on_result": fail}
     found = RagsieveCompressor(**options).compress_documents(DOCUMENTS, QUESTION)
 
     assert DOCUMENTS == found
@@ -48,7 +46,7 @@ def test_a_listener_that_fails_costs_no_document(caplog: pytest.LogCaptureFixtur
         RagsieveCompressor(**options, on_error="raise").compress_documents(DOCUMENTS, QUESTION)
 
 
-def test_a_document_without_an_id_has_none_afterwards() -> None:
+def test_a_document_without_an_id_has_none_afterwards():
     """The name that it has inside stays inside; metadata stay (langchain-ai/langchain#28511)."""
     found = RagsieveCompressor("all", llm="fake:echo").compress_documents(DOCUMENTS, QUESTION)
 
@@ -60,9 +58,7 @@ def test_a_document_without_an_id_has_none_afterwards() -> None:
     ("start", "k", "expected"),
     [(1000, 1, 1000 + len(PAGE) - len(KEPT)), (1000, 2, 1000), (-1, 1, -1), (None, 1, None)],
 )
-def test_a_start_index_is_that_of_the_kept_text(
-    start: int | None, k: int, expected: int | None
-) -> None:
+def test_a_start_index_is_that_of_the_kept_text(start, k, expected):
     """As text splitters write it; -1 is theirs for a place that they do not know."""
     given = Document(PAGE, metadata={} if start is None else {"start_index": start})
     sieve = RagsieveCompressor("top-sentences", **FAKE | {"options": {"k": k}})
@@ -71,7 +67,7 @@ def test_a_start_index_is_that_of_the_kept_text(
     assert expected == found.metadata.get("start_index")
 
 
-def test_a_splitters_documents_keep_true_offsets() -> None:
+def test_a_splitters_documents_keep_true_offsets():
     """The source has the kept text at its index, or the index is None."""
     splitters = pytest.importorskip("langchain_text_splitters")
     source = " ".join([FRUIT, PAGE, FRUIT, PAGE])
@@ -87,7 +83,7 @@ def test_a_splitters_documents_keep_true_offsets() -> None:
     assert all(source[a : a + len(text)] == text for a, text in starts if a is not None)
 
 
-def test_options_can_be_seen_and_written_down() -> None:
+def test_options_can_be_seen_and_written_down():
     """As the fields of a model, without what is called."""
     sieve = RagsieveCompressor("top-sentences", **FAKE, max_tokens=9, on_result=print)
 

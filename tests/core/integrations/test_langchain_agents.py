@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
 
 import pytest
 from langchain.agents import create_agent
@@ -12,10 +11,9 @@ from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ragsieve.adapter import Adapter
-from ragsieve.agents.filter import Cut, ToolFilter
+from ragsieve.agents.filter import ToolFilter
 from ragsieve.agents.rules import ToolRule
 from ragsieve.integrations.langchain_agents import ToolResultFilter
-from ragsieve.result import Result
 
 from .conftest import KEPT, LONG, QUESTION
 
@@ -27,34 +25,34 @@ class Model(FakeMessagesListChatModel):
 
     read: list[list[BaseMessage]]
 
-    def bind_tools(self, tools: Any, **_: Any) -> Model:
+    def bind_tools(self, tools, **_):
         return self
 
-    def _generate(self, messages: list[BaseMessage], *more: Any, **options: Any) -> Any:
+    def _generate(self, messages, *more, **options):
         self.read.append(messages)
         return super()._generate(messages, *more, **options)
 
 
-def web_search(query: str) -> str:
+def web_search(query):
     """Search the web."""
     return LONG
 
 
-def run(middleware: ToolResultFilter, *, asynchronous: bool) -> tuple[Model, list[BaseMessage]]:
+def run(middleware, *, asynchronous):
     """The model, and the messages of the agent's state."""
-    call: Any = {"id": "c1", "name": "web_search", "args": {"query": "x"}}
+    call = {"id": "c1", "name": "web_search", "args": {"query": "x"}}
     model = Model(responses=[AIMessage("", tool_calls=[call]), AIMessage("Koechlin.")], read=[])
     agent = create_agent(model, [web_search], middleware=[middleware])
-    state: Any = {"messages": [{"role": "user", "content": QUESTION}]}
+    state = {"messages": [{"role": "user", "content": QUESTION}]}
     ended = asyncio.run(agent.ainvoke(state)) if asynchronous else agent.invoke(state)
     return model, ended["messages"]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_the_model_reads_what_matters_and_the_state_keeps_all(asynchronous: bool) -> None:
+def test_the_model_reads_what_matters_and_the_state_keeps_all(asynchronous):
     """Call ids stay; the artifact says what was dropped."""
-    results: list[Result] = []
-    cuts: list[Cut] = []
+    results = []
+    cuts = []
     rule = ToolRule(name="web_*", min_tokens=0, min_saving=0)
     middleware = ToolResultFilter(
         ToolFilter(SIEVE, [rule], on_result=results.append, on_cut=cuts.append, tell=False)
@@ -75,12 +73,12 @@ def test_the_model_reads_what_matters_and_the_state_keeps_all(asynchronous: bool
     assert [0, 0] == [cut.cache_broken for cut in cuts] and cuts[1].seconds > 0
 
 
-def test_the_agent_can_ask_for_what_was_cut() -> None:
+def test_the_agent_can_ask_for_what_was_cut():
     """By the tool that the last line names, whose own results are not cut."""
     middleware = ToolResultFilter(ToolFilter(SIEVE, [ToolRule(min_tokens=0, min_saving=0)]))
     page = {"id": "c1", "name": "web_search", "args": {"query": QUESTION}}
     model = Model(responses=[AIMessage("", tool_calls=[page]), AIMessage("")], read=[])
-    state: Any = {"messages": [{"role": "user", "content": QUESTION}]}
+    state = {"messages": [{"role": "user", "content": QUESTION}]}
     create_agent(model, [web_search], middleware=[middleware]).invoke(state)
     kept, line = model.read[1][-1].text.split("\n\n")
     handle = line.partition("handle='")[2][:12]

@@ -1,7 +1,6 @@
 """LlamaIndex: a postprocessor in its query engine, with the real small models."""
 
 import asyncio
-from typing import Any
 
 import pytest
 from llama_index.core.schema import (
@@ -15,7 +14,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from ragsieve import Pipeline, Result, System
+from ragsieve import Pipeline, System
 from ragsieve.answer import Reader
 from ragsieve.integrations.llama_index import RagsievePostprocessor
 from ragsieve.models.fake import ScriptedLLM
@@ -24,7 +23,7 @@ from ragsieve.split import Sentences
 from .conftest import FAKE, KEPT, PAGE, QUESTION
 
 
-def nodes() -> list[NodeWithScore]:
+def nodes():
     eiffel = TextNode(id_="eiffel", text=PAGE, metadata={"title": "Eiffel Tower", "page": 7})
     return [
         NodeWithScore(node=eiffel, score=0.5),
@@ -32,13 +31,13 @@ def nodes() -> list[NodeWithScore]:
     ]
 
 
-def filtered(given: list[NodeWithScore], **more: Any) -> list[NodeWithScore]:
+def filtered(given, **more):
     """What is kept of nodes."""
     sieve = RagsievePostprocessor("top-sentences", **{**FAKE, **more})
     return sieve.postprocess_nodes(given, query_str=QUESTION)
 
 
-def test_neither_llm_nor_embedder_reads_the_marks() -> None:
+def test_neither_llm_nor_embedder_reads_the_marks():
     """What the filter and the retriever say of a node is for the program."""
     found = filtered(nodes())
 
@@ -50,7 +49,7 @@ def test_neither_llm_nor_embedder_reads_the_marks() -> None:
     assert [] == nodes()[0].node.excluded_llm_metadata_keys
 
 
-def test_nodes_without_text_pass_untouched(caplog: pytest.LogCaptureFixture) -> None:
+def test_nodes_without_text_pass_untouched(caplog):
     """Images are not thrown away for having no sentence: they come last, and a warning says so."""
     picture = NodeWithScore(node=ImageNode(image_url="https://example.org/a.png"), score=0.1)
     sound = NodeWithScore(node=Node(audio_resource=MediaResource(data=b"x")), score=0.1)
@@ -70,7 +69,7 @@ def test_nodes_without_text_pass_untouched(caplog: pytest.LogCaptureFixture) -> 
     ],
     ids=["Document", "IndexNode", "Node"],
 )
-def test_every_kind_of_node_keeps_its_kind(node: Any) -> None:
+def test_every_kind_of_node_keeps_its_kind(node):
     """Of what else it holds, nothing is lost or copied."""
     (found,) = [one.node for one in filtered([NodeWithScore(node=node, score=0.5)])]
 
@@ -99,9 +98,7 @@ LATE = (
         (slice(2, 3), (None, 1183), (None, None)),
     ],
 )
-def test_a_shortened_node_says_where_its_text_is(
-    stage: slice, indices: tuple[int | None, ...], expected: tuple[int | None, ...]
-) -> None:
+def test_a_shortened_node_says_where_its_text_is(stage, indices, expected):
     """The kept part's place in the source; none where parts are left out within
     (run-llama/llama_index PR 22537)."""
     start, end = indices
@@ -115,7 +112,7 @@ def test_a_shortened_node_says_where_its_text_is(
     assert indices == (node.start_char_idx, node.end_char_idx)
 
 
-def test_without_a_question_nodes_pass(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_question_nodes_pass(caplog):
     """LlamaIndex may leave it out; that costs nobody the nodes."""
     found = RagsievePostprocessor("top-sentences", **FAKE).postprocess_nodes(nodes())
 
@@ -123,9 +120,9 @@ def test_without_a_question_nodes_pass(caplog: pytest.LogCaptureFixture) -> None
     assert 1 == len(caplog.messages)
 
 
-def test_asynchronous_calls_give_the_same() -> None:
+def test_asynchronous_calls_give_the_same():
     """They run in a thread."""
-    results: list[Result] = []
+    results = []
     sieve = RagsievePostprocessor("top-sentences", **FAKE, on_result=results.append)
     alone = sieve.postprocess_nodes(nodes(), query_str=QUESTION)
 
@@ -133,7 +130,7 @@ def test_asynchronous_calls_give_the_same() -> None:
     assert 2 == len(results)
 
 
-def test_it_can_be_written_down() -> None:
+def test_it_can_be_written_down():
     """`to_dict` and `from_dict`, as LlamaIndex does it."""
     sieve = RagsievePostprocessor("top-sentences", **FAKE, max_tokens=9)
     again = RagsievePostprocessor.from_dict(sieve.to_dict())

@@ -1,22 +1,19 @@
 """What tools returned, filtered before a model of OpenAI's Agents SDK reads it."""
 
-from typing import Any
-
 from agents import Agent, RunConfig, Runner, function_tool
 from agents.testing import ScriptedModel, assistant_message, function_call
 
 from ragsieve.adapter import Adapter
-from ragsieve.agents.filter import Cut, ToolFilter
+from ragsieve.agents.filter import ToolFilter
 from ragsieve.agents.rules import ToolRule
 from ragsieve.integrations.openai_agents import ToolOutputFilter
-from ragsieve.result import Result
 
 from .conftest import FAKE, FRUIT, KEPT, LONG, QUESTION
 
 SIEVE = Adapter("top-sentences", **FAKE, on_error="raise")
 
 
-def rule(name: str) -> ToolRule:
+def rule(name):
     """One that cuts results however small."""
     return ToolRule(name=name, min_tokens=0, min_saving=0)
 
@@ -33,7 +30,7 @@ def read_notes() -> str:
     return FRUIT
 
 
-def run(sieve: ToolOutputFilter) -> tuple[list[Any], list[Any]]:
+def run(sieve):
     """Outputs by call id: those that the model read before it answered, and those of the run."""
     calls = [function_call("web_search", {}, call_id="c0")]
     more = [function_call("read_notes", {}, call_id="c1")]
@@ -45,16 +42,16 @@ def run(sieve: ToolOutputFilter) -> tuple[list[Any], list[Any]]:
     return outputs(model.calls[-1].input), outputs(done.to_input_list())
 
 
-def outputs(items: Any) -> list[Any]:
+def outputs(items):
     """Ids of calls, each with what its tool returned."""
     kind = "function_call_output"
     return [(one["call_id"], one["output"]) for one in items if one.get("type") == kind]
 
 
-def test_the_model_reads_what_matters_and_the_run_keeps_all() -> None:
+def test_the_model_reads_what_matters_and_the_run_keeps_all():
     """Call ids stay; results say by them what was dropped, and why; a later turn changes none."""
-    results: list[Result] = []
-    cuts: list[Cut] = []
+    results = []
+    cuts = []
     more = {"on_result": results.append, "on_cut": cuts.append, "tell": False}
     read, held = run(ToolOutputFilter(ToolFilter(SIEVE, [rule("*")], **more)))
     rows = [row for result in results for row in result.rows if not row["kept"]]
@@ -67,7 +64,7 @@ def test_the_model_reads_what_matters_and_the_run_keeps_all() -> None:
     assert all(row["stage"] == "TopK(k=1)" and row["reason"] for row in rows)
 
 
-def test_the_agent_can_ask_for_what_was_cut() -> None:
+def test_the_agent_can_ask_for_what_was_cut():
     """By the tool that the last line names, whose outputs are not cut."""
     sieve = ToolOutputFilter(ToolFilter(SIEVE, [rule("*")]))
     read, _ = run(sieve)

@@ -1,15 +1,13 @@
 """Spans of OpenTelemetry, as a collector in memory receives them."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import pytest
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from ragsieve import Document, Pipeline, Query, Segment, System, score, select, split
+from ragsieve import Document, Pipeline, Segment, System, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.integrations.opentelemetry import instrument
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
@@ -19,14 +17,14 @@ TEXT = "Ada wrote programs. It rained that day."
 
 
 @pytest.fixture
-def system() -> System:
+def system():
     """Asks a source, keeps one sentence, answers."""
     stage = Pipeline(split.Sentences(), score.Cosine(HashingEmbedder()), select.TopK(1))
     reader = Reader(ScriptedLLM(lambda prompt: "Ada"))
     return System(stage, reader, source=lambda query: [Segment.whole(Document("d", TEXT))])
 
 
-def exported() -> tuple[InMemorySpanExporter, Any]:
+def exported():
     """A collector, and a tracer whose spans it gets."""
     provider, exporter = TracerProvider(), InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
@@ -34,12 +32,12 @@ def exported() -> tuple[InMemorySpanExporter, Any]:
 
 
 @pytest.fixture
-def spans() -> Iterator[Any]:
+def spans():
     """What a call leaves behind, inside a span of the caller's."""
     exporter, tracer = exported()
     ends = []
 
-    def collected(call: Callable[[], Any], **options: Any) -> Sequence[ReadableSpan]:
+    def collected(call, **options):
         ends.append(instrument(tracer, **options))
         with tracer.start_as_current_span("caller"):
             call()
@@ -50,7 +48,7 @@ def spans() -> Iterator[Any]:
         end()
 
 
-def test_each_step_is_a_span(system: System, spans: Any) -> None:
+def test_each_step_is_a_span(system, spans):
     """Retrieval, stages and chat, in order, as children of the caller's span."""
     *steps, caller = spans(lambda: system.ask("Who wrote programs?"))
 
@@ -65,9 +63,7 @@ def test_each_step_is_a_span(system: System, spans: Any) -> None:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_spans_of_many_questions_are_the_callers(
-    system: System, spans: Any, asynchronous: bool
-) -> None:
+def test_spans_of_many_questions_are_the_callers(system, spans, asynchronous):
     """Those of threads, too."""
     questions = ["Who wrote programs?", "Who was it?"]
     batch = (
@@ -81,7 +77,7 @@ def test_spans_of_many_questions_are_the_callers(
     assert {caller.context.span_id} == {step.parent and step.parent.span_id for step in steps}
 
 
-def test_spans_say_what_was_spent(system: System, spans: Any) -> None:
+def test_spans_say_what_was_spent(system, spans):
     """Tokens and model by the conventions; segments in and out."""
     chat = spans(lambda: system.ask("Who wrote programs?"))[4].attributes
 
@@ -91,7 +87,7 @@ def test_spans_say_what_was_spent(system: System, spans: Any) -> None:
 
 
 @pytest.mark.parametrize("content", [False, True])
-def test_texts_are_there_where_asked_for(system: System, spans: Any, content: bool) -> None:
+def test_texts_are_there_where_asked_for(system, spans, content):
     """No word of a document leaves the process otherwise."""
     finished = spans(lambda: system.ask("Who wrote programs?"), content=content)
     told = " ".join(span.to_json() for span in finished)
@@ -101,15 +97,15 @@ def test_texts_are_there_where_asked_for(system: System, spans: Any, content: bo
         assert ("It rained that day.",) == finished[3].attributes["ragsieve.dropped"]
 
 
-def test_a_failure_is_a_status(spans: Any) -> None:
+def test_a_failure_is_a_status(spans):
     """Of a stage that was skipped, with its one line."""
 
-    def fails(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def fails(query, segments, /):
         raise ValueError("broken")
 
     system = System(Pipeline(fails), Reader(ScriptedLLM(["x"])))
 
-    def call() -> None:
+    def call():
         system.lenient()("Who?", [TEXT])
         with pytest.raises(ValueError, match="broken"):
             system("Who?", [TEXT])
@@ -122,7 +118,7 @@ def test_a_failure_is_a_status(spans: Any) -> None:
     assert 1 == len({(one.name, *one.attributes) for one in failed})
 
 
-def test_it_ends(system: System) -> None:
+def test_it_ends(system):
     """After the end no step is a span; it may be ended twice."""
     exporter, tracer = exported()
     end = instrument(tracer)
@@ -136,7 +132,7 @@ def test_it_ends(system: System) -> None:
 
 
 @pytest.mark.slow
-def test_spans_of_the_global_provider_name_the_version() -> None:
+def test_spans_of_the_global_provider_name_the_version():
     """As instrumentation does; in a process of its own, since a provider is set once."""
     program = (
         "import ragsieve\n"

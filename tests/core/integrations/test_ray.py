@@ -5,20 +5,17 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
 from io import BytesIO
 from itertools import chain
-from pathlib import Path
-from typing import IO, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
-from ragsieve import InputError, Query, Segment, score, select, split
+from ragsieve import InputError, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
 from ragsieve.run.dataframes import row, schema
-from ragsieve.system import Pipeline, Stage, System
+from ragsieve.system import Pipeline, System
 from tests.serving import Handler, served
 
 ray = pytest.importorskip("ray")
@@ -35,7 +32,7 @@ BAD = {"id": "bad", "question": " ", "documents": []}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
+def cluster():
     """Two workers on this machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -45,33 +42,31 @@ def cluster() -> Iterator[None]:
     ray.shutdown()
 
 
-def system(*stages: Stage) -> System:
+def system(*stages):
     """The best sentence of each question."""
     stage = Pipeline(*stages, split.Sentences(), score.Pruner(OverlapPruner()), select.TopK(1))
     return System(stage, Reader(ScriptedLLM([])))
 
 
-def lines(folder: Path, kind: str = "part") -> list[dict[str, Any]]:
+def lines(folder, kind="part"):
     """Records of a folder's files, in order."""
     files = sorted(folder.glob(f"{kind}-*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
 @pytest.fixture
-def questions(tmp_path: Path) -> Path:
+def questions(tmp_path):
     """Forty questions, one without text, and a line that is none."""
     path = tmp_path / "questions.jsonl"
     path.write_text("".join(json.dumps(r) + "\n" for r in [*RECORDS, BAD]) + "no question")
     return path
 
 
-def test_a_worker_killed_in_mid_run_loses_and_doubles_nothing(
-    questions: Path, tmp_path: Path
-) -> None:
+def test_a_worker_killed_in_mid_run_loses_and_doubles_nothing(questions, tmp_path):
     """What it had not finished is done again; the results are one process's, in their order."""
     mark, output = tmp_path / "killed", tmp_path / "out"
 
-    def dies(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def dies(query, segments):
         if query.text == "Who is 20?" and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -92,7 +87,7 @@ def test_a_worker_killed_in_mid_run_loses_and_doubles_nothing(
     assert "must not be blank" in lines(output, "bad")[0]["reason"]
 
 
-def test_a_run_goes_on_and_does_nothing_twice(questions: Path, tmp_path: Path) -> None:
+def test_a_run_goes_on_and_does_nothing_twice(questions, tmp_path):
     """Only the part that is missing is done; another system or input is refused."""
     output = tmp_path / "out"
     options = {"label": "x", "actors": 1, "part_bytes": 1500}
@@ -111,7 +106,7 @@ def test_a_run_goes_on_and_does_nothing_twice(questions: Path, tmp_path: Path) -
         )
 
 
-def test_parquet_goes_in_and_out(tmp_path: Path) -> None:
+def test_parquet_goes_in_and_out(tmp_path):
     """Files of a folder by a pattern, in row groups, with the schema of results."""
     table = pa.Table.from_pylist(RECORDS)
     for place in range(2):
@@ -131,23 +126,23 @@ def test_parquet_goes_in_and_out(tmp_path: Path) -> None:
     assert 40 == sum(one["questions"] for one in sums)
 
 
-def test_a_data_set_of_ray_is_filtered() -> None:
+def test_a_data_set_of_ray_is_filtered():
     """As rows of the one schema."""
     results = cluster_filter.filter(ray.data.from_items(RECORDS), system(), actors=1).take_all()
     by_id = sorted(results, key=lambda one: int(one["id"]))
 
     assert [row(system(), one) for one in RECORDS] == by_id
-    wrong: list[Any] = [{"actors": 0}, {"workers": 0}, {"workers": "2"}]
+    wrong = [{"actors": 0}, {"workers": 0}, {"workers": "2"}]
     for options in wrong:
         with pytest.raises(InputError, match=f"{min(options)} must be a"):
             cluster_filter.filter(ray.data.from_items(RECORDS), system(), **options)
 
 
-def test_every_line_is_in_one_part(tmp_path: Path) -> None:
+def test_every_line_is_in_one_part(tmp_path):
     """However long lines and parts are; a packed file is one part."""
     files, _ = cluster_filter.opened(str(tmp_path))
 
-    def found(path: Path, size: int) -> list[list[bytes]]:
+    def found(path, size):
         parts = cluster_filter.parts_of(files, str(path), size)
         return [cluster_filter.lines_of(files, part) for part in parts]
 
@@ -161,7 +156,7 @@ def test_every_line_is_in_one_part(tmp_path: Path) -> None:
     assert [50] == [*map(len, found(packed, 10))]
 
 
-def unchunked(sent: IO[bytes]) -> bytes:
+def unchunked(sent):
     """Chunks, each behind its size, up to an empty one."""
     data = b""
     while size := int(sent.readline().split(b";")[0] or b"0", 16):
@@ -176,12 +171,12 @@ class Bucket(Handler):
     objects: dict[str, bytes]
     protocol_version = "HTTP/1.1"
 
-    def parts(self) -> tuple[dict[str, str], str]:
+    def parts(self):
         """The request's parameters, and its object."""
         url = urlsplit(self.path)
         return dict(parse_qsl(url.query)), unquote(url.path).strip("/").partition("/")[2]
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         query, key = self.parts()
         if "list-type" in query:
             found = [k for k in sorted(self.objects) if k.startswith(query.get("prefix", ""))]
@@ -201,7 +196,7 @@ class Bucket(Handler):
 
     do_HEAD = do_GET
 
-    def do_PUT(self) -> None:
+    def do_PUT(self):
         body, (query, key) = self.body(), self.parts()
         if source := self.headers.get("x-amz-copy-source"):
             self.objects[key] = self.objects[unquote(source).strip("/").partition("/")[2]]
@@ -210,7 +205,7 @@ class Bucket(Handler):
         self.objects[f"{query['uploadId']}" if "uploadId" in query else key] = body
         self.send(200, b"")
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         self.body()
         _, key = self.parts()
         did, said = "Initiate", f"<UploadId>upload:{key}</UploadId>"
@@ -219,11 +214,11 @@ class Bucket(Handler):
             did, said = "Complete", "<ETag>1</ETag>"
         self.send(200, f"<{did}MultipartUploadResult>{said}</{did}MultipartUploadResult>".encode())
 
-    def do_DELETE(self) -> None:
+    def do_DELETE(self):
         self.objects.pop(self.parts()[1], None)
         self.send(204, b"")
 
-    def body(self) -> bytes:
+    def body(self):
         """What was sent, without the frame of signed chunks."""
         if self.headers.get("transfer-encoding") == "chunked":
             data = unchunked(self.rfile)
@@ -233,22 +228,22 @@ class Bucket(Handler):
         signed = "aws-chunked" in (self.headers.get("content-encoding") or "")
         return unchunked(BytesIO(data)) if signed else data
 
-    def send(self, status: int, data: bytes) -> None:
+    def send(self, status, data):
         """The data behind headers as S3 sends them."""
         self.reply(status, data, etag="1", last_modified="Tue, 01 Jan 2030 00:00:00 GMT")
 
 
 @pytest.fixture
-def bucket() -> Iterator[tuple[str, dict[str, bytes]]]:
+def bucket():
     """What stands behind an URL of S3 so that it is a server here, and the bucket's objects."""
-    objects: dict[str, bytes] = {}
+    objects = {}
     handler = type("Own", (Bucket,), {"objects": objects})
     with served(handler) as url:
         host = url.removeprefix("http://")
         yield f"?scheme=http&endpoint_override={host}&region=us-east-1", objects
 
 
-def test_questions_come_from_s3_and_results_go_there(bucket: tuple[str, dict[str, bytes]]) -> None:
+def test_questions_come_from_s3_and_results_go_there(bucket):
     """By pyarrow's client, from a file, a folder or a pattern; a second start finds all parts."""
     options, objects = bucket
     objects["in/a.jsonl"] = b"".join(json.dumps(one).encode() + b"\n" for one in RECORDS)
@@ -269,7 +264,7 @@ def test_questions_come_from_s3_and_results_go_there(bucket: tuple[str, dict[str
     assert 40 == sum(one["questions"] for one in sums)
 
 
-def test_stages_are_measured() -> None:
+def test_stages_are_measured():
     """Seconds, segments, calls and tokens of each stage, summed over questions."""
     actor = cluster_filter.Rows(system(), False, 2)
     actor.rows(RECORDS)
@@ -281,7 +276,7 @@ def test_stages_are_measured() -> None:
     assert 40 == stages["Pruner"]["calls"]
 
 
-def test_other_file_systems_are_fsspecs() -> None:
+def test_other_file_systems_are_fsspecs():
     """What pyarrow has no client for; what neither has is named."""
     files, path = cluster_filter.opened("memory://folder/a.jsonl")
     files.pipe_file(path, b"{}")

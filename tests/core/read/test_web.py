@@ -33,7 +33,7 @@ READ |= {n: (f"{menu}<p>Bees make it.</p>{menu}", "Bees make it.") for n, menu i
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_page_is_read_as_browsers_show_it(name: str) -> None:
+def test_a_page_is_read_as_browsers_show_it(name):
     """Text, headings and tables as Markdown; no scripts, menus, hidden parts or addresses."""
     page, text = READ[name]
 
@@ -49,17 +49,17 @@ def test_a_page_is_read_as_browsers_show_it(name: str) -> None:
         ("<blockquote>", 100_000),
     ],
 )
-def test_text_that_nests_too_deep_is_one_error(tag: str, times: int) -> None:
+def test_text_that_nests_too_deep_is_one_error(tag, times):
     """No crash, and nothing is lost in silence, whatever else the page says."""
     with pytest.raises(InputError, match=r"deep\.html must be .* (depth limit|takes over 2 s)"):
         page_text("<p>on top</p>" + tag * times + "below", name="deep.html", timeout_s=2)
 
 
-def test_a_page_is_read_while_other_threads_run() -> None:
+def test_a_page_is_read_while_other_threads_run():
     """Parsing takes place elsewhere, so that it does not hold up what asks other sources."""
     done = threading.Event()
 
-    def read() -> None:
+    def read():
         with pytest.raises(InputError, match="takes over"):
             page_text("<p>" + "a & " * 1_000_000, timeout_s=1)
         done.set()
@@ -77,7 +77,7 @@ def test_a_page_is_read_while_other_threads_run() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_process_and_its_fork_read_pages_apart() -> None:
+def test_a_process_and_its_fork_read_pages_apart():
     """They do not take each other's replies."""
     program = """
 import os
@@ -95,7 +95,7 @@ print(right, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, math.inf, math.nan])
-def test_the_time_must_be_one(timeout_s: float) -> None:
+def test_the_time_must_be_one(timeout_s):
     """Of a single page, too."""
     with pytest.raises(InputError, match=r"timeout_s must lie in \(0, 86400\]"):
         page_text("<p>x", timeout_s=timeout_s)

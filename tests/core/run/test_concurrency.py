@@ -3,7 +3,6 @@
 import asyncio
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -12,7 +11,6 @@ import pytest
 from ragsieve import InputError, Pipeline, System, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.run.concurrency import Question
 from ragsieve.timeouts import Pool
 from ragsieve.types import Document, Example, Query, Segment
 
@@ -25,14 +23,14 @@ PAIRS = [(f"Who is {n}?", [text]) for n, text in enumerate(TEXTS * 7)]
 
 
 @pytest.fixture
-def system() -> System:
+def system():
     """The sentence nearest to the question, and its echo as the answer."""
     stage = Pipeline(split.Sentences(), score.Cosine(HashingEmbedder()), select.TopK(1))
     return System(stage, Reader(ScriptedLLM(lambda prompt: prompt[-1].content[-20:])))
 
 
 @pytest.mark.parametrize("workers", [1, 3, 50])
-def test_many_give_what_each_gives_alone(system: System, workers: int) -> None:
+def test_many_give_what_each_gives_alone(system, workers):
     """Spans, text and order, with few threads and with more than questions."""
     results = system.batch(PAIRS, workers=workers)
 
@@ -42,10 +40,10 @@ def test_many_give_what_each_gives_alone(system: System, workers: int) -> None:
     assert [pair[0] for pair in PAIRS] == [result.query.text for result in results]
 
 
-def test_questions_are_read_as_they_are_needed(system: System) -> None:
+def test_questions_are_read_as_they_are_needed(system):
     """The first result comes before an endless stream has ended."""
 
-    def endless() -> Iterator[tuple[str, list[str]]]:
+    def endless():
         while True:
             yield PAIRS[0]
 
@@ -54,7 +52,7 @@ def test_questions_are_read_as_they_are_needed(system: System) -> None:
     assert PAIRS[0][0] == next(results).query.text
 
 
-def test_examples_and_questions_of_a_source_are_questions(system: System) -> None:
+def test_examples_and_questions_of_a_source_are_questions(system):
     """An example brings its documents; a question alone has what the source finds."""
     document = Document("d", TEXTS[0])
     found = system.with_source(lambda query: [Segment.whole(document)])
@@ -64,13 +62,13 @@ def test_examples_and_questions_of_a_source_are_questions(system: System) -> Non
     assert ["e", "d", "d"] == [result.documents[0].id for result in results]
 
 
-def test_answers_where_asked_for(system: System) -> None:
+def test_answers_where_asked_for(system):
     """The reader answers each, or none."""
     assert all(result.answer for result in system.batch(PAIRS[:3], answer=True))
     assert not any(result.answer for result in system.batch(PAIRS[:3]))
 
 
-def test_a_bar_shows_where_asked(system: System, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bar_shows_where_asked(system, capsys):
     """On the terminal, with nothing of it in the results."""
     results = system.batch(PAIRS[:3], progress=True)
 
@@ -79,12 +77,10 @@ def test_a_bar_shows_where_asked(system: System, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("workers", [1, 8])
-def test_an_error_of_the_questions_comes_behind_the_results_before_it(
-    system: System, workers: int
-) -> None:
+def test_an_error_of_the_questions_comes_behind_the_results_before_it(system, workers):
     """Where reading them fails, one of them is none, or one cannot be answered."""
 
-    def lost() -> Iterator[Question]:
+    def lost():
         yield from PAIRS[:2]
         raise OSError("the disk is gone")
 
@@ -93,23 +89,23 @@ def test_an_error_of_the_questions_comes_behind_the_results_before_it(
         ([*PAIRS[:2], 5], "got 5 at place 2"),
         ([*PAIRS[:2], (" ", ["text"])], "must not be blank"),
     ):
-        results = system.map(questions, workers=workers)  # type: ignore[arg-type]
+        results = system.map(questions, workers=workers)
 
         assert [pair[0] for pair in PAIRS[:2]] == [r.query.text for r in islice(results, 2)]
         with pytest.raises((OSError, InputError), match=message):
             next(results)
 
 
-def test_the_event_loop_goes_on(system: System) -> None:
+def test_the_event_loop_goes_on(system):
     """While a call waits, another coroutine lets it go on."""
     event = threading.Event()
 
-    def waiting(query: Query, segments: Sequence[Segment], /) -> list[Segment]:
+    def waiting(query, segments, /):
         assert event.wait(10)
         return list(segments)
 
-    async def both() -> list[str]:
-        async def release() -> None:
+    async def both():
+        async def release():
             event.set()
 
         slow = replace(system, stage=waiting)
@@ -121,7 +117,7 @@ def test_the_event_loop_goes_on(system: System) -> None:
     assert [PAIRS[n][0] for n in (0, 1, 0, 1)] == asyncio.run(both())
 
 
-def test_cancelled_work_is_forgotten() -> None:
+def test_cancelled_work_is_forgotten():
     """Also while all threads are busy: what it holds is free at once."""
     busy, pool = threading.Event(), Pool(1)
     running = pool.submit(busy.wait, 10)

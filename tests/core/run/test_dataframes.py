@@ -22,7 +22,7 @@ SYSTEM = System(
 EXPECTED = [row(SYSTEM, one) for one in [*ROWS, BAD]]
 
 
-def test_a_row_says_what_a_result_does() -> None:
+def test_a_row_says_what_a_result_does():
     """The context, every span with its verdict, tokens, and no error."""
     (question, text), result = ("Who is Ada?", ROWS[0]["documents"]), EXPECTED[0]
     alone = SYSTEM(question, text)
@@ -39,7 +39,7 @@ def test_a_row_says_what_a_result_does() -> None:
     assert "she" == row(SYSTEM.ask, ROWS[0])["answer"]
 
 
-def test_a_bad_row_says_why() -> None:
+def test_a_bad_row_says_why():
     """It stops no other; what is no frame is refused with its type."""
     assert "InputError: the question must not be blank, got ' '" == EXPECTED[-1]["error"]
     assert "a row must have a question" in row(SYSTEM, {"documents": []})["error"]
@@ -57,7 +57,7 @@ def test_a_bad_row_says_why() -> None:
             map_frame(SYSTEM, frame, workers=workers)
 
 
-def test_arrow_tables_have_the_schema() -> None:
+def test_arrow_tables_have_the_schema():
     """Whatever is null in all of their rows."""
     table = map_frame(SYSTEM, pa.Table.from_pylist([*ROWS, BAD]), workers=3)
 
@@ -67,7 +67,7 @@ def test_arrow_tables_have_the_schema() -> None:
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames_come_back_as_they_are(library: str) -> None:
+def test_frames_come_back_as_they_are(library):
     """Of the same kind, in the same order, with the same rows; lazy ones too."""
     frames = pytest.importorskip(library)
     for kind in filter(None, (frames.DataFrame, getattr(frames, "LazyFrame", None))):
@@ -78,7 +78,7 @@ def test_frames_come_back_as_they_are(library: str) -> None:
         assert EXPECTED[:-1] == pa.table(frame).cast(schema()).to_pylist()
 
 
-def test_results_of_pandas_have_the_index_of_their_rows() -> None:
+def test_results_of_pandas_have_the_index_of_their_rows():
     """A column of them goes beside the right rows of a frame that was filtered or sorted."""
     frame = pytest.importorskip("pandas").DataFrame(ROWS).iloc[[5, 1, 3]]
     frame["context"] = map_frame(SYSTEM, frame)["text"]
@@ -91,7 +91,7 @@ def test_results_of_pandas_have_the_index_of_their_rows() -> None:
     assert [5, 1, 3] == [*spans.index]
 
 
-def test_what_streams_arrow_is_a_frame() -> None:
+def test_what_streams_arrow_is_a_frame():
     """A reader of batches, a relation of DuckDB and columns; nulls are empty, maps metadata."""
     document = pa.struct({"text": pa.string(), "metadata": pa.map_(pa.string(), pa.string())})
     passages = [{"text": "Ada wrote programs. It rained.", "metadata": [("by", "B")]}, None]
@@ -106,7 +106,7 @@ def test_what_streams_arrow_is_a_frame() -> None:
         assert ["Ada wrote programs."] == result["text"].to_pylist()
 
 
-def test_rows_of_pandas_may_differ_in_type() -> None:
+def test_rows_of_pandas_may_differ_in_type():
     """A wrong row stops no other; NaN and NaT are missing; an index with a name is a column. Half
     of a pair of UTF-16, which no Arrow column holds, is U+FFFD."""
     pandas = pytest.importorskip("pandas")
@@ -138,7 +138,7 @@ def test_rows_of_pandas_may_differ_in_type() -> None:
 
 
 @pytest.mark.parametrize("num_proc", [None, 2])
-def test_data_sets_have_the_schema(num_proc: int | None) -> None:
+def test_data_sets_have_the_schema(num_proc):
     """In one process or two, and streamed."""
     datasets = pytest.importorskip("datasets")
     dataset = datasets.Dataset.from_list([*ROWS, BAD])

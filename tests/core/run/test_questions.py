@@ -4,8 +4,6 @@ import bz2
 import gzip
 import json
 import tracemalloc
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,13 +12,13 @@ from ragsieve.run import questions
 from ragsieve.run.questions import MAX_LINE, lines, parse_json, parse_record
 
 
-def record(**values: Any) -> bytes:
+def record(**values):
     """A good line of JSON with ``values`` in it."""
     return json.dumps({"question": "Who?", "documents": ["Me."], **values}).encode()
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.bz2"])
-def test_lines_are_numbered_and_blank_ones_left_out(tmp_path: Path, name: str) -> None:
+def test_lines_are_numbered_and_blank_ones_left_out(tmp_path, name):
     """Numbers are those that an editor shows; packed ones are unpacked."""
     data = b"one\n\n \nfour\r\nfive"
     path = tmp_path / name
@@ -40,7 +38,7 @@ def test_lines_are_numbered_and_blank_ones_left_out(tmp_path: Path, name: str) -
         ("bad.gz", gzip.compress(bytes(range(256)) * 9, mtime=0)[:12] + b"\xff" * 40),
     ],
 )
-def test_a_damaged_archive_is_named(tmp_path: Path, name: str, data: bytes) -> None:
+def test_a_damaged_archive_is_named(tmp_path, name, data):
     """Cut short, no archive at all, and full of nonsense."""
     (tmp_path / name).write_bytes(data)
 
@@ -48,14 +46,14 @@ def test_a_damaged_archive_is_named(tmp_path: Path, name: str, data: bytes) -> N
         list(lines(tmp_path / name))
 
 
-def test_a_line_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_has_a_largest_size(tmp_path, monkeypatch):
     """Of thirty times as much no more is unpacked than a line may have."""
     assert MAX_LINE == 134_217_728
 
     most = MAX_LINE >> 5
     monkeypatch.setattr(questions, "MAX_LINE", most)
     path = tmp_path / "a.jsonl.gz"
-    seen: list[tuple[int, bytes]] = []
+    seen = []
     path.write_bytes(gzip.compress(b"{}\n") + gzip.compress(bytes(most)) * 30)
     tracemalloc.start()
     with pytest.raises(InputError, match=r"line 2 of .*gz must have at most 4194304 bytes"):
@@ -73,7 +71,7 @@ def test_a_line_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [most, 1] == [len(line) for _, line in lines(path)]
 
 
-def test_a_record_has_what_the_line_says() -> None:
+def test_a_record_has_what_the_line_says():
     """Also as query, as a reply, with a date, with half a character; the rest is metadata."""
     line = record(
         id=7, answers=["I"], documents=[{"id": "d", "title": "T", "text": "Me.", "x": 1}, "You."]
@@ -115,13 +113,13 @@ def test_a_record_has_what_the_line_says() -> None:
         (record(answers="I"), "answers must be a list of strings"),
     ],
 )
-def test_a_bad_record_says_what_is_wrong(line: bytes, reason: str) -> None:
+def test_a_bad_record_says_what_is_wrong(line, reason):
     """Whatever the line is, the error is ours and names the rule."""
     with pytest.raises(InputError, match=reason):
         parse_record(line)
 
 
-def test_parquet_is_read_by_pyarrow_alone(tmp_path: Path, ragsieve: Any) -> None:
+def test_parquet_is_read_by_pyarrow_alone(tmp_path, ragsieve):
     """Rows as lines; what is no Parquet is named."""
     parquet, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     documents = [{"id": "d", "text": "Seals and Crofts sang it."}]

@@ -4,10 +4,8 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 
@@ -19,7 +17,6 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 import ragsieve
-from ragsieve import Query, Segment, System
 from ragsieve.server import Settings, Upstream, create_app
 from ragsieve.server.running import config
 from tests import serving
@@ -30,18 +27,16 @@ REPLY = (
     b'{"id": "c", "object": "chat.completion", "created": 1,  "model": "m", "choices": [{"index": '
     b'0, "message": {"role": "assistant", "content": "Seals"}, "finish_reason": "stop"}]}'
 )
-MakeClient = Callable[..., TestClient]
-Serve = Callable[[Any], str]
 
 
 @pytest.fixture(scope="session")
-def system() -> System:
+def system():
     """The sentence nearest to the question by the words they share; an echo answers."""
     return ragsieve.load("top-sentences", "fake:echo", "fake:hashing", options={"k": 1})
 
 
 @pytest.fixture
-def body() -> dict[str, Any]:
+def body():
     """A question of three documents."""
     song = {"id": "song", "title": "Song", "text": "Seals sang Summer Breeze. It was a hit."}
     rome = {"id": "rome", "title": "Rome", "text": "Rome is a city."}
@@ -49,27 +44,27 @@ def body() -> dict[str, Any]:
     return {"query": "Who sang Summer Breeze?", "documents": documents}
 
 
-def failing(system: System, error: Exception) -> System:
+def failing(system, error):
     """The same with a stage that fails."""
 
-    def stage(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def stage(query, segments):
         raise error
 
     return replace(system, stage=stage)
 
 
-def client_of(systems: dict[str, System], settings: Settings | None) -> TestClient:
+def client_of(systems, settings):
     """A client of an application, which gets what the application raises as a reply."""
     return TestClient(create_app(systems, settings=settings), raise_server_exceptions=False)
 
 
 @pytest.fixture(scope="module")
-def shared(system: System) -> Iterator[Callable[[Settings], TestClient]]:
+def shared(system):
     """Clients of applications of the one system, which a file's tests share by their settings."""
-    opened: list[tuple[Settings, TestClient]] = []
+    opened = []
     with ExitStack() as stack:
 
-        def of(settings: Settings) -> TestClient:
+        def of(settings):
             for known, made in opened:
                 if known == settings:
                     return made
@@ -81,13 +76,11 @@ def shared(system: System) -> Iterator[Callable[[Settings], TestClient]]:
 
 
 @pytest.fixture
-def client(shared: Callable[[Settings], TestClient]) -> Iterator[MakeClient]:
+def client(shared):
     """Makes clients of applications, without a network; those of no systems are shared."""
     with ExitStack() as stack:
 
-        def make(
-            systems: dict[str, System] | None = None, settings: Settings | None = None
-        ) -> TestClient:
+        def make(systems=None, settings=None):
             if systems is None:
                 return shared(settings or Settings())
             return stack.enter_context(client_of(systems, settings))
@@ -96,11 +89,11 @@ def client(shared: Callable[[Settings], TestClient]) -> Iterator[MakeClient]:
 
 
 @pytest.fixture
-def serve() -> Iterator[Serve]:
+def serve():
     """Serves ASGI applications on free ports of 127.0.0.1: their addresses."""
-    running: list[tuple[uvicorn.Server, threading.Thread]] = []
+    running = []
 
-    def start(app: Any) -> str:
+    def start(app):
         listening = socket.create_server(("127.0.0.1", 0))
         settings = config(app, app.state.service.settings)
         settings.log_level, settings.timeout_graceful_shutdown = "critical", 1
@@ -119,12 +112,12 @@ def serve() -> Iterator[Serve]:
         thread.join(5)
 
 
-def event(kind: str, **values: Any) -> bytes:
+def event(kind, **values):
     """An event of Anthropic's API."""
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **values})}\n\n".encode()
 
 
-def chunk(text: str) -> bytes:
+def chunk(text):
     """An event of a chat."""
     delta = {"index": 0, "delta": {"content": text}, "finish_reason": None}
     values = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
@@ -163,19 +156,19 @@ class Asked:
     hold: threading.Event = field(default_factory=threading.Event)
 
     @property
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self):
         return json.loads(self.bodies[-1])["messages"]
 
 
 @pytest.fixture(scope="module")
-def chats() -> Iterator[Asked]:
+def chats():
     """A server of chats that keeps what it is sent."""
     asked = Asked()
 
     class Handler(serving.Handler):
         protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:
+        def do_POST(self):
             body = self.rfile.read(int(self.headers["content-length"]))
             asked.bodies.append(body)
             asked.paths.append(self.path)
@@ -204,7 +197,7 @@ def chats() -> Iterator[Asked]:
                 self.wfile.write(whole[: -9 if asked.breaks else None])
                 self.close_connection = bool(asked.breaks)
 
-        def do_GET(self) -> None:
+        def do_GET(self):
             self.reply(200, b'{"object": "list", "data": []}')
 
     with serving.served(Handler) as url:
@@ -213,7 +206,7 @@ def chats() -> Iterator[Asked]:
 
 
 @pytest.fixture
-def upstream(chats: Asked) -> Iterator[Asked]:
+def upstream(chats):
     """The same, which has been asked nothing and answers well."""
     vars(chats).update(vars(Asked(chats.url)))
     chats.hold.set()
@@ -221,6 +214,6 @@ def upstream(chats: Asked) -> Iterator[Asked]:
     chats.hold.set()
 
 
-def settings(upstream: Asked, **more: Any) -> Settings:
+def settings(upstream, **more):
     """Of a server before an upstream."""
     return Settings(upstream=Upstream(base_url=upstream.url, api_key=KEY, timeout_s=1), **more)

@@ -4,34 +4,31 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any
 
 import httpx
 import openai
 import pytest
 
 import ragsieve
-from ragsieve import ModelError, Pipeline, Query, Segment, System
+from ragsieve import ModelError, Pipeline, System
 from ragsieve.agents.rules import ToolRule
 from ragsieve.server import Limits, Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
 from ragsieve.server.service import Service
-from ragsieve.server.sieving import Forwarded, sieved
+from ragsieve.server.sieving import sieved
 from ragsieve.timeouts import until
 from ragsieve.trace import set_answerable
 from tests.stalling import sending, stalling
 from tests.timing import is_linear
 
-from .conftest import JSON, KEY, REPLY, Asked, failing, settings
+from .conftest import JSON, KEY, REPLY, failing, settings
 
-Serve = Callable[[Any], str]
 CHATS = "/v1/chat/completions"
 DOCUMENTS = ["It rained in Rome.", "Seals sang Summer Breeze. It was a hit."]
 
 
-def said(text: str) -> dict[str, Any]:
+def said(text):
     """A user's message."""
     return {"role": "user", "content": text}
 
@@ -42,12 +39,12 @@ BLOCK = f'<document>{RAINED}</document><document id="a">{SANG}</document>'
 TAGGED = [said(f"<documents>{BLOCK}</documents>\nWho sang Summer Breeze?")]
 
 
-def openai_of(url: str, key: str = "any") -> Any:
+def openai_of(url, key="any"):
     """OpenAI's client of a server."""
     return openai.OpenAI(api_key=key, base_url=f"{url}/v1", max_retries=0)
 
 
-def test_openais_client_is_answered(serve: Serve, system: System, upstream: Asked) -> None:
+def test_openais_client_is_answered(serve, system, upstream):
     """Tagged documents are filtered where they stand; tools and settings pass as they are."""
     url = serve(create_app({"nearest": system}, settings=settings(upstream, tokens=("our-token",))))
     asked = openai_of(url, "our-token")
@@ -70,7 +67,7 @@ def test_openais_client_is_answered(serve: Serve, system: System, upstream: Aske
     assert f"Bearer {KEY}" == upstream.headers[0]["authorization"]
 
 
-def test_openais_client_is_streamed_to(serve: Serve, system: System, upstream: Asked) -> None:
+def test_openais_client_is_streamed_to(serve, system, upstream):
     """Documents of the field; the upstream's chunks come as they are."""
     asked = openai_of(serve(create_app({"nearest": system}, settings=settings(upstream))))
     chunks = asked.chat.completions.create(
@@ -84,9 +81,7 @@ def test_openais_client_is_streamed_to(serve: Serve, system: System, upstream: A
 
 
 @pytest.mark.parametrize("how", ["is killed", "ends"])
-def test_an_upstream_killed_in_the_middle_is_an_error(
-    serve: Serve, system: System, upstream: Asked, how: str
-) -> None:
+def test_an_upstream_killed_in_the_middle_is_an_error(serve, system, upstream, how):
     """The client's own error class says so, in a stream and else; then the server goes on."""
     asked = openai_of(serve(create_app({"nearest": system}, settings=settings(upstream))))
     upstream.breaks = how
@@ -102,9 +97,7 @@ def test_an_upstream_killed_in_the_middle_is_an_error(
     assert "Seals" == again.choices[0].message.content
 
 
-def test_an_upstream_that_is_silent_or_away_is_an_error(
-    client: Any, upstream: Asked, system: System
-) -> None:
+def test_an_upstream_that_is_silent_or_away_is_an_error(client, upstream, system):
     """504 and 502 in OpenAI's shape of errors; its address is not shown."""
     slow = Settings(upstream=Upstream(base_url=upstream.url, timeout_s=0.2))
     upstream.hold.clear()
@@ -121,9 +114,7 @@ def test_an_upstream_that_is_silent_or_away_is_an_error(
 
 
 @pytest.mark.parametrize(("path", "field"), [(CHATS, "messages"), ("/v1/responses", "input")])
-def test_without_documents_the_bytes_pass(
-    client: Any, upstream: Asked, path: str, field: str
-) -> None:
+def test_without_documents_the_bytes_pass(client, upstream, path, field):
     """The request to its last space, and the reply; headers but the connection's and cookies."""
     message = '[{"role":"user","content":"Hi \\ud83d\\ude00"}]'
     sent = f'{{"model" :"m",  "{field}":{message}, "x":1.0}}'.encode()
@@ -137,12 +128,10 @@ def test_without_documents_the_bytes_pass(
     assert not [name for name in reply.headers if name.startswith("x-ragsieve")]
 
 
-def test_headers_say_what_is_ignored_and_how_probable_an_answer_is(
-    client: Any, system: System, upstream: Asked
-) -> None:
+def test_headers_say_what_is_ignored_and_how_probable_an_answer_is(client, system, upstream):
     """Fields of documents that no model sees; no probability where nothing tells it."""
 
-    def unlikely(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def unlikely(query, segments):
         set_answerable(0.25)
         return [*segments]
 
@@ -159,9 +148,7 @@ def test_headers_say_what_is_ignored_and_how_probable_an_answer_is(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_headers_pass_byte_by_byte(
-    serve: Serve, system: System, upstream: Asked, stream: bool
-) -> None:
+def test_headers_pass_byte_by_byte(serve, system, upstream, stream):
     """In whatever encoding they are, both ways; so does what stands behind the path."""
     upstream.region = "Zürich"
     url = serve(create_app({"nearest": system}, settings=settings(upstream)))
@@ -175,9 +162,7 @@ def test_headers_pass_byte_by_byte(
 
 
 @pytest.mark.parametrize(("said", "status", "body"), [(429, 429, REPLY), (799, 502, None)])
-def test_a_refusal_of_the_upstream_passes(
-    client: Any, upstream: Asked, said: int, status: int, body: bytes | None
-) -> None:
+def test_a_refusal_of_the_upstream_passes(client, upstream, said, status, body):
     """With its status and its body; HTTP knows none from 600 on."""
     upstream.status = said
     reply = client(settings=settings(upstream)).post(CHATS, json={"messages": QUESTION})
@@ -197,9 +182,7 @@ def test_a_refusal_of_the_upstream_passes(
         ({"messages": TAGGED * 2}, "max_documents must be at most 2, got 4"),  # of all messages
     ],
 )
-def test_what_cannot_be_filtered_passes(
-    client: Any, upstream: Asked, body: dict[str, Any], said: str
-) -> None:
+def test_what_cannot_be_filtered_passes(client, upstream, body, said):
     """Documents in no known form as they came, too many of them whole; a header says so."""
     asked = client(settings=settings(upstream, limits=Limits(max_documents=2)))
     reply = asked.post(CHATS, json=body)
@@ -212,7 +195,7 @@ def test_what_cannot_be_filtered_passes(
         assert all(text in one["content"] for one in upstream.messages for text in DOCUMENTS)
 
 
-def test_a_reply_can_hold_the_trace(client: Any, upstream: Asked) -> None:
+def test_a_reply_can_hold_the_trace(client, upstream):
     """The field ``ragsieve`` is ours alone: it is not forwarded, and names budget and trace."""
     own = {"trace": True, "max_tokens": 3, "system": "nearest"}
     asked = client(settings=settings(upstream))
@@ -233,7 +216,7 @@ def test_a_reply_can_hold_the_trace(client: Any, upstream: Asked) -> None:
         ({"max_tokens": True}, "ragsieve.max_tokens must be a whole number, got True"),
     ],
 )
-def test_wrong_wishes_are_refused(client: Any, upstream: Asked, own: Any, message: str) -> None:
+def test_wrong_wishes_are_refused(client, upstream, own, message):
     """422, and nothing is forwarded."""
     body = {"messages": TAGGED, "ragsieve": own}
     reply = client(settings=settings(upstream)).post(CHATS, json=body)
@@ -244,7 +227,7 @@ def test_wrong_wishes_are_refused(client: Any, upstream: Asked, own: Any, messag
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-def test_no_reply_tells_the_upstreams_key(client: Any, kind: str) -> None:
+def test_no_reply_tells_the_upstreams_key(client, kind):
     """However JSON, or JSON in a text of JSON, escapes it; what is compressed is not passed on."""
     key = "sk/the-key"
     codes = "".join(f"\\u{ord(char):04X}" for char in key)
@@ -261,12 +244,12 @@ def test_no_reply_tells_the_upstreams_key(client: Any, kind: str) -> None:
     assert (502, True) == (replies[1].status_code, "compressed" in replies[1].text)
 
 
-def test_a_long_conversation_is_read_in_linear_time(system: System) -> None:
+def test_a_long_conversation_is_read_in_linear_time(system):
     """Also where each question leans on those before; past the deadline nothing is filtered."""
     content = f"<documents>{'<document>Bees make honey.</document>' * 9}</documents>And why?"
     service = Service({"nearest": system}, Settings(limits=Limits(max_documents=1)))
 
-    def chat(size: int) -> Forwarded:
+    def chat(size):
         messages = [{"role": "user", "content": content}] * size
         return sieved(service, "nearest", {}, {"messages": messages})
 
@@ -279,9 +262,7 @@ def test_a_long_conversation_is_read_in_linear_time(system: System) -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1:80/v1/files?", "127.0.0.1:80/v1/files", "127.0.0.1/v1/files#"]
 )
-def test_the_host_header_chooses_no_path(
-    client: Any, upstream: Asked, monkeypatch: pytest.MonkeyPatch, host: str
-) -> None:
+def test_the_host_header_chooses_no_path(client, upstream, monkeypatch, host):
     """Neither past the guard, nor in what is forwarded with the server's own key."""
     asked = client(settings=settings(upstream))
     headers = {"host": host}
@@ -293,7 +274,7 @@ def test_the_host_header_chooses_no_path(
     assert [CHATS] == upstream.paths
 
 
-def test_only_chats_and_models_are_forwarded(client: Any, upstream: Asked) -> None:
+def test_only_chats_and_models_are_forwarded(client, upstream):
     """And without an upstream, nothing is."""
     asked = client(settings=settings(upstream))
 
@@ -308,14 +289,14 @@ RAIN = f"Nobody came. {' '.join(f'It rained in Rome on day {n}.' for n in range(
 SAYS = "tokens kept, {} parts left out: show_dropped(handle='"
 
 
-def cut(content: str) -> str:
+def cut(content):
     """What is kept of a result; its last line says that something was cut."""
     kept, _, line = content.rpartition("\n\n")
     assert SAYS.format(30 if kept == SONG else 40) in line
     return kept
 
 
-def agent(*names: str) -> list[dict[str, Any]]:
+def agent(*names):
     """A question, calls of tools by their names, and what each returned."""
     calls = [
         {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": "{}"}}
@@ -328,13 +309,11 @@ def agent(*names: str) -> list[dict[str, Any]]:
     return [*QUESTION, {"role": "assistant", "content": None, "tool_calls": calls}, *results]
 
 
-def test_results_of_tools_are_filtered_where_the_server_says_so(
-    serve: Serve, system: System, upstream: Asked
-) -> None:
+def test_results_of_tools_are_filtered_where_the_server_says_so(serve, system, upstream):
     """By OpenAI's client: each message keeps its place and its call; the rest can be asked for."""
     told = settings(upstream, filter_tools=("*",))
     url = serve(create_app({"nearest": system}, settings=told))
-    messages: Any = agent("search", "browse")
+    messages = agent("search", "browse")
     create = openai_of(url).chat.completions.with_raw_response.create
     reply = create(model="m", messages=messages)
     song, rain = upstream.messages[2:]
@@ -360,7 +339,7 @@ def test_results_of_tools_are_filtered_where_the_server_says_so(
     assert wrong.json()["error"]["message"].startswith("handle must be of a resu")
 
 
-def test_a_later_turn_sends_the_same_bytes_of_earlier_ones(client: Any, upstream: Asked) -> None:
+def test_a_later_turn_sends_the_same_bytes_of_earlier_ones(client, upstream):
     """Results and documents are cut for their own turn; a rule by name gives another budget."""
     rules = (ToolRule(name="browse", cut=False), "*")
     asked = client(settings=settings(upstream, filter_tools=rules))
@@ -386,7 +365,7 @@ def test_a_later_turn_sends_the_same_bytes_of_earlier_ones(client: Any, upstream
     )
 
 
-def test_model_calls_for_results_of_tools_are_counted_once(client: Any, upstream: Asked) -> None:
+def test_model_calls_for_results_of_tools_are_counted_once(client, upstream):
     """Those of the request: a later turn finds what was cut before."""
     pruned = ragsieve.load("finefilter", "fake:echo", pruner="fake:pruner")
     asked = client({"pruned": pruned}, settings(upstream, filter_tools=("*",)))
@@ -399,9 +378,7 @@ def test_model_calls_for_results_of_tools_are_counted_once(client: Any, upstream
     ("patterns", "filtered"),
     [((), []), (("web_*",), [3]), (("calc", "web_*"), [2, 3]), (("web",), [])],
 )
-def test_only_tools_that_the_server_names_are_filtered(
-    client: Any, upstream: Asked, patterns: tuple[str, ...], filtered: list[int]
-) -> None:
+def test_only_tools_that_the_server_names_are_filtered(client, upstream, patterns, filtered):
     """By default none; what they do not match passes byte by byte."""
     body = json.dumps({"messages": agent("calc", "web_search")}, indent=1).encode()
     asked = client(settings=settings(upstream, filter_tools=patterns))
@@ -412,7 +389,7 @@ def test_only_tools_that_the_server_names_are_filtered(
     assert filtered or body == upstream.bodies[0]
 
 
-def test_parts_of_a_result_are_filtered_one_by_one(client: Any, upstream: Asked) -> None:
+def test_parts_of_a_result_are_filtered_one_by_one(client, upstream):
     """Other parts and blank texts pass, and so does a call that nobody can name."""
     parts = [{"type": "text", "text": PAGE}, {"type": "image_url"}, {"type": "text", "text": " "}]
     odd = [
@@ -430,9 +407,7 @@ def test_parts_of_a_result_are_filtered_one_by_one(client: Any, upstream: Asked)
     assert [*odd[:2], odd[3]] == [upstream.messages[n] for n in (1, 2, 4)]
 
 
-def test_a_broken_filter_costs_neither_document_nor_result(
-    client: Any, upstream: Asked, system: System
-) -> None:
+def test_a_broken_filter_costs_neither_document_nor_result(client, upstream, system):
     """All are forwarded as they came, and a header says why."""
     fails = failing(system, ModelError("it broke\nbadly é"))
     asked = client({"fails": fails}, settings(upstream, filter_tools=("*",)))
@@ -447,7 +422,7 @@ def test_a_broken_filter_costs_neither_document_nor_result(
     assert messages[1:] == upstream.messages[1:]
 
 
-def items(*names: str) -> list[dict[str, Any]]:
+def items(*names):
     """The same as items of OpenAI's Responses."""
     calls = [
         {"type": "function_call", "call_id": f"c{n}", "name": name, "arguments": "{}"}
@@ -460,11 +435,11 @@ def items(*names: str) -> list[dict[str, Any]]:
     return [*QUESTION, *calls, *results]
 
 
-def test_outputs_in_responses_are_filtered(serve: Serve, system: System, upstream: Asked) -> None:
+def test_outputs_in_responses_are_filtered(serve, system, upstream):
     """By OpenAI's client: items keep their places and calls; all else is as it came."""
     told = settings(upstream, filter_tools=("web_*",))
     asked = openai_of(serve(create_app({"nearest": system}, settings=told)))
-    given: Any = items("web_search", "web_browse", "calc")
+    given = items("web_search", "web_browse", "calc")
     create = asked.responses.with_raw_response.create
     reply = create(model="m", input=given, instructions="Be brief.", previous_response_id="r0")
     sent = json.loads(upstream.bodies[-1])
@@ -479,7 +454,7 @@ def test_outputs_in_responses_are_filtered(serve: Serve, system: System, upstrea
     assert given[6] == sent["input"][6]
 
 
-def test_documents_in_responses_are_filtered(client: Any, upstream: Asked) -> None:
+def test_documents_in_responses_are_filtered(client, upstream):
     """Those of the field, and those in tags of an input that is one text."""
     asked = client(settings=settings(upstream))
     asked.post("/v1/responses", json={"input": TAGGED[0]["content"]})
@@ -493,7 +468,7 @@ def test_documents_in_responses_are_filtered(client: Any, upstream: Asked) -> No
     assert ["Seals sang Summer Breeze."] == [d.text for d in blocks(field[0]["text"])[0].documents]
 
 
-async def cut_short(url: str, system: System, count: int, arrived: Callable[[], bool]) -> list[Any]:
+async def cut_short(url, system, count, arrived):
     """What so many chats at once are sent, which their server ends once they have arrived."""
     limits = Limits(per_client=count)
     app = create_app(
@@ -502,15 +477,15 @@ async def cut_short(url: str, system: System, count: int, arrived: Callable[[], 
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": CHATS, "query_string": b""}
     scope |= {"headers": headers}
-    sent: list[list[Any]] = [[] for _ in range(count)]
+    sent = [[] for _ in range(count)]
 
-    def chat(messages: list[Any]) -> Any:
+    def chat(messages):
         body = [{"type": "http.request", "body": b'{"messages": []}'}]
 
-        async def receive() -> Any:
+        async def receive():
             return body.pop() if body else await asyncio.sleep(60)
 
-        async def send(message: Any) -> None:
+        async def send(message):
             messages.append(message)
 
         return app({**scope, "app": app}, receive, send)
@@ -525,7 +500,7 @@ async def cut_short(url: str, system: System, count: int, arrived: Callable[[], 
     return sent
 
 
-def test_a_server_that_ends_says_so_to_its_chats(system: System, upstream: Asked) -> None:
+def test_a_server_that_ends_says_so_to_its_chats(system, upstream):
     """503, or an event behind those that came; however many are at the upstream at once."""
     upstream.hold.clear()
     whole = asyncio.run(cut_short(upstream.url, system, 110, lambda: len(upstream.bodies) == 110))
@@ -547,7 +522,7 @@ def test_a_server_that_ends_says_so_to_its_chats(system: System, upstream: Asked
         *product(["broke"], ["endless body", "endless event", "closes at half"]),
     ],
 )
-def test_an_upstream_that_does_not_end_is_given_up(client: Any, mode: str, code: str) -> None:
+def test_an_upstream_that_does_not_end_is_given_up(client, mode, code):
     """In bounded time and memory, with a fault, or with an event behind what came."""
     with stalling(mode) as url:
         seconds = 1 if code == "timeout" else 20  # megabytes come first

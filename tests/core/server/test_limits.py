@@ -8,31 +8,28 @@ import threading
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import httpx
 import pytest
 
-from ragsieve import InputError, ModelError, Query, Segment, System
+from ragsieve import InputError, ModelError
 from ragsieve.server import Limits, Settings, Upstream, create_app, running
 from ragsieve.timeouts import check_time, check_wanted, deadline
 
 from .conftest import JSON, failing
 
-Body = dict[str, Any]
 TOKEN = "a-token-of-ours"
 
 
 @pytest.fixture
-def hanging(system: System) -> Iterator[tuple[System, threading.Event]]:
+def hanging(system):
     """A system that hangs until the event, or the test's end."""
     event = threading.Event()
 
-    def stage(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def stage(query, segments):
         event.wait(10)
         return list(segments)
 
@@ -40,18 +37,18 @@ def hanging(system: System) -> Iterator[tuple[System, threading.Event]]:
     event.set()
 
 
-def until(condition: Callable[[], bool]) -> None:
+def until(condition):
     ends = time.monotonic() + 5
     while not condition():
         assert time.monotonic() < ends
         time.sleep(0.01)
 
 
-def test_a_large_body_does_not_hold_up_others(system: System) -> None:
+def test_a_large_body_does_not_hold_up_others(system):
     """While millions of empty lists are parsed, other requests are answered."""
     app = create_app({"nearest": system})
 
-    async def answered_meanwhile() -> tuple[int, int]:
+    async def answered_meanwhile():
         async with (
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client,
@@ -78,9 +75,7 @@ def test_a_large_body_does_not_hold_up_others(system: System) -> None:
         ({"max_values": 9}, "too_many_values", "max_values must be at most 9, got 20"),
     ],
 )
-def test_too_much_is_refused(
-    client: Any, body: Body, limits: dict[str, Any], code: str, message: str
-) -> None:
+def test_too_much_is_refused(client, body, limits, code, message):
     """413 with the limit's name, the rule and the value."""
     asked = client(settings=Settings(limits=Limits(**limits)))
     for path in ("/v1/filter", "/v1/answer", "/v1/rerank"):
@@ -101,7 +96,7 @@ def test_too_much_is_refused(
         {"documents": ["a" * 70_000], "query": "more bytes than are counted"},
     ],
 )
-def test_every_field_counts(client: Any, fields: Body) -> None:
+def test_every_field_counts(client, fields):
     """Not the documents' texts alone."""
     asked = client(settings=Settings(limits=Limits(max_tokens=100)))
     reply = asked.post("/v1/filter", json={"query": "q", "documents": ["a"], **fields})
@@ -110,12 +105,10 @@ def test_every_field_counts(client: Any, fields: Body) -> None:
 
 
 @pytest.mark.parametrize("check", [lambda: check_time(deadline()), check_wanted])
-def test_work_that_was_given_up_ends(
-    client: Any, system: System, body: Body, check: Callable[[], None]
-) -> None:
+def test_work_that_was_given_up_ends(client, system, body, check):
     """At its model's next window, or its own next look: its thread is free."""
 
-    def stage(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def stage(query, segments):
         while True:
             time.sleep(0.01)
             check()
@@ -123,18 +116,16 @@ def test_work_that_was_given_up_ends(
     limits = Limits(timeout_s=0.1, workers=1, queue=0)
     asked = client({"slow": replace(system, stage=stage)}, Settings(limits=limits))
     codes = [asked.post("/v1/filter", json=body).json()["error"]["code"]]
-    until(lambda: asked.app.state.service.work.inside == 0)  # type: ignore[attr-defined]
+    until(lambda: asked.app.state.service.work.inside == 0)
     stream = asked.post("/v1/answer", json={**body, "stream": True}).text
 
     assert ["timeout"] == codes
     assert '"code": "timeout"' in stream
-    until(lambda: asked.app.state.service.work.inside == 0)  # type: ignore[attr-defined]
+    until(lambda: asked.app.state.service.work.inside == 0)
 
 
 @pytest.mark.slow
-def test_large_bodies_leave_threads_and_memory_to_small_ones(
-    client: Any, hanging: tuple[System, threading.Event], system: System, body: Body
-) -> None:
+def test_large_bodies_leave_threads_and_memory_to_small_ones(client, hanging, system, body):
     """Over a megabyte they have threads of their own; all bodies inside have a size in all."""
     limits = Limits(workers=1, max_body_mb=1.5, max_tokens=10**7)
     asked = client({"hangs": hanging[0], "nearest": system}, Settings(limits=limits))
@@ -169,9 +160,7 @@ def test_large_bodies_leave_threads_and_memory_to_small_ones(
         (b"[" * 3000 + b" " * 300_000, 400, "the body is nested too deeply"),
     ],
 )
-def test_a_large_body_is_parsed_as_a_small_one(
-    client: Any, content: bytes, code: int, message: str
-) -> None:
+def test_a_large_body_is_parsed_as_a_small_one(client, content, code, message):
     """In a thread: errors are the same."""
     filled = content.replace(b"%s", b'"a",' * 260_000 if code == 413 else b"a" * 300_000)
     reply = client().post("/v1/filter", content=filled, headers=JSON)
@@ -181,13 +170,13 @@ def test_a_large_body_is_parsed_as_a_small_one(
 
 
 @pytest.mark.parametrize("size", [1, 300_000])
-def test_a_body_may_begin_with_a_byte_order_mark(client: Any, size: int) -> None:
+def test_a_body_may_begin_with_a_byte_order_mark(client, size):
     content = b'\xef\xbb\xbf{"query": "q", "documents": ["%s"]}' % (b"a" * size)
 
     assert 200 == client().post("/v1/filter", content=content, headers=JSON).status_code
 
 
-def test_a_body_without_a_length_is_counted(client: Any) -> None:
+def test_a_body_without_a_length_is_counted(client):
     """Chunks are refused as soon as they are too many."""
     asked = client(settings=Settings(limits=Limits(max_body_mb=0.001)))
     chunks = (b"x" * 100 for _ in range(100))
@@ -196,9 +185,7 @@ def test_a_body_without_a_length_is_counted(client: Any) -> None:
     assert 413 == reply.status_code
 
 
-def test_what_hangs_is_given_up(
-    client: Any, hanging: tuple[System, threading.Event], body: Body
-) -> None:
+def test_what_hangs_is_given_up(client, hanging, body):
     """503 after the time, with Retry-After, or a last event; the threads stay taken meanwhile."""
     system, event = hanging
     limits = Limits(timeout_s=0.1, workers=2, queue=0)
@@ -215,9 +202,7 @@ def test_what_hangs_is_given_up(
         assert after == reply.headers["retry-after"]
 
 
-def test_who_goes_away_waits_no_longer(
-    serve: Callable[[Any], str], hanging: tuple[System, threading.Event], body: Body
-) -> None:
+def test_who_goes_away_waits_no_longer(serve, hanging, body):
     """A request whose client has left frees its place in the queue, before anything runs for it."""
     limits = Limits(workers=1, queue=1)
     app = create_app({"hangs": hanging[0]}, settings=Settings(limits=limits))
@@ -227,7 +212,7 @@ def test_who_goes_away_waits_no_longer(
     clients = [http.client.HTTPConnection(host) for _ in range(2)]
     for number, client in enumerate(clients, 1):
         client.request("POST", "/v1/filter", sent, JSON)
-        until(lambda number=number: work.inside == number)  # type: ignore[misc]
+        until(lambda number=number: work.inside == number)
     clients[1].close()
     until(lambda: work.waiting == 0)
     hanging[1].set()
@@ -237,9 +222,7 @@ def test_who_goes_away_waits_no_longer(
     assert counted in app.state.service.metrics.text
 
 
-def test_a_client_has_its_share(
-    client: Any, hanging: tuple[System, threading.Event], body: Body
-) -> None:
+def test_a_client_has_its_share(client, hanging, body):
     """One token's requests over the share are refused, another's are not."""
     system, event = hanging
     settings = Settings(limits=Limits(per_client=1), tokens=(TOKEN, "another-token"))
@@ -258,7 +241,7 @@ def test_a_client_has_its_share(
 
 
 @pytest.mark.parametrize("given", [None, "Bearer wrong", f"Basic {TOKEN}", "Bearer", "Bearer é"])
-def test_the_api_is_closed_without_a_token(client: Any, body: Body, given: Any) -> None:
+def test_the_api_is_closed_without_a_token(client, body, given):
     """401 says how; health, readiness, the page and the API's document are open."""
     asked = client(settings=Settings(tokens=("another-token", TOKEN)))
     headers = {"authorization": given.encode()} if given else {}
@@ -275,11 +258,11 @@ def test_the_api_is_closed_without_a_token(client: Any, body: Body, given: Any) 
         assert 200 == asked.post("/v1/filter", json=body, headers=known).status_code
 
 
-def test_names_of_other_sites_are_refused(client: Any) -> None:
+def test_names_of_other_sites_are_refused(client):
     """A page whose name was made to resolve to this machine cannot read it."""
     asked = client(settings=Settings(hosts=("localhost", "127.0.0.1", "::1")))
 
-    def status(host: str) -> int:
+    def status(host):
         return asked.get("/health", headers={"host": host}).status_code
 
     assert [200] * 4 == [*map(status, ("localhost", "localhost:80", "127.0.0.1:8", "[::1]:8"))]
@@ -287,7 +270,7 @@ def test_names_of_other_sites_are_refused(client: Any) -> None:
 
 
 @pytest.mark.parametrize("host", ["a:80/v1/files?", "a/b", "a:8x", "u@a", "[::1", "a:1:2", "a b"])
-def test_a_host_is_a_name_and_a_port(client: Any, host: str) -> None:
+def test_a_host_is_a_name_and_a_port(client, host):
     """Also where any name will do."""
     reply = client().get("/health", headers={"host": host})
 
@@ -295,7 +278,7 @@ def test_a_host_is_a_name_and_a_port(client: Any, host: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/filter", "/v1/answer", "/v1/inspect", "/v1/rerank"])
-def test_a_body_of_numbers_is_refused_at_once(client: Any, path: str) -> None:
+def test_a_body_of_numbers_is_refused_at_once(client, path):
     """Over the limit of documents it is counted; under it, the first number is enough."""
     many = b'{"query": "q", "systems": ["nearest"], "documents": [%s1]}' % (b"1," * 100_000)
     limits = Limits(max_documents=2**31, max_values=2**31)
@@ -309,13 +292,13 @@ def test_a_body_of_numbers_is_refused_at_once(client: Any, path: str) -> None:
     assert time.process_time() - began < 1
 
 
-def connected(host: str) -> socket.socket:
+def connected(host):
     """A connection of its own to a server."""
     name, port = host.removeprefix("http://").split(":")
     return socket.create_connection((name, int(port)), timeout=10)
 
 
-def answer_of(host: str, head: bytes) -> bytes:
+def answer_of(host, head):
     """What a server answers to bytes on a connection of their own; empty where it closes it."""
     with suppress(OSError), connected(host) as connection:
         connection.sendall(head)
@@ -324,7 +307,7 @@ def answer_of(host: str, head: bytes) -> bytes:
 
 
 @pytest.mark.slow
-def test_a_head_has_a_size(serve: Callable[[Any], str], system: System) -> None:
+def test_a_head_has_a_size(serve, system):
     """What goes on past it is refused before it is held."""
     host = serve(create_app({"nearest": system}))
     answer = answer_of(host, b"GET /health HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 10**7)
@@ -334,9 +317,7 @@ def test_a_head_has_a_size(serve: Callable[[Any], str], system: System) -> None:
 
 
 @pytest.mark.slow
-def test_half_a_head_is_not_waited_for(
-    serve: Callable[[Any], str], system: System, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_a_head_is_not_waited_for(serve, system, monkeypatch):
     """Its connection is closed, also one that has served a request; whole ones go on."""
     monkeypatch.setattr(running, "HEAD_S", 0.3)
     host = serve(create_app({"nearest": system}))
@@ -354,9 +335,7 @@ def test_half_a_head_is_not_waited_for(
 
 
 @pytest.mark.slow
-def test_clients_that_come_and_go_leave_nothing(
-    serve: Callable[[Any], str], system: System, body: Body, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clients_that_come_and_go_leave_nothing(serve, system, body, monkeypatch):
     """Over the most connections one is closed; halves of heads and of requests free theirs."""
     monkeypatch.setattr(running, "CONNECTIONS", 8)
     monkeypatch.setattr(running, "HEAD_S", 0.5)
@@ -378,9 +357,7 @@ def test_clients_that_come_and_go_leave_nothing(
         connection.close()
 
 
-def test_a_body_that_goes_on_after_the_reply_is_not_read(
-    serve: Callable[[Any], str], system: System, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_body_that_goes_on_after_the_reply_is_not_read(serve, system, monkeypatch):
     """A chunk of any announced size, byte by byte: its connection is closed."""
     monkeypatch.setattr(running, "HEAD_S", 0.3)
     settings = Settings(limits=Limits(timeout_s=0.2))
@@ -395,7 +372,7 @@ def test_a_body_that_goes_on_after_the_reply_is_not_read(
             pytest.fail("it is read for 5 s")
 
 
-def test_requests_are_counted(client: Any, system: System, body: Body) -> None:
+def test_requests_are_counted(client, system, body):
     """By path and status, with documents, tokens and model calls; unknown paths are one."""
     asked = client({"nearest": system})
     asked.post("/v1/filter", json=body)
@@ -419,7 +396,7 @@ def test_requests_are_counted(client: Any, system: System, body: Body) -> None:
     } <= {*lines}
 
 
-def test_a_server_is_ready_when_its_models_are(client: Any, system: System) -> None:
+def test_a_server_is_ready_when_its_models_are(client, system):
     """A warm-up that fails says why."""
     fails = failing(system, ModelError("no weights"))
     warm = client({"one": system}, Settings(warm=True))
@@ -440,7 +417,7 @@ def test_a_server_is_ready_when_its_models_are(client: Any, system: System) -> N
         (lambda: create_app({}), "systems must name at least one system"),
     ],
 )
-def test_settings_are_checked(make: Callable[[], Any], message: str) -> None:
+def test_settings_are_checked(make, message):
     """The error names option, rule and value."""
     with pytest.raises(InputError, match=message):
         make()

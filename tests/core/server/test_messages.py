@@ -1,16 +1,14 @@
 """Anthropic's messages through the proxy, asked by its own client."""
 
 import json
-from typing import Any
 
 import anthropic
 import pytest
 
 from ragsieve.server import Settings, Upstream, create_app
 from ragsieve.server.documents import blocks
-from ragsieve.system import System
 
-from .conftest import EVENTS, KEY, Asked, MakeClient, Serve, settings
+from .conftest import EVENTS, KEY, settings
 from .test_chat import CHATS, DOCUMENTS, PAGE, QUESTION, RAIN, SONG, TAGGED, cut
 
 MESSAGES = "/v1/messages"
@@ -24,7 +22,7 @@ TOOLS = [{"name": "read", "input_schema": {"type": "object"}, **MARK}]
 SYSTEM = [{"type": "text", "text": "You  are brief.", **MARK}]
 
 
-def conversation(*contents: Any, **more: Any) -> list[dict[str, Any]]:
+def conversation(*contents, **more):
     """A question, calls of a tool, and what each returned, in one message."""
     said = [{"type": "text", "text": "Who sang Summer Breeze?"}]
     calls = [
@@ -43,17 +41,17 @@ def conversation(*contents: Any, **more: Any) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def proxy(serve: Serve, system: System, upstream: Asked) -> str:
+def proxy(serve, system, upstream):
     """The address of a proxy that filters all results."""
     return serve(create_app({"nearest": system}, settings=settings(upstream, filter_tools=("*",))))
 
 
-def client_of(url: str) -> Any:
+def client_of(url):
     """Anthropic's client of a server."""
     return anthropic.Anthropic(api_key="sk-client", base_url=url, max_retries=0)
 
 
-def asking(url: str, messages: Any, **more: Any) -> Any:
+def asking(url, messages, **more):
     """What Anthropic's client replies, with its headers, to a request with all that agents send."""
     create = client_of(url).beta.messages.with_raw_response.create
     values = {"tools": TOOLS, "system": SYSTEM, "thinking": {"type": "adaptive"}, **more}
@@ -61,7 +59,7 @@ def asking(url: str, messages: Any, **more: Any) -> Any:
     return create(model="m", max_tokens=64, messages=messages, **values)
 
 
-def test_results_of_tools_are_filtered_and_nothing_else(proxy: str, upstream: Asked) -> None:
+def test_results_of_tools_are_filtered_and_nothing_else(proxy, upstream):
     """Several of one message, of a string and of parts; the request is else as it came."""
     parts = [IMAGE, {"type": "text", "text": RAIN, **MARK}, {"type": "text", "text": " "}]
     given = conversation(PAGE, parts)
@@ -95,9 +93,7 @@ def test_results_of_tools_are_filtered_and_nothing_else(proxy: str, upstream: As
         [*conversation(PAGE)[:2], {"role": "user", "content": [{"type": "tool_result"}, 7]}],
     ],
 )
-def test_what_is_not_filtered_passes_byte_by_byte(
-    proxy: str, upstream: Asked, messages: Any, stream: bool
-) -> None:
+def test_what_is_not_filtered_passes_byte_by_byte(proxy, upstream, messages, stream):
     """Short results, images, and what a tool that failed says; streams come as they are."""
     for url in (proxy, upstream.url.removesuffix("/v1")):
         reply = asking(url, messages, stream=stream)
@@ -107,7 +103,7 @@ def test_what_is_not_filtered_passes_byte_by_byte(
     assert upstream.bodies[0] == upstream.bodies[1]
 
 
-def test_tokens_are_counted_of_what_is_sent(proxy: str, upstream: Asked) -> None:
+def test_tokens_are_counted_of_what_is_sent(proxy, upstream):
     """The count's request has the same messages; the headers say that they are filtered."""
     given = conversation(PAGE, [{"type": "text", "text": RAIN}])
     asking(proxy, given)
@@ -118,7 +114,7 @@ def test_tokens_are_counted_of_what_is_sent(proxy: str, upstream: Asked) -> None
     assert json.loads(upstream.bodies[0])["messages"] == sent != given
 
 
-def test_a_later_turn_reads_the_same(proxy: str, upstream: Asked) -> None:
+def test_a_later_turn_reads_the_same(proxy, upstream):
     """A mark of the cache that moves changes no result, nor does a question that follows."""
     given = conversation(PAGE, RAIN)
     asking(proxy, given)
@@ -134,7 +130,7 @@ def test_a_later_turn_reads_the_same(proxy: str, upstream: Asked) -> None:
     assert more == second[3:] and "2/2" == reply.headers["x-ragsieve-tool-results"]
 
 
-def test_documents_stand_behind_results(client: MakeClient, upstream: Asked) -> None:
+def test_documents_stand_behind_results(client, upstream):
     """Of the field for the last words of a user, in tags where they are."""
     asked = client(settings=settings(upstream, filter_tools=("*",)))
     results = conversation(PAGE)
@@ -150,7 +146,7 @@ def test_documents_stand_behind_results(client: MakeClient, upstream: Asked) -> 
 
 
 @pytest.mark.parametrize("how", ["is killed", "ends"])
-def test_an_upstream_that_breaks_off_is_an_error(proxy: str, upstream: Asked, how: str) -> None:
+def test_an_upstream_that_breaks_off_is_an_error(proxy, upstream, how):
     """Of the client's own class, whole and in a stream; a status of the upstream passes."""
     upstream.breaks = how
     for stream in (True, False):
@@ -177,15 +173,7 @@ def test_an_upstream_that_breaks_off_is_an_error(proxy: str, upstream: Asked, ho
         (MESSAGES, ("sk-client",), KEY, "x-api-key", (KEY, None)),
     ],
 )
-def test_whose_key_the_upstream_gets(
-    client: MakeClient,
-    upstream: Asked,
-    path: str,
-    tokens: Any,
-    key: str,
-    given: str,
-    forwarded: Any,
-) -> None:
+def test_whose_key_the_upstream_gets(client, upstream, path, tokens, key, given, forwarded):
     """The configured one, as the client's came; else the client's, unless it is this server's."""
     to = Upstream(base_url=upstream.url, api_key=key)
     asked = client(settings=Settings(upstream=to, tokens=tokens))

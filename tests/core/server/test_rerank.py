@@ -1,23 +1,21 @@
 """Ranking whole documents, asked as Cohere, Jina, vLLM and TEI are."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 import ragsieve
-from ragsieve import Document, Query, Segment, System
+from ragsieve import Document, Segment
 from ragsieve.rerank import ranked, shortened
 from ragsieve.server import Settings
 from ragsieve.trace import record_drop
 
 
-def keeping(system: System, scores: Sequence[float | None], kept: set[int]) -> System:
+def keeping(system, scores, kept):
     """A system whose documents have these scores, some of them kept."""
 
-    def stage(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def stage(query, segments):
         found = []
         for place, segment in enumerate(segments):
             record_drop(segment, "a test's")
@@ -26,7 +24,7 @@ def keeping(system: System, scores: Sequence[float | None], kept: set[int]) -> S
                 found.append(segment if value is None else segment.scored("s", value))
         return found
 
-    def score(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def score(query, segments):
         pairs = zip(segments, scores, strict=True)
         return [s if value is None else s.scored("s", value) for s, value in pairs]
 
@@ -44,19 +42,17 @@ def keeping(system: System, scores: Sequence[float | None], kept: set[int]) -> S
         ([0.0, 1000.0, -1000.0], {0, 1, 2}, [(1, 1.0), (0, 0.5), (2, pytest.approx(0))]),
     ],
 )
-def test_documents_are_ranked_by_their_best_span(
-    system: System, scores: list[float | None], kept: set[int], expected: list[tuple[int, float]]
-) -> None:
+def test_documents_are_ranked_by_their_best_span(system, scores, kept, expected):
     """Scores in [0, 1], falling; of equal ones the kept first."""
     result = keeping(system, scores, kept)("q", ["a b", "c d", "e f"])
 
     assert expected == ranked(result, [0, 1, 2])
 
 
-def test_what_no_later_scorer_read_comes_last(system: System) -> None:
+def test_what_no_later_scorer_read_comes_last(system):
     """An earlier score, which may be of another scale, is cut to the least of the later ones."""
 
-    def again(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def again(query, segments):
         return [segments[0].scored("later", 0.3)]
 
     first = keeping(system, [0.4, 0.9, 0.2], {0})
@@ -65,10 +61,10 @@ def test_what_no_later_scorer_read_comes_last(system: System) -> None:
     assert [(0, 0.3), (1, 0.3), (2, 0.2)] == ranked(result, [0, 1, 2])
 
 
-def test_a_written_text_speaks_for_what_it_was_written_from(system: System) -> None:
+def test_a_written_text_speaks_for_what_it_was_written_from(system):
     """Its parents' documents count as kept."""
 
-    def write(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def write(query, segments):
         written = Document("w", "new", written_by="m", parents=(segments[1],))
         return [Segment.whole(written).scored("s", 0.7)]
 
@@ -77,7 +73,7 @@ def test_a_written_text_speaks_for_what_it_was_written_from(system: System) -> N
     assert [(1, 0.7), (0, 0.0)] == ranked(result, [0, 1])
 
 
-def test_jinas_shape_is_spoken(client: Any, body: dict[str, Any]) -> None:
+def test_jinas_shape_is_spoken(client, body):
     """Index, score and, only where asked for, the document's text; all of them, or top_n
     (joonsoome/embed-rerank#11, cohere-ai/notebooks#202); none of none (griptape-ai/griptape#1152).
     """
@@ -98,7 +94,7 @@ def test_jinas_shape_is_spoken(client: Any, body: dict[str, Any]) -> None:
     assert (200, []) == (none.status_code, none.json()["results"])
 
 
-def test_an_unknown_model_is_the_default_system(client: Any, body: dict[str, Any]) -> None:
+def test_an_unknown_model_is_the_default_system(client, body):
     """As clients of others name it; the reply names the system. A strict server refuses it."""
     unknown = {**body, "model": "rerank-v3.5"}
     reply = client().post("/v2/rerank", json=unknown)
@@ -130,9 +126,7 @@ COHERES = {"max_chunks_per_doc", "rank_fields", "priority"}
     ids=str,
 )
 @pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank"])
-def test_a_field_that_is_ignored_is_a_warning(
-    client: Any, body: dict[str, Any], path: str, fields: dict[str, Any], expected: list[str]
-) -> None:
+def test_a_field_that_is_ignored_is_a_warning(client, body, path, fields, expected):
     """Other servers know it; the ranking is that without it (vllm PR 38827, litellm PR 39363,
     WeKnora PR 3299). At /v2 a field that is none of Cohere's is an error, as it is there
     (HKUDS/LightRAG#1813)."""
@@ -149,7 +143,7 @@ def test_a_field_that_is_ignored_is_a_warning(
     assert plain.json()["results"] == reply.json()["results"]
 
 
-def test_ignored_fields_cannot_fill_a_reply(client: Any, body: dict[str, Any]) -> None:
+def test_ignored_fields_cannot_fill_a_reply(client, body):
     """Ten are named, each by its first characters, the others counted."""
     fields = {f"{n}{'x' * 10_000}": n for n in range(1000)}
     warnings = client().post("/v1/rerank", json={**body, **fields}).json()["meta"]["warnings"]
@@ -159,7 +153,7 @@ def test_ignored_fields_cannot_fill_a_reply(client: Any, body: dict[str, Any]) -
     assert "990 other fields are ignored" == warnings[-1]
 
 
-def test_a_copy_ranks_as_its_document(client: Any, body: dict[str, Any]) -> None:
+def test_a_copy_ranks_as_its_document(client, body):
     """It is read once, and both places have its score and text."""
     rained, song, rome = body["documents"]
     asked = {**body, "documents": [song, rome, song, rained], "return_documents": True}
@@ -188,14 +182,12 @@ def test_a_copy_ranks_as_its_document(client: Any, body: dict[str, Any]) -> None
     ],
     ids=str,
 )
-def test_a_result_names_the_spans_that_speak_for_it(
-    system: System, client: Any, asked: Any, expected: list[Any] | None
-) -> None:
+def test_a_result_names_the_spans_that_speak_for_it(system, client, asked, expected):
     """Kept or not, in code points, the best first; none where no span has the threshold."""
     text = "😀😀 It was ages.  It rained. Ok."
     scores = {"😀😀 It was ages.": 0.1, "It rained.": 0.4, "Ok.": 0.0}
 
-    def score(query: Query, segments: Sequence[Segment]) -> list[Segment]:
+    def score(query, segments):
         return [s.scored("s", scores[s.text]) for s in segments]
 
     spans = ragsieve.Pipeline(ragsieve.split.Sentences(), score, ragsieve.select.TopK(1))
@@ -223,9 +215,7 @@ def test_a_result_names_the_spans_that_speak_for_it(
     ids=str,
 )
 @pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank"])
-def test_a_field_that_breaks_its_rule_is_named(
-    client: Any, body: dict[str, Any], path: str, fields: dict[str, Any], why: str
-) -> None:
+def test_a_field_that_breaks_its_rule_is_named(client, body, path, fields, why):
     """With the rule and the value."""
     reply = client().post(path, json={**body, **fields})
 
@@ -234,7 +224,7 @@ def test_a_field_that_breaks_its_rule_is_named(
     assert why in reply.json()["error"]["message"]
 
 
-def test_only_so_many_tokens_of_a_document_are_read(client: Any) -> None:
+def test_only_so_many_tokens_of_a_document_are_read(client):
     """What is behind them finds nothing; the document comes back whole."""
     late = f"{'It rained. ' * 40}Port Lorne has a harbour."
     body = {
@@ -251,10 +241,10 @@ def test_only_so_many_tokens_of_a_document_are_read(client: Any) -> None:
 
 @pytest.mark.parametrize("text", ["", "a b", "a b c d e", " " * 100 + "a b c d", "é" * 50])
 @pytest.mark.parametrize("most", [1, 3, 4])
-def test_a_text_is_shortened_to_its_longest_beginning(text: str, most: int) -> None:
+def test_a_text_is_shortened_to_its_longest_beginning(text, most):
     """Of at most so many tokens, here words."""
 
-    def count(texts: list[str]) -> list[int]:
+    def count(texts):
         return [len(one.split()) for one in texts]
 
     short = shortened(text, most, count)
@@ -264,7 +254,7 @@ def test_a_text_is_shortened_to_its_longest_beginning(text: str, most: int) -> N
     assert short == text or count([text[: len(short) + 1]])[0] > most
 
 
-def test_vllms_form_is_spoken(client: Any, body: dict[str, Any]) -> None:
+def test_vllms_form_is_spoken(client, body):
     """Documents come back unasked, no top_n is 0, and scores may be logits."""
     asked = client()
     reply = asked.post("/rerank", json={**body, "top_n": 0}).json()
@@ -302,9 +292,7 @@ NAMED = {"title": "Lorne", "body": PORT, "n": [1]}
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_documents_of_other_forms_are_read(
-    client: Any, fields: dict[str, Any], expected: list[str] | str
-) -> None:
+def test_documents_of_other_forms_are_read(client, fields, expected):
     """A text alone, vLLM's content parts, Cohere's objects with the fields to rank by."""
     body = {"query": "Which town has a harbour?", "return_documents": True, **fields}
     reply = client().post("/v1/rerank", json=body).json()
@@ -318,7 +306,7 @@ def test_documents_of_other_forms_are_read(
 
 
 @pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank", "/infinity/rerank"])
-def test_a_ranking_says_whether_there_is_an_answer(client: Any, system: System, path: str) -> None:
+def test_a_ranking_says_whether_there_is_an_answer(client, system, path):
     """``answerable``, null where nothing tells it; of TEI, whose reply is a list, a header."""
     asked = client({"finefilter": ragsieve.load("finefilter"), "plain": system})
     body = {"query": "Which town has a harbour?", "documents": [PORT, "It rained."]}
@@ -333,7 +321,7 @@ def test_a_ranking_says_whether_there_is_an_answer(client: Any, system: System, 
     assert shown == reply["results"][0]["document"]
 
 
-def test_teis_form_is_told_by_its_texts(client: Any, body: dict[str, Any]) -> None:
+def test_teis_form_is_told_by_its_texts(client, body):
     """A bare list, best first, with texts and logits where asked for; others' fields pass."""
     asked = client()
     texts = ["It rained in Rome.", "Seals sang Summer Breeze.", "Rome."]
@@ -360,9 +348,7 @@ def test_teis_form_is_told_by_its_texts(client: Any, body: dict[str, Any]) -> No
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_teis_errors_are_a_line_and_a_kind(
-    client: Any, fields: dict[str, Any], expected: tuple[int, str, str]
-) -> None:
+def test_teis_errors_are_a_line_and_a_kind(client, fields, expected):
     """As it words them."""
     reply = client().post("/rerank", json={"query": "q", "texts": ["a"], **fields})
     values = reply.json()
@@ -371,7 +357,7 @@ def test_teis_errors_are_a_line_and_a_kind(
     assert values["error"].startswith(expected[2])
 
 
-def test_what_is_served_is_told_as_tei_does(client: Any) -> None:
+def test_what_is_served_is_told_as_tei_does(client):
     """A reranker, with limits that clients ask for before they send texts."""
     info = client().get("/info").json()
 

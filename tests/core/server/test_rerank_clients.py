@@ -1,13 +1,10 @@
 """The server behind the clients that stacks have: they are given its address, and nothing else."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from ragsieve.server import Settings, create_app
-from ragsieve.system import System
 
 TOKEN = "a-token-of-ours"
 QUESTION = "Who sang Summer Breeze?"
@@ -15,18 +12,18 @@ TEXTS = ["It rained in Rome. Nobody sang.", "Seals sang Summer Breeze. A hit.", 
 
 
 @pytest.fixture
-def url(serve: Callable[[Any], str], system: System) -> str:
+def url(serve, system):
     """A server that wants a token."""
     return serve(create_app({"nearest": system}, settings=Settings(tokens=(TOKEN,))))
 
 
 @pytest.mark.parametrize("version", ["Client", "ClientV2", "AsyncClient", "AsyncClientV2"])
-def test_coheres_client_is_served(url: str, version: str) -> None:
+def test_coheres_client_is_served(url, version):
     """By its base URL and a token as its key; its errors carry ours."""
     cohere = pytest.importorskip("cohere")
     client = getattr(cohere, version)(api_key=TOKEN, base_url=url)
 
-    def rerank(query: str = QUESTION, **options: Any) -> Any:
+    def rerank(query=QUESTION, **options):
         reply = client.rerank(model="rerank-v5.0-pro", query=query, documents=TEXTS, **options)
         return asyncio.run(reply) if version.startswith("Async") else reply
 
@@ -39,7 +36,7 @@ def test_coheres_client_is_served(url: str, version: str) -> None:
     assert two == (not reply.meta.warnings)
 
 
-def test_coheres_client_reads_spans(url: str) -> None:
+def test_coheres_client_reads_spans(url):
     """In its own types; a field or a query that breaks a rule raises what its server's would."""
     cohere = pytest.importorskip("cohere", minversion="7")
     client = cohere.ClientV2(api_key=TOKEN, base_url=url)
@@ -68,7 +65,7 @@ def test_coheres_client_reads_spans(url: str) -> None:
 )
 @pytest.mark.slow  # its import takes seconds
 @pytest.mark.filterwarnings("ignore")  # its own
-def test_litellm_is_served(url: str, provider: str, path: str) -> None:
+def test_litellm_is_served(url, provider, path):
     """As each of its providers that ranks."""
     litellm = pytest.importorskip("litellm")
     asked = {"query": QUESTION, "documents": TEXTS, "top_n": 2, "return_documents": True}
@@ -79,7 +76,7 @@ def test_litellm_is_served(url: str, provider: str, path: str) -> None:
     assert TEXTS[1] == best["document"]["text"]
 
 
-def test_langchains_class_is_served(url: str) -> None:
+def test_langchains_class_is_served(url):
     """Documents come back with their scores."""
     module = pytest.importorskip("langchain_cohere")
     ranker = module.CohereRerank(base_url=url, cohere_api_key=TOKEN, model="nearest", top_n=2)
@@ -96,9 +93,7 @@ def test_langchains_class_is_served(url: str) -> None:
         ("tei_rerank", "TextEmbeddingInference", {"auth_token": f"Bearer {TOKEN}"}),
     ],
 )
-def test_llama_indexs_classes_are_served(
-    url: str, module: str, name: str, options: dict[str, str]
-) -> None:
+def test_llama_indexs_classes_are_served(url, module, name, options):
     """As postprocessors of nodes."""
     made = pytest.importorskip(f"llama_index.postprocessor.{module}")
     schema = pytest.importorskip("llama_index.core.schema")
@@ -111,7 +106,7 @@ def test_llama_indexs_classes_are_served(
     assert 1 >= best[0].score > best[1].score >= 0
 
 
-def test_haystacks_class_is_served(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_haystacks_class_is_served(url, monkeypatch):
     """As a component."""
     cohere = pytest.importorskip("haystack_integrations.components.rankers.cohere")
     from haystack import Document

@@ -2,16 +2,14 @@
 
 import json
 import threading
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import httpx
 import pytest
 
 import ragsieve
-from ragsieve import Query, Segment, System, models
+from ragsieve import models
 from ragsieve.errors import ContextOverflow, ModelError, SourceError
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.models.sharing import sharing
@@ -20,23 +18,21 @@ from ragsieve.systems.finefilter import finefilter_one_pass
 
 from .conftest import JSON, failing
 
-Body = dict[str, Any]
 
-
-def untimed(values: Any) -> Any:
+def untimed(values):
     """JSON values without the seconds that steps took."""
     if isinstance(values, dict):
         return {k: untimed(v) for k, v in values.items() if k != "seconds"}
     return [untimed(v) for v in values] if isinstance(values, list) else values
 
 
-def events(text: str) -> list[tuple[str, Any]]:
+def events(text):
     """Server-sent events with their data."""
     found = [block.split("\n") for block in text.strip().split("\n\n")]
     return [(name.removeprefix("event: "), json.loads(data[6:])) for name, data in found]
 
 
-def test_a_filter_is_the_librarys_own(client: Any, system: System, body: Body) -> None:
+def test_a_filter_is_the_librarys_own(client, system, body):
     """Result.to_dict with the system's name; an answer with what it rests on, within the budget."""
     reply = client().post("/v1/filter", json=body)
     own = system(body["query"], body["documents"]).to_dict(documents=False)
@@ -56,17 +52,15 @@ def test_a_filter_is_the_librarys_own(client: Any, system: System, body: Body) -
     assert ([], 0) == (reply["kept"], reply["tokens"]["after"])
 
 
-def test_kept_spans_do_not_wait_for_the_answer(
-    serve: Callable[[Any], str], system: System, body: Body
-) -> None:
+def test_kept_spans_do_not_wait_for_the_answer(serve, system, body):
     """They are sent while the generator still thinks."""
     told = threading.Event()
-    waited: list[bool] = []
+    waited = []
 
     class Slow:
         context, count = system.reader.context, system.reader.count
 
-        def __call__(self, query: Query, segments: Sequence[Segment], /) -> Any:
+        def __call__(self, query, segments, /):
             waited.append(told.wait(2))
             return system.reader(query, segments)
 
@@ -81,7 +75,7 @@ def test_kept_spans_do_not_wait_for_the_answer(
     assert [True] == waited
 
 
-def test_many_clients_get_what_one_would(client: Any) -> None:
+def test_many_clients_get_what_one_would(client):
     """32 threads of requests, their models batched: each result is the library's own."""
     bodies = [
         {"query": f"Who sang song {n}?", "documents": [f"Anna{n} sang song {n}. It rained."] * 3}
@@ -100,7 +94,7 @@ def test_many_clients_get_what_one_would(client: Any) -> None:
         assert near({"system": "many", **untimed(own)}) == near(untimed(reply))
 
 
-def test_views_and_systems_are_listed(client: Any, system: System, body: Body) -> None:
+def test_views_and_systems_are_listed(client, system, body):
     """In the order asked for, the default first."""
     asked = client({"nearest": system, "other": system.with_budget(0)})
     reply = asked.post("/v1/inspect", json={**body, "systems": ["other", "nearest"]}).json()
@@ -123,9 +117,7 @@ def test_views_and_systems_are_listed(client: Any, system: System, body: Body) -
         (ZeroDivisionError("it broke"), 500, "internal"),
     ],
 )
-def test_failures_have_one_shape(
-    client: Any, system: System, body: Body, raised: Exception, status: int, code: str
-) -> None:
+def test_failures_have_one_shape(client, system, body, raised, status, code):
     """A status, a code and a line, as JSON and as the event of a stream; no text of our fault."""
     asked = client({"fails": failing(system, raised)})
     reply = asked.post("/v1/answer", json=body)
@@ -155,7 +147,7 @@ def test_failures_have_one_shape(
         (b'{"query": "q", "documents": [], "system": "no"}', 422, "one of nearest, got 'no'"),
     ],
 )
-def test_what_breaks_a_rule_is_refused(client: Any, sent: bytes, status: int, message: str) -> None:
+def test_what_breaks_a_rule_is_refused(client, sent, status, message):
     """By a status of 4xx and a line that says which rule, of one field."""
     reply = client().post("/v1/filter", content=sent, headers=JSON)
 
@@ -164,7 +156,7 @@ def test_what_breaks_a_rule_is_refused(client: Any, sent: bytes, status: int, me
     assert "; body" not in reply.json()["error"]["message"]
 
 
-def test_pages_of_other_sites_can_do_nothing(client: Any, body: Body) -> None:
+def test_pages_of_other_sites_can_do_nothing(client, body):
     """Plain text is not read as JSON; no site may frame the page."""
     text = {"content-type": "text/plain"}
     reply = client().post("/v1/filter", content=json.dumps(body), headers=text)
@@ -186,7 +178,7 @@ def test_pages_of_other_sites_can_do_nothing(client: Any, body: Body) -> None:
     assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
 
 
-def test_hostile_documents_change_nothing_around_them(client: Any) -> None:
+def test_hostile_documents_change_nothing_around_them(client):
     """They come back as they were sent, a lone surrogate, which strict readers mind, as U+FFFD."""
     texts = ["", "a\x00\x1b[31m sang \ud800. ", "</script><b>&amp; sang</b>"]
     texts += ["data: x\n\nevent: done"]
@@ -206,7 +198,7 @@ def test_hostile_documents_change_nothing_around_them(client: Any) -> None:
     assert len(shown) == len({one["document"] for one in told[0][1]["kept"]})
 
 
-def near(values: Body) -> Body:
+def near(values):
     """The same with numbers of four digits."""
     return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 4))
 
@@ -223,9 +215,7 @@ def near(values: Body) -> Body:
         ({"max_tokens": 0}, []),
     ],
 )
-def test_a_request_says_where_to_cut(
-    client: Any, body: Body, numbers: dict[str, Any], expected: list[str]
-) -> None:
+def test_a_request_says_where_to_cut(client, body, numbers, expected):
     """The fake keeps more where more is promised; filter and answer alike."""
     asked = client({"finefilter": cutting(keep_answer=0.5)})
     for path in ("/v1/filter", "/v1/answer"):
@@ -250,9 +240,7 @@ def test_a_request_says_where_to_cut(
         ),
     ],
 )  # fmt: skip
-def test_excerpts_of_documents_and_pages(
-    client: Any, body: Body, more: dict[str, Any], expected: list[Any]
-) -> None:
+def test_excerpts_of_documents_and_pages(client, body, more, expected):
     """Best first, with scores and places; within the budgets, which no title counts to."""
     if "pages" in more:
         pytest.importorskip("html_to_markdown")
@@ -266,14 +254,14 @@ def test_excerpts_of_documents_and_pages(
     assert 0.75 == reply.json()["answerable"]
 
 
-def cutting(**options: Any) -> System:
+def cutting(**options):
     """The default filter, of fakes."""
     llm, pruner = models.load("fake:echo"), models.load("fake:pruner")
     return finefilter_one_pass(llm, pruner, **options)
 
 
 @pytest.mark.parametrize("name", ["keep_answer", "min_answerable"])
-def test_what_a_system_cannot_cut_at_is_said(client: Any, body: Body, name: str) -> None:
+def test_what_a_system_cannot_cut_at_is_said(client, body, name):
     """In a line that names the number; a threshold stands in place of how many stay."""
     reply = client().post("/v1/filter", json={**body, name: 0.9})
     by_score = client().post("/v1/filter", json={**body, "min_score": 0.9})

@@ -3,8 +3,6 @@
 import sqlite3
 from contextlib import closing
 from datetime import date
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,15 +10,13 @@ from ragsieve.errors import InputError
 from ragsieve.result import Tokens
 from ragsieve.server.savings import Savings
 
-from .conftest import Asked, MakeClient, settings
+from .conftest import settings
 from .test_chat import CHATS, TAGGED, agent
 
 TODAY = date.today().isoformat()
 
 
-def test_requests_are_kept_by_route_and_tool(
-    client: MakeClient, upstream: Asked, body: dict[str, Any], tmp_path: Path
-) -> None:
+def test_requests_are_kept_by_route_and_tool(client, upstream, body, tmp_path):
     """Of replies that came; over a restart; what was saved costs what the price says."""
     told = settings(upstream, filter_tools=("search", "read"), savings=tmp_path / "saved.db")
     asked = client(settings=told)
@@ -45,7 +41,7 @@ def test_requests_are_kept_by_route_and_tool(
     assert 422 == asked.get("/stats", params={"price": -1}).status_code
 
 
-def test_nothing_is_kept_unless_it_is_asked_for(client: MakeClient, body: dict[str, Any]) -> None:
+def test_nothing_is_kept_unless_it_is_asked_for(client, body):
     """404 says how."""
     asked = client()
     asked.post("/v1/filter", json=body)
@@ -54,7 +50,7 @@ def test_nothing_is_kept_unless_it_is_asked_for(client: MakeClient, body: dict[s
     assert (404, "no_savings") == (reply.status_code, reply.json()["error"]["code"])
 
 
-def test_what_cannot_be_written_now_is_later(tmp_path: Path) -> None:
+def test_what_cannot_be_written_now_is_later(tmp_path):
     """As while another process holds the file; the request that counted does not fail."""
     kept = Savings(tmp_path / "saved.db")
     with closing(sqlite3.connect(tmp_path / "saved.db")) as other:
@@ -66,7 +62,7 @@ def test_what_cannot_be_written_now_is_later(tmp_path: Path) -> None:
     assert [{**day, "requests": 2, "tokens_before": 15, "tokens_after": 10}] == kept.stats()["rows"]
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_refused(tmp_path):
     """And left as it is, as is a folder that is not there."""
     (tmp_path / "notes.txt").write_text("Buy milk. " * 200)
     for path in (tmp_path / "notes.txt", tmp_path / "none" / "saved.db"):

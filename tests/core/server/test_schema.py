@@ -1,7 +1,5 @@
 """The OpenAPI document: complete, and no request made from it breaks the server."""
 
-from typing import Any
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -13,13 +11,13 @@ APP = create_app({"nearest": SYSTEM})
 
 
 @pytest.mark.slow
-def test_no_request_breaks_the_server() -> None:
+def test_no_request_breaks_the_server():
     """Whatever fits the document, or does not, gets a reply under 500, in our shape of errors."""
     schemathesis = pytest.importorskip("schemathesis")  # takes seconds to import
     few = settings(max_examples=25, deadline=None, derandomize=True, database=None)
     few = settings(few, suppress_health_check=list(HealthCheck))
 
-    def check(case: Any) -> None:
+    def check(case):
         reply = case.call()
 
         assert reply.status_code < 500
@@ -32,7 +30,7 @@ def test_no_request_breaks_the_server() -> None:
         few(given(valid | broken if operation.body else valid)(check))()
 
 
-def test_every_body_has_an_example() -> None:
+def test_every_body_has_an_example():
     """Of requests and of replies but Prometheus' text, the upstream's and its models."""
     document = APP.openapi()
     shapes = document["components"]["schemas"]
