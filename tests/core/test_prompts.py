@@ -4,8 +4,7 @@ import re
 from importlib.resources import files
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ragsieve import Document, InputError, Segment
 from ragsieve.models.base import Message

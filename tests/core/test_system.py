@@ -4,8 +4,7 @@ import json
 from contextlib import nullcontext
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from ragsieve import Trace, load, score, select, split
 from ragsieve.answer import Reader

@@ -4,8 +4,7 @@ import dataclasses
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ragsieve.errors import BadReply, ContextOverflow, InputError, MissingExtra, RagsieveError
 from ragsieve.types import Answer, Document, Example, Query, Segment, rounded

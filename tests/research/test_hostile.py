@@ -4,8 +4,7 @@ import json
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve_research.prompts import numbered

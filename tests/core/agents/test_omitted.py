@@ -5,8 +5,7 @@ import re
 from dataclasses import asdict
 from itertools import pairwise
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ragsieve import Document, Pipeline, Segment, System
 from ragsieve.agents.omitted import DroppedPage, dropped_page, dropped_spans

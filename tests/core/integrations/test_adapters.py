@@ -17,8 +17,7 @@ from ragsieve.adapter import KEY, Adapter
 from ragsieve.answer import Reader
 from ragsieve.documents import as_documents
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.systems.base import SYSTEMS
-from ragsieve.systems.base import system as registered
+from ragsieve.systems.base import SYSTEMS, system as registered
 from ragsieve.testing import check_adapter
 from ragsieve.types import Document, Segment
 

@@ -17,8 +17,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ragsieve.errors import ContextOverflow, InputError, ModelError
 from ragsieve.models.base import Passage, Pruned

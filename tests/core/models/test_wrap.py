@@ -1,8 +1,7 @@
 """What wrappers share: they offer what the model inside offers."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ragsieve.errors import InputError
 from ragsieve.models.base import Message

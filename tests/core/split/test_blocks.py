@@ -5,8 +5,7 @@ from math import isqrt
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ragsieve.split.blocks import Blocks
 from ragsieve.split.sentences import Sentences

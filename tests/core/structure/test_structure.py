@@ -13,8 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, given, settings, strategies as st
 
 from ragsieve.split.blocks import Blocks
 from ragsieve.structure import joined, outline, verbatim

@@ -6,8 +6,7 @@ from unittest.mock import Mock
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from ragsieve.text import (
     contains_answer,

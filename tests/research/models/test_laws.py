@@ -15,11 +15,13 @@ from ragsieve.models import BACKENDS
 from ragsieve.models.fake import HashingEmbedder
 from ragsieve.testing import check_model
 from ragsieve_research.models.pe_rank import PERank
-from tests.research.models import test_jina_bert as jina
-from tests.research.models import test_pe_rank as pe_rank
-from tests.research.models import test_provence as provence
-from tests.research.models import test_token_classifier as classifier
-from tests.research.models import test_transformers as llama
+from tests.research.models import (
+    test_jina_bert as jina,
+    test_pe_rank as pe_rank,
+    test_provence as provence,
+    test_token_classifier as classifier,
+    test_transformers as llama,
+)
 from tests.tiny import save_adapter, save_t5
 
 WORDS = ["who", "sang", "he", "it", "was", "late", "goats", "gave", "milk", "bees", "make", "songs"]

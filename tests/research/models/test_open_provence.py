@@ -7,8 +7,7 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
-from tokenizers import models as kinds
+from tokenizers import Tokenizer, decoders, models as kinds, pre_tokenizers, trainers
 from tokenizers.processors import TemplateProcessing
 
 from ragsieve.models.base import Passage

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
-from tokenizers import Tokenizer, pre_tokenizers
-from tokenizers import models as kinds
+from tokenizers import Tokenizer, models as kinds, pre_tokenizers
 
 from ragsieve.trace import step
 from ragsieve_research.models.token_classifier import LocalTokenClassifier

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ragsieve import Document, InputError, Query, Segment, score
 from ragsieve.models.fake import HashingEmbedder, OverlapCrossEncoder, ScriptedLLM

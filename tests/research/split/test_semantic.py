@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ragsieve import Document, ModelError, Query, Segment
 from ragsieve.models.fake import HashingEmbedder

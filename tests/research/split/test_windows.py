@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ragsieve.answer import Reader
 from ragsieve.models.fake import ScriptedLLM

@@ -7,8 +7,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from ragsieve_research.systems.cluster import ellipse, hyperbola, kmeans, nearest, projected

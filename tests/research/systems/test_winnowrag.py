@@ -5,8 +5,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ragsieve.errors import ModelError, Overdue
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM

@@ -2,8 +2,7 @@
 
 import json
 from dataclasses import replace
-from itertools import count as count_from
-from itertools import islice
+from itertools import count as count_from, islice
 
 import pytest
 
