@@ -34,6 +34,7 @@ _SETUP = (
     "CREATE TABLE IF NOT EXISTS ragsieve_cache (key BLOB PRIMARY KEY, value BLOB, sum BLOB)",
 )
 _SELECT = "SELECT value, sum FROM ragsieve_cache WHERE key = ?"
+_INSERT = "INSERT OR REPLACE INTO ragsieve_cache VALUES (?, ?, ?)"
 
 _unforked = threading.Lock()  # SQLite has locks of its own, which a fork must not leave held
 if hasattr(os, "register_at_fork"):
@@ -236,9 +237,7 @@ class _CacheFile:
 
         def insert(connection: sqlite3.Connection) -> None:
             with connection:
-                connection.executemany(
-                    "INSERT OR REPLACE INTO ragsieve_cache VALUES (?, ?, ?)", rows
-                )
+                connection.executemany(_INSERT, rows)
 
         self._use(insert)
 
