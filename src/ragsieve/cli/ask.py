@@ -164,7 +164,10 @@ def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
     result, first = run(system)
     _print(result, call)
     if call.html is not None:
-        _write_page(call.html, [first, *(run(one)[1] for one in chosen[1:])])
+        from ragsieve.inspector import page
+
+        content = page([first, *(run(one)[1] for one in chosen[1:])])
+        replace_lines(call.html, [content.encode()], f"--html {call.html}")
     return 0
 
 
@@ -248,12 +251,6 @@ def _print(result: Result, call: AskOptions) -> None:
 
 def _print_json(value: Mapping[str, Any], indent: int | None = None) -> None:
     click.echo(json_text(value, indent=indent).replace("\x7f", "\\u007f"))
-
-
-def _write_page(html: Path, views: Sequence[Mapping[str, Any]]) -> None:
-    from ragsieve.inspector import page
-
-    replace_lines(html, [page(views).encode()], f"--html {html}")
 
 
 def _cost(result: Result) -> str:

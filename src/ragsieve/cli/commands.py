@@ -100,9 +100,8 @@ def _origin(error: click.ClickException) -> str:
     """Place where a wrong value was set, if not on the command line."""
     context, param = (getattr(error, name, None) for name in ("ctx", "param"))
     name = param.name if param else None
-    if context and name and context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP:
-        return _SEE
-    return ""
+    source = context.get_parameter_source(name) if context and name else None
+    return _SEE if source is ParameterSource.DEFAULT_MAP else ""
 
 
 def _is_set(message: str, argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -26,31 +26,27 @@ complete_systems = completing(lambda _: systems.SYSTEMS)
 """Systems by name."""
 
 
-def _options(ctx: click.Context) -> Iterable[str]:
-    """``KEY=`` of each option of the system."""
-    known = _entry(ctx)
-    return (f"{name}=" for name in known.options if name not in PARTS) if known else ()
+def _of_system(names: Callable[[SystemEntry], Iterable[str]]) -> Completer:
+    """A completer of ``NAME=`` for names that the entry of a command's system gives."""
+
+    def completed(ctx: click.Context) -> Iterable[str]:
+        named = ctx.params.get("system") or (ctx.params.get("names") or ["finefilter"])[0]
+        try:
+            return [f"{name}=" for name in names(entry(named))]
+        except RagsieveError:
+            return []
+
+    return completing(completed)
 
 
-def _roles(ctx: click.Context) -> Iterable[str]:
-    """``ROLE=`` of each model that the system takes."""
-    known = _entry(ctx)
-    names = [*(n for n in known.options if n in PARTS), *known.roles] if known else ()
-    return (f"{name}=" for name in names)
+_options = _of_system(lambda known: known.options.keys() - PARTS.keys())
+_roles = _of_system(lambda known: {*known.roles} | (known.options.keys() & PARTS.keys()))
 
 
 def _models(kind: str) -> dict[str, Any]:
     """Of an option that names a model of a kind: names, and prefixes that others follow."""
     forms = models.forms
     return {"shell_complete": completing(lambda _: (n for n, k in forms().items() if k == kind))}
-
-
-def _entry(ctx: click.Context) -> SystemEntry | None:
-    named = ctx.params.get("system") or (ctx.params.get("names") or ["finefilter"])[0]
-    try:
-        return entry(named)
-    except RagsieveError:
-        return None
 
 
 class SourceOption(click.Option):
@@ -65,12 +61,8 @@ class SourceOption(click.Option):
 
 CHANGES: dict[str, dict[str, Any]] = {
     "system": {"shell_complete": complete_systems},
-    "options": {"flags": ["--option"], "shell_complete": completing(_options)},
-    "models": {
-        "flags": ["--model"],
-        "metavar": "ROLE=MODEL",
-        "shell_complete": completing(_roles),
-    },
+    "options": {"flags": ["--option"], "shell_complete": _options},
+    "models": {"flags": ["--model"], "metavar": "ROLE=MODEL", "shell_complete": _roles},
     "source": {"cls": SourceOption, "metavar": "KIND:PLACE"},
     "source_options": {"flags": ["--source-option"]},
     "embedder": _models("embedder"),

@@ -145,10 +145,6 @@ def serve_command(
     chosen = [system.replaced(system=name) for name in names]
     for one in chosen:
         one.check()
-    _serve(chosen, host, port, settings)
-
-
-def _serve(chosen: Sequence[SystemSpec], host: str, port: int, settings: Settings) -> None:
     from ragsieve.server import create_app  # fastapi and uvicorn are an extra
     from ragsieve.server.running import run
 

@@ -27,7 +27,6 @@ with needs_extra("serve"):
     from ragsieve.server.routes import REFUSALS, api
     from ragsieve.server.service import Service
 
-_ABOUT = """Sieves the noise out of retrieved documents before a language model reads them."""
 _CONNECT_S = 10.0
 _POOL = httpx.Limits(max_connections=None, max_keepalive_connections=100)  # Guard limits requests
 _RAISED = (HTTPException, RequestValidationError, RagsieveError, Exception)
@@ -51,7 +50,7 @@ def create_app(systems: Mapping[str, System], *, settings: Settings | None = Non
     service = Service(systems, settings)
     app = FastAPI(
         title="ragsieve",
-        summary=_ABOUT,
+        summary="Sieves the noise out of retrieved documents before a language model reads them.",
         version=version("ragsieve"),
         lifespan=_lifespan,
         docs_url=None,  # these pages load scripts from elsewhere
@@ -74,9 +73,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service.work.open()
     upstream = service.settings.upstream
     silent = httpx.Timeout(upstream.timeout_s if upstream else None, connect=_CONNECT_S)
-    async with httpx.AsyncClient(
-        timeout=silent, limits=_POOL, follow_redirects=False
-    ) as app.state.client:
+    async with httpx.AsyncClient(timeout=silent, limits=_POOL) as app.state.client:
         if service.settings.warm:
             start(service.warm_up)
         yield

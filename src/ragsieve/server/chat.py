@@ -26,7 +26,7 @@ from ragsieve.server.faults import ENDING, Fault, as_headers, as_json, not_json,
 from ragsieve.server.routes import REFUSALS
 from ragsieve.server.service import Service
 from ragsieve.server.settings import Settings, Upstream
-from ragsieve.server.sieving import Forwarded, has_work, sieved, unfiltered_because
+from ragsieve.server.sieving import Forwarded, has_work, sieved
 from ragsieve.server.strict import parse_body
 from ragsieve.text import json_value
 
@@ -138,7 +138,7 @@ async def _replied(service: Service, request: Request, path: str, field: str) ->
     reply = await _forward(request, service.settings, path, content)
     reply.headers.update(as_headers(forwarded.headers))
     if options.trace and forwarded.report and not isinstance(reply, StreamingResponse):
-        reply = _with_fields(reply, {"ragsieve": forwarded.report})
+        reply = _with_report(reply, forwarded.report)
     if forwarded.tokens and reply.status_code < 400 and not path.endswith("/count_tokens"):
         reply.background = BackgroundTask(service.saved, f"/v1{path}", forwarded.tokens)
     return reply
@@ -148,16 +148,14 @@ async def _sieved(
     service: Service, name: str, budgets: dict[str, int], body: dict[str, Any]
 ) -> Forwarded:
     """The request to forward; where no thread is free in time, as it came."""
-    if not has_work(service, body):
-        return Forwarded(name)
-    try:
-        return await service.work.run(partial(sieved, service, name, budgets, body))
-    except Exception as error:  # fail open: whatever it is, it shall not cost the answer
-        forwarded = Forwarded(name, errors=[unfiltered_because(error)])
+    forwarded = Forwarded(name)
+    if has_work(service, body):
+        with forwarded.failing_open():
+            return await service.work.run(partial(sieved, service, name, budgets, body))
         with suppress(InputError):
             chat = documents_of(body)
             forwarded.body = chat.unfiltered(body) if chat else None
-        return forwarded
+    return forwarded
 
 
 def _as_chat(body: dict[str, Any], field: str) -> dict[str, Any]:
@@ -186,7 +184,7 @@ async def _forward(request: Request, settings: Settings, path: str, content: byt
     if query := request.scope["query_string"].decode("latin-1"):
         url += f"?{query}"
     client: httpx.AsyncClient = request.app.state.client
-    headers = _request_headers(request, settings, upstream)
+    headers = _request_headers(request, upstream, bool(settings.tokens))
     forwarded = client.build_request(request.method, url, headers=headers, content=content)
     ends = asyncio.get_running_loop().time() + upstream.total_s
     try:
@@ -222,12 +220,9 @@ def _hider(key: str) -> Callable[[bytes], bytes]:
     return partial(re.compile("".join(forms).encode()).sub, _KEY)
 
 
-def _request_headers(
-    request: Request, settings: Settings, upstream: Upstream
-) -> list[tuple[bytes, bytes]]:
-    """The client's headers for the upstream, with the key of one of them."""
-    own = not upstream.api_key and not settings.tokens  # then the client's key is the upstream's
-    removed = _NOT_PASSED if own else _NOT_PASSED.union(_KEYS)
+def _request_headers(request: Request, upstream: Upstream, ours: bool) -> list[tuple[bytes, bytes]]:
+    """The client's headers for the upstream, with the key of one of them, if it is not ``ours``."""
+    removed = _NOT_PASSED.union(_KEYS) if ours or upstream.api_key else _NOT_PASSED
     headers = [(k, v) for k, v in request.headers.raw if k.decode("latin-1") not in removed]
     headers.append((b"accept-encoding", b"identity"))
     if upstream.api_key and _asks_anthropic(request):
@@ -314,10 +309,10 @@ def _broken(error: httpx.HTTPError | TimeoutError | Fault) -> Fault:
     return Fault(502, "upstream_broke", f"the upstream broke off: {kind}")
 
 
-def _with_fields(reply: Response, fields: Mapping[str, Any]) -> Response:
-    """A reply with more fields, where it is a JSON object."""
+def _with_report(reply: Response, report: Mapping[str, Any]) -> Response:
+    """A reply with what the filter did, where it is a JSON object."""
     values = json_value(bytes(reply.body))
     if not isinstance(values, dict):
         return reply
     headers = {k: v for k, v in reply.headers.items() if k != "content-length"}
-    return Response(as_json({**values, **fields}), reply.status_code, headers)
+    return Response(as_json({**values, "ragsieve": report}), reply.status_code, headers)

@@ -38,8 +38,7 @@ class Tagged(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class ContextBlock:
+class ContextBlock(NamedTuple):
     """A tagged block of a text: characters ``start`` to ``end``."""
 
     start: int
@@ -193,9 +192,9 @@ def _end(tag: str) -> str:
 
 
 def _tag(document: Mapping[str, Any]) -> str:
-    named = [(name, document[name]) for name in ("id", "title") if document.get(name)]
-    attributes = "".join(f' {name}="{_attribute(str(value))}"' for name, value in named)
-    return f"<document{attributes}>"
+    said = [(n, re.sub('["<>]', " ", str(document.get(n) or ""))) for n in ("id", "title")]
+    attributes = (f' {name}="{" ".join(text.split())}"' for name, text in said if text)
+    return f"<document{''.join(attributes)}>"
 
 
 def blocks(text: str) -> list[ContextBlock]:
@@ -257,7 +256,3 @@ def _with_lead(message: dict[str, Any], text: str) -> dict[str, Any]:
 def _escaped(text: str) -> str:
     """``text`` with a space in what would end or begin a document."""
     return _MARKUP.sub("< ", text)
-
-
-def _attribute(text: str) -> str:
-    return " ".join(re.sub('["<>]', " ", text).split())

@@ -165,21 +165,14 @@ def _texts_fault(fault: Fault) -> Response:
 
 
 def _info(service: Service) -> dict[str, Any]:
+    """The example of the OpenAPI document with this server's own values."""
     limits = service.settings.limits
-    label = "LABEL_0"
-    return {
+    return shapes.OPENAPI["examples"]["/info"] | {
         "model_id": service.named(None),
-        "model_sha": None,
-        "model_dtype": "float32",
-        "model_type": {"reranker": {"id2label": {"0": label}, "label2id": {label: 0}}},
         "max_concurrent_requests": limits.workers + limits.queue,
         "max_input_length": limits.max_tokens,
         "max_batch_tokens": limits.max_tokens,
-        "max_batch_requests": None,
         "max_client_batch_size": limits.max_documents,
-        "auto_truncate": False,
         "tokenization_workers": limits.workers,
         "version": version("ragsieve"),
-        "sha": None,
-        "docker_label": None,
     }

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +17,6 @@ from ragsieve.server import shapes
 from ragsieve.server.faults import as_json, fault_of, json_response
 from ragsieve.server.service import Service, result_dict
 from ragsieve.server.strict import StrictRoute
-from ragsieve.server.work import Work
 from ragsieve.system import System
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -120,24 +117,20 @@ def _streamed(
             return
         send("done", {key: values[key] for key in ("answer", "tokens", "trace") if key in values})
 
+    async def told() -> AsyncIterator[str]:
+        event = ""
+        try:
+            while event not in ("done", "error"):
+                try:
+                    async with asyncio.timeout_at(ends):
+                        event, values = await events.get()
+                except TimeoutError:
+                    event, values = "error", service.work.late().values
+                yield f"event: {event}\ndata: {as_json(values)}\n\n"
+        finally:
+            service.work.give_up(running)
+
     running = service.work.start(work)
+    ends = loop.time() + service.work.limits.timeout_s
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    told = _events(events, running, service.work)
-    return StreamingResponse(told, headers=headers, media_type="text/event-stream")
-
-
-async def _events(
-    events: asyncio.Queue[tuple[str, dict[str, Any]]], running: Future[None], threads: Work
-) -> AsyncIterator[str]:
-    ends = time.monotonic() + threads.limits.timeout_s
-    event = ""
-    try:
-        while event not in ("done", "error"):
-            try:
-                left = max(0.0, ends - time.monotonic())
-                event, values = await asyncio.wait_for(events.get(), left)
-            except TimeoutError:
-                event, values = "error", threads.late().values
-            yield f"event: {event}\ndata: {as_json(values)}\n\n"
-    finally:
-        threads.give_up(running)
+    return StreamingResponse(told(), headers=headers, media_type="text/event-stream")

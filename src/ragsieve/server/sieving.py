@@ -63,10 +63,12 @@ class Forwarded:
     @property
     def saving(self) -> dict[str, Any]:
         """Tokens before and after, seconds, and tokens that a provider's cache lost by it."""
-        before = sum(one.tokens.before for one in self.results) + self.cut.tokens.before
-        after = sum(one.tokens.after for one in self.results) + self.cut.tokens.after
-        cost = {"seconds": round(self.seconds, 4), "cache_broken": self.cache_broken}
-        return {"tokens_before": before, "tokens_after": after, **cost}
+        return {
+            "tokens_before": sum(one.before for _, one in self.tokens),
+            "tokens_after": sum(one.after for _, one in self.tokens),
+            "seconds": round(self.seconds, 4),
+            "cache_broken": self.cache_broken,
+        }
 
     @property
     def tokens(self) -> list[tuple[str, Tokens]]:
@@ -77,28 +79,23 @@ class Forwarded:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the client is told; empty where there was nothing to filter."""
-        named = {"X-Ragsieve-System": self.system}
-        if self.errors:
-            named["X-Ragsieve-Error"] = "; ".join(dict.fromkeys(self.errors))
-        if self.unread:
-            named["X-Ragsieve-Ignored"] = ", ".join(self.unread)
-        if not self.results and not self.cut.outcomes:
-            return named if self.errors else {}
-        chance = probability(self.results[-1]) if self.results else None
-        calls = sum(one.costs["calls"] for one in self.results)
-        calls += sum(outcome.calls for outcome in self.cut.outcomes.values())
-        kept = sum(len({s.document.id for s in one.kept}) for one in self.results)
-        cut = [outcome for outcome in self.cut.outcomes.values() if outcome.texts]
-        for name, value in self.saving.items():
-            named[f"X-Ragsieve-{name.replace('_', '-').title()}"] = str(value)
-        return {
-            **named,
-            **({} if chance is None else {"X-Ragsieve-Answerable": str(chance)}),
-            "X-Ragsieve-Documents": f"{kept}/{sum(len(one.documents) for one in self.results)}",
-            "X-Ragsieve-Tool-Results": f"{len(cut)}/{len(self.cut.outcomes)}",
-            "X-Ragsieve-Model-Calls": str(calls),
-        }
+        """What the client is told, but what is empty; nothing where there was nothing to filter."""
+        outcomes, told = self.cut.outcomes.values(), {"System": self.system}
+        told |= {"Error": "; ".join(dict.fromkeys(self.errors)), "Ignored": ", ".join(self.unread)}
+        if self.results or outcomes:
+            calls = sum(r.costs["calls"] for r in self.results) + sum(o.calls for o in outcomes)
+            kept = sum(len({s.document.id for s in one.kept}) for one in self.results)
+            chance = probability(self.results[-1]) if self.results else None
+            told |= {name: str(value) for name, value in self.saving.items()}
+            told |= {
+                "Answerable": "" if chance is None else str(chance),
+                "Documents": f"{kept}/{sum(len(one.documents) for one in self.results)}",
+                "Tool-Results": f"{sum(bool(o.texts) for o in outcomes)}/{len(outcomes)}",
+                "Model-Calls": str(calls),
+            }
+        elif not self.errors:
+            return {}
+        return {f"X-Ragsieve-{n.replace('_', '-').title()}": one for n, one in told.items()}
 
     @property
     def report(self) -> Mapping[str, Any] | None:
