@@ -136,15 +136,8 @@ def document_records(
 
 def _document(document: Document) -> dict[str, Any]:
     metadata = {k: v for k, v in document.metadata.items() if isinstance(k, str) and _is_json(v)}
-    return {
-        "id": document.id,
-        "text": document.text,
-        "title": document.title,
-        "source": document.source,
-        "rank": document.rank,
-        "metadata": metadata,
-        **origin(document),
-    }
+    same = {name: getattr(document, name) for name in ("id", "text", "title", "source", "rank")}
+    return {**same, "metadata": metadata, **origin(document)}
 
 
 def _is_json(value: Any) -> bool:

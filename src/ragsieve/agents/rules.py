@@ -12,7 +12,7 @@ from typing import Any
 
 from ragsieve.agents.envelopes import edges_of
 from ragsieve.errors import InputError
-from ragsieve.schema import Amount, Probability, Schema, check_options
+from ragsieve.schema import Amount, Probability, Schema, check_options, hints_of, read
 from ragsieve.structure import brackets
 from ragsieve.structure.beginnings import beginnings
 from ragsieve.structure.tree import KEY, Node
@@ -74,11 +74,8 @@ class ToolRule(Schema, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_options(self)
-        if not isinstance(self.name, str):
-            raise InputError(f"name must be a pattern of names, got {self.name!r:.80}")
-        for name, value in (("fields", self.fields), ("whole", self.whole)):
-            if not isinstance(value, list | tuple) or {*map(type, value)} - {str}:
-                raise InputError(f"{name} must be a list of names, got {value!r:.80}")
+        for name in ("name", "fields", "whole"):
+            read(hints_of(ToolRule)[name], getattr(self, name), name)
         if self.fields and self.whole:
             raise InputError(f"name fields or whole, not both, got {self.fields!r}, {self.whole!r}")
 

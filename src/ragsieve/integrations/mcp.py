@@ -349,9 +349,7 @@ def _asked(server: str, token: str, values: Mapping[str, Any]) -> DroppedPage:
 
 
 def _add_resource(server: MCPServer[Any], name: str, source: SourceKind) -> None:
-    def about() -> str:
-        return json.dumps(source.about())
-
     uri = f"ragsieve://indexes/{name}"
     described = f"The index {name!r}, which search_index searches."
-    server.resource(uri, name=name, description=described, mime_type="application/json")(about)
+    resource = server.resource(uri, name=name, description=described, mime_type="application/json")
+    resource(lambda: json.dumps(source.about()))

@@ -7,8 +7,8 @@ import hmac
 import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -84,8 +84,8 @@ class Guard:
         request = Request(scope, receive)
         try:
             self._check_host(request)
-            with self._share(scope["path"], self._client(request)), self._bodies() as hold:
-                body = await self._body(request, hold)
+            with self._share(scope["path"], self._client(request)), ExitStack() as stack:
+                body = await self._body(request, stack)
                 large.set(len(body) > LARGE_BYTES)
                 await _while_there(self._app(scope, _replayed(body, receive), send), receive)
         except Fault as fault:
@@ -128,33 +128,17 @@ class Guard:
         try:
             yield
         finally:
-            self._inside[client] -= 1
-            if not self._inside[client]:
-                del self._inside[client]
+            self._inside -= Counter([client])  # none is left of a client with none
 
-    @contextmanager
-    def _bodies(self) -> Iterator[Callable[[int], None]]:
-        """Count bytes of bodies, which are held for the time of a block.
+    def _hold(self, size: int) -> None:
+        self._held += size
+
+    async def _body(self, request: Request, stack: ExitStack) -> bytes:
+        """The body, whose bytes count as held until the stack is closed.
 
         Raises:
-            Fault: 503 if a large body is one too many; in the block.
+            Fault: If it breaks a rule; 503 if it is large, and one too many.
         """
-        most, own = _HELD * self._settings.limits.max_body_mb * 1e6, 0
-
-        def hold(size: int) -> None:
-            nonlocal own
-            own += size
-            self._held += size
-            if own > PARSED_BYTES and self._held > most:
-                message = f"bodies inside must have at most {most / 1e6:g} MB in all"
-                raise Fault(503, "bodies_full", message, retry_s=2)
-
-        try:
-            yield hold
-        finally:
-            self._held -= own
-
-    async def _body(self, request: Request, hold: Callable[[int], None]) -> bytes:
         limits = self._settings.limits
         most = int(limits.max_body_mb * 1e6)
         too_large = Fault(413, "body_too_large", f"max_body_mb must be at most {most / 1e6:g}")
@@ -166,14 +150,18 @@ class Guard:
         if (packed := request.headers.get("content-encoding", "identity")).lower() != "identity":
             message = f"Content-Encoding must be identity, got {packed!r:.80}"
             raise Fault(415, "invalid_request", message)
+        full = f"bodies inside must have at most {_HELD * most / 1e6:g} MB in all"
         body = bytearray()
         try:
             async with asyncio.timeout(limits.timeout_s):
                 async for part in request.stream():
-                    hold(len(part))
+                    self._hold(len(part))
+                    stack.callback(self._hold, -len(part))
                     body += part
                     if len(body) > most:
                         raise too_large
+                    if len(body) > PARSED_BYTES and self._held > _HELD * most:
+                        raise Fault(503, "bodies_full", full, retry_s=2)
         except ClientDisconnect as error:
             raise Fault(400, "disconnected", "the client went away in its request") from error
         except TimeoutError as error:

@@ -76,10 +76,9 @@ class DocumentIn(Open):
     @property
     def plain(self) -> dict[str, Any]:
         """As `System.__call__` takes it."""
-        return {**(self.model_extra or {}), **{k: getattr(self, k) for k in _FIELDS}}
+        return dict(self)
 
 
-_FIELDS = tuple(DocumentIn.model_fields)
 DocumentsIn = Annotated[list[Text | DocumentIn], Field(fail_fast=True)]
 """Validated up to the first that breaks a rule, so that a body of a million costs no more."""
 
