@@ -154,9 +154,6 @@ def _run(answering: bool, files: Sequence[str], options: dict[str, Any]) -> int:
         raise InputError("--address, --actors, --gpus and --form go with --engine ray")
     source, output = local_file("--input", call.input), local_file("--output", call.output)
     if source is not None:
-        if source == _STDIN:
-            standard_input()  # where it is closed, the next file that is opened takes its number
-            source = Path("/dev/stdin")
         batch = Batch(source, output, label=label) if output else None
         return _many(batch, system, answering, call)
     documents = None if system.source else read_documents(_or_passed(files), warn)

@@ -13,6 +13,7 @@ import click
 
 from ragsieve.cli.base import info, progress
 from ragsieve.errors import InputError
+from ragsieve.files import standard_input
 from ragsieve.schema import Count, Weight
 from ragsieve.spec import SystemSpec
 from ragsieve.text import counted
@@ -97,8 +98,11 @@ def local_file(flag: str, place: Path | str | None) -> Path | None:
     """The value of an option that only another engine takes as an URL, a pattern or a folder.
 
     Raises:
-        InputError: If it is none of a file.
+        InputError: If it is none of a file, or standard input where that is closed.
     """
+    if place == Path("-") and flag == "--input":
+        standard_input()  # where it is closed, the next file that is opened takes its number
+        return Path("/dev/stdin")
     if isinstance(place, str):
         raise InputError(f"{flag} must be a file, got {place!r}: --engine ray takes others")
     if place is not None and place.is_dir():
