@@ -329,11 +329,17 @@ def rule_of(hint: Any) -> tuple[Any, Meta]:
     return hint, Meta()
 
 
-def argument_texts(docstring: str | None) -> dict[str, str]:
-    """The texts under ``Args:`` of a docstring, by the argument, as a terminal shows them."""
-    section = _ARGS.search(cleandoc(docstring or "") + "\n")
-    pairs = _ARG.findall(section[1]) if section else []
-    return {name: _plain(text) for name, text in pairs}
+def argument_texts(api: object) -> dict[str, str]:
+    """The texts under ``Args:`` by the argument, as a terminal shows them.
+
+    Args:
+        api: A function, or a class, whose fields have the texts of the bases that they come from.
+    """
+    texts: dict[str, str] = {}
+    for one in reversed(getattr(api, "__mro__", [api])):
+        section = _ARGS.search(cleandoc(one.__doc__ or "") + "\n")
+        texts |= dict(_ARG.findall(section[1]) if section else [])
+    return {name: _plain(text) for name, text in texts.items()}
 
 
 def _plain(text: str) -> str:

@@ -34,9 +34,7 @@ def options_of(
         prefix: Stands before every name, in which parameters of two APIs would be equal.
     """
     parameters = signature(api).parameters
-    hints, texts = get_type_hints(api, include_extras=True), dict[str, str]()
-    for one in reversed(getattr(api, "__mro__", [api])):  # a field inherited has its base's text
-        texts |= argument_texts(one.__doc__)
+    hints, texts = get_type_hints(api, include_extras=True), argument_texts(api)
     return [
         _option(prefix + name, one, hints[name], texts.get(name, ""), (changes or {}).get(name, {}))
         for name, one in parameters.items()

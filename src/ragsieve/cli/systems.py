@@ -53,7 +53,7 @@ def systems_command(
 def _print_system(name: str, as_json: bool) -> None:
     """Print all that can be known of a system without its models."""
     entry = find(name)
-    texts = argument_texts(entry.function.__doc__)
+    texts = argument_texts(entry.function)
     about = {"name": name, "summary": entry.summary, "needs": entry.needs, "paper": entry.paper}
     models = [*(option for option in entry.options if option in PARTS), *entry.roles]
     options = [

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
@@ -48,12 +48,18 @@ _KEY = b"(key)"
 
 
 class DroppedIn(BaseModel):
-    """What was left out of a tool's result, page by page."""
+    """What was left out of a tool's result, page by page.
+
+    Args:
+        handle: As the result's last line has it.
+        query: Show only what has a word of this, the best first.
+        cursor: Of the page before, to read on.
+    """
 
     model_config = shapes.strict("DroppedIn")
-    handle: shapes.Text = Field(description="As the result's last line has it.")
-    query: shapes.Text = Field("", description="Show only what has a word of this, the best first.")
-    cursor: shapes.Text = Field("", description="Of the page before, to read on.")
+    handle: shapes.Text
+    query: shapes.Text = ""
+    cursor: shapes.Text = ""
     max_tokens: int = shapes.ruled(Amount, PAGE)
 
 

@@ -40,30 +40,28 @@ class RelevantSpans(BaseModel):
 
 
 class RerankIn(shapes.Open):
-    """The request of Cohere, Jina and vLLM; the reply names other fields of theirs as ignored."""
+    """The request of Cohere, Jina and vLLM; the reply names other fields of theirs as ignored.
+
+    Args:
+        rank_fields: Of objects, the fields that are ranked; else `title` and `text`.
+        model: A system of `/v1/systems`; the first for any other name, unless strict.
+        top_n: Results at most; all for 0.
+        return_documents: Where unset, no at `/v1/rerank`, but for models named `jina…`.
+        max_tokens_per_doc: Only so many tokens of a document are read; else all.
+        relevant_spans: Whether each result names the spans that speak for it.
+        use_activation: Of vLLM: with false, scores are not in [0, 1] but their logits.
+    """
 
     model_config = shapes.with_example("RerankIn")
     query: shapes.QuestionText
     documents: shapes.DocumentsIn
-    rank_fields: list[str] | None = Field(
-        None, description="Of objects, the fields that are ranked; else `title` and `text`."
-    )
-    model: str | None = Field(
-        None, description="A system of `/v1/systems`; the first for any other name, unless strict."
-    )
-    top_n: int | None = shapes.ruled(Amount, about="Results at most; all for 0.")
-    return_documents: bool | None = Field(
-        None, description="Where unset, no at `/v1/rerank`, but for models named `jina…`."
-    )
-    max_tokens_per_doc: int | None = shapes.ruled(
-        Count, about="Only so many tokens of a document are read; else all."
-    )
-    relevant_spans: bool | RelevantSpans | None = Field(
-        None, description="Whether each result names the spans that speak for it."
-    )
-    use_activation: bool | None = Field(
-        None, description="Of vLLM: with false, scores are not in [0, 1] but their logits."
-    )
+    rank_fields: list[str] | None = None
+    model: str | None = None
+    top_n: int | None = shapes.ruled(Amount)
+    return_documents: bool | None = None
+    max_tokens_per_doc: int | None = shapes.ruled(Count)
+    relevant_spans: bool | RelevantSpans | None = None
+    use_activation: bool | None = None
 
     @field_validator("query", mode="before")
     @classmethod
@@ -102,12 +100,16 @@ class RerankIn(shapes.Open):
 
 
 class TextsIn(shapes.Open):
-    """The request of Text Embeddings Inference (TEI), which has ``texts`` for documents."""
+    """The request of Text Embeddings Inference (TEI), which has ``texts`` for documents.
+
+    Args:
+        raw_scores: Logits in place of scores in [0, 1].
+    """
 
     model_config = shapes.with_example("TextsIn")
     query: shapes.QuestionText
     texts: list[shapes.Text] = Field(min_length=1, fail_fast=True)
-    raw_scores: bool = Field(False, description="Logits in place of scores in [0, 1].")
+    raw_scores: bool = False
     return_text: bool = False
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
+from inspect import cleandoc
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -44,8 +45,15 @@ QuestionText = Annotated[
 
 
 def with_example(name: str) -> ConfigDict:
-    """Of a shape with an example."""
-    return ConfigDict(json_schema_extra={"examples": [OPENAPI["examples"][name]]})
+    """Of a shape with an example, whose fields have the texts under ``Args:``."""
+
+    def about(schema: dict[str, Any], shape: type[BaseModel]) -> None:
+        schema["examples"] = [OPENAPI["examples"][name]]
+        schema["description"] = cleandoc(shape.__doc__ or "").partition("\n\nArgs:")[0]
+        for field, text in argument_texts(shape).items():
+            schema["properties"][field]["description"] = text
+
+    return ConfigDict(json_schema_extra=about)
 
 
 def replies(route: str) -> dict[int | str, dict[str, Any]]:
@@ -94,7 +102,7 @@ def _option(name: str) -> Any:
     return ruled(hints_of(SystemSpec)[name], about=_TEXTS[name])
 
 
-_TEXTS = argument_texts(SystemSpec.__doc__)
+_TEXTS = argument_texts(SystemSpec)
 
 
 class Budgets(BaseModel):
@@ -108,13 +116,16 @@ class Budgets(BaseModel):
 
 
 class QuestionIn(Budgets):
-    """A question with its documents, and where to cut."""
+    """A question with its documents, and where to cut.
+
+    Args:
+        documents: Best first; none only where the system finds evidence by itself.
+        system: One of `/v1/systems`; else the first of them.
+    """
 
     query: QuestionText
-    documents: DocumentsIn | None = Field(
-        None, description="Best first; none only where the system finds evidence by itself."
-    )
-    system: str | None = Field(None, description="One of `/v1/systems`; else the first of them.")
+    documents: DocumentsIn | None = None
+    system: str | None = None
     keep_answer: float | None = Field(None, ge=0.5, le=0.99, description=_TEXTS["keep_answer"])
     min_score: float | None = _option("min_score")
     min_answerable: float | None = _option("min_answerable")
@@ -127,20 +138,25 @@ class QuestionIn(Budgets):
 
 
 class FilterIn(QuestionIn):
-    """A question with its documents."""
+    """A question with its documents.
+
+    Args:
+        trace: Whether to say what every stage did and dropped.
+    """
 
     model_config = strict("FilterIn")
-    trace: bool = Field(True, description="Whether to say what every stage did and dropped.")
+    trace: bool = True
 
 
 class AnswerIn(FilterIn):
-    """The same, to be answered."""
+    """The same, to be answered.
 
-    stream: bool = Field(
-        False,
-        description="Server-sent events: `kept` (the filter's result), `delta` (text of the answer;"
-        " all at once from models that do not stream), `done`; or `error`.",
-    )
+    Args:
+        stream: Server-sent events: `kept` (the filter's result), `delta` (text of the answer; all
+            at once from models that do not stream), `done`; or `error`.
+    """
+
+    stream: bool = False
 
 
 class PageIn(BaseModel):
@@ -153,12 +169,14 @@ class PageIn(BaseModel):
 
 
 class ExcerptsIn(QuestionIn):
-    """A question with documents, pages, or both; budgets are of the excerpts, without titles."""
+    """A question with documents, pages, or both; budgets are of the excerpts, without titles.
+
+    Args:
+        pages: HTML, whose text is read; the server needs the extra `html`.
+    """
 
     model_config = strict("ExcerptsIn")
-    pages: Annotated[list[PageIn], Field(fail_fast=True)] | None = Field(
-        None, description="HTML, whose text is read; the server needs the extra `html`."
-    )
+    pages: Annotated[list[PageIn], Field(fail_fast=True)] | None = None
 
     @property
     def read(self) -> ExcerptsIn:
