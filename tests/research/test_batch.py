@@ -125,7 +125,7 @@ def test_what_is_done_is_not_made_again(tmp_path):
         tally = Tally()
         for done in finished(source, tmp_path / "o.jsonl", process):
             tally.add(done)
-        sums.append((tally.written, tally.failed, tally.before, tally.after, tally.right))
+        sums.append([tally[n] for n in ("written", "failed", "before", "after", "right")])
 
     assert sums[0] == sums[1]
     assert (3, 0, 3.0) == (sums[0][0], sums[0][1], sums[0][4])

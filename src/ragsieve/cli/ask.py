@@ -229,7 +229,7 @@ def _many(batch: Batch | None, options: SystemSpec, answering: bool, call: AskOp
         if batch:
             batch.sort()
     info(f"{batch.output if batch else 'standard input'}: {tally}")
-    return 2 if tally.bad else 1 if tally.failed else 0
+    return 2 if tally["bad"] else 1 if tally["failed"] else 0
 
 
 def _print(result: Result, call: AskOptions) -> None:

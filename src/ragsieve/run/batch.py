@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -134,8 +135,7 @@ class Batch:
             check_number("limit", limit, Count)
         pending: set[Future[Done]] = set()
         errors: list[Exception] = []
-        pool = Pool(workers)
-        try:
+        with closing(Pool(workers)) as pool:
             for number, line in until_error(islice(lines(self.source), limit), errors):
                 mark = hashlib.sha256(line.strip()).hexdigest()[:16]
                 if record := self._known(number, mark):
@@ -149,8 +149,6 @@ class Batch:
                 yield self._append(future.result())
             for error in errors:
                 raise error
-        finally:
-            pool.close()
 
     def sort(self) -> None:
         """Put what is written in the order of the questions; none of it is held in memory."""
@@ -301,14 +299,12 @@ def stream(
         pending.put(None)
 
     Thread(target=read, daemon=True).start()
-    try:
+    with closing(pool):
         while future := pending.get():
             yield future.result()
         for error in errors:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"standard input cannot be read: {reason}") from error
-    finally:
-        pool.close()
 
 
 def accuracy(output: str, answers: Sequence[str]) -> float:
@@ -333,44 +329,32 @@ def judged(example: Example, result: Result) -> dict[str, Any]:
     return values
 
 
-@dataclass
-class Tally:
-    """Sums over questions that are done."""
+class Tally(Counter[str]):
+    """Sums over questions that are done.
 
-    questions: int = 0
-    written: int = 0
-    again: int = 0
-    skipped: int = 0
-    judged: int = 0
-    right: float = 0.0
-    before: int = 0
-    after: int = 0
-    failed: int = 0
-    bad: int = 0
+    ``questions``, those done ``again``, ``failed``, of these ``bad`` ones, and ``written``; of the
+    last ones tokens ``before`` and ``after``, those ``skipped`` with a warning, ``judged``, and
+    ``right``.
+    """
 
     def add(self, done: Done) -> None:
         """Count one question in."""
-        self.questions += 1
-        self.again += done.again
-        self.failed += done.error is not None
-        self.bad += isinstance(done.error, InputError)
+        wrong = isinstance(done.error, InputError)
+        self.update(questions=1, again=done.again, failed=done.error is not None, bad=wrong)
         if (record := done.record) and done.error is None:
-            self.written += 1
-            self.before += record["tokens"]["before"]
-            self.after += record["tokens"]["after"]
-            self.skipped += bool(record.get("trace", {}).get("warnings"))
-            self.judged += "accuracy" in record
-            self.right += record.get("accuracy", 0.0)
+            warned, judged = record.get("trace", {}).get("warnings"), "accuracy" in record
+            self.update(record["tokens"], written=1, skipped=bool(warned), judged=judged)
+            self["right"] += int(record.get("accuracy", 0))
 
     def __str__(self) -> str:
-        parts = [f"{self.written:,} of {counted(self.questions, 'question')}"]
-        if self.again:
-            parts.append(f"{self.again} of them from before")
-        if self.before:
-            share = self.after / self.before
-            parts.append(f"kept {self.after:,} of {counted(self.before, 'token')} ({share:.1%})")
-        if self.judged:
-            parts.append(f"accuracy {self.right / self.judged:.1%} of {self.judged}")
-        if self.skipped:
-            parts.append(f"a warning in {self.skipped}")
+        parts = [f"{self['written']:,} of {counted(self['questions'], 'question')}"]
+        if self["again"]:
+            parts.append(f"{self['again']} of them from before")
+        if before := self["before"]:
+            kept, share = self["after"], self["after"] / before
+            parts.append(f"kept {kept:,} of {counted(before, 'token')} ({share:.1%})")
+        if judged := self["judged"]:
+            parts.append(f"accuracy {self['right'] / judged:.1%} of {judged}")
+        if self["skipped"]:
+            parts.append(f"a warning in {self['skipped']}")
         return "; ".join(parts)

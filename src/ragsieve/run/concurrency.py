@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from contextvars import copy_context
 from functools import cache, partial
 from pathlib import Path
@@ -61,8 +61,7 @@ def in_order(call: Callable[[S], T], items: Iterable[S], workers: int) -> Iterat
     """``call`` of each item, so many at once, in their order; see `run_many`."""
     pending: deque[Future[T]] = deque()
     errors: list[Exception] = []
-    pool = Pool(workers)
-    try:
+    with closing(Pool(workers)) as pool:
         calls = (pool.submit(copy_context().run, call, item) for item in items)
         for future in until_error(calls, errors):
             pending.append(future)
@@ -72,8 +71,6 @@ def in_order(call: Callable[[S], T], items: Iterable[S], workers: int) -> Iterat
             yield pending.popleft().result()
         for error in errors:
             raise error
-    finally:
-        pool.close()
 
 
 def until_error(items: Iterable[S], errors: list[Exception]) -> Iterator[S]:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -257,22 +257,21 @@ async def _relayed(
 ) -> AsyncIterator[bytes]:
     """The upstream's events, each whole; where it breaks off, an event that says so."""
     events, tail = _events(reply.aiter_raw()), b""
-    try:
-        while True:
-            async with asyncio.timeout_at(ends):
-                event = await anext(events)
-            yield hide(event)
-            tail = (tail + event)[-4096:]  # in which its last events lie
-    except StopAsyncIteration:
-        if reply.is_success and not _LAST.search(tail):
-            line = "the upstream broke off: it closed before it said that the reply was whole"
-            yield _error_event(Fault(502, "upstream_broke", line))
-    except (httpx.HTTPError, TimeoutError, Fault) as error:
-        yield _error_event(_broken(error))
-    except asyncio.CancelledError:  # the server ends
-        yield _error_event(ENDING)
-    finally:
-        await reply.aclose()
+    async with aclosing(reply):
+        try:
+            while True:
+                async with asyncio.timeout_at(ends):
+                    event = await anext(events)
+                yield hide(event)
+                tail = (tail + event)[-4096:]  # in which its last events lie
+        except StopAsyncIteration:
+            if reply.is_success and not _LAST.search(tail):
+                line = "the upstream broke off: it closed before it said that the reply was whole"
+                yield _error_event(Fault(502, "upstream_broke", line))
+        except (httpx.HTTPError, TimeoutError, Fault) as error:
+            yield _error_event(_broken(error))
+        except asyncio.CancelledError:  # the server ends
+            yield _error_event(ENDING)
 
 
 def _error_event(fault: Fault) -> bytes:

@@ -231,9 +231,9 @@ class _Training:
                 for done in self._ask("validation", f"{name}.jsonl", answer):
                     tally.add(done)
                 figures[name] = {
-                    "questions": tally.judged,
-                    "accuracy": tally.right / max(1, tally.judged),
-                    "tokens_kept": tally.after / max(1, tally.before),
+                    "questions": tally["judged"],
+                    "accuracy": tally["right"] / max(1, tally["judged"]),
+                    "tokens_kept": tally["after"] / max(1, tally["before"]),
                 }
         return figures
 
