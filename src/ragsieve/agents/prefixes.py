@@ -6,16 +6,11 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 from ragsieve.models.lru import LRU
 
 _REMEMBERED = 1 << 14  # beginnings of conversations
-
-
-class _Sent(NamedTuple):
-    digest: bytes  # of the messages sent up to here
-    tokens: int  # of these messages
 
 
 class Prefixes:
@@ -26,7 +21,7 @@ class Prefixes:
     """
 
     def __init__(self) -> None:
-        self._sent: LRU[bytes, _Sent] = LRU(_REMEMBERED)
+        self._sent: LRU[bytes, tuple[bytes, int]] = LRU(_REMEMBERED)  # digest and tokens so far
 
     def broken(
         self, given: Sequence[Any], sent: Sequence[Any], count: Callable[[Sequence[str]], list[int]]
@@ -41,14 +36,14 @@ class Prefixes:
         keys, digests = [*_chain(given)], [*_chain(sent)]
         known = self._sent.find(keys)
         same = 0
-        while same < len(keys) and (one := known.get(keys[same])) and one.digest == digests[same]:
+        while same < len(keys) and (one := known.get(keys[same])) and one[0] == digests[same]:
             same += 1
-        held = [known[key].tokens for key in keys if key in known]
-        start = known[keys[same - 1]].tokens if same else 0
+        held = [tokens for _, tokens in known.values()]
+        start = known[keys[same - 1]][1] if same else 0
         total = start
         for key, digest, message in zip(keys[same:], digests[same:], sent[same:], strict=True):
             total += count([_text(message)])[0]
-            self._sent.keep({key: _Sent(digest, total)})
+            self._sent.keep({key: (digest, total)})
         return max([start, *held]) - start
 
 

@@ -49,19 +49,19 @@ def _option(
         "flags": ["--" + name.replace("_", "-")],
         "type": click_type(hint),
         "is_flag": click_type(hint) is bool,
-        "multiple": _is_tuple(hint) or _is_table(hint),
-        "show_default": not _is_table(hint),  # of which some may be keys
+        "multiple": _holds(hint) is tuple or _holds(hint) is dict,
+        "show_default": _holds(hint) is not dict,  # of which some may be keys
         "help": text,
     }
     if parameter.default is parameter.empty:
         values["required"] = True
-    elif not _is_table(hint):
+    elif _holds(hint) is not dict:
         values["default"] = parameter.default
     else:
         values["metavar"] = "KEY=VALUE"
     values |= {**_changes(hint), **changes}
     flags = values.pop("flags")
-    option = values.pop("cls", _TableOption if _is_table(hint) else click.Option)
+    option = values.pop("cls", _TableOption if _holds(hint) is dict else click.Option)
     return option([name, *flags], **values)  # type: ignore[no-any-return]
 
 
@@ -83,12 +83,9 @@ def _changes(hint: Any) -> Mapping[str, Any]:
     return dict(pair for one in metadata if isinstance(one, dict) for pair in one.items())
 
 
-def _is_tuple(hint: Any) -> bool:
-    return get_origin(get_args(hint)[0] if get_origin(hint) is Annotated else hint) is tuple
-
-
-def _is_table(hint: Any) -> bool:
-    return get_origin(hint) is dict
+def _holds(hint: Any) -> Any:
+    """What a type is made of, as `tuple` or, of a table, `dict`."""
+    return get_origin(get_args(hint)[0] if get_origin(hint) is Annotated else hint)
 
 
 def command(
@@ -126,7 +123,7 @@ def parameters_of(function: Api, skip: Collection[str] = ()) -> list[click.Param
 
 
 def _argument(parameter: Parameter, hint: Any) -> click.Parameter:
-    values = {"type": click_type(hint), "nargs": -1 if _is_tuple(hint) else 1}
+    values = {"type": click_type(hint), "nargs": -1 if _holds(hint) is tuple else 1}
     values["required"] = parameter.default is parameter.empty
     return click.Argument([parameter.name], **{**values, **_changes(hint)})
 
@@ -183,7 +180,7 @@ def from_options(api: Callable[..., T], options: dict[str, Any], prefix: str = "
     names = [name for name in signature(api).parameters if prefix + name in options]
     given = {name: options.pop(prefix + name) for name in names}
     for name, hint in get_type_hints(api).items():
-        if name in given and _is_table(hint):
+        if name in given and _holds(hint) is dict:
             flag = f"--{name.removesuffix('s').replace('_', '-')}"
             inner = get_args(hint)[1]
             if get_origin(inner) is dict:

@@ -96,15 +96,9 @@ class _ViewNumbers:
             self._places[key] = len(self.documents)
             astral = [] if text.isascii() else [n for n, c in enumerate(text) if c > "\uffff"]
             self._wide.append(astral)
-            values = {
-                "id": document.id,
-                "title": document.title,
-                "source": document.source,
-                "rank": document.rank,
-                "asked": str(document.metadata.get(SOURCE_KEY, "")),
-                "text": text,
-                "written_by": document.written_by,
-            }
+            names = ("id", "title", "source", "rank", "text", "written_by")
+            values = {name: getattr(document, name) for name in names}
+            values["asked"] = str(document.metadata.get(SOURCE_KEY, ""))
             self.documents.append(values)
             values["parents"] = [[*self.place(parent), parent.text] for parent in document.parents]
         return self._places[key]

@@ -12,9 +12,8 @@ import logging
 import posixpath
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from ragsieve.documents import AnyDocument
@@ -33,7 +32,6 @@ with needs_extra("ray"):
     import ray.data
     from fsspec.core import url_to_fs
     from fsspec.implementations.arrow import ArrowFSWrapper
-    from fsspec.implementations.local import LocalFileSystem
     from fsspec.utils import read_block
     from pyarrow import fs, parquet
 
@@ -349,13 +347,11 @@ def _parsed(line: Any) -> Mapping[str, Any]:
 
 def opened(place: str) -> tuple[Any, str]:
     """The file system of a path or URL, as fsspec's, and the path there: pyarrow's where it can."""
-    if "://" not in place:
-        return LocalFileSystem(), str(Path(place).absolute())
+    if "://" in place:
+        with suppress(pa.ArrowException, OSError):
+            files, path = fs.FileSystem.from_uri(place)
+            return ArrowFSWrapper(files), path
     try:
-        files, path = fs.FileSystem.from_uri(place)
-        return ArrowFSWrapper(files), path
-    except (pa.ArrowException, OSError) as error:
-        try:
-            return url_to_fs(place)  # type: ignore[no-any-return]
-        except (ImportError, ValueError):
-            raise InputError(f"{place!r} cannot be opened: {error}") from error
+        return url_to_fs(place)  # type: ignore[no-any-return]
+    except (ImportError, ValueError) as error:
+        raise InputError(f"{place!r} cannot be opened: {error}") from error

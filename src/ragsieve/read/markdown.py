@@ -15,7 +15,7 @@ from typing import Any
 
 from ragsieve.errors import needs_extra
 from ragsieve.read.apart import serve
-from ragsieve.read.numbers import numeral, raised
+from ragsieve.read.numbers import numeral, raised, whole
 from ragsieve.read.tables import ATTRIBUTES, spread
 
 with needs_extra("html"):
@@ -89,10 +89,10 @@ def _numbered(items: str, list_: Mapping[str, str], values: Sequence[str | None]
     form, back = list_.get("type", ""), "reversed" in list_
     if form in ("", "1") and not back and not any(values):
         return items
-    number = _whole(list_.get("start"), len(values) if back else 1)
+    number = whole(list_.get("start"), len(values) if back else 1)
     numbers = []
     for value in values:
-        number = _whole(value, number)
+        number = whole(value, number)
         numbers.append(numeral(number, form))
         number += -1 if back else 1
     indent = " " * (len(items.lstrip("\n")) - len(items.lstrip()))
@@ -100,10 +100,6 @@ def _numbered(items: str, list_: Mapping[str, str], values: Sequence[str | None]
     if len(marker.findall(items)) != len(numbers):  # what stands between is no item
         return items
     return marker.sub(lambda _: indent + next(left), items)
-
-
-def _whole(text: str | None, otherwise: int) -> int:
-    return int(text) if text and re.fullmatch(r"-?[0-9]{1,9}", text) else otherwise
 
 
 def convert_page(html: str) -> tuple[str, str]:

@@ -18,6 +18,11 @@ def raised(text: str) -> str:
     return text.translate(str.maketrans(_SIGNS, _RAISED)) if number else text
 
 
+def whole(text: str | None, otherwise: int) -> int:
+    """The whole number that a text is; another where it is none."""
+    return int(text) if text and re.fullmatch(r"-?[0-9]{1,9}", text) else otherwise
+
+
 def numeral(number: int, form: str) -> str:
     """A number as a list writes it: ``a``, ``A``, ``i``, ``I``, ``01``, or any other for digits.
 

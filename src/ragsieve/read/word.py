@@ -15,7 +15,7 @@ from typing import Any
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml.ns import nsmap, qn
 
-from ragsieve.read.numbers import numeral, raised
+from ragsieve.read.numbers import numeral, raised, whole
 
 _GONE = {*map(qn, ("w:del", "w:moveFrom", "w:pPr", "w:rPr", "w:sdtPr"))} | {
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
@@ -207,9 +207,8 @@ class _Numbering:
 
     def _heading(self, element: Any) -> int:
         """1 to 9; 0 of no heading."""
-        level = self._said(element, "w:outlineLvl")
-        if level.isdecimal() and int(level) < _LEVELS:
-            return int(level) + 1
+        if (level := whole(self._said(element, "w:outlineLvl"), _LEVELS)) < _LEVELS:
+            return level + 1
         style = self.styles.get(_style(element))
         name = _value(style, "w:name").lower() if style is not None else ""
         found = re.fullmatch(r"(?:heading (\d{1,9})|title)", name)
@@ -224,7 +223,7 @@ class _Numbering:
             known, style = self.lists.get(self.nums[num][0], {}), _style(element)
             own = (str(n) for n, one in known.items() if _value(one, "w:pStyle") == style)
             level = next(own, level)
-        return num, min(int(level), _LEVELS - 1) if level.isdecimal() else 0
+        return num, min(whole(level, 0), _LEVELS - 1)
 
     def _said(self, element: Any, name: str) -> str:
         """What a paragraph says of itself, or its style or one that this is based on."""
@@ -281,8 +280,7 @@ def _value(element: Any, path: str) -> str:
 
 def _level(element: Any) -> int:
     """The place of a level, from 0; the first where it says none."""
-    place = element.get(qn("w:ilvl"), "")
-    return int(place) if place.isdecimal() else 0
+    return whole(element.get(qn("w:ilvl")), 0)
 
 
 def _style(element: Any) -> str:
@@ -295,5 +293,4 @@ def _levels(element: Any) -> dict[int, Any]:
 
 
 def _start(level: Any) -> int:
-    first = _value(level, "w:start")
-    return int(first) if first.isdecimal() else 1
+    return whole(_value(level, "w:start"), 1)
