@@ -9,17 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from ragsieve import spec
+from ragsieve import errors, spec
 from ragsieve.context.budget import ContextBudget
 from ragsieve.documents import as_documents
-from ragsieve.errors import (
-    InputError,
-    MissingExtra,
-    ModelError,
-    StoreError,
-    check_choice,
-    typed_line,
-)
+from ragsieve.errors import InputError, check_choice, typed_line
 from ragsieve.result import Result
 from ragsieve.schema import read
 from ragsieve.spec import SystemSpec
@@ -174,7 +167,8 @@ class Adapter:
         own = {} if self.embedder is None else {"embedder": self.embedder}
         read(SystemSpec, {**named, **own}).check()
         if options:
-            with suppress(ModelError, StoreError, MissingExtra):  # of the place where it is made
+            # of the place where it is made
+            with suppress(errors.ModelError, errors.StoreError, errors.MissingExtra):
                 _ = self.loaded
 
     def __reduce__(self) -> tuple[type[Adapter], tuple[Any, ...]]:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any
+from typing import Any, cast
 
 import click
 from click.core import ParameterSource
@@ -23,15 +23,8 @@ from ragsieve.timeouts import PROGRESS
 GROUP = "ragsieve.commands"
 """Group of the entry points by which other packages add commands; each names a click command."""
 
-COMMANDS = {  # name: module here and its command
-    "ask": "ask:ask_command",
-    "config": "config:config_command",
-    "doctor": "doctor:doctor_command",
-    "filter": "ask:filter_command",
-    "mcp": "mcp:mcp_command",
-    "serve": "serve:serve_command",
-    "systems": "systems:systems_command",
-}
+COMMANDS = ("ask", "config", "doctor", "filter", "mcp", "serve", "systems")
+"""Names of commands: ``NAME_command`` in a module that is called like it, or in `ask`."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # files are named where they are written
 _SEE = " (see `ragsieve config`)"
@@ -124,9 +117,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name; None where there is none."""
         if cmd_name in COMMANDS:
-            module, _, member = COMMANDS[cmd_name].partition(":")
-            command: click.Command = getattr(import_module(f"{__package__}.{module}"), member)
-            return command
+            module = import_module(f"{__package__}.{'ask' if cmd_name == 'filter' else cmd_name}")
+            return cast(click.Command, getattr(module, f"{cmd_name}_command"))
         point = next((point for point in points(GROUP) if point.name == cmd_name), None)
         try:
             loaded = point.load() if point else None
