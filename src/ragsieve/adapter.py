@@ -217,10 +217,8 @@ class Adapter:
             result = self.loaded(question, named)
             given = [*texts]
             places = [given[document.rank] for document in as_documents(named)]
-            written = [
-                write(None if one.place is None else documents[one.place], one)
-                for one in kept(result, places)
-            ]
+            found = kept(result, places)
+            written = [write(None if k.place is None else documents[k.place], k) for k in found]
             if on_result:
                 on_result(result)
             if unread:

@@ -20,9 +20,6 @@ from ragsieve.types import Document, Key, Segment, Tokens
 SCHEMA_VERSION = 1
 """Version of what `ragsieve.Result.to_dict` gives; another where a field changes its meaning."""
 
-_SAME = (  # fields of a step as its record has them
-    *("stage", "seconds", "error", "notes", "events", "unreadable", "warnings", "answerable"),
-)
 Times = Annotated[int, msgspec.Meta(ge=0, le=10**6)]
 
 
@@ -213,5 +210,5 @@ def _step(one: StepRecord, known: _Documents) -> Step:
     if made:
         made[0] = made[0]._replace(tokens_in=one.tokens_in, tokens_out=one.tokens_out)
     usages = [*made, *[Usage("", 0, cached=True)] * one.cached]
-    same = {name: getattr(one, name) for name in _SAME}
+    same = {n: getattr(one, n) for n in one.__struct_fields__ if n in Step.__dataclass_fields__}
     return Step(**same, usages=usages, restored=(one.segments_in, one.segments_out, dropped))

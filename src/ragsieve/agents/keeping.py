@@ -44,9 +44,8 @@ def _fitted(system: System, result: Result, kept: Sequence[Segment]) -> Result:
     """A result of which other segments are kept, as many as have room."""
     union = sorted(kept, key=lambda s: (s.document.rank, s.start))
     with result.trace.recording(), step(f"ToolRule({system.budget!r})", union) as record:
-        finer, union = fit_parts(
-            union, system.budget, system.reader, result.query, rate=system.rate(result.query)
-        )
+        rate = system.rate(result.query)
+        finer, union = fit_parts(union, system.budget, system.reader, result.query, rate=rate)
         record.before, record.after = tuple(finer), tuple(union)
     text = system.reader.context(union)
     tokens = Tokens(result.tokens.before, system.reader.count([text])[0])

@@ -134,9 +134,8 @@ class Commands(click.Group):
         """As click does; an unknown name is told what may have been meant."""
         name = click.utils.make_str(args[0])
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            ctx.fail(
-                f"No such command {name!r}{nearest(name, self.list_commands(ctx))}{more(GROUP)}"
-            )
+            near = nearest(name, self.list_commands(ctx))
+            ctx.fail(f"No such command {name!r}{near}{more(GROUP)}")
         return super().resolve_command(ctx, args)
 
 

@@ -123,13 +123,7 @@ class Filter:
 
     def rows(self, queries: Iterable[Any], texts: Iterable[Sequence[Any] | None]) -> list[Kept]:
         """What is kept of the passages of each question, in order; nothing of what is null."""
-        documents = [
-            [
-                {**(one if isinstance(one, Mapping) else {"text": one}), "id": str(n)}
-                for n, one in enumerate(own or ())
-            ]
-            for own in texts
-        ]
+        documents = [*map(_documents, texts)]
         pairs = zip(queries, documents, strict=True)
         records = [{"query": query, "documents": own} for query, own in pairs]
         results = rows(self.adapter.loaded, records, self.workers)
@@ -147,6 +141,12 @@ class Filter:
         except TypeError as error:
             rule = "llm, embedder and options must be JSON values"
             raise InputError(f"{rule}, got {self._arguments[1:4]!r:.120}") from error
+
+
+def _documents(texts: Sequence[Any] | None) -> list[dict[str, Any]]:
+    """The passages of a row, whose places are their ids."""
+    passages = (one if isinstance(one, Mapping) else {"text": one} for one in texts or ())
+    return [{**one, "id": str(n)} for n, one in enumerate(passages)]
 
 
 def _kept(documents: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> Kept:

@@ -62,21 +62,17 @@ def langchain(result: Result) -> list[dict[str, Any]]:
     does not stand there as in its document, as parts of JSON may. ``extras["ragsieve"]`` has the
     ``document`` by its id, and ``start``, ``end``, ``text`` and ``score`` as in `openai`.
     """
-    citations = []
-    for span, start, end in _placed(result):
-        document = span.document
-        place = {} if start is None else {"start_index": start, "end_index": end}
-        citations.append(
-            {
-                "type": "citation",
-                **({"url": document.source} if document.source else {}),
-                "title": document.title or document.id,
-                **place,
-                "cited_text": span.text,
-                "extras": {_KEY: {"document": document.id, **_place(span)}},
-            }
-        )
-    return citations
+    return [
+        {
+            "type": "citation",
+            **({"url": span.document.source} if span.document.source else {}),
+            "title": span.document.title or span.document.id,
+            **({} if start is None else {"start_index": start, "end_index": end}),
+            "cited_text": span.text,
+            "extras": {_KEY: {"document": span.document.id, **_place(span)}},
+        }
+        for span, start, end in _placed(result)
+    ]
 
 
 def cited(result: Result, citation: Mapping[str, Any]) -> list[Segment]:

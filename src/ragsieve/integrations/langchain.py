@@ -100,8 +100,5 @@ def _as_chat(message: BaseMessage) -> dict[str, Any]:
 def _changed(message: BaseMessage, outcome: Outcome) -> BaseMessage:
     held = getattr(message, "artifact", None)
     others = held if isinstance(held, Mapping) else {} if held is None else {"artifact": held}
-    update = {
-        "content": with_texts(message.content, outcome.texts),
-        "artifact": {**others, KEY: outcome.about},
-    }
-    return message.model_copy(update=update)
+    content, artifact = with_texts(message.content, outcome.texts), {**others, KEY: outcome.about}
+    return message.model_copy(update={"content": content, "artifact": artifact})

@@ -53,10 +53,9 @@ class Opening:
             self._again.append(line)
             spoken = message.params.get("protocolVersion")
             if message.method == "initialize" and spoken in known["versions"]:
-                about = {"name": "ragsieve", "version": version("ragsieve")}
-                self._reply(
-                    message, known["about"] | {"protocolVersion": spoken, "serverInfo": about}
-                )
+                own = {"name": "ragsieve", "version": version("ragsieve")}
+                about = known["about"] | {"protocolVersion": spoken, "serverInfo": own}
+                self._reply(message, about)
                 self._greeted = True
             elif message.method != "notifications/initialized":
                 return True

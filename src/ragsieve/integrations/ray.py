@@ -259,11 +259,8 @@ class _Files:
         part = FileRange(**row)
         records = [_parsed(line) for line in lines_of(self.files, part)]
         results = self.filtering.rows(records)
-        bad = [
-            {"reason": result["error"], "record": record}
-            for record, result in zip(records, results, strict=True)
-            if result["error"]
-        ]
+        reasons = zip((one["error"] for one in results), records, strict=True)
+        bad = [{"reason": reason, "record": record} for reason, record in reasons if reason]
         if bad:
             _write(self.store, self.folder, f"{_name('bad', part.number)}.jsonl", _jsonl(bad))
         written = _parquet(results) if self.form == "parquet" else _jsonl(results)

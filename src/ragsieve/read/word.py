@@ -17,9 +17,8 @@ from docx.oxml.ns import nsmap, qn
 
 from ragsieve.read.numbers import numeral, raised, whole
 
-_GONE = {*map(qn, ("w:del", "w:moveFrom", "w:pPr", "w:rPr", "w:sdtPr"))} | {
-    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-}
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_GONE = {*map(qn, ("w:del", "w:moveFrom", "w:pPr", "w:rPr", "w:sdtPr")), _FALLBACK}
 _GOES_ON = "self::*[w:pPr/w:rPr[w:del or w:moveFrom]][following-sibling::*[1][self::w:p]]"
 _SIGNS = {"tab": "\t", "cr": "\n", "br": "\n", "noBreakHyphen": "-"}
 _WITHIN = {*map(qn, ("w:p", "w:tbl", "w:tr", "w:tc"))}

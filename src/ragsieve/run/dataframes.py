@@ -56,18 +56,16 @@ def row(call: Call, record: Mapping[str, Any]) -> dict[str, Any]:
     """
     question = record.get("question", record.get("query"))
     names = {"id": record.get("id"), "question": question}
-    result = {key: None if value is None else str(value) for key, value in names.items()}
-    empty = dict.fromkeys(COLUMNS)
+    found: dict[str, Any] = dict.fromkeys(COLUMNS)
+    found |= {key: None if value is None else str(value) for key, value in names.items()}
     try:
         if not {"question", "query"} & record.keys():
             got = f"the columns {sorted(record)!r:.200}"
             raise InputError(f"a row must have a question, got {got}")
         filtered = call(question, record.get("documents"))
     except Exception as error:  # anyone's system: it must not stop the other questions
-        return {**empty, **result, "error": typed_line(error)}
-    return {
-        **empty,
-        **result,
+        return found | {"error": typed_line(error)}
+    return found | {
         "text": filtered.text,
         "verdicts": filtered.rows,
         "tokens_before": filtered.tokens.before,
@@ -94,9 +92,8 @@ def map_dataset(call: Call, dataset: Any, *, workers: int = 8, num_proc: int | N
         from datasets import Features
 
     def batch(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        records = (
-            dict(zip(columns, one, strict=True)) for one in zip(*columns.values(), strict=True)
-        )
+        cells = zip(*columns.values(), strict=True)
+        records = (dict(zip(columns, row, strict=True)) for row in cells)
         results = rows(call, records, workers)
         return {name: [one[name] for one in results] for name in COLUMNS}
 

@@ -133,10 +133,8 @@ def _without(text: str) -> str:
 
 def _of_field(at: int, question: str, values: list[Any]) -> ChatDocuments:
     documents = tuple(listed_in_json(values))
-    read = {"id", "title", "text", "metadata"}
-    unread = sorted(
-        {k for one in documents for k, v in one.items() if k not in read and v is not None}
-    )
+    said = {name for one in documents for name, value in one.items() if value is not None}
+    unread = sorted(said - {"id", "title", "text", "metadata"})
 
     def fill(body: dict[str, Any], kept: Kept, others: Sequence[str]) -> dict[str, Any]:
         tagged = [(_tag(documents[n]), _escaped(text)) for n, text in kept.items()]
@@ -217,9 +215,8 @@ def blocks(text: str) -> list[ContextBlock]:
             tag = _TAG.match(text, at)
             end = text.find(_END, tag.end()) if tag else -1
             if not tag or end < 0:
-                raise InputError(
-                    f"a documents block must hold documents, got {text[at : at + 40].lstrip()!r}"
-                )
+                got = repr(text[at : at + 40].lstrip())
+                raise InputError(f"a documents block must hold documents, got {got}")
             inner = text[tag.end() : end]
             if tag[1].endswith(_CONTENT):
                 inner = inner.rstrip().removesuffix(_CONTENT_END).rstrip()

@@ -167,7 +167,8 @@ def _texts_fault(fault: Fault) -> Response:
 def _info(service: Service) -> dict[str, Any]:
     """The example of the OpenAPI document with this server's own values."""
     limits = service.settings.limits
-    return shapes.OPENAPI["examples"]["/info"] | {
+    return {
+        **shapes.OPENAPI["examples"]["/info"],
         "model_id": service.named(None),
         "max_concurrent_requests": limits.workers + limits.queue,
         "max_input_length": limits.max_tokens,
