@@ -39,12 +39,7 @@ class Cluster:
     form: Literal["jsonl", "parquet"] = "jsonl"
 
     def run(
-        self,
-        places: tuple[str, str],
-        options: SystemSpec,
-        label: str,
-        answering: bool,
-        workers: int,
+        self, places: tuple[str, str], options: SystemSpec, label: str, answer: bool, workers: int
     ) -> int:
         """The exit code of a run from one place to another on Ray, with a bar over its parts."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to its makers
@@ -57,7 +52,7 @@ class Cluster:
                 *places,
                 system,
                 label=label,
-                answer=answering,
+                answer=answer,
                 actors=self.actors,
                 workers=workers,
                 form=self.form,

@@ -26,6 +26,7 @@ from ragsieve.schema import Count, Seconds
 from ragsieve.server.settings import Limits, Settings, Upstream
 from ragsieve.spec import CUTS, SystemSpec
 
+_Names = Annotated[tuple[str, ...], {"flags": ["--system"], "shell_complete": complete_systems}]
 _Variable = Annotated[str | None, {"metavar": "NAME"}]
 _KEPT = {**CHANGES, "on_error": {"default": "keep"}}
 
@@ -96,9 +97,7 @@ _PARAMS = [
 @command("serve", short_help="Serve systems over HTTP.", params=_PARAMS)
 def serve_command(
     *,
-    names: Annotated[
-        tuple[str, ...], {"flags": ["--system"], "shell_complete": complete_systems}
-    ] = ("finefilter",),
+    names: _Names = ("finefilter",),
     host: str = "127.0.0.1",
     port: Annotated[int, Meta(ge=0, le=65535)] = 8000,
     workers: Count = 16,

@@ -15,6 +15,10 @@ with needs_extra("agents"):
     from langchain_core.tools import tool
 
 
+Request = ModelRequest[Any]
+Reply = ModelResponse[Any]
+
+
 class ToolResultFilter(AgentMiddleware):
     """Lets an agent's model read of what tools returned what their calls asked for.
 
@@ -39,20 +43,16 @@ class ToolResultFilter(AgentMiddleware):
         """
         return self.filter.dropped_text(handle, query, cursor)
 
-    def wrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any]:
+    def wrap_model_call(self, request: Request, handler: Callable[[Request], Reply]) -> Reply:
         """Call the model with filtered messages."""
         return handler(self._filtered(request))
 
     async def awrap_model_call(
-        self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> ModelResponse[Any]:
+        self, request: Request, handler: Callable[[Request], Awaitable[Reply]]
+    ) -> Reply:
         """Call the model with filtered messages; the filter runs in a thread."""
         return await handler(await in_thread(self._filtered, request))
 
-    def _filtered(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _filtered(self, request: Request) -> Request:
         messages = filter_tool_messages(request.messages, self.filter)
         return request.override(messages=messages)  # type: ignore[arg-type]

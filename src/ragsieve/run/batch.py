@@ -74,10 +74,7 @@ class Batch:
     """
 
     def __init__(self, source: Path, output: Path, *, label: str, retry: bool = False) -> None:
-        self.source = source
-        self.output = output
-        self.label = label
-        self.retry = retry
+        self.source, self.output, self.label, self.retry = source, output, label, retry
         self._written: dict[int, dict[str, Any]] = {}
         self._open = ExitStack()
 

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from contextvars import copy_context
 from functools import cache, partial
 from pathlib import Path
-from typing import ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, runtime_checkable
 
 from ragsieve.documents import Documents
 from ragsieve.errors import InputError
@@ -104,14 +104,9 @@ class Streaming(Protocol):
 
 def in_own_context(pieces: Generator[T, None, None]) -> Iterator[T]:
     """The same pieces, made in a copy of this context: between them the caller's is as it was."""
-    run = copy_context().run
+    run, end = copy_context().run, cast(Any, object())
     try:
-        while True:
-            try:
-                piece = run(next, pieces)
-            except StopIteration:
-                return
-            yield piece
+        yield from iter(lambda: run(next, pieces, end), end)
     finally:
         run(pieces.close)
 

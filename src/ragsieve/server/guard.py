@@ -45,9 +45,7 @@ class Guard:
     def __init__(
         self, app: ASGIApp, *, settings: Settings, metrics: Metrics, paths: Iterable[str]
     ) -> None:
-        self._app = app
-        self._settings = settings
-        self._metrics = metrics
+        self._app, self._settings, self._metrics = app, settings, metrics
         self._paths = frozenset(paths)
         self._tokens = [token.encode() for token in settings.tokens]
         self._hosts = frozenset(host.lower() for host in settings.hosts)
