@@ -158,7 +158,7 @@ def restored(values: object, documents: Documents | None = None) -> Restored:
     record = read(ResultRecord, values)
     known = _Documents(record)
     inputs = as_documents(documents) if documents is not None else known.inputs
-    known.add(inputs)
+    known.known |= {(one.id, one.written_by): one for one in inputs}
     trace = Trace()
     trace.steps = [_step(one, known) for one in record.trace.steps]
     trace.notes = [*record.trace.notes]
@@ -173,10 +173,6 @@ class _Documents:
         self.records = {(one.id, one.written_by): one for one in every}
         self.known: dict[tuple[str, str], Document] = {}
         self.inputs = tuple(self.find(one.id, one.written_by) for one in record.documents)
-
-    def add(self, documents: Iterable[Document]) -> None:
-        """Let spans be of these."""
-        self.known |= {(one.id, one.written_by): one for one in documents}
 
     def find(self, name: str, written_by: str) -> Document:
         """A document by its id, with what it was written from."""

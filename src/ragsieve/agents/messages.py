@@ -138,8 +138,7 @@ def results_in(n: int, message: Mapping[str, Any]) -> list[tuple[Place, dict[str
     """
     if content_field(message):
         return [(n, dict(message))]
-    content = message.get("content")
-    parts = enumerate(map(plain, content if isinstance(content, list) else ()))
+    parts = enumerate(map(plain, listed(message.get("content"))))
     return [((n, place), part) for place, part in parts if content_field(part)]
 
 
@@ -172,6 +171,11 @@ def plain(value: Any) -> Any:
     return dump(exclude_none=True, warnings=False) if callable(dump) else value
 
 
+def listed(value: object) -> list[Any]:
+    """A list as it is; of whatever else an empty one."""
+    return value if isinstance(value, list) else []
+
+
 def content_field(message: object) -> str:
     """The field of what a tool returned; empty of other messages."""
     if not isinstance(message, dict):
@@ -189,8 +193,7 @@ def texts(content: object) -> list[tuple[int | None, str]]:
     """
     if isinstance(content, str):
         return [(None, content)]
-    parts = content if isinstance(content, list) else []
-    text_parts = [(place, _text(part)) for place, part in enumerate(parts)]
+    text_parts = [(place, _text(part)) for place, part in enumerate(listed(content))]
     return [(place, text) for place, text in text_parts if isinstance(text, str)]
 
 
@@ -198,19 +201,17 @@ def with_texts(content: Any, texts: Texts) -> Any:
     """A copy of content with other texts in some places."""
     if None in texts:
         return texts[None]
-    parts = enumerate(content if isinstance(content, list) else ())
+    parts = enumerate(listed(content))
     return [_replaced(part, texts[n]) if n in texts else part for n, part in parts]
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Ids of a message's calls, each with the name of its tool and its arguments."""
-    calls = message.get("tool_calls")
-    some = map(plain, calls if isinstance(calls, list) else ())
+    some = map(plain, listed(message.get("tool_calls")))
     found = [(call.get("id"), call.get("function")) for call in some if isinstance(call, dict)]
     if message.get("type") == "function_call":
         found.append((message.get("call_id"), message))
-    content = message.get("content")
-    for part in map(plain, content if isinstance(content, list) else ()):
+    for part in map(plain, listed(message.get("content"))):
         if isinstance(part, dict) and part.get("type") == "tool_use":
             own = json.dumps(part.get("input"), ensure_ascii=False, default=str)
             found.append((part.get("id"), {"name": part.get("name"), "arguments": own}))

@@ -20,7 +20,7 @@ from ragsieve.documents import AnyDocument
 from ragsieve.errors import InputError, ModelError, needs_extra
 from ragsieve.result import Result
 from ragsieve.run.dataframes import BATCH, rows, schema
-from ragsieve.run.questions import load_json
+from ragsieve.run.questions import parse_json
 from ragsieve.schema import Count, check_number
 from ragsieve.system import System
 from ragsieve.trace import Step
@@ -168,9 +168,7 @@ def filter_files(
 
     def results() -> Iterator[Mapping[str, Any]]:
         undone = {*left}
-        for part in parts:
-            if part not in undone:
-                yield {"number": part.number, "again": 1}
+        yield from ({"number": one.number, "again": 1} for one in parts if one not in undone)
         if left:
             rows = ray.data.from_items([asdict(p) for p in left], override_num_blocks=len(left))
             actor: Any = _Files
@@ -335,11 +333,9 @@ def _parsed(line: Any) -> Mapping[str, Any]:
     """A record; of a line that is none, one that fails as it does."""
     if isinstance(line, dict):
         return line
-    try:
-        value = load_json(line)
-    except InputError:
-        value = None
-    return value if isinstance(value, dict) else {"line": line.decode("utf-8", "replace")}
+    with suppress(InputError):
+        return parse_json(line)
+    return {"line": line.decode("utf-8", "replace")}
 
 
 def opened(place: str) -> tuple[Any, str]:

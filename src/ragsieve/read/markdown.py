@@ -118,7 +118,8 @@ def convert_page(html: str) -> tuple[str, str]:
         bullets="-",
     )
     marks: Any = _Marks()  # the protocol names many methods, all of them optional
-    html = _without_open_script(html)
+    opened = (tag.start() for tag in _TAG.finditer(html) if tag["open"] is not None)
+    html = html[: next(opened, None)]  # no browser shows what is behind a script left open
     begin = _HEAD.search(html)
     head = html[: begin.start() if begin else None][:_HEAD_CHARS]
     try:
@@ -132,12 +133,6 @@ def convert_page(html: str) -> tuple[str, str]:
     title = metadata.document.title or "" if metadata else ""
     text = _AFTER_TERM.sub(" ", page.content or "").replace("\x04", "")
     return title, without_repeats(title, without_menus(text))
-
-
-def _without_open_script(html: str) -> str:
-    """The page before a script or style that nothing closes: no browser shows what is behind."""
-    tags = (tag.start() for tag in _TAG.finditer(html) if tag["open"] is not None)
-    return html[: next(tags, None)]
 
 
 def without_menus(markdown: str) -> str:

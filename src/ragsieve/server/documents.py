@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ragsieve.adapter import kept
 from ragsieve.agents.conversation_query import turns_of
-from ragsieve.agents.messages import results_in, texts, with_texts
+from ragsieve.agents.messages import listed, results_in, texts, with_texts
 from ragsieve.documents import as_documents, listed_in_json
 from ragsieve.errors import InputError
 from ragsieve.result import Result
@@ -102,7 +102,7 @@ def documents_of(body: dict[str, Any], at: int | None = None) -> ChatDocuments |
 
 def users_of(messages: object) -> list[int]:
     """The places of a user's messages, without those that only have results of tools."""
-    some = enumerate(messages) if isinstance(messages, list) else ()
+    some = enumerate(listed(messages))
     users = [(n, m) for n, m in some if isinstance(m, dict) and m.get("role") == "user"]
     return [n for n, m in users if texts(m.get("content")) or not results_in(n, m)]
 

@@ -83,9 +83,10 @@ def as_json(values: Any) -> str:
         return json.dumps(clean(values), allow_nan=False)
 
 
-def as_headers(values: Mapping[str, str]) -> dict[str, str]:
-    """Headers of ours, each on one line that any client can read; without those that are empty."""
-    lines = {name: " ".join(safe(without_secrets(one)).split()) for name, one in values.items()}
+def as_headers(values: Mapping[str, Any]) -> dict[str, str]:
+    """Headers of ours, each on one line that any client can read; without None and empty ones."""
+    said = {name: str(value) for name, value in values.items() if value is not None}
+    lines = {name: " ".join(safe(without_secrets(one)).split()) for name, one in said.items()}
     return {n: one[:300].encode("ascii", "replace").decode() for n, one in lines.items() if one}
 
 

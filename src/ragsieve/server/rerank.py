@@ -150,10 +150,8 @@ def _texts_reply(service: Service, body: TextsIn) -> Response:
         if body.return_text:
             ranks[-1]["text"] = body.texts[index]
     lines = "; ".join([*ignored(body.model_extra), *result.trace.warnings])
-    chance = probability(result)
-    told = "" if chance is None else str(chance)
-    headers = as_headers({"X-Ragsieve-Ignored": lines, "X-Ragsieve-Answerable": told})
-    return json_response(ranks, headers=headers)
+    told = {"X-Ragsieve-Ignored": lines, "X-Ragsieve-Answerable": probability(result)}
+    return json_response(ranks, headers=as_headers(told))
 
 
 def _texts_fault(fault: Fault) -> Response:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ragsieve.adapter import probability
 from ragsieve.agents.filter import Cut
-from ragsieve.agents.messages import results_in, texts, tool_results, with_contents
+from ragsieve.agents.messages import listed, results_in, texts, tool_results, with_contents
 from ragsieve.errors import InputError
 from ragsieve.result import Result, Tokens
 from ragsieve.server.documents import OPEN, ChatDocuments, documents_of, users_of, without_documents
@@ -78,20 +78,19 @@ class Forwarded:
         return [*(("", one.tokens) for one in self.results), *cut]
 
     @property
-    def headers(self) -> dict[str, str]:
-        """What the client is told, but what is empty; nothing where there was nothing to filter."""
-        outcomes, told = self.cut.outcomes.values(), {"System": self.system}
+    def headers(self) -> dict[str, Any]:
+        """What the client is told, see `as_headers`; empty where there was nothing to filter."""
+        outcomes, told = self.cut.outcomes.values(), dict[str, Any](System=self.system)
         told |= {"Error": "; ".join(dict.fromkeys(self.errors)), "Ignored": ", ".join(self.unread)}
         if self.results or outcomes:
             calls = sum(r.costs["calls"] for r in self.results) + sum(o.calls for o in outcomes)
             kept = sum(len({s.document.id for s in one.kept}) for one in self.results)
-            chance = probability(self.results[-1]) if self.results else None
-            told |= {name: str(value) for name, value in self.saving.items()}
             told |= {
-                "Answerable": "" if chance is None else str(chance),
+                **self.saving,
+                "Answerable": probability(self.results[-1]) if self.results else None,
                 "Documents": f"{kept}/{sum(len(one.documents) for one in self.results)}",
                 "Tool-Results": f"{sum(bool(o.texts) for o in outcomes)}/{len(outcomes)}",
-                "Model-Calls": str(calls),
+                "Model-Calls": calls,
             }
         elif not self.errors:
             return {}
@@ -111,8 +110,7 @@ class Forwarded:
 
 def has_work(service: Service, body: Mapping[str, Any]) -> bool:
     """Whether a request may have documents, or results of tools that are filtered."""
-    messages = body.get("messages")
-    some = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    some = [one for one in listed(body.get("messages")) if isinstance(one, dict)]
     cuts = service.settings.filter_tools
     if body.get("documents") or (cuts and any(results_in(0, one) for one in some)):
         return True
