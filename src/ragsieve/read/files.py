@@ -72,18 +72,9 @@ def read_documents(paths: Sequence[str], warn: Warn | None = None) -> tuple[Docu
     if list(paths).count("-") > 1:
         raise InputError("standard input can be read once, got - twice")
     found = [*chain.from_iterable(items_of(name, warn) for name in paths)]
-    documents = map(_document, found)
-    alone = len({path for path, *_ in found}) < 2
-    if alone and (len(found) < 2 or _kind(found[0][0]) != "pdf"):
-        return tuple(documents)
-    return tuple(map(_with_file, found, documents))
-
-
-def _with_file(found: Found, document: Document) -> Document:
-    path, number, _ = found
-    word = _PARTS.get(_kind(path))
-    part = f", {word} {number}" if word else ""
-    return replace(document, metadata={FILE: name_of(path) + part, **document.metadata})
+    pages = len(found) > 1 and _kind(found[0][0]) == "pdf"
+    several = pages or len({path for path, *_ in found}) > 1
+    return tuple(_document(*one, several) for one in found)
 
 
 def items_of(name: str, warn: Warn | None, without: Path | None = None) -> Iterator[Found]:
@@ -130,13 +121,15 @@ def _walk(folder: Path, warn: Warn | None, without: Path | None) -> Iterator[str
         warn(f"left out files of other kinds: {kinds}")
 
 
-def _document(found: Found) -> Document:
-    path, number, item = found
+def _document(path: str, number: int, item: Document | Example, several: bool) -> Document:
+    """An item that must be a document; it names its file where there are several."""
+    name, kind = name_of(path), _kind(path)
     if isinstance(item, Example):
+        place = "item" if kind == "json" else "line"
         reason = "this is a question with documents: pass it by --input"
-        place = "item" if _kind(path) == "json" else "line"
-        raise InputError(f"{name_of(path)} {place} {number}: {reason}")
-    return item
+        raise InputError(f"{name} {place} {number}: {reason}")
+    part = f", {_PARTS[kind]} {number}" if kind in _PARTS else ""
+    return replace(item, metadata=({FILE: name + part} if several else {}) | {**item.metadata})
 
 
 def _items(path: str) -> Iterator[tuple[int, Document | Example]]:

@@ -127,8 +127,8 @@ def map_frame(call: Call, frame: Any, *, workers: int = 8) -> Any:
     else:
         records = as_table(frame).to_pylist()
     columns = schema()
-    with needs_extra("arrow"):
-        import pyarrow as pa
+    import pyarrow as pa
+
     return like(frame, pa.Table.from_pylist(rows(call, records, workers), schema=columns))
 
 
