@@ -152,8 +152,11 @@ def _items(path: str) -> Iterator[tuple[int, Document | Example]]:
 def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | Example]]:
     """The items of a file that is read as a whole."""
     name = name_of(path)
-    if kind == "json":
-        yield from _array(raw, name)
+    if kind == "json":  # an array of items, or one, which is all of it
+        value = _json(raw, name)
+        items, text = (value, b"") if isinstance(value, list) else ([value], raw)
+        for number, item in enumerate(items, 1):
+            yield number, _item(item, f"{name}:{number}", f"{name} item {number}", text)
     elif kind == "pdf":
         for number, page in enumerate(pdf_pages(raw, name), 1):
             at = f"{path}#page={number}"
@@ -183,14 +186,6 @@ def _decoded(path: str, kind: str, raw: bytes) -> tuple[str, str]:
         byte = f"byte {error.start} is {raw[error.start]:#04x}"
         raise InputError(f"{name} must be {rule}{known}; {byte}") from error
     return page_text(text, name=name) if kind == "page" else ("", text)
-
-
-def _array(raw: bytes, name: str) -> Iterator[tuple[int, Document | Example]]:
-    """The items of a JSON file: those of an array, or one, which is all of it."""
-    value = _json(raw, name)
-    items, text = (value, b"") if isinstance(value, list) else ([value], raw)
-    for number, item in enumerate(items, 1):
-        yield number, _item(item, f"{name}:{number}", f"{name} item {number}", text)
 
 
 def _json(text: bytes, place: str) -> Any:

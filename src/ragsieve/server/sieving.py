@@ -58,7 +58,9 @@ class Forwarded:
         try:
             yield
         except Exception as error:
-            self.errors.append(unfiltered_because(error))
+            reason = str(error) if isinstance(error, InputError) else fault_of(error).detail
+            logger.warning("documents were forwarded unfiltered: %s", reason)
+            self.errors.append(f"forwarded unfiltered: {reason}")
 
     @property
     def saving(self) -> dict[str, Any]:
@@ -139,7 +141,11 @@ def sieved(
     messages = changed.get("messages")
     if service.settings.filter_tools and isinstance(messages, list):
         with forwarded.failing_open():
-            forwarded.cut = _cut(service, name, budgets, body["messages"])
+            results = [text for one in tool_results(body["messages"]) for _, text in one.texts]
+            service.check_documents(results)
+            service.check_size(system, results)
+            asked = [*map(without_documents, body["messages"])]
+            forwarded.cut = service.tool_filters[name].cut(asked, budgets)
             outcomes = forwarded.cut.outcomes
             new = {place: outcome.texts for place, outcome in outcomes.items() if outcome.texts}
             messages = with_contents(messages, new)
@@ -151,13 +157,6 @@ def sieved(
         forwarded.seconds = time.perf_counter() - began
         forwarded.cache_broken = service.prefixes.broken(body["messages"], sent, count)
     return forwarded
-
-
-def unfiltered_because(error: Exception) -> str:
-    """A line that says why something is forwarded as it came."""
-    reason = str(error) if isinstance(error, InputError) else fault_of(error).detail
-    logger.warning("documents were forwarded unfiltered: %s", reason)
-    return f"forwarded unfiltered: {reason}"
 
 
 def _with_documents(
@@ -188,15 +187,3 @@ def _with_documents(
                 forwarded.errors += result.trace.warnings
         body = changed
     return body
-
-
-def _cut(service: Service, name: str, budgets: Mapping[str, int], messages: list[Any]) -> Cut:
-    """What is left of results of tools.
-
-    Raises:
-        Fault: 413 if there are more, or more of them, than may be.
-    """
-    results = [text for one in tool_results(messages) for _, text in one.texts]
-    service.check_documents(results)
-    service.check_size(service.systems[name], results)
-    return service.tool_filters[name].cut([*map(without_documents, messages)], budgets)
