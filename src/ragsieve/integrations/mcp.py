@@ -12,12 +12,12 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import version
 from operator import not_
-from typing import Annotated, Any, TextIO, cast
+from typing import Any, TextIO, cast
 from urllib.request import Request
 
 import msgspec
@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from ragsieve import models
 from ragsieve.adapter import over_limits
 from ragsieve.agents.omitted import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
+from ragsieve.documents import Documents
 from ragsieve.errors import InputError, RagsieveError, needs_extra, one_line, typed_line
 from ragsieve.integrations.mcp_opening import Opening
 from ragsieve.models import addresses
@@ -48,7 +49,7 @@ with needs_extra("mcp"):
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
     from mcp.server.stdio import stdio_server
-    from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+    from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 _log = logging.getLogger(__name__)
 
@@ -106,16 +107,6 @@ class PassedLimits(BaseModel):
     max_tokens_per_document: int | None = None
     max_chars_per_document: int | None = None
     max_share: float | None = None
-
-
-def _as_object(value: Any) -> Any:
-    return {"text": value} if isinstance(value, str) else value
-
-
-AnyPassed = Annotated[
-    PassedDocument, BeforeValidator(_as_object, json_schema_input_type=str | PassedDocument)
-]
-"""A document as a text alone, or as an object."""
 
 
 def create_server(
@@ -220,7 +211,7 @@ class _Tools:
     async def filter_documents(
         self,
         question: str,
-        documents: list[AnyPassed],
+        documents: list[str | PassedDocument],
         max_tokens: int | None = None,
         limits: PassedLimits | None = None,
     ) -> FilteredDocuments:
@@ -232,7 +223,7 @@ class _Tools:
             max_tokens: The kept text is never longer.
             limits: Other numbers at which it is cut.
         """
-        passed = [document.model_dump(exclude_none=True) for document in documents]
+        passed = [d if isinstance(d, str) else d.model_dump(exclude_none=True) for d in documents]
         return await self._filtered(_cut(self.system, max_tokens, limits), question, passed)
 
     async def search_index(
@@ -291,7 +282,7 @@ class _Tools:
         return await in_thread(shown, handle, result, self.system.reader, max_tokens, **options)
 
     async def _filtered(
-        self, system: System, question: str, documents: Sequence[Mapping[str, Any]] | None
+        self, system: System, question: str, documents: Documents | None
     ) -> FilteredDocuments:
         seconds = self.limits.timeout_s
         try:
@@ -317,7 +308,7 @@ class _Tools:
             warnings=[safe(warning) for warning in result.trace.warnings],
         )
 
-    def _check(self, question: str, documents: Sequence[Mapping[str, Any]] | None) -> None:
+    def _check(self, question: str, documents: Documents | None) -> None:
         """Raise `InputError` where a call has more than it may."""
         count, most = len(documents or ()), self.limits.max_documents
         if count > most:
