@@ -154,9 +154,9 @@ def _whole(path: str, kind: str, raw: bytes) -> Iterator[tuple[int, Document | E
     name = name_of(path)
     if kind == "json":  # an array of items, or one, which is all of it
         value = _json(raw, name)
-        items, text = (value, b"") if isinstance(value, list) else ([value], raw)
+        items, shown = (value, b"") if isinstance(value, list) else ([value], raw)
         for number, item in enumerate(items, 1):
-            yield number, _item(item, f"{name}:{number}", f"{name} item {number}", text)
+            yield number, _item(item, f"{name}:{number}", f"{name} item {number}", shown)
     elif kind == "pdf":
         for number, page in enumerate(pdf_pages(raw, name), 1):
             at = f"{path}#page={number}"
