@@ -127,12 +127,9 @@ def _read(service: Service, name: str, body: RerankIn) -> Sequence[Any]:
         check_time(deadline())
         return service.systems[name].reader.count(texts)
 
-    return [
-        shortened(one, most, count)
-        if isinstance(one, str)
-        else one.model_copy(update={"text": shortened(one.text, most, count)})
-        for one in body.documents
-    ]
+    cut = partial(shortened, max_tokens=most, count=count)
+    plain: list[Any] = plain_documents(body.documents)
+    return [cut(d) if isinstance(d, str) else {**d, "text": cut(d["text"])} for d in plain]
 
 
 def _ranked(result: Result, documents: Sequence[Any]) -> list[tuple[int, str, float]]:

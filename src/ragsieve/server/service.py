@@ -150,7 +150,7 @@ class Service:
 
 def plain_documents(documents: Sequence[Any]) -> list[AnyDocument]:
     """Documents of a request as `System.__call__` takes them."""
-    return [one.plain if isinstance(one, DocumentIn) else one for one in documents]
+    return [dict(one) if isinstance(one, DocumentIn) else one for one in documents]
 
 
 def result_dict(result: Result, name: str, *, trace: bool) -> dict[str, Any]:

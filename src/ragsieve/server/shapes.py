@@ -81,11 +81,6 @@ class DocumentIn(Open):
     source: Text | None = None
     metadata: dict[str, Any] | None = None
 
-    @property
-    def plain(self) -> dict[str, Any]:
-        """As `System.__call__` takes it."""
-        return dict(self)
-
 
 DocumentsIn = Annotated[list[Text | DocumentIn], Field(fail_fast=True)]
 """Validated up to the first that breaks a rule, so that a body of a million costs no more."""
