@@ -115,13 +115,12 @@ def _started(script: str) -> subprocess.Popen[str]:
 def _exchange(running: subprocess.Popen[str], line: str) -> str:
     """The line that comes back; empty where the process ends before it is complete."""
     assert running.stdin and running.stdout
-    try:
+    with suppress(OSError):
         running.stdin.write(f"{line}\n")
         running.stdin.flush()
         reply = running.stdout.readline()
-    except OSError:
-        return ""
-    return reply if reply.endswith("\n") else ""
+        return reply if reply.endswith("\n") else ""
+    return ""
 
 
 @functools.cache

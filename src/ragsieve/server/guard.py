@@ -7,8 +7,8 @@ import hmac
 import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Awaitable, Iterable
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -82,7 +82,8 @@ class Guard:
         request = Request(scope, receive)
         try:
             self._check_host(request)
-            with self._share(scope["path"], self._client(request)), ExitStack() as stack:
+            with ExitStack() as stack:  # of what is counted while it is inside
+                self._enter(scope["path"], self._client(request), stack)
                 body = await self._body(request, stack)
                 large.set(len(body) > LARGE_BYTES)
                 await _while_there(self._app(scope, _replayed(body, receive), send), receive)
@@ -111,9 +112,8 @@ class Guard:
             raise Fault(401, "unauthorized", f"a known token must come as {how}")
         return value.strip()
 
-    @contextmanager
-    def _share(self, path: str, client: str) -> Iterator[None]:
-        """Count a request of a client for the time of a block.
+    def _enter(self, path: str, client: str, stack: ExitStack) -> None:
+        """Count a request of a client until the stack is closed.
 
         Raises:
             Fault: 429 if as many are inside as may be.
@@ -122,11 +122,11 @@ class Guard:
         if self._inside[client] >= most and path not in PROBES:
             message = f"per_client must be at most {most}, so many are inside"
             raise Fault(429, "too_many_requests", message, retry_s=1)
-        self._inside[client] += 1
-        try:
-            yield
-        finally:
-            self._inside -= Counter([client])  # none is left of a client with none
+        self._count(client, 1)
+        stack.callback(self._count, client, -1)
+
+    def _count(self, client: str, requests: int) -> None:
+        self._inside += Counter({client: requests})  # which forgets a client that has none
 
     def _hold(self, size: int) -> None:
         self._held += size

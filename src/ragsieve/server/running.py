@@ -31,11 +31,11 @@ HEAD_S = 10.0
 
 def _files() -> int:
     """Files that may be open at once."""
-    try:
-        import resource  # not on Windows
-    except ModuleNotFoundError:
-        return 512
-    return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] % 2**31, 1 << 16)
+    with suppress(ModuleNotFoundError):  # as on Windows
+        import resource
+
+        return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] % 2**31, 1 << 16)
+    return 512
 
 
 CONNECTIONS = _files() // 2
