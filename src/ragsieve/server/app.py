@@ -92,7 +92,7 @@ def _status(service: Service) -> APIRouter:
     @router.get("/ready", responses=shapes.replies("/ready"))
     async def ready() -> Response:
         """The models are loaded; 503 until they are."""
-        if not service.ready:
+        if service.unready:
             raise Fault(503, "not_ready", service.unready, retry_s=5)
         return json_response({"status": "ready"})
 

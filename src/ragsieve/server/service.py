@@ -53,8 +53,7 @@ class Service:
         made = partial(ToolFilter, tools=settings.filter_tools, on_result=self.metrics.ran)
         self.tool_filters = {n: made(Adapter(one), label=n) for n, one in systems.items()}
         self.savings = Savings(settings.savings) if settings.savings else None
-        self.ready = not settings.warm
-        self.unready = "models are being loaded"
+        self.unready = "models are being loaded" if settings.warm else ""
 
     def named(self, name: str | None) -> str:
         """A system's name: the default's for none.
@@ -124,11 +123,10 @@ class Service:
                 costs = result.costs
                 line = "%s is warm: %d model calls, %d tokens read"
                 logger.info(line, name, costs["calls"], costs["tokens_in"])
+            self.unready = ""
         except Exception as error:  # anyone's system: it may come right, and the server says so
-            self.unready = fault_of(error).detail
+            self.unready = fault_of(error).detail or "a model failed"
             logger.warning("not ready: %s", self.unready)
-        else:
-            self.ready = True
 
     def summaries(self) -> list[dict[str, str]]:
         """Systems with what each keeps, the default first."""
