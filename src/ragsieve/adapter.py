@@ -271,8 +271,8 @@ def with_own(options: Any, own: Mapping[str, Any]) -> Any:
     Raises:
         InputError: If one is named in both ways.
     """
-    if not own or not isinstance(options, Mapping | None):
-        return {} if options is None else options
+    if not isinstance(options, Mapping | None):
+        return options
     if twice := {*own} & {*(options or {})}:
         raise InputError(f"name {min(twice)} or options[{min(twice)!r}], not both")
     return {**(options or {}), **own}

@@ -64,12 +64,8 @@ class Filter:
         workers: int = 8,
         **own: Any,
     ) -> None:
-        if not isinstance(system, str):
-            raise InputError(f"system must be a name, got {system!r:.80}")
         check_number("workers", workers, Count)
-        given = with_own(options, own)
-        given = {**given} if isinstance(given, Mapping) else given
-        self._arguments = (system, llm, embedder, given, max_tokens)
+        self._arguments = (system, llm, embedder, with_own(options, own), max_tokens)
         self.query, self.texts, self.workers = query, texts, workers
         _ = self.adapter  # which checks the others
 
@@ -139,8 +135,8 @@ class Filter:
         try:
             return _opened(json.dumps(self._arguments, sort_keys=True))
         except TypeError as error:
-            rule = "llm, embedder and options must be JSON values"
-            raise InputError(f"{rule}, got {self._arguments[1:4]!r:.120}") from error
+            rule = "system, llm, embedder and options must be JSON values"
+            raise InputError(f"{rule}, got {self._arguments[:4]!r:.120}") from error
 
 
 def _documents(texts: Sequence[Any] | None) -> list[dict[str, Any]]:
