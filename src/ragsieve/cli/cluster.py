@@ -100,8 +100,6 @@ def local_file(flag: str, place: Path | str | None) -> Path | None:
         return Path("/dev/stdin")
     if isinstance(place, str):
         raise InputError(f"{flag} must be a file, got {place!r}: --engine ray takes others")
-    if place is not None and place.is_dir():
-        raise InputError(f"{flag} must be a file: {str(place)!r} is a directory")
     if place is not None and place.suffix == ".parquet" and flag == "--output":
         raise InputError(f"{flag} must be JSONL, got {str(place)!r}: Parquet needs --engine ray")
     return place
