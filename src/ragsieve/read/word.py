@@ -206,7 +206,7 @@ class _Numbering:
 
     def _heading(self, element: Any) -> int:
         """1 to 9; 0 of no heading."""
-        if (level := whole(self._said(element, "w:outlineLvl"), _LEVELS)) < _LEVELS:
+        if 0 <= (level := whole(self._said(element, "w:outlineLvl"), _LEVELS)) < _LEVELS:
             return level + 1
         style = self.styles.get(_style(element))
         name = _value(style, "w:name").lower() if style is not None else ""
@@ -222,7 +222,7 @@ class _Numbering:
             known, style = self.lists.get(self.nums[num][0], {}), _style(element)
             own = (str(n) for n, one in known.items() if _value(one, "w:pStyle") == style)
             level = next(own, level)
-        return num, min(whole(level, 0), _LEVELS - 1)
+        return num, max(0, min(whole(level, 0), _LEVELS - 1))
 
     def _said(self, element: Any, name: str) -> str:
         """What a paragraph says of itself, or its style or one that this is based on."""
@@ -279,7 +279,7 @@ def _value(element: Any, path: str) -> str:
 
 def _level(element: Any) -> int:
     """The place of a level, from 0; the first where it says none."""
-    return whole(element.get(qn("w:ilvl")), 0)
+    return max(0, whole(element.get(qn("w:ilvl")), 0))
 
 
 def _style(element: Any) -> str:

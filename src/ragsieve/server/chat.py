@@ -227,7 +227,7 @@ def _hider(key: str) -> Callable[[bytes], bytes]:
 
 
 def _request_headers(request: Request, upstream: Upstream, ours: bool) -> list[tuple[bytes, bytes]]:
-    """The client's headers for the upstream, with the key of one of them, if it is not ``ours``."""
+    """The client's headers for the upstream, with a key: its own, if that is no token of ours."""
     removed = _NOT_PASSED.union(_KEYS) if ours or upstream.api_key else _NOT_PASSED
     headers = [(k, v) for k, v in request.headers.raw if k.decode("latin-1") not in removed]
     headers.append((b"accept-encoding", b"identity"))
