@@ -194,9 +194,8 @@ class _Documents:
         """A span with its scores; its text must be the document's."""
         segment = Segment(self.find(one.document, one.written_by), one.start, one.end, one.scores)
         if segment.text != one.text:
-            raise InputError(
-                f"text of {segment.key!r} must be its document's, got {one.text!r:.80}"
-            )
+            rule = f"text of {segment.key!r} must be its document's"
+            raise InputError(f"{rule}, got {one.text!r:.80}")
         return segment
 
 

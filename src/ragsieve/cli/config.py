@@ -91,9 +91,8 @@ def _over(far: Mapping[str, Setting], near: Mapping[str, Setting]) -> dict[str, 
     system = far.get("system", Setting(SystemSpec().system, "")).value
     if "system" in near and near["system"].value != system:
         far = {n: one for n, one in far.items() if n.partition(".")[0] not in _OF_SYSTEM}
-    servers = {
-        n.rpartition(".")[0] for n, (_, by) in near.items() if by == FILE and ".base_url" in n
-    }
+    addresses = (n for n, (_, by) in near.items() if by == FILE and ".base_url" in n)
+    servers = {n.rpartition(".")[0] for n in addresses}
     far = {n: one for n, one in far.items() if n.rpartition(".")[0] not in servers}
     return {**{n: one for n, one in far.items() if _subject(n) not in subjects}, **near}
 

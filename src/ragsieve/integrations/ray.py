@@ -55,9 +55,8 @@ def connected(address: str | None, actors: int) -> Iterator[None]:
     try:
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **own)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ModelError(
-            f"the Ray cluster {address or 'here'} cannot be reached: {error}"
-        ) from error
+        place = address or "here"
+        raise ModelError(f"the Ray cluster {place} cannot be reached: {error}") from error
     try:
         yield
     finally:

@@ -224,9 +224,8 @@ class Batch:
         return records
 
     def _foreign(self, line: bytes) -> InputError:
-        return InputError(
-            f"output {self.output} must be empty or made by ragsieve, got a line {line!r:.60}"
-        )
+        rule = f"output {self.output} must be empty or made by ragsieve"
+        return InputError(f"{rule}, got a line {line!r:.60}")
 
     def _checked(self, line: bytes) -> dict[str, Any] | None:
         """A line as a record of this label; None where it is no JSON."""

@@ -45,9 +45,8 @@ class Savings:
             with closing(self._open()) as file, file:
                 file.execute(_CREATE)
         except sqlite3.Error as error:
-            raise InputError(
-                f"savings must be an SQLite file, got {str(path)!r}: {error}"
-            ) from error
+            rule = f"savings must be an SQLite file, got {str(path)!r}"
+            raise InputError(f"{rule}: {error}") from error
 
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self._path, timeout=_WAIT_S)
