@@ -85,12 +85,11 @@ class Outcome:
             return about
         for row in self.result.rows:
             if row["document"] in self.places:
-                more = () if row["kept"] else ("stage", "reason")
-                span = {name: row[name] for name in ("start", "end", "text", "score", *more)}
-                spans = about["kept" if row["kept"] else "dropped"]
                 place, at = self.places[row["document"]]
-                span |= {"start": row["start"] + at, "end": row["end"] + at}
-                spans.append({"part": place, **span})
+                span = {"part": place, "start": row["start"] + at, "end": row["end"] + at}
+                more = () if row["kept"] else ("stage", "reason")
+                span |= {name: row[name] for name in ("text", "score", *more)}
+                about["kept" if row["kept"] else "dropped"].append(span)
         found = kept(self.result, range(len(self.result.documents)))
         if written := [one.about for one in found if one.place is None]:
             about["written"] = written
