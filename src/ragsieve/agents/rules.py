@@ -94,8 +94,6 @@ def as_rules(tools: Sequence[str | ToolRule]) -> tuple[ToolRule, ...]:
     """Rules, a pattern of names being one with the usual values."""
     if isinstance(tools, str) or not isinstance(tools, Sequence):
         raise InputError(f"tools must be a list of patterns or rules, got {tools!r:.80}")
-    if other := [one for one in tools if not isinstance(one, str | ToolRule)]:
-        raise InputError(f"each of tools must be a pattern or a rule, got {other[0]!r:.80}")
     return tuple(one if isinstance(one, ToolRule) else ToolRule(name=one) for one in tools)
 
 
@@ -145,7 +143,7 @@ def protected(text: str, rule: ToolRule) -> list[Span]:
 def field_texts(text: str, rule: ToolRule) -> list[tuple[Span, str]]:
     """Texts of the fields that a rule names, with the places of their JSON strings."""
     found = []
-    for key, node in _members(text) if rule.fields else ():
+    for key, node in _members(text):
         literal = text[node.head - 1 : node.end]
         if key in rule.fields and literal[:1] in ('"', "'") and not node.children:
             with suppress(ValueError, SyntaxError):  # escapes that neither JSON nor Python has

@@ -149,7 +149,7 @@ def test_the_first_rule_that_fits_counts():
             read(ToolRules, {"tools": [wrong]})
     with pytest.raises(InputError, match="tools must be a list"):
         ToolFilter(Adapter(), "web_*")
-    with pytest.raises(InputError, match="each of tools must be a pattern or a rule, got 3"):
+    with pytest.raises(InputError, match="name must be a string, got 3"):
         ToolFilter(Adapter(), [3])
     wrong_rules = [{"whole": "url"}, {"whole": 3}, {"fields": [3]}, {"name": None}]
     for wrong in wrong_rules:
