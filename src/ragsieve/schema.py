@@ -67,6 +67,7 @@ _PYDANTIC = {  # its words: ours
 _ARGS = re.compile(r"^Args:\n((?:(?: .*)?\n)*)", re.MULTILINE)
 _ARG = re.compile(r"^    (\w+): ((?:.|\n(?!    \w+: ))*)", re.MULTILINE)
 
+_WAITS = frozenset(["api_key", "timeout_s", "max_retries", "total_s", "concurrency"])
 _SECRET = re.compile(r"(?i)(?:keys?|secret|token|passw(?:or)?d|auth(?:orization)?|headers?)$")
 _USER = re.compile(r"(?<=://)[^/\s]*@")
 _QUERY = re.compile(r"(://[^\s?#]*[?#])\S+")
@@ -161,6 +162,12 @@ def broken_rules(errors: Sequence[Any], *place: str) -> str:
             rule = " or ".join(rules).replace(" or must be ", " or ")
             lines.append(f"{'.'.join(at)} {rule}{[*rules.values()][-1]}")
     return "; ".join(lines[:3])
+
+
+def telling(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of models but for keys and waits, which change nothing of what a model says."""
+    told = {n: telling(v) if isinstance(v, Mapping) else v for n, v in options.items()}
+    return {name: value for name, value in told.items() if name not in _WAITS and value != {}}
 
 
 def without_secrets(value: Any) -> Any:

@@ -21,7 +21,7 @@ from ragsieve.models.pruner import others
 from ragsieve.models.sharing import Share, sharing
 from ragsieve.models.wrap import unwrap
 from ragsieve.registry import points
-from ragsieve.schema import Amount, Count, Probability, Schema, without_secrets
+from ragsieve.schema import Amount, Count, Probability, Schema, telling, without_secrets
 from ragsieve.sources import Models, named_source
 from ragsieve.system import Cuts, OnError, Source, System
 from ragsieve.systems.base import PARTS, PRUNE, ROLES, SHARED, SYSTEMS, SystemEntry
@@ -164,15 +164,14 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
     @property
     def identity(self) -> str:
         """What results depend on, by contents and not by places, without keys of servers."""
-        public = {k: v for k, v in self.llm_options.items() if k != "api_key"}
         roles = roles_of(self.system, self.options)
         parts: dict[str, Any] = {"system": identity(self.system), "llm": self.llm}
         parts |= {role: getattr(self, role) for role in roles}
         if "pruner" in roles:
             parts["pruner"] = "+".join(p.identity for p in (models.load(self.pruner), *others()))
-        parts |= {**self._set(SHARED), "llm_options": public, "options": self.options}
-        parts |= {"models": self.models, "on_error": self.on_error}
-        parts |= {"model_options": without_secrets(self.model_options)}
+        parts |= {**self._set(SHARED), "llm_options": telling(self.llm_options)}
+        parts |= {"options": self.options, "models": self.models, "on_error": self.on_error}
+        parts |= {"model_options": without_secrets(telling(self.model_options))}
         if self.source:
             found = named_source(self.source, self.source_options)
             parts["source"] = {self.source.partition(":")[0]: found.identity()}

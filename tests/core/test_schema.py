@@ -7,6 +7,7 @@ import pytest
 
 from ragsieve.errors import InputError
 from ragsieve.schema import Count, Probability, Schema, read, read_format
+from ragsieve.spec import SystemSpec
 
 
 class Leaf(Schema, kw_only=True):
@@ -62,3 +63,13 @@ def test_a_format_is_a_whole_number():
     for wrong in (None, [], "x", 1, {}, *({"name": "x", "format": n} for n in (True, 1.0, 2))):
         with pytest.raises(InputError, match="format must be 1"):
             read_format(Tree, wrong, 1)
+
+
+def test_a_run_goes_on_with_other_keys_and_waits():
+    """They change nothing of what a model says."""
+    url = {"base_url": "http://127.0.0.1:1/v1"}
+    waits = {"timeout_s": 5, "total_s": 9, "max_retries": 0, "concurrency": 2, "api_key": "k"}
+    one = SystemSpec(llm="openai:m", llm_options=url)
+    other = SystemSpec(llm="openai:m", llm_options=url | waits, model_options={"openai:n": waits})
+
+    assert one.identity == other.identity != SystemSpec(llm="openai:m").identity

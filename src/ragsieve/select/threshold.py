@@ -10,7 +10,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LEADS, SentencePruner, promised
 from ragsieve.schema import Amount, Probability, check_options
 from ragsieve.select.base import Selector
-from ragsieve.structure.functions import completed
+from ragsieve.structure import missing
 from ragsieve.structure.notes import companions
 from ragsieve.structure.odd import odd_keys
 from ragsieve.system import Cuts, best_first
@@ -36,8 +36,9 @@ class Threshold(Selector):
         promises: What ``min_score`` promises, and the values for other promises; for the trace.
         leads: Between which scores what leads counts, over 0 and below 1.
         odd: Whether rows and lines that are unlike their neighbours stay whatever they score, where
-            the question picks none of these, notes with what they are on, and functions whole of
-            which much is kept; see the modules of these names in `ragsieve.structure`.
+            the question picks none of these, notes with what they are on, functions whole of which
+            much is kept and, with a relative threshold, lists whole of which rows are kept though
+            none stands out; see `odd`, `notes` and `missing` in `ragsieve.structure`.
 
     Raises:
         InputError: If an option breaks its rule, or a segment has no score yet.
@@ -105,12 +106,15 @@ class Threshold(Selector):
         cutoff = Cutoff("min_score", rounded(least), "at least", cut, self.min_keep)
         record_cutoff(replace(cutoff, promises=self._promises(best)))
         kept = spared | {s.key for s in segments if rounded(s.score) >= rounded(least)}
+        if self.odd and self.relative and (rows := missing.of_lists(kept - odd.keys(), segments)):
+            note(f"rows of which none stands out stay together: {len(rows)} more")
+            kept |= rows
         if self.odd and (beside := companions(kept, segments)):
             note(f"notes stay with what they are on: {', '.join(dict.fromkeys(beside.values()))}")
             kept |= beside.keys()
-        if self.odd and (missing := completed(kept, segments)):
-            note(f"functions of which much is kept are whole: {len(missing)} more parts")
-            kept |= missing
+        if self.odd and (parts := missing.of_functions(kept, segments)):
+            note(f"functions of which much is kept are whole: {len(parts)} more parts")
+            kept |= parts
         return ["" if s.key in kept else self._reason(s.score, least) for s in segments]
 
     def _level(self, threshold: float, best: float) -> float:

@@ -34,6 +34,7 @@ _WORD = re.compile(r"[^\W_]+(?:[._-]+[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 _KIND = re.compile(r"(?<![^\W\d_])[^\W\d_]{3,}+(?=\d)|(?<=[^\W\d_]{3})\d+")  # a word and its number
 _NUMBERED = re.compile(r"(?<![^\W\d_])([^\W\d_]++)[ -](\d+)\b")  # an identifier, typed in two words
+_HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z][a-z])")  # between the words of a name
 _COMMON = """
 a about an and any are at be been between by can could did do does for from get give had has have
 how i if in into is it its list me many more most much my name no not of on or our please show
@@ -202,8 +203,9 @@ def content_words(question: str) -> set[str]:
 
 
 def words(text: str) -> set[str]:
-    """Words in small letters, names with dots, dashes or numbers whole and in parts."""
-    text = unicodedata.normalize("NFC", text.lower())
+    """Words in small letters, names with dots, dashes, capitals or numbers whole and in parts."""
+    text = unicodedata.normalize("NFC", text)
+    text = f"{text} {_HUMP.sub(' ', text)}".lower() if _HUMP.search(text) else text.lower()
     names = {*_WORD.findall(text), *map("".join, _NUMBERED.findall(text))}
     return names.union(*(part.findall(name) for name in names for part in (_PART, _KIND)))
 

@@ -69,8 +69,9 @@ def _odd(text: str) -> tuple[list[tuple[Span, str]], frozenset[str]]:
 
     And the words, in small letters, that some of the lines have which are neither odd nor heads.
     """
-    roots = [root for root in outline(text) if root.kind in JSON]
-    code = any(root.mark.endswith(CODE) for root in outline(text))
+    trees = outline(text, small=True)
+    roots = [root for root in trees if root.kind in JSON]
+    code = any(root.mark.endswith(CODE) for root in trees)
     lines = ([(a, b) for a, b in run if _SAYS.search(text, a, b)] for run in line_runs(text, roots))
     runs = [[(a, min(b, a + _CHARS)) for a, b in run] for run in lines if run]
     whole = [span for run in runs for span in run]
@@ -79,7 +80,8 @@ def _odd(text: str) -> tuple[list[tuple[Span, str]], frozenset[str]]:
     best: dict[Span, tuple[float, str]] = {}
     for span, share, said in found:
         best[span] = max(best.get(span, (0.0, "")), (-math.log(share), said))
-    heads = {run[0] for run in runs}
+    tables = [(root.start, root.head) for root in trees if root.kind == "table"]
+    heads = {run[0] for run in runs} | {whole[n] for span in tables for n in places(whole, *span)}
     others = heads | best.keys()
     ranked = sorted(best.items(), key=lambda one: (-one[1][0], one[0]))
     odd = [(span, said) for span, (_, said) in ranked if span not in heads][:_MOST]

@@ -28,7 +28,7 @@ from ragsieve.models.sharing import Share, sharing
 from ragsieve.result import Result
 from ragsieve.run.batch import Batch, Done, Failed, Process
 from ragsieve.run.questions import lines, parse_record
-from ragsieve.schema import without_secrets
+from ragsieve.schema import telling, without_secrets
 from ragsieve.sources import Models
 from ragsieve.spec import SystemSpec, entry, identity
 from ragsieve.system import System
@@ -345,8 +345,8 @@ class Bench:
         spec, generator = cell.system, cell.generator
         used = self.used_models(cell)
         name = " ".join(identity(n) for n in (spec.name, spec.options.get("prune", "")) if n)
-        parts: list[Any] = [name, spec.options, spec.models, generator.llm, generator.options]
-        parts += [used, False]  # an option that is gone: runs that began with it go on
+        parts: list[Any] = [name, spec.options, spec.models, generator.llm]
+        parts += [telling(generator.options), used, False]  # an option that is gone
         source = cell.data.source(spec.router, self.data)
         parts += source.identity().values() if source else []
         parts += ["crag, by one prompt"] if self.config.crag else []

@@ -80,6 +80,7 @@ def test_cells_are_read_behind_their_columns_names(text, row):
         (ENTRIES, "What depth has berth_4?", [4]),
         ("\n".join(f"Ticket: {n}\nStatus: open\nBy: Bo" for n in NUMBERS), "Who has 5?", [5]),
         (json.dumps(NAMES, ensure_ascii=False), "And Zo\u00eb?", [0]),
+        (json.dumps(RECORDS).replace("INC-7", "runOldGrid"), "How old is a grid?", [7]),
         ("Berth 4 is deep. Berth 5 is not. It rains. It is old.", "Is berth 4 deep?", [0, 1, 2, 3]),
         (CODE, "g?", [0, 1, 2]),
     ],

@@ -133,9 +133,11 @@ When the wind is strong neither of them leaves.
     [
         rows("import", "stored 100 rows", 60, 1),
         PROSE,
+        "All backups\nID    Time   Size\n"
+        + "".join(f"a{n}    0{n}:00  {n} MiB\n" for n in range(20)),
         "".join(f"{name} likes {thing}.\n" for name in "abcdefgh" for thing in "ijklmn"),
     ],
 )
 def test_nothing_is_odd_where_all_or_none_are_alike(text):
-    """A log that is well, and prose."""
+    """A log that is well, prose, and a table below its title."""
     assert not odd("What went wrong?", text)
