@@ -1,7 +1,5 @@
 """Make documents from strings, mappings, and documents of ours or of other frameworks."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

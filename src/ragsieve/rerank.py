@@ -1,7 +1,5 @@
 """Rank whole documents by what a system read in them, and the spans that speak for each."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence

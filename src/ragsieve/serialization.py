@@ -3,8 +3,6 @@
 The schema is `docs/reference/result.schema.json`: ``json.dumps(schema(), indent=1)``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal

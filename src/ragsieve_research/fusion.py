@@ -1,7 +1,5 @@
 """Rank fusion: one ranking of several, by rank alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Sequence
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """What a conversation asks: its last turn, or with turns before it, where it leans on these."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

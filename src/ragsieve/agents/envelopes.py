@@ -4,8 +4,6 @@ An envelope is a few short lines of another shape than the content. It is recogn
 stands and how it looks, not by what any tool writes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import islice, pairwise

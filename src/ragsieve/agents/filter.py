@@ -4,8 +4,6 @@ A result is cut once: what is left of it depends on the result and on the messag
 on later ones, so that a provider's cache of the conversation's beginning holds.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import time

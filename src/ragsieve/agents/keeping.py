@@ -1,7 +1,5 @@
 """What is kept of a tool's result: by the filter, by a rule, or its outline."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

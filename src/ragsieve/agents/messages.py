@@ -5,8 +5,6 @@ Messages are mappings as chat completions have them (``role: tool``), items of O
 (``type: tool_result``); objects of their clients, which dump as these, are read as such.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

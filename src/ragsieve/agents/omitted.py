@@ -1,7 +1,5 @@
 """What a system left out of documents, page by page, for a model that asks for it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

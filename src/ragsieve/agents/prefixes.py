@@ -1,7 +1,5 @@
 """What a provider's prompt cache holds of a conversation, as far as this process has sent it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Sequence

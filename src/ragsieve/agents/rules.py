@@ -1,7 +1,5 @@
 """Rules for what tools return: which results are cut, where inside them, and what always stays."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

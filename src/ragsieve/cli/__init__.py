@@ -1,7 +1,5 @@
 """Arguments in, library call, text out; the only place that prints."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """`ragsieve filter` and `ragsieve ask`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass

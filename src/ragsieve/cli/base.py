@@ -1,7 +1,5 @@
 """Shared parts of the commands: consoles, safe text, tables, progress bar, common options."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

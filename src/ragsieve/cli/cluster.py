@@ -1,7 +1,5 @@
 """`--engine ray` of `ragsieve filter` and `ask`."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """The command line: commands by name, and how it ends."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

@@ -1,7 +1,5 @@
 """`ragsieve config`, and settings of the environment and of ragsieve.toml."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`ragsieve doctor`: what is installed, where models are, which servers answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,7 +1,5 @@
 """Progress as lines of a log, where standard error is no terminal."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """`ragsieve mcp`: tools for agents, by the Model Context Protocol."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any

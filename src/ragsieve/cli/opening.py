@@ -1,7 +1,5 @@
 """Options of commands that name a system, and what a shell completes in their values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

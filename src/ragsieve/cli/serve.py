@@ -1,7 +1,5 @@
 """`ragsieve serve`: the same calls over HTTP."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import re

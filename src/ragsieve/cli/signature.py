@@ -1,7 +1,5 @@
 """Options read off a signature: name, type, default, and the help text of its docstring."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter, cleandoc, signature
 from types import UnionType

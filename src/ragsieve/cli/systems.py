@@ -1,7 +1,5 @@
 """`ragsieve systems`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Annotated

@@ -5,8 +5,6 @@ from the last one; lists and prose into items and sentences. What answers best s
 system's own scorer, where it rates parts, and by the question's rarer words.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace

@@ -1,7 +1,5 @@
 """Which parts of a segment answer best, where a budget cuts it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

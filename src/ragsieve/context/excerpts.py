@@ -1,7 +1,5 @@
 """Excerpts of documents, the best first: what search APIs return beside a page's address."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

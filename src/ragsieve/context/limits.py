@@ -1,7 +1,5 @@
 """Limits of a text in tokens and characters, and what of a context fits into them."""
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """Views as one HTML document that holds its own style, script and data."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

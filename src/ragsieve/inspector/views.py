@@ -1,7 +1,5 @@
 """One run as JSON values for the page."""
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """A filter of Arrow columns, questions and texts in, spans out: for Ray Data, Daft, Spark …"""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Kept spans in the forms in which others cite: Anthropic's, OpenAI's, LangChain's; and back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import groupby
 from typing import Any

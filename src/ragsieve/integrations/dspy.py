@@ -1,7 +1,5 @@
 """DSPy: a retriever that returns what is kept of another retriever's passages."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain

@@ -1,7 +1,5 @@
 """An adapter as a pydantic model, for LangChain and LlamaIndex."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

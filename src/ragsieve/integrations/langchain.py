@@ -1,7 +1,5 @@
 """LangChain: a compressor of retrieved documents, and a filter of what tools return."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

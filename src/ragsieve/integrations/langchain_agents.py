@@ -1,7 +1,5 @@
 """LangChain's and LangGraph's agents: middleware that filters what tools returned."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """LlamaIndex: a node postprocessor, for query engines and wherever one fits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ragsieve.adapter import KEY, RETRIEVED, Kept, read_document

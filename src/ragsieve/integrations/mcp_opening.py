@@ -4,8 +4,6 @@ The library takes most of a second, and some clients begin a turn without tools 
 ``mcp_replies.json`` has the library's own replies, as `tools/mcp_replies.py` writes them.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """OpenAI's Agents SDK: a filter of what tools returned, before a model reads it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """OpenTelemetry: a span for each search, stage and answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version

@@ -4,8 +4,6 @@ A run over files goes on where it was interrupted: the input is cut into parts, 
 part are a file of their own, which is there as a whole or not at all.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

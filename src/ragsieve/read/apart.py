@@ -1,7 +1,5 @@
 """Read strangers' files in a process of their own, which can be ended: files may be bombs."""
 
-from __future__ import annotations
-
 import atexit
 import functools
 import json

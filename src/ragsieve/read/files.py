@@ -1,7 +1,5 @@
 """Files to documents: text, Markdown, HTML, PDF, Word, mails, notebooks, JSON and JSONL."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

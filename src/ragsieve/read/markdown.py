@@ -7,8 +7,6 @@ more, with every other thread waiting.
 This file runs as that process, so it imports little.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

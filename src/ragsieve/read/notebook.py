@@ -1,7 +1,5 @@
 """Notebooks of Jupyter to text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -4,8 +4,6 @@ What a page draws has no rows: a blank cell leaves nothing, so that a number sta
 name. pypdf's layout mode keeps the columns of a table, but reads columns of prose line by line.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """HTML tables whose cells stand in each row and column that they span."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """HTML pages to text."""
 
-from __future__ import annotations
-
 import codecs
 import re
 

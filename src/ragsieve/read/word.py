@@ -5,8 +5,6 @@ text, tables and numbers of styles; markitdown reads by mammoth. So python-docx 
 and its XML is walked.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

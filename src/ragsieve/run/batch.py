@@ -1,7 +1,5 @@
 """Run a system over many questions: one record each, written when done, resumable."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

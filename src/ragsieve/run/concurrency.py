@@ -1,7 +1,5 @@
 """Run a call for many questions, several at once, in their order; or piece by piece."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence

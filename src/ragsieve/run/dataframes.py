@@ -4,8 +4,6 @@ A row has ``question`` (or ``query``), ``documents`` (a list of texts or of obje
 and where known ``id``. A row of results is the same everywhere: see `schema`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial

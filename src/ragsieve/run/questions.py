@@ -1,7 +1,5 @@
 """Your own JSONL: one question a line, with its documents."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The application: routes, middleware, start and end."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """`/v1/chat/completions`, `/v1/responses`, `/v1/messages`: filter, forward all else unchanged."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Documents in a chat request: find them, and replace them by less."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Errors of requests, in one JSON shape."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Middleware before every route: check host, token, share and body of a request."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import re

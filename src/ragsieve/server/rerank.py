@@ -1,7 +1,5 @@
 """Routes that rank documents, as Cohere's, Jina's, vLLM's and Text Embeddings Inference's do."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from functools import partial

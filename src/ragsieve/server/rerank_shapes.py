@@ -1,7 +1,5 @@
 """Requests that rank documents, in the forms of Cohere, Jina, vLLM, Infinity and TEI."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

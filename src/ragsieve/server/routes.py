@@ -1,7 +1,5 @@
 """Routes: `/v1/filter`, `/v1/answer`, `/v1/excerpts`, `/v1/inspect` and the list."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Run a server until a signal, then finish what runs."""
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import logging

@@ -1,7 +1,5 @@
 """Tokens before and after the filter by day, route and tool, in an SQLite file."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 import threading

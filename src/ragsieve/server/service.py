@@ -1,7 +1,5 @@
 """Systems as requests use them: looked up by name, limited, counted."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial

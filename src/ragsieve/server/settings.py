@@ -1,7 +1,5 @@
 """Settings of a server: limits, tokens, hosts, and the upstream of chats."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -5,8 +5,6 @@ that a conversation's beginning reads the same at every later turn: see
 `ragsieve.agents.filter`.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterator, Mapping

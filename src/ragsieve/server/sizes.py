@@ -1,7 +1,5 @@
 """How many tokens the texts of a request have, counted no further than a limit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

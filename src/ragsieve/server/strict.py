@@ -1,7 +1,5 @@
 """Parse bodies as standard JSON, with limits on the number of documents and of values."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Run blocking work in threads: limits on threads, queue and time."""
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import threading

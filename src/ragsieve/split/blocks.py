@@ -1,7 +1,5 @@
 """Blocks: sentences of prose; lists, tables, code and questions with their answers whole."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

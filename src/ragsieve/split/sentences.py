@@ -1,7 +1,5 @@
 """Sentences of a document."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated

@@ -4,8 +4,6 @@ A text is read once, as trees of its JSON, configuration, tables, code and trace
 them is prose. `outline` finds them, `units.units` cuts them, `joined` puts kept spans together.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

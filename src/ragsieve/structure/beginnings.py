@@ -4,8 +4,6 @@ No layout is known by name: a beginning is read as times, names, numbers and the
 them, and its form is what is left without their words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

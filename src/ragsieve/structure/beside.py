@@ -1,7 +1,5 @@
 """What of a record stays with any of its parts: what names it, and what stands beside its list."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from ragsieve.structure.tree import Node, leaf

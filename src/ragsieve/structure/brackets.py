@@ -5,8 +5,6 @@ pass results of tools on as such. Keys may stand without quotation marks, and a 
 object holds.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 Nothing stands between their rows: which kinds of cells come again, and after how many, tells them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby

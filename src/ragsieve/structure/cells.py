@@ -4,8 +4,6 @@ Rows are those of tables, objects of a list, elements of one name, records of fi
 one template, as those of a log; there a column has the name of the word before it.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Short cells that a legend beside their table explains, as ``N = night`` of a roster."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Cells of a row: what divides it, whatever wrote the table, and of which kind each cell is."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter

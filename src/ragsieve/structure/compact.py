@@ -4,8 +4,6 @@ Values are the document's, character by character; the white space between the p
 value, and around a cell, goes.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

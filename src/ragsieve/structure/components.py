@@ -1,7 +1,5 @@
 """What stands between ``BEGIN:NAME`` and ``END:NAME``: calendars and cards."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

@@ -5,8 +5,6 @@ with a word of comparison; `words.tsv` lists these words. Nothing is calculated,
 of a column are found; see `ragsieve.structure.ends`.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ Readers of structure see blanks in place of the branches: the indentation that i
 line lies in which.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace

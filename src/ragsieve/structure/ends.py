@@ -1,7 +1,5 @@
 """Rows at the end of a column that a superlative is on, as those with the highest amount."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator

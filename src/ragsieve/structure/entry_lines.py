@@ -1,7 +1,5 @@
 """Lines of configuration: YAML, TOML, INI, .env and properties, each an entry or a part of one."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Headings, marked or plain: which of them lead to a place of a text, and what joins kept spans."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator

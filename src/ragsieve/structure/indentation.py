@@ -6,8 +6,6 @@ indented, ends it. A text is read so where every line is an entry, or where its 
 statements and few like prose.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

@@ -3,8 +3,6 @@
 What is kept of such a line stands behind its label.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import Counter

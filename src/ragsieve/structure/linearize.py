@@ -5,8 +5,6 @@ reads each cell behind its column's name; and a row that has none of the questio
 while others have, is seldom the one that is asked for.
 """
 
-from __future__ import annotations
-
 import html
 import math
 import re

@@ -1,7 +1,5 @@
 """What is told line by line: tracebacks, diffs, and lists too long for one unit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

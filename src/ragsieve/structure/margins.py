@@ -5,8 +5,6 @@ wrote them. What stands behind it is read as the plain file, layer by layer; spa
 text as it came.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

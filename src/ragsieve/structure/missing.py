@@ -1,7 +1,5 @@
 """What is missing of what is kept in part: functions of code, and lists whose rows are alike."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence, Set
 
 from ragsieve.structure import outline, pieces

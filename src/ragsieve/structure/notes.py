@@ -1,7 +1,5 @@
 """Notes and their marks: what begins with a sign that stands behind something said elsewhere."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterator, Sequence
 

@@ -6,8 +6,6 @@ column, and a value, a number far from the others or more than all of them, or a
 that few lines have, is odd by ``-log`` of its share, where nearly all other lines are alike.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """What is said below who said it: its paragraphs, and the quotes in them."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

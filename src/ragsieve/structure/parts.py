@@ -1,7 +1,5 @@
 """The parts by which a text without a tree is cut: steps, items, lines, sentences."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterator, Sequence
 from itertools import accumulate, pairwise

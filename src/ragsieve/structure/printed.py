@@ -5,8 +5,6 @@ most hang below others. What is indented lies inside the line above it; of lines
 the first is the head where no other begins as it does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property

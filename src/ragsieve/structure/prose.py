@@ -1,7 +1,5 @@
 """Lines of a text → blocks: lists, tables, code, records, chats; and the prose between them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """How what is kept of a text is shown: the kept parts of each tree, below the heads they need."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ turn, below who said it; where the same names come in the same order they are fi
 below the first one or, where text stands behind them, below all the short ones.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter

@@ -1,7 +1,5 @@
 """Lines of a text that may be rows: those of one row are joined."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ without cells is a rule of its table; the first row is a header where a rule say
 are of other kinds than those below.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ What is shown of it has its tags opened and closed as in the source; elements th
 page (``div``, ``body``) are left out with what is cut.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

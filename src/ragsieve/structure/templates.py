@@ -1,7 +1,5 @@
 """Lines of one template, as those of a log, as rows: what differs in them are cells."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence

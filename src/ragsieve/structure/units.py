@@ -1,7 +1,5 @@
 """The units of a tree: spans that are kept or dropped."""
 
-from __future__ import annotations
-
 import re
 
 from ragsieve.structure.tree import Node, stripped

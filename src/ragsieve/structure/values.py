@@ -1,7 +1,5 @@
 """Numbers with units, dates and times, in the forms that cells and questions have them."""
 
-from __future__ import annotations
-
 import math
 import operator
 import re

@@ -1,7 +1,5 @@
 """Words of comparison and denial, and of what no single row settles: `words.tsv`."""
 
-from __future__ import annotations
-
 import csv
 import re
 from functools import cache

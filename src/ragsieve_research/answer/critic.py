@@ -1,7 +1,5 @@
 """The critic of a debate: merges equal answers, rejects wrong ones, names the one that stands."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Worked examples, placed in a prompt before the question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from itertools import islice

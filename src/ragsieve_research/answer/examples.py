@@ -1,7 +1,5 @@
 """A reader that shows worked examples, and reads the answer off a marked line of the reply."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers: which are none, which are the same; schemas of replies in named parts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Step-by-step reasoning after worked examples from other domains."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated

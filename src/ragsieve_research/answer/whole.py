@@ -1,7 +1,5 @@
 """A reader whose answer is more, or less, than its model's reply."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 
 from ragsieve.answer import Reader

@@ -1,7 +1,5 @@
 """Model cards, with the header that the hub reads."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

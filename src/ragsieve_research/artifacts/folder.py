@@ -1,7 +1,5 @@
 """The folder of a trained filter: read, written in one step, and shared on the hub."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

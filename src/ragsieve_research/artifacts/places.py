@@ -1,7 +1,5 @@
 """Sources by name, for commands, servers and benchmarks: an index, or a TOML file of sources."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The schema of ``filter.json``, read strictly, as it may come from anyone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from inspect import Parameter, signature

@@ -6,8 +6,6 @@ adapter/                  of an LLM: safetensors and JSON
 README.md                 the same for people
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

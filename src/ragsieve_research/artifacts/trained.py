@@ -1,7 +1,5 @@
 """Trained filters by name: what `ragsieve.load` and all commands open them by."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The weights under a trained filter: their identity, and a check that they are safe to load."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Annotated, Any

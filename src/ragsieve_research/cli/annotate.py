@@ -1,7 +1,5 @@
 """`ragsieve annotate`."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path

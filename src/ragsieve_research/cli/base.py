@@ -1,7 +1,5 @@
 """Shared parts of the commands that measure and train: data sets, tables of figures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any

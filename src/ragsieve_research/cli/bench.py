@@ -1,7 +1,5 @@
 """`ragsieve bench` and `ragsieve report`."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """`ragsieve index`: build, change, search and measure an index of documents."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """`ragsieve train`: one short command a model, its options those of the model's plan."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ A new data set is an entry of ``table.toml`` and, where the hub has it, a functi
 ``ragsieve.datasets``: its name is the data set's, and it names an `Entry`.
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Sequence

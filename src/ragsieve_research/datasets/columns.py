@@ -4,8 +4,6 @@ Each raises `KeyError` or the like where a row has another layout; `ragsieve_res
 names that row, adds the data set's name to the metadata and numbers the rows that have no id.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

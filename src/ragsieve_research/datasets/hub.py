@@ -1,7 +1,5 @@
 """Data sets of the Hugging Face hub, through its library ``datasets``; no code of theirs is run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache

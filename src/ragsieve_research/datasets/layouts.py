@@ -1,7 +1,5 @@
 """Questions as other tools lay them out: one row of a table a layout, and one's own by fields."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

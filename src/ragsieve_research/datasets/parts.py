@@ -1,7 +1,5 @@
 """Divide questions into training, validation and test by a salted hash, the same everywhere."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import string

@@ -1,7 +1,5 @@
 """One sentence at the top of a report: which system to take, by how much, and at what cost."""
 
-from __future__ import annotations
-
 import math
 
 from ragsieve.systems.base import SYSTEMS

@@ -3,8 +3,6 @@
 On Latin text words are compared as SQuAD compares them. Without a gold answer nothing is right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The area under the ROC curve, on the core alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,8 +7,6 @@ RUN/latency/CELL.jsonl      times of the first questions, asked one at a time wi
 RUN/cache/CELL.sqlite       replies of models until the cell is done
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field

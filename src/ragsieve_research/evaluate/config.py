@@ -1,7 +1,5 @@
 """The TOML file of a benchmark: a declared schema, checked before anything is loaded."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations

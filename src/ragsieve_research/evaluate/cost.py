@@ -1,7 +1,5 @@
 """Costs of a question by system: calls, tokens, seconds, money, and when a filter pays."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

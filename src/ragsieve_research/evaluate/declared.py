@@ -1,7 +1,5 @@
 """Models of a run by their names: the options of each, opened once, and where they answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

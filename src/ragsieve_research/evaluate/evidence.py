@@ -5,8 +5,6 @@ Gold documents have ``is_positive`` in their metadata, gold sentences stand in
 the example has no gold label of its kind, and a system that keeps nothing has precision 0.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Stand-ins that cost nothing take the places of its models: an LLM that fills the
 to, or repeats a sentence, and models of word overlap.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

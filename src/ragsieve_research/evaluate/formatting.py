@@ -1,7 +1,5 @@
 """Figures as text: shares in per cent, costs to three digits, intervals and verdicts."""
 
-from __future__ import annotations
-
 import math
 
 from ragsieve_research.evaluate.stats import Difference, MeanInterval

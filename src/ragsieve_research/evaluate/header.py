@@ -1,7 +1,5 @@
 """The header of a run: settings and versions, enough to repeat it and to explain differences."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -3,8 +3,6 @@
 A metric is None where it does not apply to an example.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

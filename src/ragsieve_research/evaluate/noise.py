@@ -1,7 +1,5 @@
 """Inject noise of several kinds and shares into retrieved documents."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

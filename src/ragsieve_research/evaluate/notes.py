@@ -1,7 +1,5 @@
 """Warnings against misreading a report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 

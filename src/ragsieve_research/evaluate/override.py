@@ -1,7 +1,5 @@
 """Other models in place of those of a benchmark's file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A report as one HTML page without scripts, network or other files."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence

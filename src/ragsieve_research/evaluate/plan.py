@@ -1,7 +1,5 @@
 """Estimate the cost of a run from a sample of its questions."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping, Sequence

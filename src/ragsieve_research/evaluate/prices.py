@@ -1,7 +1,5 @@
 """Prices of tokens."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The questions of a run: drawn, with noise, and written into a file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator

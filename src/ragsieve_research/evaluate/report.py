@@ -4,8 +4,6 @@ Differences are judged by p-values that Holm's method adjusts over a column of a
 on one dataset, over all systems and generators.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Search an index with questions: gold documents and answers among the first results."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections import defaultdict

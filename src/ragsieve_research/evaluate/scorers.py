@@ -1,7 +1,5 @@
 """Quality of scorers on labelled questions: do segments that help score above the others?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

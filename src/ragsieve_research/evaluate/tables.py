@@ -1,7 +1,5 @@
 """A report as text: Markdown, CSV, and tables for the terminal."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """Rankings and judgements as TREC files, which trec_eval, ir_measures, ranx and trectools read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

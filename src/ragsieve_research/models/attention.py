@@ -1,7 +1,5 @@
 """Causal attention over rows of a shared memory of keys and values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -5,8 +5,6 @@ tensors and nothing else: an object that would run code when it is read is refus
 `ragsieve models convert` and by nothing in the package.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Mapping

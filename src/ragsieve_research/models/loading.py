@@ -1,7 +1,5 @@
 """Loading local models: quietly, with errors of one line, and all in one thread."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence

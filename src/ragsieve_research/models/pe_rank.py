@@ -1,7 +1,5 @@
 """PE-Rank: a language model that ranks passages, each read as one vector."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

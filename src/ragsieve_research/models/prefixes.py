@@ -1,7 +1,5 @@
 """Keys and values of earlier prompts, so that a common prefix is not read again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

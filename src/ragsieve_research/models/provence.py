@@ -10,8 +10,6 @@ A model is a folder, or a repository of the hub, with ``config.json``, ``tokeniz
   configuration is ``base_model_config``, and ``pruning_head.classifier`` on every token.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

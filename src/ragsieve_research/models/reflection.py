@@ -1,7 +1,5 @@
 """Self-RAG's reflection tokens, and the prompt that a model trained to write them continues."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import chain, groupby

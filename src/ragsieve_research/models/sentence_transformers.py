@@ -1,7 +1,5 @@
 """Local bi-encoders and cross-encoders, by sentence-transformers: the hub's, or a named one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby

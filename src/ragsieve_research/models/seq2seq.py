@@ -1,7 +1,5 @@
 """Local encoder-decoders, by transformers: any of the hub, as Flan-T5."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Windows of an encoder over a text whose spans are embedded: whole spans, as many as fit."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple

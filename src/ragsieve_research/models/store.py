@@ -6,8 +6,6 @@ revision, or the folder ``weights/NAME``, in which ``tools/weights.py`` of the r
 weights where no hub can be reached. A complete folder says in ``ragsieve.json`` where it is from.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

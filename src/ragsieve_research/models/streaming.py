@@ -1,7 +1,5 @@
 """Replies of local models while they are written: tokens out of their thread, then their text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from queue import SimpleQueue

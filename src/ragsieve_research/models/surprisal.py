@@ -1,7 +1,5 @@
 """Surprisals of texts: windows for tokens that exceed a context, and each token's place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Local token classifiers, by transformers: LLMLingua-2's, or any with the labels drop and keep."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

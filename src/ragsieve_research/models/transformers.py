@@ -1,7 +1,5 @@
 """Local generative models, by transformers: any causal model of the hub, or a named one."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

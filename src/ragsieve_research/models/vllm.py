@@ -1,7 +1,5 @@
 """vLLM's server: the OpenAI protocol, and the probability of every token of a prompt."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The papers' ablations: their systems with one part left out, or a random one in its place."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ read, marked as written; what it repeats is read twice. The trace counts it; see
 `ragsieve_research.peers.filters.base.Peer`.
 """
 
-from __future__ import annotations
-
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder
 from ragsieve.system import Pipeline, System

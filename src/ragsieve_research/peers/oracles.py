@@ -1,7 +1,5 @@
 """Oracles: systems that know the gold answers, and show what a filter or a critic could reach."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Passages stand in a prompt as JSON strings or numbered lines, as many of their words as fit.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar

@@ -3,8 +3,6 @@
 httpx asks the address that was checked, under the host's own name.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import re

@@ -1,7 +1,5 @@
 """Open an index by its folder, with the options that it was built with."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """HTML pages in hand as a source: those that say something new, on the question's topic."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Passages retrieved beforehand, by question."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

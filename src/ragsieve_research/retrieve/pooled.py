@@ -1,7 +1,5 @@
 """Documents of files, folders and data sets, those of questions pooled: what an index holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

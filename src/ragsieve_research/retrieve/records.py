@@ -1,7 +1,5 @@
 """Structured API records to sentences, by rules, for the entities of the question."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, product

@@ -1,7 +1,5 @@
 """Query → Query: the question rewritten for search."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

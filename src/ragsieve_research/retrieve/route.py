@@ -1,7 +1,5 @@
 """Choose which sources to ask, and ask them concurrently."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

@@ -20,8 +20,6 @@ one ``source`` count, and ``html`` says that they are pages. An API has ``api`` 
 the file's own folder.
 """
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """What several scorers share: scores by name, gains in likelihood, the logistic function."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

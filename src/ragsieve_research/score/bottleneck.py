@@ -1,7 +1,5 @@
 """The information bottleneck: how much a shorter text says of the documents and the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

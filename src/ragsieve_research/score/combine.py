@@ -1,7 +1,5 @@
 """Combine several scores: rank fusion, weighted mean."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

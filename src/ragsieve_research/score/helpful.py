@@ -1,7 +1,5 @@
 """Whether an LLM finds a sentence helpful that it reads within its document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal

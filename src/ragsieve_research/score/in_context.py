@@ -1,7 +1,5 @@
 """Cosine similarity to the question, of segments as they are read in their document."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

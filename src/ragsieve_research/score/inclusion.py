@@ -4,8 +4,6 @@ A gold answer is known in training and to oracles only. Where a question has non
 anything of it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """Ratings of an LLM: relevance, reflection, critique."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

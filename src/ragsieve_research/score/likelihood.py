@@ -1,7 +1,5 @@
 """Likelihood of the question given a segment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Listwise reranking: a model orders a list of segments, window by window."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Scorers by name: `SCORERS`, which ``ragsieve scorers`` measures; entry points add to them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Surprisal of a segment to a language model, and of the question after it."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A threshold adapted to the mean and deviation of the scores."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Drop near-duplicates."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """An LLM names the clue sentences."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Align a written line to the sentences that it repeats."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

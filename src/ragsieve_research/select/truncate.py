@@ -1,7 +1,5 @@
 """A learned cut point: an LLM chooses how many segments stay."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

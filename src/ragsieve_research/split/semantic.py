@@ -1,7 +1,5 @@
 """Neighbouring sentences joined while their embeddings agree."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Windows of a number of tokens, with overlap."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence

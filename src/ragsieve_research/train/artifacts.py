@@ -1,7 +1,5 @@
 """The folder of a training: weights, ``recipe.json`` and a model card."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """BottleNeck's noise filter: tune an LLM on what the information bottleneck rates best."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

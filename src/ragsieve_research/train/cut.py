@@ -1,7 +1,5 @@
 """Fit a cut point to what the generator could answer from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Questions for a sentence pruner: documents with the spans of the evidence, in three parts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 

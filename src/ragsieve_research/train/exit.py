@@ -1,8 +1,6 @@
 """Fine-tune an LLM to judge whether a sentence helps, as `ragsieve_research.score.helpful.Helpful`
 uses it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from functools import partial

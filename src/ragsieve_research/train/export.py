@@ -6,8 +6,6 @@ softmax in steps, as onnxruntime's own adds up in an order that depends on the w
 last bit of such a sum decides how a number is rounded to int8.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil

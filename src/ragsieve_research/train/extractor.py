@@ -4,8 +4,6 @@
 Source: FineFilter (arXiv 2502.11811v4), section 4.1 and appendix A.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter

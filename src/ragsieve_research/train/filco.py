@@ -1,7 +1,5 @@
 """FILCO's filter model: FineFilter's extractor, trained on the sentence that a measure chose."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

@@ -8,8 +8,6 @@ WORK/before.jsonl, after.jsonl                    its answers from 5 documents, 
 WORK/report.html                                  how training went
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """Tune a generator to answer from noisy documents."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """Tune an LLM for any part: examples, samples, training, figures, a folder with a card."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace

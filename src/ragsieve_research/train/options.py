@@ -1,7 +1,5 @@
 """Rules of options of trainings, beside those of `ragsieve.schema`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -3,8 +3,6 @@
 A field is an option: in Python, on the command line and in what a training writes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Direct preference optimisation (DPO) of a LoRA adapter: of two replies, the better one."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields

@@ -3,8 +3,6 @@
 Source: Conformal risk control (arXiv 2208.02814), section 2.1; see `ragsieve_research.train.risk`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

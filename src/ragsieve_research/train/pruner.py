@@ -7,8 +7,6 @@ transformers for token classification.
 WORK/checkpoint-…    the last one of transformers' Trainer, with its log
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

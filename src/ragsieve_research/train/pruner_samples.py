@@ -1,7 +1,5 @@
 """Training samples of a sentence pruner: windows of a question, and labels of their sentences."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

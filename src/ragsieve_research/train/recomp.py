@@ -1,7 +1,5 @@
 """RECOMP's extractive compressor: rank sentences by the likelihood of the generator's answer."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

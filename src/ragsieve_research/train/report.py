@@ -1,7 +1,5 @@
 """The report of a training, as one page: loss and validation curves, figures before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ragsieve.errors import needs_extra

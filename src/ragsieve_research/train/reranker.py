@@ -3,8 +3,6 @@
 Source: FineFilter (arXiv 2502.11811v4), section 4.2.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Turn a pruner's folder back into a checkpoint to train on from."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator, Mapping

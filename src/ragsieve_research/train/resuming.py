@@ -1,7 +1,5 @@
 """Parts that all trainings by transformers' Trainer share: quiet, resumed, timed, written down."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

@@ -10,8 +10,6 @@ Only questions with an answer in their sentences count: no cut can lose what was
 Source: Conformal risk control (arXiv 2208.02814), section 2.1, for the loss of the answer.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

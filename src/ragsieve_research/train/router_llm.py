@@ -1,7 +1,5 @@
 """Fine-tune an LLM to choose sources, as `ragsieve_research.retrieve.route.LLMRouter` asks it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

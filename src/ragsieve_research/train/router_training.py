@@ -1,7 +1,5 @@
 """From questions and sources to a trained router's folder; resumable."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, replace

@@ -7,8 +7,6 @@ WORK/adapter-…          what an LLM learned
 WORK/cache.sqlite       replies of models
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """Fit a curve from a score to the probability that a segment helps."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Supervised fine-tuning of an LLM by LoRA, on prompts with replies."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

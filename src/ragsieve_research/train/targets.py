@@ -3,8 +3,6 @@
 Source: FineFilter (arXiv 2502.11811v4), sections 4.1 to 4.3.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

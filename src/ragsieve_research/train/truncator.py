@@ -4,8 +4,6 @@
 Source: FineFilter (arXiv 2502.11811v4), section 4.3 and appendix A.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from time import perf_counter

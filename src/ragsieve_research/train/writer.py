@@ -1,7 +1,5 @@
 """Tune a filter model that writes its context: FILCO's and BottleNeck's."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """LangChain's filters of retrieved documents, on our models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """LlamaIndex's filters of retrieved nodes, on our models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -4,8 +4,6 @@ A TOML file has ``name``, ``description``, ``at`` (see `Api`) and any number of 
 ``[[link]]`` tables with the fields of `Endpoint` and `Link`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Calls of an API: concurrent, none twice for a question, none fatal."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

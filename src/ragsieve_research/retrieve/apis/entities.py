@@ -1,7 +1,5 @@
 """Entities of a question: people, works, places, dates, tickers, with their spans."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Link a question's entities to values that an API's endpoints take."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Named entities by spaCy's small English model, an installed package."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """An OpenAPI document as the table of an API."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

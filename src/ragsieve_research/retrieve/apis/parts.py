@@ -1,7 +1,5 @@
 """Parts of a question that may be names, where the recogniser found none."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """JSON to sentences: by a template of the table, or by rules where there is none."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping

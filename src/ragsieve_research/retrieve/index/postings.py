@@ -3,8 +3,6 @@
 Source: the formula of Lucene with k1 = 1.5 and b = 0.75, as in `bm25s`.
 """
 
-from __future__ import annotations
-
 import math
 import sqlite3
 from array import array

@@ -9,8 +9,6 @@ A build writes in one transaction: a reader has the state before it or the state
 has one after a kill.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets
