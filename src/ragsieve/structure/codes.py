@@ -58,8 +58,4 @@ def named(question: str, run: Run) -> list[int]:
     """Columns that a question names, or by what their name begins, as Wednesday is by ``Wed``."""
     words = _WORD.findall(question.lower())
     short = ((n, column.name.rstrip(".").lower()) for n, column in enumerate(run.columns))
-    return [
-        n
-        for n, name in short
-        if len(name) >= _SHORT and any(word.startswith(name) for word in words)
-    ]
+    return [n for n, name in short if name[_SHORT - 1 :] and any(w.startswith(name) for w in words)]

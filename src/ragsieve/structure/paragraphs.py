@@ -22,7 +22,8 @@ def said(text: str, start: int, head: int, end: int, roots: Sequence[Node]) -> N
     node = Node(start, min(head, end), end, end, mark="…", each=True)
     if end - start > WHOLE:
         inner = filled(text, node.head, end, roots)
-        node.children = inner[0].children if len(inner) == 1 and inner[0].children else inner
+        bare = len(inner) == 1 and inner[0].head == inner[0].start
+        node.children = (bare and inner[0].children) or inner
         node.kind = inner[0].kind if inner else node.kind
         node.whole = WHOLE
     return node

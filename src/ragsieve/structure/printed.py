@@ -146,7 +146,7 @@ def _group(text: str, group: Sequence[tuple[_Line, Sequence[_Line]]], depth: int
     if not others or first in others or levels or size > _RECORD:
         return nodes
     end, inside = inside[-1].end, [*head.children, *inside]
-    return [Node(head.start, group[0][0].end, end, end, children=inside, **_OPTIONS)]
+    return [Node(head.start, head.head, end, end, children=inside, **_OPTIONS)]
 
 
 def _paragraph(text: str, start: int, end: int) -> Node:
