@@ -21,7 +21,7 @@ from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Document, Key, Layout, Query, Segment, Span, grouped
 
 _TRIED = 3  # segments that do not fit which may be cut
-_PARTS = 50  # parts of a segment that are tried from the first that does not fit
+_PARTS = 50  # segments, and parts of one, that are tried from the first that does not fit
 _LEAST = 4  # words of the beginning of a sentence that is cut
 _BELOW = "the best of it does not fit below"
 _NESTED = ("array", "object", "lines")  # of JSON and configuration
@@ -227,10 +227,11 @@ def _filled(
 ) -> list[Segment]:
     """What is kept, and what fits beside it, best first; records why the others went."""
     limits = layout.limits
-    used = layout.size(kept.values())
-    for segment in ranked:
-        if limits.broken(sum_of(used, layout.own[segment.key])) is None:  # else do not even try it
+    used, missed = layout.size(kept.values()), 0
+    for segment in ranked:  # a trial takes time by the whole text
+        if missed < _PARTS and limits.broken(sum_of(used, layout.own[segment.key])) is None:
             trial = layout.size([*kept.values(), segment])
+            missed += limits.broken(trial) is not None
             if limits.broken(trial) is None:
                 kept[segment.key] = segment
                 used = trial
