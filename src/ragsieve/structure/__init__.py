@@ -274,11 +274,11 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
     for start, end, root in (part for span in spans for part in _parts(roots, *span)):
         if not root or root.start not in read:
             begin = root.start if root else start
-            kept.stands += () if bare else led(text, max(last, 0), begin, title)
+            kept.stands += () if bare or margined else led(text, max(last, 0), begin, title)
             if margined and not bare:
-                out += margins.joint(apart, text, last, begin, layout.mark)
+                out += margins.joint(apart, kept, last, begin)
             elif last >= 0:
-                out += between(text, last, start, layout.mark)
+                out += between(text, last, begin, layout.mark)
             elif not bare:
                 out = left_out(text, 0, begin, title) + labelled(text, begin, layout.mark)
             if said := untagged(text, start, end) if within(pages, start, end) else []:
@@ -310,9 +310,8 @@ def verbatim(segments: Sequence[Segment]) -> list[Span]:
     kept = _joined(document.text, spans, _layout(segments), document.title)[1]
     found: list[Span] = []
     for start, end in sorted(kept.stands, key=lambda span: (span[0], -span[1])):
-        if found and start <= found[-1][1] < end:
-            found[-1] = found[-1][0], end
-        elif end > (found[-1][1] if found else 0) and document.text[start:end].strip():
+        start = max(start, found[-1][1] if found else 0)
+        if document.text[start:end].strip():
             found.append((start, end))
     return [stripped(document.text, *span) for span in found]
 

@@ -101,20 +101,24 @@ def left_out(text: str, end: int, start: int, title: str = "") -> str:
 
     Those whose words are all in a title say nothing below it.
     """
-    return "".join(f"{one.text}\n\n" for one in _left_out(text, end, start, title))
+    return "".join(f"{one.text}\n\n" for one in leading(text, end, start, title))
 
 
 def led(text: str, end: int, start: int, title: str = "") -> list[Span]:
     """Where these headings stand, and the label before the second place."""
     first, last = label(text, start)
-    found = [(h.start, h.start + len(h.text)) for h in _left_out(text, end, start, title)]
+    found = [(h.start, h.start + len(h.text)) for h in leading(text, end, start, title)]
     return [*found, *([(first, last)] if end <= first < last else [])]
 
 
-def _left_out(text: str, end: int, start: int, title: str) -> Iterator[Heading]:
+def leading(text: str, end: int, start: int, title: str = "") -> Iterator[Heading]:
+    """The same as they stand there; one in which the second place lies, as far as that."""
     told = {*_WORD.findall(title.casefold())}
-    above = (one for one in headings(text, start) if end <= one.start < start)
-    yield from (one for one in above if {*_WORD.findall(one.text.casefold())} - told)
+    for one in headings(text, start):
+        if end <= one.start < start and {*_WORD.findall(one.text.casefold())} - told:
+            yield one._replace(
+                text=text[one.start : min(start, one.start + len(one.text))].rstrip()
+            )
 
 
 @lru_cache(maxsize=8)

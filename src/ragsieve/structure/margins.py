@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from ragsieve.structure.headings import between, headings
+from ragsieve.structure.headings import between, leading
+from ragsieve.structure.render import Kept
 from ragsieve.structure.tree import Node, line_spans
 from ragsieve.types import Span
 
@@ -151,24 +152,24 @@ def merged(parts: Sequence[Piece], text: str, spans: Iterable[Span]) -> list[Spa
     return one
 
 
-def joint(parts: Sequence[Piece], text: str, end: int, start: int, mark: str) -> str:
+def joint(parts: Sequence[Piece], kept: Kept, end: int, start: int) -> str:
     """What joins a kept span to the next, as `ragsieve.structure.headings.between` does.
 
     Where lines are left out stands the mark with their numbers; headings have their margin. ``end``
     is -1 before the first span, where no mark stands.
     """
-    part, last = piece_at(parts, start), max(end, 0)
+    part, last, text, mark = piece_at(parts, start), max(end, 0), kept.text, kept.layout.mark
     if end >= 0 and not bare(parts, text, end, start).strip():
         return text[end:start]
     stop, above = part.off(start), max(0, part.off(last)) if last > part.start else 0
     if end > part.start and "\n" not in (plain := between(part.text, above, stop, mark)):
         return plain
     out = "\n" * (end >= 0)
-    for head in (*(h for h in headings(part.text, stop) if above <= h.start < stop), None):
+    for head in (*leading(part.text, above, stop), None):
         first, behind = part.span(head.start, head.start + len(head.text)) if head else (start, 0)
         if end >= 0 and bare(parts, text, last, first).strip():
             out += f"{mark}{part.said(max(last, part.start), first)}\n"
-        out += text[first:behind] + "\n" if head else ""
+        out += kept.show(first, behind) + "\n" if head else ""
         last = behind
     return out
 

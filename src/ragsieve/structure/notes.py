@@ -72,9 +72,7 @@ def _notes(segments: Sequence[Segment]) -> Iterator[tuple[str, Segment, list[Seg
         star = sign[0] == "*"
         mark = r"(?<=[^\s*])" * star + re.escape(sign) + r"(?!\*)(?=[\s|.,;:)]|$)" * star
         opens = rf"(?<![^\s(|]){re.escape(sign)}(?=[^\s*])" if star else "(?!)"  # and emphasises
-        others = (s for s in having.get(sign, ()) if s is not notes[0])
-        found = [
-            s for s in others if len(re.findall(mark, s.text)) > len(re.findall(opens, s.text))
-        ]
+        rest = (s for s in having.get(sign, ()) if s is not notes[0])
+        found = [s for s in rest if len(re.findall(mark, s.text)) > len(re.findall(opens, s.text))]
         if len(notes) == 1 and 0 < len(found) <= _MOST:
             yield sign, notes[0], found

@@ -439,6 +439,10 @@ def test_a_log_has_its_traceback_whole_or_with_what_was_raised():
     assert shown.endswith("…\nValueError: no pier\n…") or shown.endswith("ValueError: no pier")
 
 
+AT = "\tat a.b.C.find(C.java:14)\n"
+CAUSED = "".join(
+    f"ERROR 22:4{n}:07 Bad {n}\na.B: no\n{AT * 11}Caused by: c.D\n{AT}" for n in (0, 1)
+)
 JOINS = [
     ("One. Two. Three.", [(0, 4), (10, 16)], "One. … Three."),
     ("One. Two.", [(0, 4), (5, 9)], "One. Two."),
@@ -451,6 +455,10 @@ JOINS = [
     ("|a|\n|-|\n|1|\n|2|", [(0, 7), (12, 15)], "|a|\n|-|\n|2|\n… 1 of 2 shown"),
     ("|a|\n\n|1|\n|2|", [(0, 3), (9, 12)], "|a|\n\n|2|"),
     ("A.\n\n## B\n\nC. D.", [(0, 2), (13, 15)], "A.\n\n## B\n\nD."),
+    ("Article 6. Dogs\n\nIt is. D.", [(11, 23)], "Article 6.\n\nDogs\n\nIt is."),
+    ("1\tArticle 6. Dogs\n2\t\n3\tIt is.", [(13, 29)], "1\tArticle 6.\nDogs\n2\t\n3\tIt is."),
+    ("1\t# A\n2\t\n3\tB c.\n4\tD e.", [(18, 22)], "1\t# A\nD e."),
+    (CAUSED, [(0, 20), (315, 355)], f"{CAUSED[:21]}…\n{CAUSED[315:355]}\n…"),
     ("A.\n# B\n## C\n```\n# D\n```\n## E\nF. G.", [(0, 2), (32, 34)], "A.\n\n# B\n\n## E\n\nG."),
     ("A.\n\nB\n===\n\nC. D.", [(0, 2), (14, 16)], "A.\n\nB\n===\n\nD."),
     ("A.\n\n## B\n\n# C\n\nD.", [(0, 2), (10, 17)], "A.\n\n# C\n\nD."),
@@ -514,9 +522,9 @@ def test_spans_are_joined_as_they_stood(text, bounds, shown):
 
     stands = verbatim([Segment(Document("d", text), *bound) for bound in bounds])
 
-    words = " ".join(text[a:b] for a, b in stands).split()
+    said = re.sub(r"… 1 of 2 shown|…|\s", "", shown)
 
-    assert sorted(re.sub("… 1 of 2 shown|…", "", shown).split()) == sorted(words)
+    assert sorted(said) == sorted(re.sub(r"\s", "", "".join(text[a:b] for a, b in stands)))
 
 
 LARGE = {
