@@ -65,7 +65,8 @@ class Result:
     def shown(self) -> list[Segment]:
         """What ``text`` has of the documents, verbatim: ``kept``, the heads and headings above it.
 
-        Of rows in a shorter form their cells; no titles, marks and numbers of lines.
+        Of rows in a shorter form their cells; no titles, marks and numbers of lines. A result that
+        was read from JSON gives what the usual layout has.
         """
         from ragsieve.structure import verbatim
 

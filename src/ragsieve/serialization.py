@@ -121,10 +121,9 @@ def document_records(
     documents: Sequence[Document], segments: Iterable[Segment]
 ) -> dict[str, list[dict[str, Any]]]:
     """``documents`` as JSON values, and ``written``: others of the segments, where there are."""
-    known = {id(document) for document in documents}
-    others: dict[int, Document] = {}
-    for segment in segments:
-        others |= {id(one): one for one in segment.document.origins() if id(one) not in known}
+    others = {(d.id, d.written_by): d for s in segments for d in s.document.origins()}
+    for document in documents:  # of which a stage may have copies with another layout
+        others.pop((document.id, document.written_by), None)
     values = {"documents": [*map(_document, documents)]}
     return {**values, "written": [*map(_document, others.values())]} if others else values
 
