@@ -330,8 +330,11 @@ def log_event(text: str, event: str, **facts: Any) -> None:
 
 
 def set_answerable(probability: float) -> None:
-    """Record how probable it is that some document answers; a no-op outside a step."""
-    _current().answerable = probability
+    """Record how probable it is that some document answers, to four digits as JSON has it.
+
+    A no-op outside a step.
+    """
+    _current().answerable = round(float(probability), 4)
 
 
 def record_drop(segment: Segment, reason: str) -> None:
