@@ -281,6 +281,21 @@ def test_of_what_is_a_little_too_long_a_part_is_kept_that_says_something(
     assert expected.startswith(some[0].text)
 
 
+def test_of_many_segments_that_fit_by_their_own_length_few_are_tried() -> None:
+    """Each trial reads all that is kept; between two segments stand words of the reader's."""
+    tried = []
+
+    class Between(Reader):
+        def context(self, segments: Sequence[Segment], /) -> str:
+            tried.append(len(segments))
+            return " x y ".join(segment.text for segment in segments)
+
+    some = [Segment(Document("a", "a " * 500), 2 * n, 2 * n + 1).scored("s", 1) for n in range(500)]
+
+    assert 17 == len(fit(some, 50, Between(ScriptedLLM([]))))
+    assert len(tried) < 100
+
+
 @pytest.mark.slow
 def test_a_segment_of_many_parts_is_cut_in_linear_time():
     def cut(parts):
