@@ -286,7 +286,7 @@ def test_of_many_segments_that_fit_by_their_own_length_few_are_tried() -> None:
     tried = []
 
     class Between(Reader):
-        def context(self, segments: Sequence[Segment], /) -> str:
+        def context(self, segments, /):
             tried.append(len(segments))
             return " x y ".join(segment.text for segment in segments)
 
