@@ -405,7 +405,7 @@ def test_a_call_says_more_of_what_a_result_is_read_for_than_the_user():
     rows = measured("tool_questions")
     alone, call = rows["the user's last message"], rows["words, arguments, user"]
 
-    assert alone["spans"] <= 57 and call["spans"] >= 64 and call["words"] < 0.5
+    assert alone["spans"] + 5 <= call["spans"] >= 64 and call["words"] < 0.5
 
 
 @pytest.mark.models
@@ -415,6 +415,6 @@ def test_ten_turns_cost_less_where_results_are_cut_once():
     raw, ours, anew = measured("agent_bill").values()
 
     assert ours["billed"] < 0.85 * raw["billed"] and ours["billed"] < anew["billed"]
-    assert 0 == ours["broken"] and ours["evidence"] >= 30 and anew["evidence"] < 20
+    assert 0 == ours["broken"] and anew["evidence"] < ours["evidence"] >= 30
     assert ours["cached"] / ours["sent"] > raw["cached"] / raw["sent"] - 0.05
     assert anew["cached"] / anew["sent"] < 0.7
