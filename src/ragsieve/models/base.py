@@ -328,7 +328,8 @@ def complete_parsed(
     """Replies as ``parse`` reads them; an unreadable one is requested once more, with the error.
 
     Thoughts have room (`complete_with_room`). All second requests are one batch, but for those of
-    replies that needed room: they have it at once. ``parse`` receives a reply without thoughts, a
+    replies that needed room: they have it at once. One that is cut in the form of a schema, such as
+    in endless blanks, is requested without it. ``parse`` receives a reply without thoughts, a
     `Cut` if it is one, and raises `BadReply`. A prompt whose second reply is unreadable too, or
     that leaves no space for a second one, yields that error: the caller chooses what replaces it,
     and notes that.
@@ -346,14 +347,16 @@ def complete_parsed(
         if isinstance(result, BadReply):
             record_unreadable()
             note(f"unreadable reply, asked once more: {result}")
-            corrections[place] = (
-                *prompts[place],
-                Message("assistant", replies[place]),
-                Message("user", f"That cannot be read: {result}. Reply again, in that form only."),
-            )
-    roomy = {place for place in corrections if replies[place] is not first[place]}
-    for room, places in ((_room(llm), sorted(roomy)), (0, sorted({*corrections} - roomy))):
-        again = partial(ask, max_tokens=max_tokens + room)
+            wrong = f"That cannot be read: {result}. Reply again, in that form only."
+            said = (Message("assistant", replies[place]), Message("user", wrong))
+            endless = schema and isinstance(replies[place], Cut)
+            corrections[place] = (*prompts[place], *(() if endless else said))
+    needs = {p: (replies[p] is not first[p], isinstance(replies[p], Cut)) for p in corrections}
+    for more, cut in dict.fromkeys(needs.values()):
+        places = [place for place, own in needs.items() if own == (more, cut)]
+        again = partial(
+            ask, max_tokens=max_tokens + _room(llm) * more, schema=None if cut else schema
+        )
         seconds = _fitting(again, [corrections[place] for place in places])
         for place, reply in zip(places, seconds, strict=True):
             if reply is not None:

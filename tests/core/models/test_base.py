@@ -26,6 +26,22 @@ def parsed(llm, prompts=1, **options):
     return found, seen
 
 
+class Endless:
+    """Writes blanks without end in the form of a schema."""
+
+    identity, thinking, prompts = "endless", False, []
+
+    def complete(self, prompts, *, schema=None, **options):
+        self.prompts += prompts
+        return [Cut('{ "n":      ') if schema else "5" for _ in prompts]
+
+
+def test_a_reply_that_is_cut_in_the_form_of_a_schema_is_requested_without_it():
+    found, _ = parsed(llm := Endless(), schema={"type": "integer"})
+
+    assert [5] == found and [PROMPT, PROMPT] == llm.prompts
+
+
 FINAL = "<|start|>assistant<|channel|>final<|message|>"
 
 
