@@ -1,4 +1,4 @@
-"""What survives in situations written by people who had seen no reader: `situations.jsonl`.
+"""What survives in situations written by people who had seen no reader: `situations/`.
 
     python benchmarks/situations.py            # evidence whole, and the tokens kept, by set
     python benchmarks/situations.py --lost     # and what of each is lost
@@ -24,12 +24,13 @@ from ragsieve.adapter import Adapter
 from ragsieve.agents.filter import ToolFilter
 
 Record = dict[str, Any]
-RECORDS = Path(__file__).with_suffix(".jsonl")
+FOLDER = Path(__file__).with_suffix("")
 
 
 def records(only: str = "") -> Iterator[Record]:
     """The situations whose id begins so."""
-    lines = RECORDS.read_text("utf-8").splitlines()
+    files = (file.read_text("utf-8") for file in sorted(FOLDER.glob("*.jsonl")))
+    lines = (line for text in files for line in text.splitlines())
     yield from (one for one in map(json.loads, lines) if one["id"].startswith(only))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ragsieve.errors import needs_extra
 from ragsieve.read.apart import serve
-from ragsieve.read.numbers import numeral, raised, whole
+from ragsieve.read.numbers import integer, numeral, raised
 from ragsieve.read.tables import ATTRIBUTES, spread
 
 with needs_extra("html"):
@@ -87,10 +87,10 @@ def _numbered(items: str, list_: Mapping[str, str], values: Sequence[str | None]
     form, back = list_.get("type", ""), "reversed" in list_
     if form in ("", "1") and not back and not any(values):
         return items
-    number = whole(list_.get("start"), len(values) if back else 1)
+    number = integer(list_.get("start"), len(values) if back else 1)
     numbers = []
     for value in values:
-        number = whole(value, number)
+        number = integer(value, number)
         numbers.append(numeral(number, form))
         number += -1 if back else 1
     indent = " " * (len(items.lstrip("\n")) - len(items.lstrip()))

@@ -18,7 +18,7 @@ def raised(text: str) -> str:
     return text.translate(str.maketrans(_SIGNS, _RAISED)) if number else text
 
 
-def whole(text: str | None, otherwise: int) -> int:
+def integer(text: str | None, otherwise: int) -> int:
     """The whole number that a text is; another where it is none."""
     return int(text) if text and re.fullmatch(r"-?[0-9]{1,9}", text) else otherwise
 

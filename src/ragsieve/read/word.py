@@ -13,7 +13,7 @@ from typing import Any
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml.ns import nsmap, qn
 
-from ragsieve.read.numbers import numeral, raised, whole
+from ragsieve.read.numbers import integer, numeral, raised
 
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _GONE = {*map(qn, ("w:del", "w:moveFrom", "w:pPr", "w:rPr", "w:sdtPr")), _FALLBACK}
@@ -204,7 +204,7 @@ class _Numbering:
 
     def _heading(self, element: Any) -> int:
         """1 to 9; 0 of no heading."""
-        if 0 <= (level := whole(self._said(element, "w:outlineLvl"), _LEVELS)) < _LEVELS:
+        if 0 <= (level := integer(self._said(element, "w:outlineLvl"), _LEVELS)) < _LEVELS:
             return level + 1
         style = self.styles.get(_style(element))
         name = _value(style, "w:name").lower() if style is not None else ""
@@ -220,7 +220,7 @@ class _Numbering:
             known, style = self.lists.get(self.nums[num][0], {}), _style(element)
             own = (str(n) for n, one in known.items() if _value(one, "w:pStyle") == style)
             level = next(own, level)
-        return num, max(0, min(whole(level, 0), _LEVELS - 1))
+        return num, max(0, min(integer(level, 0), _LEVELS - 1))
 
     def _said(self, element: Any, name: str) -> str:
         """What a paragraph says of itself, or its style or one that this is based on."""
@@ -277,7 +277,7 @@ def _value(element: Any, path: str) -> str:
 
 def _level(element: Any) -> int:
     """The place of a level, from 0; the first where it says none."""
-    return max(0, whole(element.get(qn("w:ilvl")), 0))
+    return max(0, integer(element.get(qn("w:ilvl")), 0))
 
 
 def _style(element: Any) -> str:
@@ -290,4 +290,4 @@ def _levels(element: Any) -> dict[int, Any]:
 
 
 def _start(level: Any) -> int:
-    return whole(_value(level, "w:start"), 1)
+    return integer(_value(level, "w:start"), 1)
