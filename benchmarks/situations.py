@@ -3,6 +3,7 @@
     python benchmarks/situations.py            # evidence whole, and the tokens kept, by set
     python benchmarks/situations.py --lost     # and what of each is lost
     python benchmarks/situations.py --only 6-0
+    python benchmarks/situations.py --keep-answer 0.98    # with a more careful filter
 
 A line is a question in everyday words, mostly not those of what answers it, with what a program
 printed for an agent (``result``, behind what the agent ``said`` and the call's ``arguments``) or
@@ -22,6 +23,7 @@ from typing import Any
 import ragsieve
 from ragsieve.adapter import Adapter
 from ragsieve.agents.filter import ToolFilter
+from ragsieve.system import System
 
 Record = dict[str, Any]
 FOLDER = Path(__file__).with_suffix("")
@@ -34,12 +36,11 @@ def records(only: str = "") -> Iterator[Record]:
     yield from (one for one in map(json.loads, lines) if one["id"].startswith(only))
 
 
-def shown(one: Record) -> tuple[str, float]:
+def shown(one: Record, system: System) -> tuple[str, float]:
     """What is kept of a situation, and its share of the tokens."""
-    budget = one.get("max_tokens")
+    if "max_tokens" in one:
+        system = system.with_budget(one["max_tokens"])
     if "documents" in one:
-        system = ragsieve.load("finefilter")
-        system = system.with_budget(budget) if budget else system
         result = system(one["question"], one["documents"])
         return result.text, result.tokens.after / max(1, result.tokens.before)
     called = {"name": one["name"], "arguments": one["arguments"]}
@@ -49,8 +50,7 @@ def shown(one: Record) -> tuple[str, float]:
         {"role": "assistant", "content": one["said"], "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "1", "content": one["result"]},
     ]
-    adapter = Adapter("finefilter", max_tokens=budget) if budget else Adapter("finefilter")
-    cut = ToolFilter(adapter, ["*"])(messages)
+    cut = ToolFilter(Adapter(system), ["*"])(messages)
     (outcome,) = cut.outcomes.values()
     share = outcome.tokens_after / max(1, outcome.tokens_before)
     return str(cut.messages[-1]["content"]), share
@@ -61,10 +61,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="those whose id begins so")
     parser.add_argument("--lost", action="store_true", help="print what is lost, too")
+    parser.add_argument("--keep-answer", type=float, default=0.95, help="of the filter")
     options = parser.parse_args()
+    system = ragsieve.load("finefilter", options={"keep_answer": options.keep_answer})
     found: dict[tuple[str, str], list[tuple[bool, float]]] = defaultdict(list)
     for one in records(options.only):
-        text, share = shown(one)
+        text, share = shown(one, system)
         lost = [piece for piece in one["evidence"] if piece not in text]
         kind = (
             "a budget" if "max_tokens" in one else "documents" if "documents" in one else "outputs"
