@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
@@ -21,6 +21,8 @@ from ragsieve_research.evaluate.declared import shared
 from ragsieve_research.evaluate.metrics import METRICS
 from ragsieve_research.evaluate.noise import Kind, Noise, Position
 from ragsieve_research.retrieve.corpus import By
+
+_LONGEST = 200  # bytes of a file's name, before what stands behind it
 
 
 class Data(Schema, frozen=True, kw_only=True):
@@ -148,9 +150,9 @@ class NoiseGrid(Schema, frozen=True, kw_only=True):
         documents: Noise documents at most.
     """
 
-    kinds: list[Kind]
-    shares: list[Probability]
-    positions: tuple[Position, ...] = ("first",)
+    kinds: Annotated[list[Kind], Meta(min_length=1)]
+    shares: Annotated[list[Probability], Meta(min_length=1)]
+    positions: Annotated[tuple[Position, ...], Meta(min_length=1)] = ("first",)
     documents: Count = 10
 
 
@@ -257,15 +259,10 @@ def cells(config: Config) -> Iterator[Cell]:
     if grid:
         noises = [
             Noise(kind, share, position, documents=grid.documents, seed=config.seed)
-            for kind in grid.kinds
-            for position in grid.positions
-            for share in grid.shares
+            for kind, position, share in product(grid.kinds, grid.positions, grid.shares)
         ]
-    for data in config.data:
-        for noise in noises:
-            for generator in config.generators:
-                for system in config.systems:
-                    yield Cell(data, noise, system, generator)
+    every = product(config.data, noises, config.generators, config.systems)
+    return (Cell(data, noise, system, generator) for data, noise, generator, system in every)
 
 
 def read(path: Path, *, small: bool = False) -> Config:
@@ -336,6 +333,9 @@ def _check(config: Config) -> None:
         models.check(config.judge, "LLM")
     for name in config.model_options:
         models.kind_of(name)
+    longest = max((cell.file for cell in cells(config)), key=lambda name: len(name.encode()))
+    if len(longest.encode()) > _LONGEST:
+        raise InputError(f"labels must be at most {_LONGEST} bytes together, got {longest!r}")
 
 
 def _check_distinct(kind: str, labels: list[str]) -> None:

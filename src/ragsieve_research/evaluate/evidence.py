@@ -104,12 +104,8 @@ def _naming(example: Example) -> Callable[[Document], str]:
 def sentence_recall(example: Example, result: Result) -> float | None:
     """Share of the gold sentences that are kept, at least half of each; None without gold ones."""
     gold, kept = _gold_spans(example), _kept_spans(example, result.kept)
-    held = [
-        mostly(sentence, kept.get(name, []))
-        for name, sentences in gold.items()
-        for sentence in sentences
-    ]
-    return sum(held) / len(held) if held else None
+    pairs = [(one, kept.get(name, [])) for name, sentences in gold.items() for one in sentences]
+    return sum(mostly(*pair) for pair in pairs) / len(pairs) if pairs else None
 
 
 def sentence_precision(example: Example, result: Result) -> float | None:
@@ -194,10 +190,8 @@ def presence(result: Result, answers: Sequence[str]) -> list[Presence]:
         return []
     steps = result.trace.steps[:-1] if result.answer is not None else result.trace.steps
     documents = tuple(Segment.whole(document) for document in result.documents)
-    return [
-        _presence("given", documents, answers),
-        *(_presence(_stage_name(step.stage), step.after, answers) for step in steps),
-    ]
+    rows = [("given", documents), *((_stage_name(step.stage), step.after) for step in steps)]
+    return [_presence(*row, answers) for row in rows]
 
 
 def _presence(stage: str, segments: Sequence[Segment], answers: Sequence[str]) -> Presence:

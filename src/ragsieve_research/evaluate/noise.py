@@ -3,12 +3,12 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import cycle, islice
-from typing import Literal
+from itertools import chain, cycle, islice
+from typing import Any, Literal
 
 from ragsieve import score
 from ragsieve.errors import InputError
-from ragsieve.schema import Count, Options, Probability
+from ragsieve.schema import Count, Options, Probability, read
 from ragsieve.system import best_first
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Document, Example, Segment
@@ -121,7 +121,7 @@ def poison(example: Example, seed: int = 0) -> Example | None:
         seed: Draws the places, with the question.
 
     Raises:
-        InputError: If a false document is no text.
+        InputError: If false documents are no list, or one is no text.
 
     Source: RobustRAG (arXiv 2405.15556), poisoned passages, which stand beside all others here.
     """
@@ -147,9 +147,10 @@ def _holds(document: Document, example: Example) -> bool:
 
 def _false(example: Example) -> list[Document]:
     """The false evidence that the data gives for the question."""
-    entries = [entry for key in FALSE for entry in example.metadata.get(key) or []]
+    of = f"of {example.query.text!r:.80}"
+    named = [read(list[Any], example.metadata.get(key) or [], f"{key} {of}") for key in FALSE]
     documents = []
-    for place, entry in enumerate(entries):
+    for place, entry in enumerate(chain.from_iterable(named)):
         text = entry.get("text") if isinstance(entry, dict) else entry
         title = entry.get("title") if isinstance(entry, dict) else ""
         if not isinstance(text, str):

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from ragsieve import score
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, naming
 from ragsieve.files import replace_lines
 from ragsieve.schema import read
 from ragsieve.system import best_first
@@ -19,6 +19,7 @@ from ragsieve_research.datasets import Dataset
 from ragsieve_research.datasets.base import Lines
 from ragsieve_research.datasets.parts import part_of
 from ragsieve_research.evaluate.config import Config, Data
+from ragsieve_research.evaluate.metrics import METRICS, failed
 from ragsieve_research.evaluate.noise import FALSE, Noise, noise_share, poison
 from ragsieve_research.evaluate.records import NoiseLevel
 
@@ -44,9 +45,10 @@ def write(
 
     Raises:
         InputError: If the data set is not found or broken, no question is left, or one's metadata
-            name no groups.
+            break a rule of a metric, or name no groups.
     """
     dataset, grouped = chosen(data, noise, config, folder), grouping(data, folder)
+    metrics = [one for one in METRICS.values() if config.answers or one.group != "answer"]
     digest = hashlib.sha256()
     shares: list[float] = []
     without: list[bool] = []
@@ -55,7 +57,9 @@ def write(
         line = b""
         for number, line in dataset.lines():
             example = dataset.parse(number, line)  # a mistake in the last line shows before a call
-            grouped(example)
+            with naming(f"{dataset.origin}, line {number}"):
+                grouped(example)
+                failed(example, metrics)
             without.append(not (example.documents or data.index or data.sources))
             shares.append(noise_share(example) if noise else 0.0)
             line = line.strip() + b"\n"

@@ -138,6 +138,8 @@ def test_noise_and_poison_have_cells_of_their_own(tmp_path):
             "labels of systems must give different names of files, 'no <cut>' and 'no cut' are",
         ),
         ('baseline = "x"\n' + PLAIN, "baseline must be the label of a system .*'x'"),
+        (PLAIN.replace("no cut", "x" * 200), "labels must be at most 200 bytes together, got"),
+        ("[noise]\nkinds = []\nshares = [0]\n" + PLAIN, "noise.kinds must be .* length >= 1"),
         (
             "[[data]]\nname = 'x'\nrank = 'bm25'\n[noise]\nkinds = ['random']\nshares = [0]\n"
             + PLAIN,

@@ -2,10 +2,12 @@
 
 import json
 
+import msgspec
 import pytest
 
+from ragsieve import InputError
 from ragsieve_research.evaluate.config import BenchSystem, Config, Data
-from ragsieve_research.evaluate.noise import Noise
+from ragsieve_research.evaluate.noise import FALSE as FALSE_KEYS, Noise
 from ragsieve_research.evaluate.questions import chosen, write
 
 FALSE = [{"id": "p0", "text": "Sung by the Bees."}, "Sung by the Ants."]
@@ -139,6 +141,23 @@ def test_two_starts_at_once_write_all_questions(tmp_path):
 
     assert 2 == found["questions"] == len(path.read_text().splitlines())
     assert {"asked.jsonl", "own.jsonl"} == {one.name for one in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "message"),
+    [
+        *(({key: "B"}, {}, f"{key} of 'Who sang .*' must be a list") for key in FALSE_KEYS),
+        ({"qa_pairs": 5}, {"poisoned": False}, "line 2: qa_pairs must be a list, got 5"),
+        ({"hops": {}}, {"poisoned": False, "groups": ("hops",)}, "line 2: groups: hops"),
+    ],
+)
+def test_a_mistake_in_metadata_shows_before_a_call(tmp_path, more, options, message):
+    """With its line; a metric that cannot read its labels would find it behind the answers."""
+    data = msgspec.structs.replace(file(tmp_path, {}, more), **options)
+    config = Config(systems=[BenchSystem(name="all")], data=[data])
+
+    with pytest.raises(InputError, match=message):
+        write(tmp_path / "asked.jsonl", data, None, config, None)
 
 
 @pytest.mark.data
