@@ -124,7 +124,8 @@ class Corpus:
         What embeds and cuts is not needed for it.
 
         Raises:
-            InputError: If the index was built with another embedder, where there is one.
+            InputError: If the index was built with another embedder, where there is one, or ``ids``
+                is one string.
             StoreError: If another build is running, or the index cannot be read or written.
         """
         if self._use(lambda _, meta: meta) is None:

@@ -193,6 +193,8 @@ def test_removing_needs_no_embedder(corpus):
     assert 20 == len(corpus.search(CAT, by="dense", k=100))
     assert Change(added=1, chunks=2, unchanged=10) == corpus.add([*pets()[:3], *pets()[4:]])
     assert "d4" == corpus.search(Query("cat 4 sleeps on mat 4"), by="dense", k=1)[0].document.id
+    with pytest.raises(InputError, match="ids must be a list, got 'ab'"):
+        corpus.remove("ab")
 
 
 def test_identical_documents_of_a_call_count_once(tmp_path):
@@ -291,4 +293,6 @@ def test_documents_that_cannot_be_kept_are_named(tmp_path):
         corpus.add([Document("a", "x", metadata={"s": {1}})])
     with pytest.raises(InputError, match=r"document 'b' must have a source .* by no model"):
         corpus.add([Document("b", "x", written_by="llm")])
+    with pytest.raises(InputError, match="documents must be of the class Document, got 'a text'"):
+        corpus.add(["a text"])
     assert Change(added=1) == corpus.add([Document("c", "x")])

@@ -110,10 +110,8 @@ class Build:
         try:
             lock.acquire()
         except Timeout as error:
-            raise StoreError(
-                f"the index {str(self._folder)!r} is being built by another process: "
-                "try again when that is done"
-            ) from error
+            what = f"the index {str(self._folder)!r} is being built by another process"
+            raise StoreError(f"{what}: try again when that is done") from error
         return lock
 
     def __enter__(self) -> Build:
@@ -213,12 +211,11 @@ class Build:
         self._drop(row[0])
         statement = "INSERT INTO documents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)"
         number = self._db.execute(statement, row).lastrowid or 0
+        statement = "INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, ?)"
         for start, end, vector in chunks:
             text = titled(Segment(document, start, end))
             covered = (number, start, end, key_of(text), vector)
-            chunk = self._db.execute(
-                "INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, ?)", (*covered, checksum(*covered))
-            )
+            chunk = self._db.execute(statement, (*covered, checksum(*covered)))
             self._changes.change(chunk.lastrowid or 0, text, added=True)
 
     def _drop(self, id_: bytes) -> int:
@@ -233,7 +230,14 @@ class Build:
         return len(documents)
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Remove the documents of these ids, where they are there."""
+        """Remove the documents of these ids, where they are there.
+
+        Raises:
+            InputError: If ``ids`` is one string: it would be an id a character.
+            StoreError: If the disk fails.
+        """
+        if isinstance(ids, str):
+            raise InputError(f"ids must be a list, got {ids!r:.80}")
         for id_ in ids:
             with storing(self._folder):
                 self._count(removed=self._drop(raw(id_)))
@@ -246,10 +250,8 @@ class Build:
         """
         with storing(self._folder):
             self._changes.flush()
-            self._db.execute(
-                "UPDATE meta SET builds=builds+1, chunks=chunks+?, words=words+?",
-                (self._changes.chunks, self._changes.words),
-            )
+            statement = "UPDATE meta SET builds=builds+1, chunks=chunks+?, words=words+?"
+            self._db.execute(statement, (self._changes.chunks, self._changes.words))
             self._db.execute("COMMIT")
         self._shrink()
         return self.change
@@ -273,6 +275,8 @@ def portions(documents: Iterable[Document]) -> Iterator[list[Document]]:
     portion: list[Document] = []
     chars = 0
     for document in documents:
+        if not isinstance(document, Document):
+            raise InputError(f"documents must be of the class Document, got {document!r:.80}")
         portion.append(document)
         chars += len(document.text)
         if len(portion) >= _DOCUMENTS or chars >= _CHARS:
