@@ -9,7 +9,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from ragsieve.agents.messages import USER, texts
+from ragsieve.agents.messages import USER, texts, without_elements
 
 _FEW = 4  # words of a question that says too little by itself
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
@@ -21,7 +21,7 @@ def turns_of(last_first: Iterable[Any], most: int = 3) -> str:
 
     It does where it leans on them, see `leans`: then the last turns follow one another, each behind
     its role. A change of topic reads as the message alone. Turns of tools, and those that say
-    nothing, do not count.
+    nothing, do not count, nor what an agent's program adds in tags beside other texts.
 
     Args:
         last_first: The conversation's messages from the last one on; none is read in vain.
@@ -32,7 +32,8 @@ def turns_of(last_first: Iterable[Any], most: int = 3) -> str:
         role = str(message.get("role")) if isinstance(message, dict) else ""
         if role != "user" and not (spoken and role == "assistant"):
             continue
-        if said := "\n".join(text for _, text in texts(message.get("content"))).strip():
+        own = [text for _, text in texts(message.get("content"))]
+        if said := without_elements(own) or "\n".join(own).strip():
             spoken.append((role, said))
             if len(spoken) == most or not leans(spoken[0][1]):
                 break

@@ -234,9 +234,8 @@ class ToolFilter:
         rule = None if own else rules.rule_for(one.tool, self.rules)
         if rule is None or not one.texts:
             return None
-        sieve = self.label, dict(self.sieve.options), self.sieve.max_tokens
-        values = [*sieve, structs.asdict(rule), dict(budgets)]
-        handle = handle_of(*values, *one[1:])
+        how = self.label, dict(self.sieve.options), self.sieve.max_tokens, structs.asdict(rule)
+        handle = handle_of(*how, dict(budgets), *one[1:])
         outcome = self._outcomes.find([handle]).get(handle)
         try:
             outcome = outcome or self._cut(one, rule, handle, budgets)
@@ -248,8 +247,7 @@ class ToolFilter:
             outcome = Outcome(one.tool, one.call, one.question, 0, 0, _FAILED, warnings=(line,))
             if isinstance(error, Overdue):
                 return outcome  # the next turn may have the time
-        later = replace(outcome, calls=0)  # a failure, too: later turns read the same
-        self._outcomes.keep({handle: later})
+        self._outcomes.keep({handle: replace(outcome, calls=0)})  # a failure, too, for later turns
         return outcome
 
     def _cut(

@@ -81,15 +81,18 @@ def tool_results(messages: Sequence[Any]) -> Iterator[ToolResult]:
             content = tuple(one for one in found if one[1].strip())
             question = question_of(user, call.said, call.arguments)
             bad = result.get("is_error") is True or result.get("status") == "error"
-            title = title_of(call.arguments)
-            yield ToolResult(place, name, tool, question, content, bad, title)
+            yield ToolResult(place, name, tool, question, content, bad, title_of(call.arguments))
         spoken = [text for _, text in texts(message.get("content"))]
         if message.get("role") == "user":
-            own = "\n".join(text for text in spoken if not _ELEMENT.fullmatch(text))
-            user, said = own or user or "\n".join(spoken), ""
+            user, said = without_elements(spoken) or user or "\n".join(spoken), ""
         elif message.get("role") == "assistant":
             said = "\n".join(spoken)
         calls |= {name: _Call(tool, own, said) for name, tool, own in _calls(message)}
+
+
+def without_elements(spoken: Sequence[str]) -> str:
+    """What a message says but for texts in tags alone, as an agent's program adds them."""
+    return "\n".join(text for text in spoken if not _ELEMENT.fullmatch(text)).strip()
 
 
 def question_of(user: str, said: str, arguments: str) -> str:

@@ -31,14 +31,13 @@ class Prefixes:
             sent: The same as they are sent, of the same number.
             count: Tokens of texts.
         """
-        keys, digests = [*_chain(given)], [*_chain(sent)]
+        keys, digests = _chain(given), _chain(sent)
         known = self._sent.find(keys)
         same = 0
         while same < len(keys) and (one := known.get(keys[same])) and one[0] == digests[same]:
             same += 1
         held = [tokens for _, tokens in known.values()]
-        start = known[keys[same - 1]][1] if same else 0
-        total = start
+        total = start = known[keys[same - 1]][1] if same else 0
         for key, digest, message in zip(keys[same:], digests[same:], sent[same:], strict=True):
             total += count([_text(message)])[0]
             self._sent.keep({key: (digest, total)})

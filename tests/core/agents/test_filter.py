@@ -347,6 +347,12 @@ def test_a_question_that_follows_another_is_read_with_it(last, follows):
     assert question == (whole if follows else last)
     assert last == turns_of([{"role": "user", "content": last}]) and "" == turns_of([])
 
+    added = [f"<system-reminder>Today is {day}.</system-reminder>" for day in ("Monday", "May")]
+    spoken = [{"role": role, "content": [added[0], text, added[1]]} for role, text in turns[:3]]
+
+    assert question == turns_of(reversed(spoken))
+    assert added[0] == turns_of([{"role": "user", "content": added[0]}])
+
 
 ROOT = Path(__file__).parents[3]
 TURNS = ROOT / "experiments" / "turns" / "test.tsv"
