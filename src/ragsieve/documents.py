@@ -16,6 +16,8 @@ from ragsieve.types import Document
 TEXT_KEYS = ("text", "page_content", "content", "snippet", "contents", "body")
 """Keys of a mapping, and fields of another framework's document, under which its text may be."""
 
+_ABOUT = {"id", "_id", "title", "source", "url", "metadata"}
+
 
 @runtime_checkable
 class PageDocument(Protocol):
@@ -93,9 +95,10 @@ def documents_and_places(documents: Documents | None) -> tuple[tuple[Document, .
 def from_json(value: Any, text: str = "") -> dict[str, Any]:
     """Any JSON value as a document that `as_documents` takes.
 
-    A string is its text; so is that of an object under the first of `TEXT_KEYS` that has one;
-    Cohere's ``{id, data}`` is its data. An object of plain values becomes a line ``key: value`` for
-    each; whatever else, as an API's reply, is JSON as it stands.
+    A string is its text; so is that of an object under the first of `TEXT_KEYS` that has one, or
+    a null where nothing else is said; Cohere's ``{id, data}`` is its data. An object of plain
+    values becomes a line ``key: value`` for each; whatever else, as an API's reply, is JSON as it
+    stands.
 
     Args:
         value: The value, as `json.loads` gives it.
@@ -124,17 +127,18 @@ def _own_fields(value: Mapping[str, Any]) -> dict[str, Any]:
     title = value.get("title")
     title = str(title) if isinstance(title, str | int) else ""
     own = {"id": value.get("id", value.get("_id")), "title": title}
-    if key := next((key for key in TEXT_KEYS if isinstance(value.get(key), str)), None):
-        metadata = value.get("metadata") or {}
-        if not isinstance(metadata, dict):
-            metadata = {"metadata": metadata}
+    said = {name for name, inner in value.items() if inner is not None}
+    kinds: Any = str | None if said <= _ABOUT else str  # where nothing else is said, a null is ""
+    if key := next((k for k in TEXT_KEYS if k in value and isinstance(value[k], kinds)), None):
+        about = value.get("metadata") or {}
+        metadata = about if isinstance(about, dict) else {"metadata": about}
         rest = {name: inner for name, inner in value.items() if name != key}
-        return {**rest, **own, "text": value[key], "metadata": metadata}
+        return {**rest, **own, "text": value[key] or "", "metadata": metadata}
     fields = {name: inner for name, inner in value.items() if name != "title"}
     if not fields or any(isinstance(inner, dict | list) for inner in fields.values()):
         return own
-    said = {n: one if isinstance(one, str) else json.dumps(one) for n, one in fields.items()}
-    return {**own, "text": "\n".join(f"{name}: {one}" for name, one in said.items())}
+    lines = {n: one if isinstance(one, str) else json.dumps(one) for n, one in fields.items()}
+    return {**own, "text": "\n".join(f"{name}: {one}" for name, one in lines.items())}
 
 
 def listed_in_json(values: Sequence[Any]) -> list[dict[str, Any]]:

@@ -33,6 +33,8 @@ REPLY = {"status": "ok", "results": [{"name": "Bees"}], "title": "R"}
             ("INC-1", "", "id: INC-1\nopen: true\nby: null"),
         ),
         ({"title": "Rain", "mm": 2.5}, ("0", "Rain", "mm: 2.5")),
+        ({"id": "e", "text": None, "metadata": {"page": 3}}, ("e", "", "")),
+        ({"body": None, "mm": 2.5}, ("0", "", "body: null\nmm: 2.5")),
         (REPLY, ("0", "R", '{"status": "ok", "results": [{"name": "Bees"}], "title": "R"}')),
         (
             {"data": [{"name": "Bäche"}], "next": 2},
