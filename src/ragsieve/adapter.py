@@ -210,6 +210,7 @@ class Adapter:
             write: A copy of a document with what is kept of it; of None, a new one.
             on_result: Called with the result; where it fails, so has the adapter.
         """
+        documents = [*documents]  # an iterator, too, comes back whole
         try:
             texts = {n: text for n, d in enumerate(documents) if (text := read(d)) is not None}
             unread = [d for n, d in enumerate(documents) if n not in texts]
@@ -230,7 +231,7 @@ class Adapter:
                 raise
             line = typed_line(error)
             logger.warning("documents pass as they were, ragsieve failed: %s", line)
-            return Filtered(list(documents), None, line)
+            return Filtered(documents, None, line)
 
     def warm_up(self) -> None:
         """Make the system now, where nobody waits for an answer."""

@@ -263,6 +263,11 @@ def test_a_broken_filter_passes_the_documents(framework, options, caplog):
         through(framework, **options, on_error="raise")
 
 
+def test_a_broken_filter_passes_an_iterators_documents():
+    """All of them, though they can be read once."""
+    assert [1, 2] == Adapter(**FAKE)(" ", iter([1, 2]), lambda _: {"text": "x"}, None).documents
+
+
 def test_a_broken_stage_is_skipped(framework, caplog):
     """What the other stages do stands, and one warning names the stage."""
     two = System(Pipeline(broken, lambda _, segments: segments[:1]), Reader(ScriptedLLM([])))
