@@ -132,13 +132,13 @@ async def _replied(service: Service, request: Request, path: str, field: str) ->
     if not isinstance(body, dict):
         raise Fault(422, "invalid_request", f"the body must be an object, got {body!r:.80}")
     _upstream(service.settings)
-    own = body.pop("ragsieve", None)
+    plain, own = "ragsieve" not in body, body.pop("ragsieve", None)
     options = valid(shapes.ChatOptions, {} if own is None else own, "ragsieve")
     name = service.named(options.system)
     budgets = options.model_dump(include={*shapes.Budgets.model_fields}, exclude_none=True)
     forwarded = await _sieved(service, name, budgets, _as_chat(body, field))
     changed = forwarded.body and _renamed(forwarded.body, "messages", field)
-    content = raw if changed is own is None else as_json(changed or body).encode()
+    content = raw if plain and not changed else as_json(changed or body).encode()
     reply = await _forward(request, service.settings, path, content)
     reply.headers.update(as_headers(forwarded.headers))
     if options.trace and forwarded.report and not isinstance(reply, StreamingResponse):
@@ -164,8 +164,7 @@ async def _sieved(
 
 def _as_chat(body: dict[str, Any], field: str) -> dict[str, Any]:
     """A request with its conversation as ``messages``."""
-    content = body.get(field)
-    if isinstance(content, str):
+    if isinstance(content := body.get(field), str):
         body = {**body, field: [{"role": "user", "content": content}]}
     return _renamed(body, field, "messages")
 

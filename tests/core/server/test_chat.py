@@ -120,9 +120,12 @@ def test_without_documents_the_bytes_pass(client, upstream, path, field):
     sent = f'{{"model" :"m",  "{field}":{message}, "x":1.0}}'.encode()
     kind = "Application/JSON ; charset=utf-8"
     headers = {"content-type": kind, "x-mine": "1", "cookie": "s=t"}
-    reply = client(settings=settings(upstream)).post(path, content=sent, headers=headers)
+    asked = client(settings=settings(upstream))
+    reply = asked.post(path, content=sent, headers=headers)
+    asked.post(path, json={field: [], "ragsieve": None})  # our own, though it says nothing
 
     assert (sent, REPLY) == (upstream.bodies[0], reply.content)
+    assert {field: []} == json.loads(upstream.bodies[1])
     assert ("1", None) == tuple(upstream.headers[0].get(name) for name in ("x-mine", "cookie"))
     assert ("r1", None) == tuple(reply.headers.get(n) for n in ("x-request-id", "set-cookie"))
     assert not [name for name in reply.headers if name.startswith("x-ragsieve")]
