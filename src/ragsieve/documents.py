@@ -124,8 +124,7 @@ def from_json(value: Any, text: str = "") -> dict[str, Any]:
 
 def _own_fields(value: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of an object as those of a document; no ``text`` where that is to be all of it."""
-    title = value.get("title")
-    title = str(title) if isinstance(title, str | int) else ""
+    title = str(title) if isinstance(title := value.get("title"), str | int) else ""
     own = {"id": value.get("id", value.get("_id")), "title": title}
     said = {name for name, inner in value.items() if inner is not None}
     kinds: Any = str | None if said <= _ABOUT else str  # where nothing else is said, a null is ""

@@ -36,12 +36,11 @@ class Prefixes:
         same = 0
         while same < len(keys) and (one := known.get(keys[same])) and one[0] == digests[same]:
             same += 1
-        held = [tokens for _, tokens in known.values()]
         total = start = known[keys[same - 1]][1] if same else 0
         for key, digest, message in zip(keys[same:], digests[same:], sent[same:], strict=True):
             total += count([_text(message)])[0]
             self._sent.keep({key: (digest, total)})
-        return max([start, *held]) - start
+        return max([start, *(tokens for _, tokens in known.values())]) - start
 
 
 def _chain(messages: Sequence[Any]) -> list[bytes]:

@@ -83,7 +83,7 @@ class OpenAI(Server, LLM):
     def complete(
         self, prompts: Sequence[Prompt], *, max_tokens: int = 128, schema: JsonSchema | None = None
     ) -> list[str]:
-        """As `LLM.complete`; a reply without text is ``""``, and one cut short is noted.
+        """As `LLM.complete`; a reply without text is its refusal or ``""``; one cut short is noted.
 
         Raises:
             InputError: If ``max_tokens`` is under 1 or a message has an unknown role.
@@ -96,8 +96,7 @@ class OpenAI(Server, LLM):
         own = schema is None or schema.get("type") == "object"
         texts = [reply.text if own else protocol.unwrapped(reply.text) for reply in replies]
         pairs = zip(texts, replies, strict=True)
-        cut = self._cut(max_tokens)
-        return [Cut(text, cut) if reply.finish == "length" else text for text, reply in pairs]
+        return [Cut(t, self._cut(max_tokens)) if r.finish == "length" else t for t, r in pairs]
 
     def stream(self, prompt: Prompt, *, max_tokens: int = 128) -> Iterator[str]:
         """As `complete`, in pieces as the server sends them; one, where it sends no events.
@@ -201,12 +200,14 @@ class OpenAI(Server, LLM):
         return self._map(lambda chat: self._send(chat, max_tokens, extra), chats, record)
 
     def _record(self, replies: Sequence[protocol.ChatReply], most: int) -> None:
-        """Charge for replies, note each that was cut at ``most`` tokens, and what is refused."""
+        """Charge for replies, tell each that was cut at ``most`` tokens, and what is refused."""
         self._charge(replies, self._cut(most) if most else "")
         if self._room and self.thinking is None:
             note(
                 f"{self.identity} thinks: replies have {self._room} tokens more, thinking=… says so"
             )
+        if any(reply.finish == "content_filter" for reply in replies):
+            warn(f"{self.identity} cut a reply: its content filter")
         for name in dict.fromkeys(name for reply in replies for name in reply.unsent):
             note(f"{self.identity} refuses {name}: {protocol.SETTINGS[name][1]}")
 
@@ -302,7 +303,7 @@ class OpenAI(Server, LLM):
     def _read(self, data: dict[str, Any], chat: Chat) -> protocol.ChatReply:
         try:
             choice = protocol.first_choice(data)
-            text = protocol.text_of(choice["message"].get("content"))
+            text = protocol.said(choice["message"])
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise self._failed(f"reply has no choices[0].message: {data!r}") from error
         finish, top = str(choice.get("finish_reason")), protocol.top(choice.get("logprobs"))

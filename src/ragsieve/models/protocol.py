@@ -166,7 +166,7 @@ def grown(reply: ChatReply, event: object) -> ChatReply:
     data: dict[str, Any] = event if isinstance(event, dict) else {}
     try:
         choice = first_choice(data)
-        text, finish = text_of(choice["delta"].get("content")), choice.get("finish_reason")
+        text, finish = said(choice["delta"]), choice.get("finish_reason")
     except (AttributeError, IndexError, KeyError, TypeError):
         text, finish = "", ""
     finish = reply.finish or (finish if isinstance(finish, str) else "")
@@ -181,6 +181,11 @@ def first_choice(data: Mapping[str, Any]) -> Any:
     """
     rows = [row for row in data["choices"] if row.get("index", 0) in (0, None)]
     return rows[0]
+
+
+def said(message: Mapping[str, Any]) -> str:
+    """Text of a message, or of what an event adds to one; its refusal where it has no other."""
+    return text_of(message.get("content")) or text_of(message.get("refusal"))
 
 
 def text_of(content: object) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from ragsieve.errors import InputError, ModelError, Overdue, RagsieveError, needs_extra
+from ragsieve.errors import InputError, ModelError, Overdue, RagsieveError, needs_extra, one_line
 from ragsieve.models import http, protocol
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Amount, Count, Seconds, T, check_options
@@ -347,5 +347,4 @@ class Server(Reopened):
         return re.sub(key if len(self.api_key) > 7 else rf"(?<!\w){key}(?!\w)", "(key)", text)
 
     def _failed(self, what: str) -> ModelError:
-        what = " ".join(safe(self._without_key(what)).split())
-        return ModelError(f"{self.identity}: {what[:400]}")
+        return ModelError(f"{self.identity}: {one_line(safe(self._without_key(what)), 400)}")

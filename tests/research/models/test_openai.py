@@ -277,6 +277,17 @@ def test_a_cut_answer_is_a_warning(serve, most):
     assert [most or 64, 2048] == [r["max_tokens"] for r in server.requests if "max_tokens" in r]
 
 
+def test_a_refusal_is_a_reply_and_a_content_filters_cut_a_warning(serve):
+    """OpenAI's field beside a null text; the words before a filter's cut stay."""
+    refused, filtered = reply(None), reply("Yes, it", finish="content_filter")
+    refused["choices"][0]["message"]["refusal"] = "I cannot."
+    systems = [load("all", model(serve(always(200, one)))) for one in (refused, filtered)]
+    results = [system.ask("Who?", ["Seals sang."]) for system in systems]
+
+    assert ["I cannot.", "Yes, it"] == [result.answer.text for result in results]
+    assert [False, True] == ["content filter" in str(r.trace.warnings) for r in results]
+
+
 @pytest.mark.parametrize(
     ("error", "needed", "limit"),
     [(OPENAIS, 3000, 2048), (VLLMS, 2128, 2048), (LLAMAS, 5000, 4096)],
