@@ -127,24 +127,24 @@ def _run(bench: Any) -> int:
     with base.INFO.status("reading the questions …"):
         counts = bench.prepare()
     total = sum(bench.asked(cell, counts[cell.questions_file]) for cell in bench.cells)
-    failed: Counter[str] = Counter()
+    failed: Counter[tuple[str, bool]] = Counter()  # by cell, and whether it has a record
     with base.progress() as bars:
         bar = bars.add_task("", total=total)
         for event in bench.run():
             part = "times" if event.part == "latency" else "questions"
             error = event.done.error or event.done.record.get("error")
-            failed[event.cell.file] += bool(error)
+            kind = event.cell.file, bool(event.done.record)
+            failed[kind] += bool(error)
             about = {"description": f"{event.cell.file} {part}", "failed": failed.total()}
             bars.update(bar, advance=1, **about)
-            if error and failed[event.cell.file] <= 3:
+            if error and failed[kind] <= 3:
                 where = f"{event.cell.file} line {event.done.line}"
                 base.print_error(bars.console, f"error: {where}: {error}")
     for name, why in bench.unable.items():
         base.print_error(base.INFO, f"{name} did not run to the end: {why}")
-    for name, count in (+failed).items():
-        base.print_error(
-            base.INFO, f"{name}: {count} failed; they count as wrong; --retry asks them again"
-        )
+    for (name, recorded), count in (+failed).items():
+        then = "they count as wrong; --retry" if recorded else "not counted; the same command"
+        base.print_error(base.INFO, f"{name}: {count} failed; {then} asks them again")
     return failed.total() + len(bench.unable)
 
 
