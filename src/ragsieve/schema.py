@@ -194,6 +194,7 @@ def _line(error: msgspec.ValidationError, kind: Any, values: Any, where: str) ->
     if text.startswith("Invalid"):
         rule = f"one of {', '.join(map(str, _choices(node)))}"
     rule = rule or re.sub(r"`(.*?)`", _words, text.removeprefix("Expected ").partition(", got")[0])
+    rule = f"of values {rule}" if "[...]" in path else rule
     secret = isinstance(node, inspect.DictType) and isinstance(value, str)  # in place of options
     got = "a string (not shown)" if secret else f"{value!r:.80}"
     return f"{name} must be {rule}, got {got}".removeprefix(" ")
@@ -212,9 +213,8 @@ def _at(kind: Any, value: Any, steps: list[str]) -> tuple[Any, str, Any]:
             value = value.get(step)
         elif isinstance(node, inspect.UnionType):  # the tag, which names none of them
             return node, "", value.get(step)
-        elif isinstance(node, inspect.DictType):  # of strings; msgspec does not say which key
-            own = (getattr(node.value_type, "extra", None) or {}).get("rule")
-            return node.value_type, f"of values {own}" if own else "of strings only", value
+        elif isinstance(node, inspect.DictType):  # msgspec does not say which key
+            return (*_chosen(node.value_type, value), value)
         else:
             inner, value = getattr(node, "item_type", inspect.AnyType()), value[int(step)]
         node, rule = _chosen(inner, value)

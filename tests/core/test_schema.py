@@ -15,6 +15,7 @@ class Leaf(Schema, kw_only=True):
     p: Probability = 0.5
     kind: Literal["a", "b"] | None = None
     words: Mapping[str, str] = {}
+    sizes: Mapping[str, float] = {}
 
     def __post_init__(self):
         if self.n == 13:
@@ -42,7 +43,8 @@ class Tree(Schema, kw_only=True):
         ({"name": "x", "leaf": {"p": float("nan")}}, "leaf.p must be in [0, 1], got nan"),
         ({"name": "x", "leaf": {"p": 10**400}}, "leaf.p must be in [0, 1], got 1"),
         ({"name": "x", "leaf": {"kind": "c"}}, "leaf.kind must be one of a, b, got 'c'"),
-        ({"name": "x", "leaf": {"words": {"a": 1}}}, "leaf.words must be of strings only, got {"),
+        ({"name": "x", "leaf": {"words": {"a": 1}}}, "leaf.words must be of values a string, got"),
+        ({"name": "x", "leaf": {"sizes": {"a": ""}}}, "leaf.sizes must be of values a number, got"),
         ({"name": "x", "leaves": {}}, "leaves must be a list, got {}"),
         ({"name": "x", "leaves": [{}, {"n": 0}]}, "leaves[1].n must be a whole number >= 1, got 0"),
         ({"name": "x", "leaves": [{"y": 1}]}, "leaves[0].y is not known; known are n, p, kind"),
