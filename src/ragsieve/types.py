@@ -16,6 +16,7 @@ _RULE = {"rule": '1 to 20 characters of one line, no space at an end, none of " 
 _PATTERN = r'^(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029"\\{}<>]{1,20}(?<! )\Z'
 Mark = Annotated[str, Meta(pattern=_PATTERN, extra=_RULE)]
 G = TypeVar("G")
+T = TypeVar("T")
 Span = tuple[int, int]
 """A span of a text: its first character, and one past its last."""
 
@@ -238,11 +239,11 @@ class Segment:
         return replace(self, scores={**others, name: float(value)})
 
 
-def grouped(segments: Iterable[Segment], key: Callable[[Segment], G]) -> dict[G, list[Segment]]:
-    """Segments by a key, in their order."""
-    groups: dict[G, list[Segment]] = {}
-    for segment in segments:
-        groups.setdefault(key(segment), []).append(segment)
+def grouped(items: Iterable[T], key: Callable[[T], G]) -> dict[G, list[T]]:
+    """Segments, or other items, by a key, in their order."""
+    groups: dict[G, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
     return groups
 
 

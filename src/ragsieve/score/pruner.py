@@ -14,6 +14,7 @@ from ragsieve.models.base import PASSAGE, Passage, SentencePruner
 from ragsieve.pipeline import Cuts
 from ragsieve.schema import Count, Options
 from ragsieve.score.base import Scorer, Scores, by_document
+from ragsieve.score.samples import SAMPLE, templates
 from ragsieve.structure import pieces
 from ragsieve.structure.linearize import LEAST, content_words, linearized, shares, words
 from ragsieve.structure.margins import piece_at
@@ -23,6 +24,10 @@ from ragsieve.types import Key, Query, Segment, Span
 
 _LONG = 500_000  # characters, about half a minute
 _WINDOW = 1000  # characters of a first look
+_MAY_ANSWER = 0.2  # of a template, of whose sample one gets as much
+
+_Rating = tuple[dict[Key, tuple[float, float]], dict[str, float]]
+"""Probability and share of the rarer words of each span; probability of each document."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +75,10 @@ class Pruner(Options, Scorer):
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if not segments:
             return []
-        looked = segments
-        if self.first_look:
-            looked = first_look(query, segments, self.first_look)
-        elif (size := sum(len(s.text) for s in segments)) > _LONG:
-            warn(f"{size:,} characters are read, which takes long; first_look bounds them")
-        needed, answers = self._read(query, looked)
+        most = self.first_look
+        needed, answers = self._sampled(
+            query, first_look(query, segments, most) if most else segments
+        )
         set_answerable(max(answers.values()))
         if less := sum(share < 1 for _, share in needed.values()):
             note(f"rows that share fewer of the question's rarer words and count less: {less}")
@@ -88,10 +91,30 @@ class Pruner(Options, Scorer):
         needed, _ = self._read(query, parts, small=True)
         return [needed[part.key][0] for part in parts]
 
-    def _read(
-        self, query: Query, segments: Sequence[Segment], *, small: bool = False
-    ) -> tuple[dict[Key, tuple[float, float]], dict[str, float]]:
-        """Probability and share of the rarer words of each span; probability of each document."""
+    def _sampled(self, query: Query, segments: Sequence[Segment]) -> _Rating:
+        """As `_read`, of lines that are alike a few, and all where one of these may answer."""
+        named = {key for some in by_document(segments) for key in _asked(query.text, some)}
+        alike = templates(query, segments, named)
+        left = {n for template in alike for n in template.others}
+        needed, answers = self._read(query, [s for n, s in enumerate(segments) if n not in left])
+        for sample, others in alike:
+            values = [needed[segments[n].key][0] for n in sample]
+            if max(values) < _MAY_ANSWER:
+                left -= {*others}
+                keys = (segments[n].key for n in others)
+                needed |= dict.fromkeys(keys, (min(values), 1.0))
+        if unread := sum(len(template.others) for template in alike) - len(left):
+            note(f"{unread} segments get the lowest score of {SAMPLE} that they are like")
+        if left:
+            more, later = self._read(query, [segments[n] for n in sorted(left)])
+            needed |= more
+            answers |= {name: max(value, answers[name]) for name, value in later.items()}
+        return needed, answers
+
+    def _read(self, query: Query, segments: Sequence[Segment], *, small: bool = False) -> _Rating:
+        """Rates what the model reads."""
+        if (size := sum(len(s.text) for s in segments)) > _LONG:
+            warn(f"{size:,} characters are read, which takes long; first_look bounds them")
         documents = by_document(sorted(segments, key=lambda s: s.document.rank))  # equal ranks stay
         read = [s for some in documents for s in some]
         passages, telling = list[Passage](), list[float]()

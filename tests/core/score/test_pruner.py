@@ -1,5 +1,7 @@
 """The score of a sentence pruner."""
 
+from itertools import accumulate, pairwise
+
 import pytest
 
 import ragsieve
@@ -114,3 +116,21 @@ def test_a_long_input_is_a_warning():
         Pruner(OverlapPruner())(PUMP, given)
 
     assert "550,000 characters are read, which takes long; first_look bounds them" in step.warnings
+
+
+def test_of_lines_that_are_alike_a_few_are_read():
+    """All of a template that may answer, and each with a value of the question, in any order."""
+    kinds = ("queue depth {}", "flushed rows of segment {}")
+    lines = [f"{n:04} cart INFO {kinds[n % 2].format(n * 7)}\n" for n in range(1000)]
+    document = Document("log", "".join([*lines[:700], "lease is lost\n", *lines[700:]]))
+    ends = [*accumulate(map(len, document.text.splitlines(keepends=True)), initial=0)]
+    segments = [Segment(document, a, b - 1) for a, b in pairwise(ends)]
+    query, model = Query("flushed rows 3878"), Counting()
+    with collect_step() as step:
+        scored = Pruner(model)(query, segments)
+    high = [s.text for s in scored if s.score]
+
+    assert 500 + 1 == len(high) and "0554 cart INFO queue depth 3878" in high
+    assert ["495 segments get the lowest score of 4 that they are like"] == step.notes
+    assert Pruner(model)(query, segments[::-1]) == scored[::-1]
+    assert Pruner(model)(query, segments[:500])[0].score == 0 < model.read < 20_000
