@@ -75,9 +75,10 @@ def documents_and_places(documents: Documents | None) -> tuple[tuple[Document, .
     used: Counter[str] = Counter()
     known: dict[tuple[str, str], int] = {}
     ranked: list[Document] = []
-    places = []
+    places, named = [], False
     for rank, value in enumerate(documents):
         document = replace(_as_document(value, rank), rank=rank)
+        named = named or bool(document.metadata)
         place = known.setdefault((document.id, document.text), len(ranked))
         places.append(place)
         if place < len(ranked):
@@ -89,7 +90,7 @@ def documents_and_places(documents: Documents | None) -> tuple[tuple[Document, .
             note(f"document id {document.id!r} occurs again: renamed {name!r}")
             document = replace(document, id=name)
         ranked.append(document)
-    return with_names(ranked), places
+    return with_names(ranked) if named else (*ranked,), places
 
 
 def from_json(value: Any, text: str = "") -> dict[str, Any]:

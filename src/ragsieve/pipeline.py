@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 from ragsieve.context.limits import best_first
 from ragsieve.errors import InputError, check_choice, typed_line
 from ragsieve.timeouts import check_wanted
-from ragsieve.trace import Cutoff, Kind, Work, record_cutoff, record_drop, running, step, warn
+from ragsieve.trace import Cutoff, Kind, Trace, record_cutoff, record_drop, running, step, warn
 from ragsieve.types import Query, Segment, StageResult, rounded
 
 logger = logging.getLogger(__name__)
@@ -116,7 +116,6 @@ class Pipeline:
             work = partial(stage, query, kept)
             own = isinstance(stage, Pipeline)  # it records its stages
             last = work() if own else recorded(stage, "stage", kept, work, self.on_error)
-            last = StageResult.of(last, stage)
             found = last.found if last is kept else (*kept.found, *last.found)
             kept = StageResult(last, answer=last.answer or kept.answer, found=found)
         return kept
@@ -158,24 +157,27 @@ class Pipeline:
 
 
 def recorded(
-    what: object, kind: Kind, before: list[Segment], work: Work, on_error: OnError
-) -> list[Segment]:
+    what: object,
+    kind: Kind,
+    before: list[Segment],
+    work: Callable[[], list[Segment]],
+    on_error: OnError,
+) -> StageResult:
     """Result of ``work``, as a step of the trace; ``before`` where it may fail and does."""
     check_wanted()
-    name = repr(what)
-
-    def run() -> list[Segment]:
-        with step(name, before, kind) as record:
-            try:
-                kept: list[Segment] = StageResult.of(work(), what)
-            except Exception as error:  # "keep" promises the answer, whatever a stage raises
-                if on_error == "raise":
-                    raise
-                record.error = typed_line(error)
-                logger.warning("%s was skipped: %s", name, record.error)
-                kept = [*record.before]  # which the stage cannot have changed
-            record.after = tuple(kept)
-        return kept
-
-    trace = running()
-    return trace.call(name, before, run) if trace else run()
+    name, trace = repr(what), running() or Trace()
+    if known := trace.repeated(name, before):
+        return known.after
+    begin = len(trace.steps)
+    with step(name, before, kind) as record:
+        try:
+            kept = StageResult.of(work(), what)
+        except Exception as error:  # "keep" promises the answer, whatever a stage raises
+            if on_error == "raise":
+                raise
+            record.error = typed_line(error)
+            logger.warning("%s was skipped: %s", name, record.error)
+            kept = StageResult(record.before)  # which the stage cannot have changed
+        record.after = tuple(kept)
+    trace.keep(name, before, kept, begin)
+    return kept

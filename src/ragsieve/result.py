@@ -10,7 +10,7 @@ from ragsieve.errors import InputError
 from ragsieve.schema import Amount, check_number
 from ragsieve.trace import UNANSWERED, Cutoff, Trace, segment_to_dict
 from ragsieve.trace import Verdict as Verdict
-from ragsieve.types import Answer, CutNumbers, Document, Key, Query, Segment, grouped
+from ragsieve.types import Answer, CutNumbers, Document, Key, Query, Segment, grouped, of_documents
 from ragsieve.types import Tokens as Tokens
 
 
@@ -70,7 +70,7 @@ class Result:
         """
         from ragsieve.structure import verbatim
 
-        documents = grouped(self.kept, lambda s: s.document.id).values()
+        documents = of_documents(self.kept).values()
         return [Segment(some[0].document, *span) for some in documents for span in verbatim(some)]
 
     @property

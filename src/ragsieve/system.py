@@ -96,14 +96,14 @@ class System:
         result = StageResult.of(self.stage(query, _with_text(evidence)), self.stage)
         kept, answer = [*result], result.answer or evidence.answer
         documents, read = _with_found(inputs, evidence, result.found)
-        before, after = self._lengths([*map(as_written, read)], kept)
+        whole = self.reader.context([*map(as_written, read)])
+        text = self.reader.context(kept)
+        before, after = self.reader.count([whole, text])
         budget = self.budget
         limit = before if budget.max_tokens is None else min(before, budget.max_tokens)
-        shares = budget.max_share is not None
-        idle = shares and budget.max_tokens is None and budget.max_chars is None
-        others = budget if shares else replace(budget, max_tokens=None)
+        idle = budget.max_share is not None and budget.max_tokens is budget.max_chars is None
         # over the budget, or in a new order that needs more joints
-        if idle or after > limit or others.passed(kept, self.reader):
+        if idle or after > limit or (budget.has_others and budget.passed(kept, self.reader)):
             with step(f"System({budget!r})", kept) as record:
                 if idle:
                     warn("max_share is a share of max_tokens or max_chars, of which none is given")
@@ -111,13 +111,14 @@ class System:
                 finer, kept = fit_parts(kept, budget, self.reader, query, before, rate)
                 record.before, record.after = tuple(finer), tuple(kept)
                 record.warnings += partial_lists(kept, finer)
-            before, after = self._lengths([*map(as_written, read)], kept)
+            text = self.reader.context(kept)
+            before, after = self.reader.count([whole, text])
 
         def again(**numbers: Any) -> Result:
             with Trace(trace, found).recording() as anew:
                 return self.at(**numbers)._cut(query, inputs, evidence, anew)[0]
 
-        text, tokens = self.reader.context(kept), Tokens(before, after)
+        tokens = Tokens(before, after)
         return Result(query, documents, tuple(kept), text, tokens, trace, again=again), answer
 
     def excerpts(
@@ -312,8 +313,7 @@ class System:
         source = cast(Source, self.source)
         on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"
         results = recorded(source, "source", [], lambda: self._found(source, query), on_error)
-        inputs = tuple({s.document.id: s.document for s in results}.values())
-        return inputs, StageResult.of(results, source)
+        return tuple({s.document.id: s.document for s in results}.values()), results
 
     def _found(self, source: Source, query: Query) -> StageResult:
         found = evidence_of(source, query)
@@ -324,9 +324,6 @@ class System:
         """The document with the system's layout, where it has none of its own."""
         own = self.layout == USUAL or document.layout != USUAL
         return document if own else replace(document, layout=self.layout)
-
-    def _lengths(self, *groups: Sequence[Segment]) -> list[int]:
-        return self.reader.count([*map(self.reader.context, groups)])
 
 
 def _with_text(evidence: StageResult) -> StageResult:
@@ -345,6 +342,8 @@ def _with_found(
     documents: tuple[Document, ...], segments: Sequence[Segment], found: Sequence[Segment]
 ) -> tuple[tuple[Document, ...], list[Segment]]:
     """The same with what stages found by themselves."""
+    if not found:
+        return documents, [*segments]
     known = {segment.key for segment in segments}
     more = {s.key: s for s in found if s.key not in known}
     others = {s.document.id: s.document for s in more.values()}

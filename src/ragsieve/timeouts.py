@@ -32,20 +32,20 @@ class GivenUp(BaseException):
     """Nobody waits for what a thread does: no stage goes on without what raised it."""
 
 
-_ends: ContextVar[Ends] = ContextVar("ends", default=lambda: math.inf)
+_ends: ContextVar[Ends | None] = ContextVar("ends", default=None)
 
 
 @contextmanager
-def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
+def setting(variable: ContextVar[Any], value: T) -> Iterator[T]:
     """Give a context variable another value until the block ends."""
     token = variable.set(value)
     try:
-        yield
+        yield value
     finally:
         variable.reset(token)
 
 
-def until(moment: float | Ends) -> AbstractContextManager[None]:
+def until(moment: float | Ends) -> AbstractContextManager[object]:
     """Give up in the block, with `Overdue`, at a moment of `time.monotonic`; an earlier one stands.
 
     Local models look at it before each token or window; servers' replies, sources and batches of
@@ -58,7 +58,7 @@ def until(moment: float | Ends) -> AbstractContextManager[None]:
 
 def ends() -> Ends:
     """What says the moment that is set, also in other threads."""
-    return _ends.get()
+    return _ends.get() or (lambda: math.inf)
 
 
 def deadline() -> float:
@@ -85,7 +85,8 @@ def check_wanted() -> None:
 
     Whatever computes for long looks at it now and then.
     """
-    if deadline() == NEVER:
+    moment = _ends.get()
+    if moment and moment() == NEVER:
         raise GivenUp
 
 

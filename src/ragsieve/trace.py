@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Self
 
 from ragsieve.timeouts import setting
-from ragsieve.types import Document, Key, Segment
+from ragsieve.types import Document, Key, Segment, StageResult
 
 
 class Usage(NamedTuple):
@@ -172,7 +173,6 @@ def _repeated(step: Step) -> Step:
     return replace(step, seconds=0.0, usages=[one._replace(cached=True) for one in step.usages])
 
 
-Work = Callable[[], list[Segment]]
 Observer = Callable[[Step], AbstractContextManager[object]]
 
 
@@ -181,7 +181,7 @@ class Call(NamedTuple):
 
     stage: str
     before: list[Segment]
-    after: list[Segment]
+    after: StageResult
     steps: tuple[Step, ...]
 
 
@@ -203,23 +203,25 @@ class Trace:
         self.calls: list[Call] = []
         self._earlier = tuple(earlier.calls) if earlier else ()
 
-    def call(self, stage: str, before: list[Segment], work: Work) -> list[Segment]:
-        """Output of a stage's call; of the earlier one where it was the same."""
-        begin = len(self.steps)
-        known = next((c for c in self._earlier if (c.stage, c.before) == (stage, before)), None)
-        if known:
-            self.steps += map(_repeated, known.steps)
-        after = known.after if known else work()
-        steps = tuple(self.steps[begin:])
-        if not any(one.error for one in steps):
-            self.calls.append(Call(stage, [*before], after, steps))
-        return after
+    def repeated(self, stage: str, before: list[Segment]) -> Call | None:
+        """The earlier call of a stage with the same input, now of this trace, too."""
+        for known in self._earlier:
+            if (known.stage, known.before) == (stage, before):
+                known = known._replace(steps=(*map(_repeated, known.steps),))
+                self.steps += known.steps
+                self.calls.append(known)
+                return known
+        return None
 
-    @contextmanager
-    def recording(self) -> Iterator[Self]:
+    def keep(self, stage: str, before: list[Segment], after: StageResult, begin: int) -> None:
+        """Let a call come again whose steps begin at a place, unless one of them failed."""
+        steps = tuple(self.steps[begin:])
+        if not any(map(attrgetter("error"), steps)):
+            self.calls.append(Call(stage, [*before], after, steps))
+
+    def recording(self) -> AbstractContextManager[Self]:
         """Record what runs in this thread until the block ends."""
-        with setting(_trace, self):
-            yield self
+        return setting(_trace, self)
 
     @property
     def answerable(self) -> float | None:
@@ -357,8 +359,9 @@ def record_usage(usages: Sequence[Usage]) -> None:
     current = _current()
     current.usages.extend(usages)
     who = "answer_tokens allows more" if current.kind == "reader" else current.stage
-    cut = dict.fromkeys(u.note for u in usages if u.note.startswith(CUT))
-    current.warnings += [f"{note}: {who.partition('(')[0]}" for note in cut]
+    for said in dict.fromkeys(map(attrgetter("note"), usages)):
+        if said.startswith(CUT):
+            current.warnings.append(f"{said}: {who.partition('(')[0]}")
 
 
 def recorded_usages() -> tuple[Usage, ...]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypedDict, TypeVar
 
 from msgspec import Meta
@@ -235,8 +236,9 @@ class Segment:
 
     def scored(self, name: str, value: float) -> Self:
         """The same span with one more score, which becomes ``score``."""
-        others = {n: v for n, v in self.scores.items() if n != name}
-        return replace(self, scores={**others, name: float(value)})
+        scores = {**self.scores}
+        scores.pop(name, None)
+        return replace(self, scores={**scores, name: float(value)})
 
 
 def grouped(items: Iterable[T], key: Callable[[T], G]) -> dict[G, list[T]]:
@@ -245,6 +247,22 @@ def grouped(items: Iterable[T], key: Callable[[T], G]) -> dict[G, list[T]]:
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
+
+
+def of_documents(segments: Iterable[Segment]) -> dict[str, list[Segment]]:
+    """Segments by the id of their document, in their order."""
+    return grouped(segments, attrgetter("document.id"))
+
+
+PLACE = attrgetter("start", "end")
+"""The span of a segment."""
+
+
+def in_order(segments: Iterable[Segment]) -> Iterator[tuple[list[Segment], list[Span]]]:
+    """The segments of each document as they stand there, and their spans."""
+    for some in of_documents(segments).values():
+        ordered = sorted(some, key=PLACE)
+        yield ordered, [*map(PLACE, ordered)]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ system's own scorer, where it rates parts, and by the question's rarer words.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ from ragsieve.structure import Headless, Terse, parts_of, stands_alone
 from ragsieve.structure.parts import CLAUSE, clauses, holds, parts
 from ragsieve.structure.tree import TABLES, stripped
 from ragsieve.trace import note, record_drop, warn
-from ragsieve.types import Document, Key, Layout, Query, Segment, Span, grouped
+from ragsieve.types import Document, Key, Layout, Query, Segment, Span, grouped, of_documents
 
 _TRIED = 3  # segments that do not fit which may be cut
 _PARTS = 50  # segments, and parts of one, that are tried from the first that does not fit
@@ -58,6 +58,11 @@ class ContextBudget(Options):
         shown = {n: value for n, value in known.items() if value is not None or n == LIMITS[0]}
         return ", ".join(f"{name}={value}" for name, value in shown.items())
 
+    @property
+    def has_others(self) -> bool:
+        """Whether it has a limit besides that of all tokens."""
+        return any(getattr(self, name) is not None for name in LIMITS[1:])
+
     def passed(
         self, segments: Sequence[Segment], reader: ReaderLike, most: int | None = None
     ) -> tuple[Sequence[Segment], Limits] | None:
@@ -72,8 +77,8 @@ class ContextBudget(Options):
         tokens = [limit for limit in (self.max_tokens, most) if limit is not None]
         whole = Limits(min(tokens, default=None), self.max_chars)
         own = Limits(self._shared(self.max_tokens), self._shared(self.max_chars), " of a site")
-        groups = [(some, inner) for some in _grouped(segments, lambda d: d.id, inner)]
-        groups += [(some, own) for some in _grouped(segments, site, own)]
+        groups = [(some, inner) for some in of_documents(segments).values()]
+        groups += [(some, own) for some in grouped(segments, lambda s: site(s.document)).values()]
         for some, limits in (*groups, (segments, whole)):
             if some and limits.any and limits.over(reader.context(some), reader):
                 return some, limits
@@ -82,13 +87,6 @@ class ContextBudget(Options):
     def _shared(self, limit: int | None) -> int | None:
         share = self.max_share  # .29 of 100 is 29, though their product is less
         return None if limit is None or share is None else int(limit * share + 1e-9)
-
-
-def _grouped(
-    segments: Sequence[Segment], name: Callable[[Document], str], limits: Limits
-) -> Iterable[Sequence[Segment]]:
-    """Segments by a name of their documents; none where nothing limits them."""
-    return grouped(segments if limits.any else (), lambda s: name(s.document)).values()
 
 
 LIMITS = tuple(field.name for field in fields(ContextBudget))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import groupby
+from operator import attrgetter
 from string import Template
 
 from ragsieve.errors import InputError
@@ -63,7 +64,7 @@ def context(segments: Sequence[Segment]) -> str:
     structured begin a line of their own behind the title, which is written on one line. See
     `ragsieve.structure.joined` for how spans are put together. No span is changed.
     """
-    groups = groupby(segments, key=lambda segment: segment.document.id)
+    groups = groupby(segments, key=attrgetter("document.id"))
     return "\n\n".join("".join(paragraph([*group])) for _, group in groups)
 
 

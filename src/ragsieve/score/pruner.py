@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import attrgetter
 from typing import ClassVar, Self
 
 import numpy as np
@@ -82,9 +83,12 @@ class Pruner(Options, Scorer):
         set_answerable(max(answers.values()))
         if less := sum(share < 1 for _, share in needed.values()):
             note(f"rows that share fewer of the question's rarer words and count less: {less}")
-        answered = [s.scored(PASSAGE, answers.get(s.document.id, 0.0)) for s in segments]
-        shown = {key: float(np.float32(value)) for key, (value, _) in needed.items()}
-        return [s.scored(self.name, shown.get(s.key, 0.0)) for s in answered]
+        scored = []
+        for segment in segments:
+            value, _ = needed.get(segment.key, (0.0, 1.0))
+            answered = segment.scored(PASSAGE, answers.get(segment.document.id, 0.0))
+            scored.append(answered.scored(self.name, np.float32(value)))
+        return scored
 
     def rated(self, query: Query, parts: Sequence[Segment], /) -> list[float]:
         """Probabilities of a document's parts, read as its only text."""
@@ -113,49 +117,46 @@ class Pruner(Options, Scorer):
 
     def _read(self, query: Query, segments: Sequence[Segment], *, small: bool = False) -> _Rating:
         """Rates what the model reads."""
-        if (size := sum(len(s.text) for s in segments)) > _LONG:
+        if (size := sum(s.end - s.start for s in segments)) > _LONG:
             warn(f"{size:,} characters are read, which takes long; first_look bounds them")
-        documents = by_document(sorted(segments, key=lambda s: s.document.rank))  # equal ranks stay
-        read = [s for some in documents for s in some]
+        ranked = sorted(segments, key=attrgetter("document.rank"))  # equal ranks stay
+        documents = by_document(ranked)
         passages, telling = list[Passage](), list[float]()
         for some in documents:
             said: list[str] = []
-            for part in _parts(some):
-                said += linearized(*part, small=small)
-                telling += shares(query.text, *part, small=small)
+            for text, spans in _parts(some):
+                said += linearized(text, spans, small=small)
+                telling += shares(query.text, text, spans, small=small)
             passages.append(Passage(some[0].document.title, said))
         (pruned,) = self.model.prune([query.text], [passages])
-        for expected, values in ((len(read), pruned.sentences), (len(passages), pruned.passages)):
+        counts = (len(telling), pruned.sentences), (len(passages), pruned.passages)
+        for expected, values in counts:
             if len(values) != expected or not all(0 <= value <= 1 for value in values):
                 raise ModelError(
                     f"{self.model.identity} must give {expected} probabilities, got {values!r:.100}"
                 )
-        names = [some[0].document.id for some in documents]
-        needed = {
-            s.key: (value * (LEAST + (1 - LEAST) * share), share)
-            for s, value, share in zip(read, pruned.sentences, telling, strict=True)
-        }
-        answers = dict(zip(names, pruned.passages, strict=True))
-        for some in documents:
-            if named := [*_asked(query.text, some)]:
-                needed |= dict.fromkeys(named, (1.0, 1.0))
-                answers[some[0].document.id] = 1.0
+        values, answers = zip(pruned.sentences, telling, strict=True), dict[str, float]()
+        needed = dict[Key, tuple[float, float]]()
+        for some, answer in zip(documents, pruned.passages, strict=True):
+            for segment, (value, share) in zip(some, values, strict=False):
+                needed[segment.key] = value * (LEAST + (1 - LEAST) * share), share
+            named = [*_asked(query.text, some)]
+            needed |= dict.fromkeys(named, (1.0, 1.0))
+            answers[some[0].document.id] = 1.0 if named else answer
         return needed, answers
 
 
-def _parts(segments: Sequence[Segment]) -> list[tuple[str, list[Span]]]:
+def _parts(segments: Sequence[Segment]) -> Iterator[tuple[str, list[Span]]]:
     """What is read apart of a document's text, without margins, and the segments' places in it."""
     parts = pieces(segments[0].document.text)
-    found = groupby(segments, lambda s: piece_at(parts, s.start))
-    return [
-        (part.text, [(part.off(s.start), part.off(s.end)) for s in some]) for part, some in found
-    ]
+    for part, some in groupby(segments, lambda s: piece_at(parts, s.start)):
+        yield part.text, [(part.off(s.start), part.off(s.end)) for s in some]
 
 
 def _asked(question: str, segments: Sequence[Segment]) -> Iterator[Key]:
     """Segments of a document with a line that the question names by its number."""
     for part in pieces(segments[0].document.text):
-        for start, end in part.asked(question):
+        for start, end in part.asked(question) if part.numbers else ():
             yield from (s.key for s in segments if s.start < end and start < s.end)
 
 

@@ -53,8 +53,7 @@ class Blocks(Sentences):
 
     def _spans(self, text: str, code: str) -> list[Span]:
         parts = pieces(text)
-        spans = [(part, self._own(part.text, code)) for part in parts]
-        return [part.span(*one) for part, some in spans for one in some]
+        return [part.span(*one) for part in parts for one in self._own(part.text, code)]
 
     def _own(self, text: str, code: str) -> list[Span]:
         made = _Units(text, code, self.max_chars)

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from ragsieve.structure import brackets, margins
 from ragsieve.structure.elements import untagged
-from ragsieve.structure.headings import between, labelled, led, left_out
+from ragsieve.structure.headings import between, has_heads, labelled, led, left_out
 from ragsieve.structure.margins import Piece
 from ragsieve.structure.printed import is_below
 from ragsieve.structure.render import Kept, shown
 from ragsieve.structure.tree import ELEMENTS, TABLES, Node, stripped, within
-from ragsieve.types import USUAL, Layout, Segment, Span, grouped
+from ragsieve.types import PLACE, USUAL, Layout, Segment, Span, of_documents
 
 READERS = [
     "tags",
@@ -37,7 +37,7 @@ _REMEMBERED = ((50_000, 256), (1_000_000, 8), (20_000_000, 1))  # texts, by most
 _SHORT = 2  # characters that lines have on average, at least, where they are of any format
 _LONG = 300  # characters that lines of code and configuration have on average, at most
 _LEADS = re.compile(r"<(?:dt|h[1-6])\b", re.IGNORECASE)
-_MAY = ("\n", "{", "[", "|", "\t", "</")
+_MAY = re.compile(r"[\n{\[|\t]|</")
 
 
 class Outline(NamedTuple):
@@ -61,7 +61,7 @@ def outline(text: str, *, small: bool = False) -> tuple[Node, ...]:
 
 def read(text: str, *, small: bool = False) -> Outline:
     """The structured regions of a text, and what could not be read of it."""
-    if not any(mark in text for mark in _MAY) or text.count("\n") * _SHORT > len(text):
+    if not _MAY.search(text) or text.count("\n") * _SHORT > len(text):
         return Outline()
     reading = next((reading for most, reading in _READING if len(text) <= most), _read)
     found = reading(text)
@@ -236,9 +236,8 @@ def _ends_early(text: str, roots: Sequence[Node]) -> str:
 
 def text_of(segments: Sequence[Segment]) -> str:
     """Kept spans of one document, at least one, as all readers show them: see `joined`."""
-    document = segments[0].document
-    spans = [(s.start, s.end) for s in segments]
-    return joined(document.text, spans, _layout(segments), document.title)
+    document, spans = segments[0].document, [*map(PLACE, segments)]
+    return _joined(document.text, spans, _layout(segments), document.title)[0]
 
 
 def joined(text: str, spans: Sequence[Span], layout: Layout = USUAL, title: str = "") -> str:
@@ -260,37 +259,38 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
     if layout.json_as == "closed" and [*spans] == [(0, len(text))] and not layout.compact:
         return kept.show(0, len(text)), kept
     bare = isinstance(layout, Headless)
-    roots = outline(text, small=True)
-    pages = [root for root in roots if bare and root.kind in ELEMENTS]
+    roots, _, apart = read(text, small=True)
+    pages = [root for root in roots if root.kind in ELEMENTS] if bare else ()
     roots = () if bare else roots
-    apart = pieces(text)
-    kept = Kept(text, margins.merged(apart, text, spans), layout)
-    if margined := any(part.lines for part in apart):
+    headed = not (bare or apart) and has_heads(text)
+    if apart:  # its lines have margins
+        kept = Kept(text, margins.merged(apart, text, spans), layout)
         kept.numbers = lambda start, end: margins.piece_at(apart, start).said(start, end)
     if layout.compact or layout.is_short:
         kept.compact = import_module("ragsieve.structure.compact").compact
-    read: set[int] = set()
+    begun: set[int] = set()
     out, last = "", -1
     for start, end, root in (part for span in spans for part in _parts(roots, *span)):
-        if not root or root.start not in read:
+        if not root or root.start not in begun:
             begin = root.start if root else start
-            kept.stands += () if bare or margined else led(text, max(last, 0), begin, title)
-            if margined and not bare:
+            kept.stands += led(text, max(last, 0), begin, title) if headed else ()
+            if apart and not bare:
                 out += margins.joint(apart, kept, last, begin)
             elif last >= 0:
                 out += between(text, last, begin, layout.mark)
-            elif not bare:
+            elif headed:
                 out = left_out(text, 0, begin, title) + labelled(text, begin, layout.mark)
-            if said := untagged(text, start, end) if within(pages, start, end) else []:
+            if said := untagged(text, start, end) if pages and within(pages, start, end) else []:
                 kept.stands += said
                 out += " ".join(text[a:b] for a, b in said)
             else:
                 out += (
                     _over(text, root) + shown(text, root, kept) if root else kept.show(start, end)
                 )
-            read |= {root.start} if root else set()
+            begun |= {root.start} if root else set()
         last = root.end if root else end
-        out += "".join(f"\n{layout.mark} {one}" for one in _listed(layout, kept, start, end))
+        for one in _listed(layout, kept, start, end) if layout.lists else ():
+            out += f"\n{layout.mark} {one}"
     return out, kept
 
 
@@ -305,8 +305,7 @@ def _over(text: str, root: Node) -> str:
 
 def verbatim(segments: Sequence[Segment]) -> list[Span]:
     """What the text of one document's kept spans has of it, with the heads that lead to them."""
-    document = segments[0].document
-    spans = [(s.start, s.end) for s in segments]
+    document, spans = segments[0].document, [*map(PLACE, segments)]
     kept = _joined(document.text, spans, _layout(segments), document.title)[1]
     found: list[Span] = []
     for start, end in sorted(kept.stands, key=lambda span: (span[0], -span[1])):
@@ -318,8 +317,10 @@ def verbatim(segments: Sequence[Segment]) -> list[Span]:
 
 def _layout(segments: Sequence[Segment]) -> Layout:
     """The layout of spans of one document, with the lists that one of them knows."""
-    layouts = [s.document.layout for s in segments]
-    return next((one for one in layouts if one.lists), layouts[0])
+    for segment in segments:
+        if segment.document.layout.lists:
+            return segment.document.layout
+    return segments[0].document.layout
 
 
 def _listed(layout: Layout, kept: Kept, start: int, end: int) -> Iterator[str]:
@@ -343,10 +344,10 @@ def as_written(segment: Segment) -> Segment:
 
 def partial_lists(kept: Sequence[Segment], before: Iterable[Segment]) -> Iterator[str]:
     """What is said of lists of rows of which only a part of what was asked for is kept."""
-    own = grouped(kept, lambda s: s.document.id)
-    for name, some in grouped(before, lambda s: s.document.id).items():
+    own = of_documents(kept)
+    for name, some in of_documents(before).items():
         document = some[0].document
-        shown = Kept(document.text, [(s.start, s.end) for s in own.get(name, ())])
+        shown = Kept(document.text, map(PLACE, own.get(name, ())))
         for one in document.layout.lists:
             if (rows := shown.rows(one)) < one.asked:
                 yield f"a list of document {name!r:.80} is not whole: {one.shown(rows)}"
@@ -355,7 +356,7 @@ def partial_lists(kept: Sequence[Segment], before: Iterable[Segment]) -> Iterato
 def _parts(roots: Sequence[Node], start: int, end: int) -> list[tuple[int, int, Node | None]]:
     """A span as what lies in each region, and in none."""
     parts: list[tuple[int, int, Node | None]] = []
-    for root in within(roots, start, end):
+    for root in within(roots, start, end) if roots else ():
         if start < root.start:
             parts.append((start, root.start, None))
         parts.append((max(start, root.start), min(end, root.end), root))

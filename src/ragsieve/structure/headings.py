@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragsieve.structure.labels import BLANK, label
+from ragsieve.structure.labels import BLANK, has_labels, label
 from ragsieve.types import Span
 
 _CHAPTERS = "Chapter|Part|Title|Book|Kapitel|Teil|Chapitre|Titre|Capítulo|Título|Capitolo|Глава"
@@ -67,6 +67,11 @@ def headings(text: str, place: int) -> tuple[Heading, ...]:
 def all_headings(text: str) -> list[Heading]:
     """All headings of a text, in order."""
     return [chain[-1] for chain in _chains(text)[1] if chain]
+
+
+def has_heads(text: str) -> bool:
+    """Whether anything of a text is a heading or a label, and may lead to a place."""
+    return bool(_chains(text)[0]) or has_labels(text)
 
 
 def between(text: str, end: int, start: int, mark: str) -> str:

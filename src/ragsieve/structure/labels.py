@@ -31,6 +31,11 @@ def label(text: str, place: int) -> tuple[int, int]:
     return (start, end) if inside else (place, place)
 
 
+def has_labels(text: str) -> bool:
+    """Whether a line of a text has a label."""
+    return bool(_labels(text)[0])
+
+
 @lru_cache(maxsize=8)
 def _labels(text: str) -> tuple[list[int], list[tuple[int, int]]]:
     """Those of forms that come again, where no sentence goes on from the line above."""

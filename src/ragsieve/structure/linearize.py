@@ -50,7 +50,8 @@ def linearized(text: str, spans: Sequence[Span], *, small: bool = False) -> list
     Of HTML it is the text without the tags, of JSON without brackets, quotes and indentation,
     behind the fields that name its records. What is small is read so where it is asked.
     """
-    roots = outline(text, small=small)
+    if not (roots := outline(text, small=small)):
+        return [text[start:end] for start, end in spans]
     headed = (one for one in _apart(roots) if one.head > one.start)
     tables = [one for one in headed if one.kind in ("table", "grid")]
     named = [_named(text, root) for root in tables]
@@ -175,13 +176,15 @@ def shares(question: str, text: str, spans: Sequence[Span], *, small: bool = Fal
     are three at least; it has the words of the keys that lead to it. All others get 1.
     """
     values = [1.0] * len(spans)
+    if not (roots := outline(text, small=small)):
+        return values
     asked = content_words(question)
 
     @cache
     def shared(start: int, end: int) -> set[str]:
         return asked & words(text[start:end])
 
-    for root in _apart(outline(text, small=small)):
+    for root in _apart(roots):
         units = places(spans, root.start, root.end)
         if (root.each and root.kind not in ("table", "xml")) or len(units) < _FEW:  # code, lists
             continue

@@ -9,7 +9,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from ragsieve.structure.headings import between, leading
@@ -51,10 +53,11 @@ class Piece:
     widths: tuple[int, ...] = ()
     numbers: tuple[int, ...] = ()
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _bare(self) -> list[int]:
+        """Where lines begin in what is read."""
         off = accumulate(self.widths, initial=self.start)
-        bare = [at - gone for at, gone in zip(self.lines, off, strict=False)]
-        object.__setattr__(self, "_bare", bare)  # where lines begin in what is read
+        return [at - gone for at, gone in zip(self.lines, off, strict=False)]
 
     @property
     def end(self) -> int:
@@ -63,14 +66,14 @@ class Piece:
 
     def line(self, place: int) -> int:
         """The line in which a place of what is read stands."""
-        return bisect_right(self._bare, place) - 1  # type: ignore[attr-defined]
+        return bisect_right(self._bare, place) - 1
 
     def on(self, place: int, *, first: bool = False) -> int:
         """The place in the whole, with its margin where it is the ``first`` of its line."""
         if not self.lines:
             return self.start + place
         n = self.line(place)
-        begin: int = self._bare[n]  # type: ignore[attr-defined]
+        begin = self._bare[n]
         if first and not self.text[begin:place].strip():
             return self.lines[n]
         return self.lines[n] + self.widths[n] + place - begin
@@ -80,8 +83,7 @@ class Piece:
         if not self.lines:
             return place - self.start
         n = bisect_right(self.lines, place) - 1
-        begin: int = self._bare[n]  # type: ignore[attr-defined]
-        return begin + max(0, place - self.lines[n] - self.widths[n])
+        return self._bare[n] + max(0, place - self.lines[n] - self.widths[n])
 
     def span(self, start: int, end: int) -> Span:
         """A span of what is read, in the whole."""
@@ -99,10 +101,11 @@ class Piece:
     def asked(self, question: str) -> list[Span]:
         """The lines that a question names by their numbers, in the whole.
 
-        A number is that of a line behind this word, and where the text does not have it.
+        A number is that of a line behind this word, and where the text does not have it. Of a part
+        whose lines have numbers.
         """
         found = []
-        for word, first, last in _ASKED.findall(question if self.numbers else ""):
+        for word, first, last in _ASKED.findall(question):
             low, high = int(first), int(last or first)
             named = word or (not last and not re.search(rf"\b{first}\b", self.text))
             if named and low <= high <= low + _RANGE:
@@ -132,7 +135,7 @@ def pieces(text: str) -> tuple[Piece, ...]:
 
 def piece_at(parts: Sequence[Piece], place: int) -> Piece:
     """The part in which a place of the whole stands."""
-    return parts[max(0, bisect_right(parts, place, key=lambda one: one.start) - 1)]
+    return parts[max(0, bisect_right(parts, place, key=attrgetter("start")) - 1)]
 
 
 def bare(parts: Sequence[Piece], text: str, start: int, end: int) -> str:

@@ -1,11 +1,11 @@
 """What is missing of what is kept in part: functions of code, and lists whose rows are alike."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 
 from ragsieve.structure import outline, pieces
 from ragsieve.structure.cells import runs
-from ragsieve.structure.tree import CODE, Node, places
-from ragsieve.types import Key, Segment, Span, grouped
+from ragsieve.structure.tree import CODE, places
+from ragsieve.types import Key, Segment, in_order
 
 _SIZE = 2500  # characters of a function that is completed
 _KEPT = 0.4  # share of its characters that are kept, from which on it is
@@ -17,9 +17,16 @@ _LEAST = 3  # rows that are compared
 def of_functions(kept: Set[Key], segments: Sequence[Segment]) -> set[Key]:
     """Keys of what is missing of functions of which much is kept."""
     found: set[Key] = set()
-    for ordered, spans in _ordered(segments):
+    for ordered, spans in in_order(segments):
         for part in pieces(ordered[0].document.text):
-            for node in _functions(outline(part.text)):
+            nodes = [*outline(part.text)]
+            while nodes:
+                node = nodes.pop()
+                if not node.mark.endswith(CODE):
+                    continue
+                if node.head == node.start or node.size > _SIZE:
+                    nodes += node.children
+                    continue
                 own = [ordered[n] for n in places(spans, *part.span(node.start, node.end))]
                 size = sum(s.end - s.start for s in own)
                 if sum(s.end - s.start for s in own if s.key in kept) >= _KEPT * size:
@@ -30,7 +37,7 @@ def of_functions(kept: Set[Key], segments: Sequence[Segment]) -> set[Key]:
 def of_lists(kept: Set[Key], segments: Sequence[Segment]) -> set[Key]:
     """Keys of what is missing of lists of which rows are kept, though none of them stands out."""
     found: set[Key] = set()
-    for ordered, spans in _ordered(segments):
+    for ordered, spans in in_order(segments):
         if {s.key in kept for s in ordered} != {True, False}:
             continue
         for run in runs(ordered[0].document.text):
@@ -40,19 +47,3 @@ def of_lists(kept: Set[Key], segments: Sequence[Segment]) -> set[Key]:
             if len(rows) >= _LEAST and many and max(s.score for s in rows.values()) < _UNSURE:
                 found |= rows.keys()
     return found - kept
-
-
-def _ordered(segments: Sequence[Segment]) -> Iterator[tuple[list[Segment], list[Span]]]:
-    """Those of each document, in its order, and their spans."""
-    for some in grouped(segments, lambda s: s.document.id).values():
-        ordered = sorted(some, key=lambda s: s.start)
-        yield ordered, [(s.start, s.end) for s in ordered]
-
-
-def _functions(nodes: Sequence[Node]) -> Iterator[Node]:
-    """The largest blocks of code below a head that are small enough."""
-    for node in nodes:
-        if node.mark.endswith(CODE) and node.head > node.start and node.size <= _SIZE:
-            yield node
-        elif node.mark.endswith(CODE):
-            yield from _functions(node.children)

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Container, Iterator, Sequence
+from itertools import repeat
 
-from ragsieve.types import Key, Segment, grouped
+from ragsieve.types import Key, Segment, of_documents
 
 _SIGN = re.compile(
     r"\[\^[^\s\]]{1,30}\]|\[\d{1,3}\]|\*{1,3}(?!\*)|[†‡§¹²³⁰⁴-⁹]{1,2}"
@@ -25,25 +26,31 @@ def companions(kept: Container[Key], segments: Sequence[Segment]) -> dict[Key, s
     A sign is that of a note where one line of the document alone begins with it.
     """
     found: dict[Key, str] = {}
-    for some in grouped(segments, lambda s: s.document.id).values():
+    for some in of_documents(segments).values():
         for sign, note, marked in _notes(some):
             if note.key not in kept and any(one.key in kept for one in marked):
                 found[note.key] = sign
             elif note.key in kept and not any(one.key in kept for one in marked):
                 found |= {one.key: sign for one in marked}
-        told = [one.text for one in some if one.key in kept]
-        for sign, note in _explained(some, told):
+        for sign, note in _explained(some, kept):
             if note.key not in kept:
                 found.setdefault(note.key, sign)
     return found
 
 
-def _explained(segments: Sequence[Segment], told: Sequence[str]) -> Iterator[tuple[str, Segment]]:
-    """What defines a term in quotes, or a code of a legend, that stands in some of what is told."""
-    terms = [(m[1], s) for s in segments if (m := _DEFINED.match(s.text))]
+def _explained(segments: Sequence[Segment], kept: Container[Key]) -> Iterator[tuple[str, Segment]]:
+    """What defines a term in quotes, or a code of a legend, that stands in what is kept."""
+    terms: list[tuple[str, Segment]] = []
+    codes: list[tuple[str, Segment]] = []
+    for one in segments:
+        if defined := _DEFINED.match(one.text):
+            terms.append((defined[1], one))
+        codes += zip(_CODE.findall(one.text), repeat(one), strict=False)
+    if not (terms or codes):
+        return
+    told = [one.text for one in segments if one.key in kept]
     every = "\n".join(told)
     yield from [(term, s) for term, s in terms[:_TERMS] if term in every][:_MOST]
-    codes = [(m[1], s) for s in segments for m in _CODE.finditer(s.text)]
     if len({code for code, _ in codes}) > 1:
         cells = {cell for text in told for cell in _CELL.findall(text)}
         yield from [(code, s) for code, s in codes if code in cells]
@@ -52,7 +59,7 @@ def _explained(segments: Sequence[Segment], told: Sequence[str]) -> Iterator[tup
 def behind(ranked: Sequence[Segment]) -> list[Segment]:
     """Ranked segments, each with the notes on it right behind it."""
     places = {segment.key: (n, 0) for n, segment in enumerate(ranked)}
-    for some in grouped(ranked, lambda s: s.document.id).values():
+    for some in of_documents(ranked).values():
         for _, note, marked in _notes(some):
             first = min(places[one.key] for one in marked)
             places[note.key] = min(places[note.key], (first[0], 1))

@@ -17,7 +17,7 @@ from ragsieve.structure import outline, pieces
 from ragsieve.structure.linearize import content_words
 from ragsieve.structure.row_lines import line_runs
 from ragsieve.structure.tree import CODE, JSON, KEY, Node, places
-from ragsieve.types import Key, Segment, Span, grouped
+from ragsieve.types import Key, Segment, Span, in_order
 
 _LEAST = 8  # lines of a run
 _RARE = 0.06  # share of lines, at most, that have what is rare, if it is not one alone
@@ -43,13 +43,10 @@ def odd_keys(question: str, segments: Sequence[Segment]) -> dict[Key, str]:
     nothing is odd that has none of these words. Ten lines of a document at most, the rarest.
     """
     found: dict[Key, str] = {}
-    asked = content_words(last_line(question))
-    for some in grouped(segments, lambda s: s.document.id).values():
-        ordered = sorted(some, key=lambda s: s.start)
-        spans = [(s.start, s.end) for s in ordered]
+    for ordered, spans in in_order(segments):
         for part in pieces(ordered[0].document.text):
             odd, picked = _odd(part.text)
-            picks = asked & picked
+            picks = content_words(last_line(question)) & picked if odd else picked
             for span, said in odd:
                 if not picks or picks & _parts(part.text, span):
                     found |= {ordered[n].key: said for n in places(spans, *part.span(*span))}

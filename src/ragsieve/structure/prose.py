@@ -288,6 +288,8 @@ class _MarkdownReader:
 
     def _title(self) -> Block | None:
         """A line that heads what follows: underlined, alone, in bold, or a question."""
+        if self.place + 1 == len(self.lines):
+            return None
         place, below = self.place, self._text(self.place + 1).rstrip()
         if self.first.kind == "text" and re.match(r"[ ]{0,3}(?:=+|-{3,})$", below):
             return self._block("heading", [place], place + 2)
@@ -299,8 +301,7 @@ class _MarkdownReader:
             ends = begins or bool(self.before and ENDS.search(self.before.text))
             heads = heads or (ends and _asks(self.first) and _heads(self.first))
         bold = re.match(r"\s*(\*\*|__)[^*_]{1,200}\1:?\s*$", self.first.text)
-        leads = heads or (bold and begins and self._kind(place + 1) != "end")
-        return self._block("heading", [place]) if leads else None
+        return self._block("heading", [place]) if heads or (bold and begins) else None
 
     def _alone(self, place: int) -> bool:
         """Whether no other line of prose is beside it."""

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Collection, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Self
 
 from ragsieve.models.query_focus import asked
@@ -60,7 +61,6 @@ class ByLanguage(Pipeline):
         return type(self)(*stages, languages=self.languages, on_error=on_error)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
-        first, other = (Pipeline(stage, on_error=self.on_error) for stage in self.stages)
         documents = {s.document.id: s.document for s in segments}
         question = language(asked(query.text))
         asks, known = question in self.languages, self.languages
@@ -70,7 +70,7 @@ class ByLanguage(Pipeline):
             if (code := _language_of(document) if asks else question) not in known
         }
         if not foreign:
-            return first(query, segments)
+            return self._stage(0)(query, segments)
         codes = ", ".join(sorted({*foreign.values()}))
         with step("ByLanguage", segments) as record:
             said = f"not English ({codes}): {len(foreign)} of {len(documents)} documents are"
@@ -83,15 +83,20 @@ class ByLanguage(Pipeline):
             record.after = tuple(segments)
         read = [s for s in segments if s.document.id not in foreign]
         rest = [s for s in segments if s.document.id in foreign]
-        best = first(query, read)
-        kept = {s.key: s for s in (*best, *_behind(best, other(query, rest)))}
+        best = self._stage(0)(query, read)
+        kept = {s.key: s for s in (*best, *_behind(best, self._stage(1)(query, rest)))}
         return StageResult(kept[s.key] for s in segments if s.key in kept)
 
     def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
         """By the stage that read their document."""
         codes = {language(asked(query.text)), *(_language_of(one.document) for one in parts[:1])}
         known = codes <= self.languages
-        return Pipeline(self.stages[not known], on_error=self.on_error).rated(query, parts)
+        return self._stage(not known).rated(query, parts)
+
+    def _stage(self, place: int) -> Pipeline:
+        """A stage, which is recorded where it does not record its own."""
+        stage = self.stages[place]
+        return stage if isinstance(stage, Pipeline) else Pipeline(stage, on_error=self.on_error)
 
 
 def _language_of(document: Document) -> str:
@@ -99,10 +104,11 @@ def _language_of(document: Document) -> str:
 
     Code is English, and so is what has hardly a running word, whatever its names look like.
     """
-    text = max((part.text for part in pieces(document.text)), key=len)
+    text = max(map(attrgetter("text"), pieces(document.text)), key=len)
     coded = sum(root.size for root in outline(text) if root.mark in CODE)
     running = sum(map(len, _RUNNING.findall(text)))
-    running += sum(one.isalpha() and not one.isascii() for one in text)
+    if not text.isascii():
+        running += sum(one.isalpha() and not one.isascii() for one in text)
     if 2 * coded > len(text) or running < _LEAST * len(text):
         return "en"
     return language(text, _CERTAIN if len(text) < _SHORT else None)

@@ -11,7 +11,7 @@ from ragsieve.structure.conditions import Reading, read
 from ragsieve.structure.tree import places
 from ragsieve.system import Pipeline, best_first
 from ragsieve.trace import record_drop, set_answerable, step
-from ragsieve.types import Document, Key, Listed, Query, Segment, StageResult, grouped
+from ragsieve.types import PLACE, Document, Key, Listed, Query, Segment, StageResult, of_documents
 
 _RANKED = 24  # rows that meet conditions, at most, which the stages inside read to rank them
 _ALONE = 2.0  # times as probable as any other one of its document a passage answers alone
@@ -74,7 +74,7 @@ def _answered(kept: Sequence[Segment], read: Sequence[Segment]) -> set[str]:
     """
     found = set()
     probable = (s for s in kept if PASSAGE in s.scores)
-    for name, some in grouped(probable, lambda s: s.document.id).items():
+    for name, some in of_documents(probable).items():
         best, *others = best_first(some)
         alone = sum(s.text == best.text and s.document.id == name for s in read) == 1
         if alone and best.score >= max([_LIKELY, *(_ALONE * s.score for s in others)]):
@@ -99,20 +99,24 @@ class _Picks:
         self.met: dict[Key, float] = {}  # those that meet conditions, and how near to an end
         self.dropped: dict[Key, str] = {}
         self.said: list[str] = []
-        for document, some in grouped(segments, lambda s: s.document).items():
-            cut = ((run, read(question, run)) for run in runs(document.text) if _is_cut(run, some))
-            whole = document.id not in answered
-            found = [(run, x) for run, x in cut if x.conditions or (x.whole and whole)]
-            lists = (Listed((*run.rows,), len(x.rows), x.said, run.lines) for run, x in found)
-            layout = replace(document.layout, lists=(*lists,)) if found else document.layout
-            self.documents[document.id] = replace(document, layout=layout)
-            ordered = sorted(some, key=lambda s: (s.start, s.end))
-            for run, reading in found:
-                self._part(run, reading, ordered, document)
+        for name, some in of_documents(segments).items():
+            document, whole = some[0].document, name not in answered
+            ordered, lists = sorted(some, key=PLACE), tuple[Listed, ...]()
+            for run in runs(document.text):
+                if sum(s.start < run.end and run.start < s.end for s in some) < 2:
+                    continue  # no stage drops a part of it
+                one = read(question, run)
+                if one.conditions or (one.whole and whole):
+                    lists += (Listed((*run.rows,), len(one.rows), one.said, run.lines),)
+                    self._part(run, one, ordered, document)
+            if lists:
+                layout = replace(document.layout, lists=lists)
+                self.documents[name] = replace(document, layout=layout)
 
     def marked(self, segment: Segment) -> Segment:
         """The same of a document that knows its lists."""
-        return replace(segment, document=self.documents[segment.document.id])
+        document = self.documents.get(segment.document.id, segment.document)
+        return replace(segment, document=document)
 
     def _part(
         self, run: Run, reading: Reading, segments: Sequence[Segment], document: Document
@@ -120,7 +124,7 @@ class _Picks:
         """Let segments of a run stay or go."""
         rows = f"{len(reading.rows)} of {len(run.rows)} rows of document {document.id!r:.80}"
         self.said.append(f"{rows}: {reading.said or 'what is asked no single row settles'}")
-        spans = [(s.start, s.end) for s in segments]
+        spans = [*map(PLACE, segments)]
         head = [run.head] if run.head and reading.rows else []
         asked_for = [*head, *(run.rows[n] for n in sorted(reading.rows))]
         stay = {segments[n].key for span in asked_for for n in places(spans, *span)}
@@ -137,8 +141,3 @@ class _Picks:
             ends = not re.search(r"\w", run.text[run.end : one.end])
             if one.key not in stay and begins and ends:
                 self.dropped[one.key] = f"a row without {reading.said}"
-
-
-def _is_cut(run: Run, segments: Sequence[Segment]) -> bool:
-    """Whether its rows are of several segments."""
-    return sum(s.start < run.end and run.start < s.end for s in segments) > 1

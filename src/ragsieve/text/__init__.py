@@ -105,7 +105,8 @@ def _ends(text: str, language: str) -> list[int]:
 
 def _blocks(text: str) -> Iterable[Span]:
     start = 0
-    for end in (*(match.end() for match in _BLOCK.finditer(text)), len(text)):
+    for match in (*_BLOCK.finditer(text), None):
+        end = match.end() if match else len(text)
         if not text[start:end].isspace():
             yield start, end
         start = end

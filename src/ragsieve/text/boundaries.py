@@ -123,13 +123,11 @@ def _inside(text: str, end: int, cased: bool) -> bool:
     stripped = before.rstrip()
     behind = before[len(stripped) :] + text[end : end + SEEN]
 
-    def goes_on(opens: bool) -> bool:
-        rules = _rules(opens, cased)
-        return any(rest.match(behind) and join.search(stripped) for join, rest in rules)
-
-    if opens and stripped[-_SHORT:].count(" ") == 0 and len(stripped) >= _SHORT:
-        return goes_on(True) and "." in stripped[-_SHORT:-1]  # a long word ends it
-    return goes_on(bool(opens))
+    long = opens and stripped[-_SHORT:].count(" ") == 0 and len(stripped) >= _SHORT
+    if long and "." not in stripped[-_SHORT:-1]:  # a long word ends it
+        return False
+    rules = _rules(bool(opens), cased)
+    return any(rest.match(behind) and join.search(stripped) for join, rest in rules)
 
 
 def _more(text: str, split: Split) -> Iterator[int]:
