@@ -22,16 +22,7 @@ from ragsieve.structure.render import Kept, shown
 from ragsieve.structure.tree import ELEMENTS, TABLES, Node, stripped, within
 from ragsieve.types import PLACE, USUAL, Layout, Segment, Span, of_documents
 
-READERS = [
-    "tags",
-    "components",
-    "brackets",
-    "indentation",
-    "lines",
-    "rows",
-    "repeated",
-    "printed",
-]
+READERS = ["tags", "components", "brackets", "indentation", "lines", "rows", "repeated", "printed"]
 """Readers of structure, each a file; `benchmarks/structure.py` says what each is worth."""
 _REMEMBERED = ((50_000, 256), (1_000_000, 8), (20_000_000, 1))  # texts, by most characters
 _SHORT = 2  # characters that lines have on average, at least, where they are of any format

@@ -1,12 +1,17 @@
-"""Headings, marked or plain: which of them lead to a place of a text, and what joins kept spans."""
+"""Headings, marked or plain, and labels: what leads to a place of a text, and joins kept spans.
+
+A label is what begins a line as it begins others of the text, a number, a time or words in marks.
+What is kept of such a line stands behind it.
+"""
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragsieve.structure.labels import BLANK, has_labels, label
+from ragsieve.structure.columns import form
 from ragsieve.types import Span
 
 _CHAPTERS = "Chapter|Part|Title|Book|Kapitel|Teil|Chapitre|Titre|Capítulo|Título|Capitolo|Глава"
@@ -40,6 +45,16 @@ _CAPITALS = re.compile(
 _LATER = re.compile(r"(?!(?:\d+\.)*1\.?\s)\d")
 _PROSE = re.compile(r"[-*•(]|.{50}|.*[.!?。！？][\"'”’)]*\s*$")
 _WORD = re.compile(r"\w+")
+_LEAST = 3  # lines that begin alike
+_PARAGRAPH = 2000  # characters of one in which its label is looked for
+_NEAR = 40  # characters of a line's end and the blank lines below it
+_LABEL = re.compile(
+    r"^[ \t]*((?P<mark>\*{1,2}|_{1,2})(?=[^\s*_])[^\n*_]{1,80}(?P=mark)[:.]?"
+    r"|(?:[^\W\d]{1,8}\.? |§ ?)?[^\w\s]{0,2}[^\W\d]{0,4}\d[\w.:,/-]*[^\w\s]{0,3})(?=[ \t]+\S)",
+    re.MULTILINE,
+)
+_ENDED = re.compile(r"(?:\A|\n[ \t\r]*\n|[.!?…:;|][\"'”’)*_]*[ \t\r]*\n)\Z")
+BLANK = re.compile(r"\n[ \t\r]*\n")
 
 
 class Heading(NamedTuple):
@@ -71,7 +86,16 @@ def all_headings(text: str) -> list[Heading]:
 
 def has_heads(text: str) -> bool:
     """Whether anything of a text is a heading or a label, and may lead to a place."""
-    return bool(_chains(text)[0]) or has_labels(text)
+    return bool(_chains(text)[0] or _labels(text)[0])
+
+
+def label(text: str, place: int) -> tuple[int, int]:
+    """Bounds of the label before a place in its paragraph; two of the place where it has none."""
+    starts, labels = _labels(text)
+    at = bisect_right(starts, place) - 1
+    start, end = labels[at] if at >= 0 else (place, place)
+    inside = end <= place <= end + _PARAGRAPH and not BLANK.search(text, end, place)
+    return (start, end) if inside else (place, place)
 
 
 def between(text: str, end: int, start: int, mark: str) -> str:
@@ -187,3 +211,17 @@ def _above(chain: tuple[Heading, ...], own: Heading) -> tuple[Heading, ...]:
     most = _PLAIN if own.level == _PLAIN else max(one.level for one in (*chain, own))
     beside = (n for n, one in enumerate(chain) if least <= one.level <= most)
     return chain[: next(beside, len(chain))]
+
+
+@lru_cache(maxsize=8)
+def _labels(text: str) -> tuple[list[int], list[tuple[int, int]]]:
+    """Those of forms that come again, where no sentence goes on from the line above."""
+    matches = [
+        match
+        for match in _LABEL.finditer(text)
+        if _ENDED.search(text, max(0, match.start() - _NEAR), match.start())
+    ]
+    found = [(match["mark"] or form(match[1]), match.span(1)) for match in matches]
+    times = Counter(own for own, _ in found)
+    labels = [span for own, span in found if times[own] >= _LEAST]
+    return [start for start, _ in labels], labels

@@ -12,16 +12,7 @@ from itertools import pairwise
 
 from ragsieve.structure.beside import name_first
 from ragsieve.structure.entry_lines import COMMENT, RULE, SECTION, YAML, EntryLines, Line
-from ragsieve.structure.tree import (
-    ALWAYS,
-    CODE,
-    DEEPEST,
-    Node,
-    leaf,
-    line_spans,
-    over,
-    stripped,
-)
+from ragsieve.structure.tree import ALWAYS, CODE, DEEPEST, Node, leaf, line_spans, over, stripped
 
 _NO_CODE = ("```", "\n@@ -", "\nTraceback (most recent call last):")  # Markdown, a diff, a log
 _LEAST = 3  # lines or entries of a text that is read so
