@@ -9,7 +9,7 @@ from ragsieve.schema import Amount, Options, Probability
 from ragsieve.select.base import Selector
 from ragsieve.structure.odd import odd_keys
 from ragsieve.system import Cuts, best_first
-from ragsieve.types import Query, Segment, rounded
+from ragsieve.types import Query, Segment, of_documents, rounded
 
 _NEAR = 0.5  # share of the best score from which others of its document stay
 _FIRST = 8  # of which so many, with it
@@ -45,8 +45,7 @@ class Answerable(Options, Selector):
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
         chance = max((rounded(s.scores.get(PASSAGE, 1.0)) for s in segments), default=1.0)
-        alone = self.min_keep and len({s.document.id for s in segments}) == 1
-        if chance >= self.min_answerable or alone:
+        if chance >= self.min_answerable or (self.min_keep and len(of_documents(segments)) == 1):
             return [""] * len(segments)
         spared = odd_keys(query.text, segments).keys() if self.odd else set()
         ranked = best_first(segments)

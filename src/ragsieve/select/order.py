@@ -6,7 +6,7 @@ from typing import Literal
 
 from ragsieve.schema import Options
 from ragsieve.system import best_first
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, in_order
 
 By = Literal["document", "score", "ends"]
 
@@ -28,8 +28,7 @@ class Order(Options):
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
         if self.by == "document":
-            first = reversed([*enumerate(segments)])
-            places = {s.document.id: (s.document.rank, n) for n, s in first}
-            return sorted(segments, key=lambda s: (places[s.document.id], s.start, s.end))
+            documents = sorted(in_order(segments), key=lambda one: one[0][0].document.rank)
+            return [segment for ordered, _ in documents for segment in ordered]
         ranked = best_first(segments)
         return ranked if self.by == "score" else [*ranked[::2], *ranked[1::2][::-1]]

@@ -164,10 +164,6 @@ def _read(text: str) -> Outline:
         found = [(part, read(part.text, small=True)) for part in parts]
         roots = (part.mapped(root) for part, own in found for root in own.roots)
         return Outline((*roots,), (*(said for _, own in found for said in own.faults),), parts)
-    return _read_bare(text)
-
-
-def _read_bare(text: str) -> Outline:
     from ragsieve.structure.drawn import redrawn, undrawn  # of what is structured alone
 
     bare = undrawn(text)

@@ -46,6 +46,9 @@ class Block(NamedTuple):
 def blocks(text: str) -> Iterator[Block]:
     """The text's blocks in order, which leave out nothing but blank lines."""
     lines = _lines(text)
+    if len(lines) == 1 and lines[0].kind == "text" and not _indent(lines[0]):
+        yield Block("prose", [(0, len(text))])
+        return
     closing = _closing_fences(lines)
     place, begun = 0, -1  # the line that begins the prose at hand
     while place < len(lines):
@@ -149,9 +152,6 @@ class _MarkdownReader:
             place += 1
         return place
 
-    def _heading(self) -> Block:
-        return self._block("heading", [self.place])
-
     def _table(self) -> Block | None:
         after = self._run(self.place, lambda line: line.kind == "row")
         rows = range(self.place, after)
@@ -208,7 +208,7 @@ class _MarkdownReader:
             return None
         below = self._run(self.place + 1, lambda line: line.kind == "blank")
         if self._kind(below) == "clause" and self._text(below).lstrip().startswith(f"{label}."):
-            return self._heading()
+            return self._block("heading", [self.place])
         base = _margin(self.first)
         begins, place, inside = [self.place], self.place + 1, False
         while place < len(self.lines):
@@ -288,8 +288,6 @@ class _MarkdownReader:
 
     def _title(self) -> Block | None:
         """A line that heads what follows: underlined, alone, in bold, or a question."""
-        if self.place + 1 == len(self.lines):
-            return None
         place, below = self.place, self._text(self.place + 1).rstrip()
         if self.first.kind == "text" and re.match(r"[ ]{0,3}(?:=+|-{3,})$", below):
             return self._block("heading", [place], place + 2)
@@ -301,7 +299,8 @@ class _MarkdownReader:
             ends = begins or bool(self.before and ENDS.search(self.before.text))
             heads = heads or (ends and _asks(self.first) and _heads(self.first))
         bold = re.match(r"\s*(\*\*|__)[^*_]{1,200}\1:?\s*$", self.first.text)
-        return self._block("heading", [place]) if heads or (bold and begins) else None
+        leads = heads or (bold and begins and self._kind(place + 1) != "end")
+        return self._block("heading", [place]) if leads else None
 
     def _alone(self, place: int) -> bool:
         """Whether no other line of prose is beside it."""
@@ -313,7 +312,7 @@ class _MarkdownReader:
 
 
 _READERS: dict[str, Callable[[_MarkdownReader], Block | None]] = {
-    "heading": _MarkdownReader._heading,
+    "heading": lambda one: one._block("heading", [one.place]),
     "row": _MarkdownReader._table,
     "question": _MarkdownReader._faq,
     "item": _MarkdownReader._list,

@@ -14,7 +14,7 @@ from ragsieve.structure.tree import CODE
 from ragsieve.system import Cuts, OnError, Pipeline, Stage
 from ragsieve.text import language
 from ragsieve.trace import note, step, warn
-from ragsieve.types import Document, Query, Segment, StageResult
+from ragsieve.types import Document, Query, Segment, StageResult, of_documents
 
 logger = logging.getLogger(__name__)
 
@@ -61,13 +61,13 @@ class ByLanguage(Pipeline):
         return type(self)(*stages, languages=self.languages, on_error=on_error)
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
-        documents = {s.document.id: s.document for s in segments}
+        documents = of_documents(segments)
         question = language(asked(query.text))
         asks, known = question in self.languages, self.languages
         foreign = {
             name: code
-            for name, document in documents.items()
-            if (code := _language_of(document) if asks else question) not in known
+            for name, some in documents.items()
+            if (code := _language_of(some[0].document) if asks else question) not in known
         }
         if not foreign:
             return self._stage(0)(query, segments)

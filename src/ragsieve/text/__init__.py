@@ -86,9 +86,10 @@ def sentence_spans(text: str, *, language: str = "en", max_chars: int = 1000) ->
                     stops.pop()  # the next window starts with it
                 else:
                     stops = [_last_space(window, 0, len(window) - 1)]
-            for first, last in pairwise([start, *(start + stop for stop in stops)]):
-                for a, b in _thai(text, first, last) if language == "th" else [(first, last)]:
-                    spans += _trimmed(text, a, b, max_chars)
+            for first, last in pairwise([0, *stops]):
+                whole = (start + first, start + last)
+                for span in _thai(text, *whole) if language == "th" else [whole]:
+                    spans += _trimmed(text, *span, max_chars)
             start += stops[-1]
     return spans
 
