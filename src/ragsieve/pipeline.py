@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
-from ragsieve.context.limits import best_first
 from ragsieve.errors import InputError, check_choice, typed_line
 from ragsieve.timeouts import check_wanted
 from ragsieve.trace import Cutoff, Kind, Trace, record_cutoff, record_drop, running, step, warn
-from ragsieve.types import Query, Segment, StageResult, rounded
+from ragsieve.types import Query, Segment, StageResult, best_first, rounded
 
 logger = logging.getLogger(__name__)
 

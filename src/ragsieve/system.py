@@ -14,8 +14,7 @@ from ragsieve.context.budget import ContextBudget, fit_parts
 from ragsieve.context.budget import fit as fit
 from ragsieve.context.choose import Rate
 from ragsieve.context.limits import ReaderLike as ReaderLike
-from ragsieve.context.limits import best_first as best_first
-from ragsieve.documents import Documents, as_documents
+from ragsieve.documents import Documents, documents_and_places
 from ragsieve.errors import InputError
 from ragsieve.pipeline import Cuts as Cuts
 from ragsieve.pipeline import Cutting, Rating, recorded
@@ -29,6 +28,7 @@ from ragsieve.run.concurrency import Question, Streaming, in_own_context, in_thr
 from ragsieve.structure import as_written, partial_lists
 from ragsieve.trace import Trace, note, record_drop, step, warn
 from ragsieve.types import USUAL, Answer, CutNumbers, Document, Layout, Query, Segment, StageResult
+from ragsieve.types import best_first as best_first
 
 if TYPE_CHECKING:
     from ragsieve.context.excerpts import DocumentExcerpts
@@ -308,7 +308,7 @@ class System:
     ) -> tuple[tuple[Document, ...], StageResult]:
         """Segments to filter: of the caller's documents, else of the source."""
         if documents is not None or self.source is None:
-            inputs = tuple(map(self._laid_out, as_documents(documents)))
+            inputs = tuple(map(self._laid_out, documents_and_places(documents)[0]))
             return inputs, StageResult(map(Segment.whole, inputs))
         source = cast(Source, self.source)
         on_error = self.stage.on_error if isinstance(self.stage, Pipeline) else "raise"

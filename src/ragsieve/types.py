@@ -241,6 +241,16 @@ class Segment:
         return replace(self, scores={**scores, name: float(value)})
 
 
+def best_first(segments: Iterable[Segment]) -> list[Segment]:
+    """Segments by falling `rounded` score, equal ones as given; unscored ones behind the scored."""
+    return sorted(segments, key=rank_key)
+
+
+def rank_key(segment: Segment) -> float:
+    """Key that sorts segments as `best_first` has them."""
+    return -rounded(segment.score) if segment.scores else math.inf
+
+
 def grouped(items: Iterable[T], key: Callable[[T], G]) -> dict[G, list[T]]:
     """Segments, or other items, by a key, in their order."""
     groups: dict[G, list[T]] = {}

@@ -1,6 +1,5 @@
 """Limits of a text in tokens and characters, and what of a context fits into them."""
 
-import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -9,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from ragsieve.context.choose import ranked_segments
 from ragsieve.structure.notes import behind, companions
-from ragsieve.types import Answer, Query, Segment, rounded
+from ragsieve.types import Answer, Query, Segment, best_first
 
 UNITS = ("tokens", "characters")
 _TIMES = re.compile(r"^(?:\d+[ \r]*\n)?[\d:.,]+[ ]*-->[^\n]*\n?", re.MULTILINE)  # of a cue
@@ -29,16 +28,6 @@ class ReaderLike(Protocol):
 
     def count(self, texts: Sequence[str], /) -> list[int]:
         """Tokens of each text in the reader's own tokenizer."""
-
-
-def best_first(segments: Sequence[Segment]) -> list[Segment]:
-    """Segments by falling `rounded` score, equal ones as given; unscored ones behind the scored."""
-    return sorted(segments, key=rank_key)
-
-
-def rank_key(segment: Segment) -> float:
-    """Key that sorts segments as `best_first` has them."""
-    return -rounded(segment.score) if segment.scores else math.inf
 
 
 class Limits(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
-from ragsieve.types import PLACE, Query, Segment, of_documents
+from ragsieve.types import Query, Segment, in_order
 
 Scores = NDArray[np.float32]
 """A score for each of some segments, ``(n_segments,)``."""
@@ -39,5 +39,4 @@ class Scorer(ABC):
 
 def by_document(segments: Sequence[Segment]) -> list[list[Segment]]:
     """The different spans of each document in the order of their places."""
-    documents = of_documents({s.key: s for s in segments}.values())
-    return [sorted(some, key=PLACE) for some in documents.values()]
+    return [ordered for ordered, _ in in_order({s.key: s for s in segments}.values())]

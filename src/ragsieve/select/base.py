@@ -4,9 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ragsieve.context.limits import best_first, rank_key
 from ragsieve.trace import record_drop
-from ragsieve.types import Query, Segment
+from ragsieve.types import Query, Segment, best_first, rank_key
 
 
 class Selector(ABC):

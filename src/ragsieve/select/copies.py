@@ -26,7 +26,7 @@ _REFERS = re.compile(
 )
 
 _INK = re.compile(r"\S")
-_CELLS = re.compile(r"[ \t]*\|[ \t]*")
+_ROW, _CELLS = re.compile(r"^\|.*", re.MULTILINE), re.compile(r"[ \t]*\|[ \t]*")
 _HEADS = re.compile(r"(?:[ \t]*#{1,6}[ \t][^\n]*\n\s*)+")
 _UNDERLINE = re.compile(r"\n[=-]+\s*$")
 _ALIGNED = re.compile(r"[ \t]+\S|(?!\|)[^\n]*?\S(?:  |\t)[ \t]*\S")
@@ -142,10 +142,11 @@ def _words(text: str) -> _Words:
 
     Lines as they stand of what has one that is indented, as code, or has wide gaps, as columns.
     """
-    lines = text.strip().split("\n")
+    text = text.strip()
+    lines = text.split("\n")
     if len(lines) > 1 and any(map(_ALIGNED.match, lines)):
         return tuple(line.rstrip() for line in lines)
-    text = "\n".join(_CELLS.sub(" | ", line) if line[:1] == "|" else line for line in lines)
+    text = _ROW.sub(lambda row: _CELLS.sub(" | ", row[0]), text)
     plain = unicodedata.normalize("NFC", _MARKS.sub("", text)).translate(_TYPOGRAPHY)
     words = _EMPHASIS.sub("", plain).rstrip(".!。… ").split()
     return tuple(w.casefold() if not n or len(w) >= _LONG else w for n, w in enumerate(words))

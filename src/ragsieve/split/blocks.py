@@ -207,7 +207,8 @@ class _Units:
 
     def _sentences(self, start: int, end: int) -> list[Span]:
         """Sentences, which may go on behind a line break and a mark that begins no list."""
-        shown = _without_false_marks(self.text[start:end])
+        shown = self.text[start:end]
+        shown = _without_false_marks(shown) if "\n" in shown else shown
         joined: list[Span] = []
         for first, last in sentence_spans(shown, language=self.code, max_chars=self.max_chars):
             before, stop = joined[-1] if joined else (0, 0)

@@ -257,7 +257,7 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
         kept.compact = import_module("ragsieve.structure.compact").compact
     begun: set[int] = set()
     out, last = "", -1
-    for start, end, root in (part for span in spans for part in _parts(roots, *span)):
+    for start, end, root in _parts(roots, spans):
         if not root or root.start not in begun:
             begin = root.start if root else start
             kept.stands += led(text, max(last, 0), begin, title) if headed else ()
@@ -340,12 +340,13 @@ def partial_lists(kept: Sequence[Segment], before: Iterable[Segment]) -> Iterato
                 yield f"a list of document {name!r:.80} is not whole: {one.shown(rows)}"
 
 
-def _parts(roots: Sequence[Node], start: int, end: int) -> list[tuple[int, int, Node | None]]:
-    """A span as what lies in each region, and in none."""
-    parts: list[tuple[int, int, Node | None]] = []
-    for root in within(roots, start, end) if roots else ():
-        if start < root.start:
-            parts.append((start, root.start, None))
-        parts.append((max(start, root.start), min(end, root.end), root))
-        start = root.end
-    return [*parts, (start, end, None)] if start < end else parts
+def _parts(roots: Sequence[Node], spans: Iterable[Span]) -> Iterator[tuple[int, int, Node | None]]:
+    """Spans as what lies in each region, and in none."""
+    for start, end in spans:
+        for root in within(roots, start, end) if roots else ():
+            if start < root.start:
+                yield start, root.start, None
+            yield max(start, root.start), min(end, root.end), root
+            start = root.end
+        if start < end:
+            yield start, end, None

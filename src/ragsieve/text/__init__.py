@@ -311,9 +311,10 @@ def repeats(text: str, question: str) -> bool:
     """
     asked, said = word_counts(question).keys(), word_counts(text).keys()
     same = len(asked & said)
-    asks = asked <= said or bool(asked & said & _ASKS)
-    adds = any(len(word) > 2 or not word.isalpha() or not word.isascii() for word in said - asked)
-    return same >= max(3, 0.6 * len(asked)) and 2 * same >= len(said) and (asks or not adds)
+    if same < max(3, 0.6 * len(asked)) or 2 * same < len(said):
+        return False
+    adds = (len(word) > 2 or not word.isalpha() or not word.isascii() for word in said - asked)
+    return asked <= said or bool(asked & said & _ASKS) or not any(adds)
 
 
 def adds_nothing(text: str, question: str) -> bool:
