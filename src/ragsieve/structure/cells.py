@@ -172,7 +172,11 @@ def runs(text: str) -> tuple[Run, ...]:
     """The runs of like rows of a text, in order."""
     roots = outline(text, small=True)
     found = [run for root in roots for run in _of_tree(text, root)]
-    found += _of_lines(text, roots)
+    # lines that have templates, outside trees or as entries of a log
+    trees = [r for r in roots if r.kind != "lines" or any(c.children for c in r.children)]
+    for lines in line_runs(text, trees):
+        head, rows = lined(text, lines) if len(lines) >= LEAST else (None, [])
+        found += [replace(_run(text, rows), lines=True, head=head)] if rows else []
     return tuple(sorted(found, key=lambda run: run.start))
 
 
@@ -278,12 +282,3 @@ def _of_table(text: str, node: Node) -> Iterator[tuple[Span, Cells]]:
                 yield (one.start, one.end), cells((one.start, one.end), above)
 
     yield from rows(node.children, [])
-
-
-def _of_lines(text: str, roots: Sequence[Node]) -> Iterator[Run]:
-    """Lines that have templates, outside trees or as entries of a log."""
-    trees = [r for r in roots if r.kind != "lines" or any(c.children for c in r.children)]
-    for lines in line_runs(text, trees):
-        head, rows = lined(text, lines) if len(lines) >= LEAST else (None, [])
-        if rows:
-            yield replace(_run(text, rows), lines=True, head=head)

@@ -54,15 +54,16 @@ def linearized(text: str, spans: Sequence[Span], *, small: bool = False) -> list
         return [text[start:end] for start, end in spans]
     headed = (one for one in _apart(roots) if one.head > one.start)
     tables = [one for one in headed if one.kind in ("table", "grid")]
-    named = [_named(text, root) for root in tables]
+    columns = [_named(text, root) for root in tables]
     pages, values = ([r for r in roots if r.kind in kinds] for kinds in (("tags", "grid"), JSON))
     said = []
     for span in spans:
-        one = _linearized(text, span, tables, named)
+        one = _linearized(text, span, tables, columns)
         if within(pages, *span):
-            one = _without_tags(one)
+            one = " ".join(html.unescape(TAG.sub(" ", one)).split()) or one
         elif within(values, *span):
-            one = _without_marks(_names(text, values, span) + one) or one
+            named = (_names(text, values, span) + one).replace(r"\n", " ")
+            one = " ".join(_JSON_MARKS.sub("", named).split()).strip(" ,") or one
         said.append(one)
     return said
 
@@ -74,14 +75,6 @@ def _apart(nodes: Iterable[Node]) -> Iterator[Node]:
             yield from _apart(node.children)
         else:
             yield node
-
-
-def _without_tags(text: str) -> str:
-    return " ".join(html.unescape(TAG.sub(" ", text)).split()) or text
-
-
-def _without_marks(text: str) -> str:
-    return " ".join(_JSON_MARKS.sub("", text.replace(r"\n", " ")).split()).strip(" ,")
 
 
 def _names(text: str, nodes: Sequence[Node], span: Span) -> str:

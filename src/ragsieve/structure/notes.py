@@ -40,11 +40,10 @@ def companions(kept: Container[Key], segments: Sequence[Segment]) -> dict[Key, s
 
 def _explained(segments: Sequence[Segment], kept: Container[Key]) -> Iterator[tuple[str, Segment]]:
     """What defines a term in quotes, or a code of a legend, that stands in what is kept."""
-    terms: list[tuple[str, Segment]] = []
-    codes: list[tuple[str, Segment]] = []
+    terms, codes = list[tuple[str, Segment]](), list[tuple[str, Segment]]()
     for one in segments:
-        if defined := _DEFINED.match(one.text):
-            terms.append((defined[1], one))
+        defined = _DEFINED.match(one.text)
+        terms += [(defined[1], one)] if defined else []
         codes += zip(_CODE.findall(one.text), repeat(one), strict=False)
     if not (terms or codes):
         return
