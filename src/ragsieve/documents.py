@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from ragsieve.errors import InputError
 from ragsieve.schema import check_values
-from ragsieve.text.passage_names import with_names
 from ragsieve.trace import note
 from ragsieve.types import Document
 
@@ -90,7 +89,11 @@ def documents_and_places(documents: Documents | None) -> tuple[tuple[Document, .
             note(f"document id {document.id!r} occurs again: renamed {name!r}")
             document = replace(document, id=name)
         ranked.append(document)
-    return with_names(ranked) if named else (*ranked,), places
+    if named:
+        from ragsieve.text.passage_names import with_names  # of metadata alone
+
+        return with_names(ranked), places
+    return (*ranked,), places
 
 
 def from_json(value: Any, text: str = "") -> dict[str, Any]:

@@ -13,11 +13,10 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ragsieve.structure import brackets, margins
+from ragsieve.structure import margins
 from ragsieve.structure.elements import untagged
 from ragsieve.structure.headings import between, has_heads, labelled, led, left_out
 from ragsieve.structure.margins import Piece
-from ragsieve.structure.printed import is_below
 from ragsieve.structure.render import Kept, shown
 from ragsieve.structure.tree import ELEMENTS, TABLES, Node, stripped, within
 from ragsieve.types import PLACE, USUAL, Layout, Segment, Span, of_documents
@@ -172,6 +171,9 @@ def _read(text: str) -> Outline:
 
 
 def _read_undrawn(text: str) -> Outline:
+    from ragsieve.structure.brackets import ends_early
+    from ragsieve.structure.printed import is_below
+
     faults: list[str] = []
     marked = [*_regions("tags", text, faults), *_regions("components", text)]
     if marked and marked[0].end - marked[0].start >= len(text.strip()):
@@ -191,7 +193,7 @@ def _read_undrawn(text: str) -> Outline:
             apart.append(root)
     apart = _filled(apart, _regions("repeated", text, apart))
     apart = sorted([*apart, *_regions("printed", text, apart)], key=lambda one: one.start)
-    if fault := _ends_early(text, apart):
+    if fault := ends_early(text, apart):
         faults.insert(0, fault)
     return Outline((*apart,), (*dict.fromkeys(faults),))
 
@@ -208,17 +210,6 @@ def _filled(roots: list[Node], said: Sequence[Node]) -> list[Node]:
 
 
 _READING = [(most, lru_cache(maxsize=texts)(_read)) for most, texts in _REMEMBERED]
-
-
-def _ends_early(text: str, roots: Sequence[Node]) -> str:
-    """Where a text begins as JSON but cannot be read to its end, a sentence that says so."""
-    begins = text[:200].lstrip()[:1] in ("{", "[") and len(text) > brackets.SMALLEST
-    if not begins or not brackets.BEGINS.match(text.lstrip()[:200]):
-        return ""
-    if not roots or text[: roots[0].start].strip():
-        return "a document begins as JSON but cannot be read as such: split as text"
-    early = roots[0].ends_early
-    return f"JSON ends early, at character {roots[0].end:,}: its end is split as text" * early
 
 
 def text_of(segments: Sequence[Segment]) -> str:

@@ -6,7 +6,7 @@ object holds.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ragsieve.structure.beside import name_first
 from ragsieve.structure.tree import ALWAYS, DEEPEST, MERGED, Node, over, stripped
@@ -68,6 +68,17 @@ def regions(text: str) -> Iterator[Node]:
         at = max(at, first + 1)
         if values and (region := _region(text, values, bounds)):
             yield region
+
+
+def ends_early(text: str, roots: Sequence[Node]) -> str:
+    """Where a text begins as JSON but cannot be read to its end, a sentence that says so."""
+    begins = text[:200].lstrip()[:1] in ("{", "[") and len(text) > SMALLEST
+    if not begins or not BEGINS.match(text.lstrip()[:200]):
+        return ""
+    if not roots or text[: roots[0].start].strip():
+        return "a document begins as JSON but cannot be read as such: split as text"
+    early = roots[0].ends_early
+    return f"JSON ends early, at character {roots[0].end:,}: its end is split as text" * early
 
 
 def _region(text: str, values: list[Node], bounds: Span) -> Node | None:
