@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 OnError = Literal["raise", "keep"]
 Stage = Callable[[Query, list[Segment]], list[Segment]]
 Source = Callable[[Query], list[Segment]]
+Work = Callable[[], list[Segment]]
 
 
 @runtime_checkable
@@ -156,11 +157,7 @@ class Pipeline:
 
 
 def recorded(
-    what: object,
-    kind: Kind,
-    before: list[Segment],
-    work: Callable[[], list[Segment]],
-    on_error: OnError,
+    what: object, kind: Kind, before: list[Segment], work: Work, on_error: OnError
 ) -> StageResult:
     """Result of ``work``, as a step of the trace; ``before`` where it may fail and does."""
     check_wanted()

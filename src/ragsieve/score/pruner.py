@@ -16,12 +16,12 @@ from ragsieve.pipeline import Cuts
 from ragsieve.schema import Count, Options
 from ragsieve.score.base import Scorer, Scores, by_document
 from ragsieve.score.samples import SAMPLE, templates
-from ragsieve.structure import pieces
+from ragsieve.structure import margined
 from ragsieve.structure.linearize import LEAST, content_words, linearized, shares, words
 from ragsieve.structure.margins import piece_at
 from ragsieve.structure.odd import odd_keys
 from ragsieve.trace import note, set_answerable, warn
-from ragsieve.types import Key, Query, Segment, Span
+from ragsieve.types import PLACE, Key, Query, Segment, Span
 
 _LONG = 500_000  # characters, about half a minute
 _WINDOW = 1000  # characters of a first look
@@ -148,14 +148,17 @@ class Pruner(Options, Scorer):
 
 def _parts(segments: Sequence[Segment]) -> Iterator[tuple[str, list[Span]]]:
     """What is read apart of a document's text, without margins, and the segments' places in it."""
-    parts = pieces(segments[0].document.text)
+    text = segments[0].document.text
+    if not (parts := margined(text)):
+        yield text, [*map(PLACE, segments)]
+        return
     for part, some in groupby(segments, lambda s: piece_at(parts, s.start)):
         yield part.text, [(part.off(s.start), part.off(s.end)) for s in some]
 
 
 def _asked(question: str, segments: Sequence[Segment]) -> Iterator[Key]:
     """Segments of a document with a line that the question names by its number."""
-    for part in pieces(segments[0].document.text):
+    for part in margined(segments[0].document.text):
         for start, end in part.asked(question) if part.numbers else ():
             yield from (s.key for s in segments if s.start < end and start < s.end)
 

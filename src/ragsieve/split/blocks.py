@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ragsieve.split.sentences import Sentences
-from ragsieve.structure import pieces, read
+from ragsieve.structure import margined, read
 from ragsieve.structure.prose import ENDS, LEAD, SHOWN, Block, blocks
 from ragsieve.structure.tree import Node, stripped
 from ragsieve.structure.units import units
@@ -52,7 +52,8 @@ class Blocks(Sentences):
     """
 
     def _spans(self, text: str, code: str) -> list[Span]:
-        parts = pieces(text)
+        if not (parts := margined(text)):
+            return self._own(text, code)
         return [part.span(*one) for part in parts for one in self._own(part.text, code)]
 
     def _own(self, text: str, code: str) -> list[Span]:

@@ -61,7 +61,12 @@ def read(text: str, *, small: bool = False) -> Outline:
 
 def pieces(text: str) -> tuple[Piece, ...]:
     """The parts of a text that are read apart: see `ragsieve.structure.margins`."""
-    return read(text, small=True).parts or (Piece(text, 0),)
+    return margined(text) or (Piece(text, 0),)
+
+
+def margined(text: str) -> tuple[Piece, ...]:
+    """The same where lines have margins; none where no line has one."""
+    return read(text, small=True).parts
 
 
 def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], str]:
