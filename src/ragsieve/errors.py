@@ -83,9 +83,8 @@ class ContextOverflow(ModelError):
     """
 
     def __init__(self, *, needed: int, limit: int, model: str) -> None:
-        super().__init__(
-            f"prompt and reply need {needed} tokens, the context of {model} holds {limit}"
-        )
+        need = f"prompt and reply need {needed} tokens"
+        super().__init__(f"{need}, the context of {model} holds {limit}")
         self.needed = needed
         self.limit = limit
 

@@ -76,10 +76,8 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             rule = "of a-z, 0-9 and dashes" if "-" in self._names.pattern else "a name"
             raise InputError(f"a {self.kind}'s name must be {rule}, got {name!r}")
         if name in self._members and _place(self._members[name]) != _place(member):
-            places = _place(member), _place(self._members[name])
-            raise InputError(
-                f"{self.kind} {name!r} of {places[0][0]} is there: {places[1][0]} has it"
-            )
+            new, old = _place(member)[0], _place(self._members[name])[0]
+            raise InputError(f"{self.kind} {name!r} of {new} is there: {old} has it")
         self._entries[name], self._members[name] = entry, member
 
     def __getitem__(self, name: str) -> Entry:
@@ -185,9 +183,8 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
                 self._packages.append(value.__name__)
         elif not any(value is member for member in self._members.values()):
             name = f"{self._entry.__module__}.{self._entry.__qualname__}"
-            raise InputError(
-                f"{point.value} must be a module, a {name} or registered as one, got {value!r:.80}"
-            )
+            rule = f"must be a module, a {name} or registered as one"
+            raise InputError(f"{point.value} {rule}, got {value!r:.80}")
 
 
 def points(group: str) -> "list[EntryPoint]":

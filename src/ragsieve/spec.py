@@ -141,9 +141,8 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             InputError: If options break a rule, or do not go together.
         """
         if entry(self.system).knows:
-            raise InputError(
-                f"system {self.system!r} needs gold answers, which only `ragsieve bench` knows"
-            )
+            why = "needs gold answers, which only `ragsieve bench` knows"
+            raise InputError(f"system {self.system!r} {why}")
         if self.source_options and not self.source:
             raise InputError(f"source_options go with a source, got {self.source_options!r:.80}")
         if self.llm is not None:

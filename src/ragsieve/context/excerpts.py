@@ -108,9 +108,8 @@ def _of(segments: Sequence[Segment]) -> DocumentExcerpts:
             runs[-1].append(segment)
         else:
             runs.append([segment])
-    return DocumentExcerpts(
-        document, tuple(sorted(map(_excerpt, runs), key=lambda one: _rank(one.score)))
-    )
+    excerpts = sorted(map(_excerpt, runs), key=lambda one: _rank(one.score))
+    return DocumentExcerpts(document, (*excerpts,))
 
 
 def _together(one: Segment, other: Segment, roots: Sequence[Node]) -> bool:

@@ -132,9 +132,8 @@ class Pruner(Options, Scorer):
         counts = (len(telling), pruned.sentences), (len(passages), pruned.passages)
         for expected, values in counts:
             if len(values) != expected or not all(0 <= value <= 1 for value in values):
-                raise ModelError(
-                    f"{self.model.identity} must give {expected} probabilities, got {values!r:.100}"
-                )
+                rule = f"must give {expected} probabilities, got {values!r:.100}"
+                raise ModelError(f"{self.model.identity} {rule}")
         values, answers = zip(pruned.sentences, telling, strict=True), dict[str, float]()
         needed = dict[Key, tuple[float, float]]()
         for some, answer in zip(documents, pruned.passages, strict=True):

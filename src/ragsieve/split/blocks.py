@@ -118,9 +118,8 @@ class _Units:
         Of sentences that have a line each, among which the question stands, too, the first one.
         """
         begun = [self.text.rfind("\n", 0, start) for start in (question, *(a for a, _ in items))]
-        alone = not any(
-            self.text[at + 1 : a].strip() for at, (a, _) in zip(begun[1:], items, strict=True)
-        )
+        lines = zip(begun[1:], items, strict=True)
+        alone = not any(self.text[at + 1 : a].strip() for at, (a, _) in lines)
         above = self.text[self.text.rfind("\n", 0, max(0, begun[0])) + 1 : max(0, begun[0])]
         if alone and above.strip():
             return items[:1]

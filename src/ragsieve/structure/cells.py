@@ -63,9 +63,8 @@ class Column:
         """The number of each cell; none of a column of something else."""
         comma = any(re.search(r"\d,\d{1,2}\b(?!,)", value) for value in self.values)
         unit = unit_of(self.name)
-        return _typed(
-            [number(value, comma=comma, unit_=unit) for value in self.values], self.values
-        )
+        found = [number(value, comma=comma, unit_=unit) for value in self.values]
+        return _typed(found, self.values)
 
     @cached_property
     def moments(self) -> list[Moment | None]:
@@ -81,9 +80,8 @@ class Column:
     def is_name(self, text: str) -> bool:
         """Whether a text is all of a cell, or one without the s of many, that names its row."""
         said = text.casefold()
-        return self.distinct and any(
-            v.casefold() in (said, f"{said}s", said.removesuffix("s")) for v in self.values
-        )
+        ways = (said, f"{said}s", said.removesuffix("s"))
+        return self.distinct and any(value.casefold() in ways for value in self.values)
 
     @cached_property
     def kind(self) -> str:

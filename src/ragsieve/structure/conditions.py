@@ -149,9 +149,7 @@ class _Reader:
             one = Condition(code.said, code.columns, code.rows, code.rows)
             found.append((code.place, one))
         found = sorted([*found, *self._values(1)], key=lambda one: one[0])
-        found = [
-            one for one in found if one[1].said[:4] == "with" or not self._in_name(one[0], found)
-        ]
+        found = [x for x in found if x[1].said[:4] == "with" or not self._in_name(x[0], found)]
         denied = False
         last = 0
         for (start, end), one in found:
@@ -178,9 +176,8 @@ class _Reader:
             start, end = match.span()
             if not unit(match["unit"].strip()):
                 end = match.start("unit")
-            if self.question[start - 1 : start] in ("-", "–") and start - 1 not in {
-                b for _, b, *_ in found
-            }:
+            ends = {b for _, b, *_ in found}
+            if self.question[start - 1 : start] in ("-", "–") and start - 1 not in ends:
                 continue
             value = self._by_clock(number(self.question[start:end]), end)
             if value and not any(a < end and start < b for a, b, *_ in found):
@@ -245,11 +242,8 @@ class _Reader:
     def _met(self, parts: Sequence[tuple[str, _Operand]]) -> Condition | None:
         """Rows of the columns that the numbers or dates may be of."""
         near = parts[0][1]
-        places = [
-            (n, found)
-            for n, column in enumerate(self.run.columns)
-            if (found := _rows(column, parts)) is not None
-        ]
+        tried = ((n, _rows(column, parts)) for n, column in enumerate(self.run.columns))
+        places = [(n, found) for n, found in tried if found is not None]
         places = self._of(places, near, parts[0][0] == "=")
         rows = frozenset().union(*(found for _, found in places))
         if not rows:
@@ -390,6 +384,5 @@ def _rows(column: Column, parts: Sequence[tuple[str, _Operand]]) -> frozenset[in
     tests = [column.meets(sign, one.value) for sign, one in parts]
     if any(test is None for test in tests):
         return None
-    return frozenset(
-        row for row, *met in zip(column.rows, *filter(None, tests), strict=True) if all(met)
-    )
+    tested = zip(column.rows, *filter(None, tests), strict=True)
+    return frozenset(row for row, *met in tested if all(met))

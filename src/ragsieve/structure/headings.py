@@ -145,9 +145,8 @@ def leading(text: str, end: int, start: int, title: str = "") -> Iterator[Headin
     told = {*_WORD.findall(title.casefold())}
     for one in headings(text, start):
         if end <= one.start < start and {*_WORD.findall(one.text.casefold())} - told:
-            yield one._replace(
-                text=text[one.start : min(start, one.start + len(one.text))].rstrip()
-            )
+            shown = text[one.start : min(start, one.start + len(one.text))]
+            yield one._replace(text=shown.rstrip())
 
 
 @lru_cache(maxsize=8)

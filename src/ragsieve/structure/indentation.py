@@ -193,9 +193,8 @@ def _block(lines: Sequence[Line], first: int, level: int) -> tuple[int, bool]:
                 return -1, False
         if opens or (line.opens == ":" and line.after <= level):
             return n, opens and closes
-    word = (
-        len(lines) > first + 2 and _CLOSER.match(last.text) and last.indent <= lines[first].indent
-    )
+    word = len(lines) > first + 2 and last.indent <= lines[first].indent
+    word = word and bool(_CLOSER.match(last.text))
     return (first, True) if word and lines[first + 1].indent > lines[first].indent else (-1, False)
 
 
@@ -244,10 +243,6 @@ def _is_page(lines: Sequence[Line]) -> bool:
     """Whether headings of Markdown lead to lists, whose items are one entry each."""
     rules = [n for n, line in enumerate(lines) if RULE.match(line.text)]
     lines = lines[rules[-1] + 1 if any(rules) else 0 :]  # behind front matter
-    return any(
-        _HEADING.match(one.text) and following.text.startswith("- ")
-        for one, following in pairwise(lines)
-    ) and all(
-        line.text.startswith(("- ", "#")) or (line.indent and not YAML.match(line.text))
-        for line in lines
-    )
+    leads = (_HEADING.match(a.text) and b.text.startswith("- ") for a, b in pairwise(lines))
+    parts = (line for line in lines if not line.text.startswith(("- ", "#")))
+    return any(leads) and all(line.indent and not YAML.match(line.text) for line in parts)

@@ -152,11 +152,10 @@ def _list(text: str, lines: Sequence[Line], place: int) -> tuple[Node | None, in
     begins: list[int] = []
     while after < len(lines):
         line = lines[after]
+        beyond = line.indent < base or (line.indent == base and not lines[after - 1].text)
         if _ITEM.match(line.text) and line.indent <= base + 1:
             begins.append(after)
-        elif line.text and (
-            line.indent < base or (line.indent == base and not lines[after - 1].text)
-        ):
+        elif line.text and beyond:
             break
         after += 1
     while not lines[after - 1].text:

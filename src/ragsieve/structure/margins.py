@@ -283,9 +283,8 @@ def _separator(rests: Sequence[str]) -> int:
     match = _SEPARATOR.match(min(said)[: _common(min(said), max(said))])
     wide = match.end() if match else 0
     if wide:
-        return wide * all(
-            not r[:wide].strip() or r.startswith(said[0][:wide].rstrip()) for r in rests
-        )
+        mark = said[0][:wide].rstrip()
+        return wide * all(not r[:wide].strip() or r.startswith(mark) for r in rests)
     signs = {rest[0] for rest in said if rest}
     return int(len(signs) == 2 and not any(map(str.isalnum, signs)))
 

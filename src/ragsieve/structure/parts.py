@@ -49,11 +49,8 @@ def parts(text: str, start: int = 0, end: int | None = None) -> Parts:
     end = len(text) if end is None else end
     lines = [*_lines(text, start, end)]
     shown = [text[slice(*line)] for line in lines]
-    heads = 0
-    while heads < len(lines) - 1 and (
-        _HEAD.match(shown[heads]) or _DEFINES.match(shown[heads + 1])
-    ):
-        heads += 1
+    leads = [bool(_HEAD.match(line) or _DEFINES.match(below)) for line, below in pairwise(shown)]
+    heads = [*leads, False].index(False)
     items = _items(text, lines)
     if len(items) < 2:
         begin = lines[heads][0] if lines else end

@@ -189,13 +189,10 @@ class _MarkdownReader:
         place, answered = self.place + 1, False
         tight = bool(self.before and ENDS.search(self.before.text))
         while place < len(self.lines) and self.lines[place].kind not in ("question", "heading"):
+            apart = tight or self.lines[place - 1].kind == "blank"
             if _ANSWER.match(self.lines[place].text.lstrip()):
                 answered = True
-            elif (
-                tight or self.lines[place - 1].kind == "blank"
-                if answered
-                else place - self.place > _BETWEEN
-            ):
+            elif apart if answered else place - self.place > _BETWEEN:
                 break
             place += 1
         if not answered:

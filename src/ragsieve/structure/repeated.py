@@ -178,9 +178,8 @@ def _stem(name: str) -> str:
 def _is_heading(text: str, one: Beginning) -> bool:
     """Whether it is a title, below a blank line."""
     end = text.find("\n", one.start)
-    return text[max(0, one.start - 2) : one.start] in ("", "\n\n") and bool(
-        _ABOVE.match(text, one.start, end)
-    )
+    below = text[max(0, one.start - 2) : one.start] in ("", "\n\n")
+    return below and bool(_ABOVE.match(text, one.start, end))
 
 
 def _titles(text: str, heads: Sequence[Beginning]) -> dict[int, int]:
@@ -340,21 +339,16 @@ def _begins(text: str, groups: Sequence[list[Beginning]]) -> list[int]:
     fields = {key.start for group in groups for key in group}
     firsts = [text.rfind("\n", 0, group[0].start) + 1 for group in groups if group]
     above = [text.rfind("\n", 0, max(0, first - 1)) + 1 for first in firsts]
-    named = all(
-        a < b and a not in fields and not text[a].isspace()
-        for a, b in zip(above, firsts, strict=True)
-    )
+    lines = zip(above, firsts, strict=True)
+    named = all(a < b and a not in fields and not text[a].isspace() for a, b in lines)
     return above if named else firsts
 
 
 def _spoken(text: str, first: str, paragraphs: Sequence[_Paragraph]) -> bool:
     """Whether most that begin with a name have no other one, or two that say sentences."""
     begun = [one for one in paragraphs if one.name == first]
-    spoken = [
-        len(one.names) < 2 + (len(_ENDED.findall(text, one.start, one.end)) > 1)
-        for one in begun
-        if one.keys[0].start == one.start
-    ]
+    own = [(one, len(_ENDED.findall(text, one.start, one.end)) > 1) for one in begun]
+    spoken = (len(x.names) < 2 + says for x, says in own if x.keys[0].start == x.start)
     return 2 * sum(spoken) > len(begun)
 
 

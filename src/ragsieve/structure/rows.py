@@ -249,10 +249,7 @@ def _named(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
         if len(rows) > 2 and len(forms) == 1 and own[0] and kind(own[0]) != "a":
             return False, False
     kinds = [(kind(first), {*filter(None, map(kind, rest))}) for first, *rest in columns]
-    above = any(
-        (first != "0" and rest == {"0"}) or (first == "a" and rest == {"x"})
-        for first, rest in kinds
-    )
+    above = any((a != "0" and b == {"0"}) or (a == "a" and b == {"x"}) for a, b in kinds)
     return not any(map(str.isdigit, "".join(rows[0]))), above
 
 

@@ -81,11 +81,8 @@ def _nodes(text: str, reader: Reader) -> Iterator[Node]:
 def _parts(text: str, one: Element) -> list[tuple[Node, int]]:
     """The blocks and runs of text in an element, of headings with their level."""
     found: list[tuple[Node, int]] = []
-    bounds = [
-        one.head,
-        *(place for part in one.parts for place in (part.start, part.end)),
-        one.tail,
-    ]
+    inside = (place for part in one.parts for place in (part.start, part.end))
+    bounds = [one.head, *inside, one.tail]
     mixed = any(text[a:b].strip() for a, b in zip(bounds[::2], bounds[1::2], strict=True))
     at = one.head
     for part in one.parts:

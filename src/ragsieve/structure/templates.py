@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from operator import eq
 
 from ragsieve.structure.values import MOMENT
 from ragsieve.types import Span
@@ -54,9 +55,7 @@ def _templates(text: str, lines: Sequence[Sequence[Span]]) -> list[int]:
         words = tuple(_DIGITS.sub("0", text[slice(*span)]) for span in tokens)
         if words not in exact:
             others = known[len(words)][:_TEMPLATES]
-            alike = (
-                (sum(a == b for a, b in zip(words, other, strict=True)), n) for n, other in others
-            )
+            alike = ((sum(map(eq, words, other)), n) for n, other in others)
             same, number = max(alike, default=(0, 0))
             if not words or same < _ALIKE * len(words):
                 number = len(exact)

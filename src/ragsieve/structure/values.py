@@ -157,11 +157,8 @@ def _moment(match: re.Match[str], *, american: bool) -> Moment | None:
     if hour:
         length = timedelta(microseconds=1) if one["c"] else timedelta(minutes=1)
     else:
-        length = (
-            timedelta(days=1)
-            if day
-            else (start.replace(day=28) + timedelta(days=4)).replace(day=1) - start
-        )
+        month_after = (start.replace(day=28) + timedelta(days=4)).replace(day=1)
+        length = timedelta(days=1) if day else month_after - start
     form = "date" if year else "day" if month else "time"
     return Moment(start, start + length, _zone(one["zone"]), form)
 

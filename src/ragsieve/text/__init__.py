@@ -189,10 +189,8 @@ def _identifier() -> Callable[[str], dict[str, float]]:
         if line.isupper() or (capitals > 4 * small and len(line) > 5):
             line = line.lower()
         labels, scores = model.predict(line, 6)
-        return {
-            name.removeprefix("__label__"): min(float(score), 1.0)
-            for name, score in zip(labels, scores, strict=True)
-        }
+        found = zip(labels, scores, strict=True)
+        return {name.removeprefix("__label__"): min(float(score), 1.0) for name, score in found}
 
     return identify
 

@@ -136,9 +136,8 @@ def _more(text: str, split: Split) -> Iterator[int]:
         yield match.end()
     for match in _QUOTED.finditer(text):
         inner = split(text[match.start() + 1 : match.end() - 1])
-        goes_on = text[match.end() :].lstrip()[:1].islower() or (
-            len(match[0]) < _LONG and _GOES_ON.match(text, match.end())
-        )
+        short = len(match[0]) < _LONG and _GOES_ON.match(text, match.end())
+        goes_on = short or text[match.end() :].lstrip()[:1].islower()
         if len(inner) > 1 and not goes_on:
             for end in (match.start() + 1 + end for end in inner[:-1]):
                 stops = text[match.start() : end].rstrip().endswith((*".!?…。！？",))

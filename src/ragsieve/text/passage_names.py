@@ -81,11 +81,8 @@ def _is_name(text: str) -> bool:
 def _titled(document: Document, names: Sequence[str]) -> Document:
     """A document whose title has those of its names that fit, the finest first."""
     above = {_MARKS.sub("", line).casefold() for line in document.text[:_ABOVE].splitlines()}
-    new = [
-        name
-        for name in dict.fromkeys(names)
-        if name.casefold() not in document.title.casefold() and name.casefold() not in above
-    ]
+    others = (name for name in dict.fromkeys(names) if name.casefold() not in above)
+    new = [name for name in others if name.casefold() not in document.title.casefold()]
     while sum(map(len, new)) > _LONGEST:
         del new[0]
     return replace(document, title=" > ".join(filter(None, (document.title, *new))))
