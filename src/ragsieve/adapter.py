@@ -318,12 +318,9 @@ def probability(result: Result) -> float | None:
 
 def over_limits(result: Result) -> dict[str, str]:
     """Text in the place of each document, by its id, of which a limit left something out."""
-    return {
-        drop.segment.document.id: f"[what matters does not fit {drop.reason.split(' pass ')[-1]}]"
-        for one in result.trace.steps
-        if one.stage.startswith(("System(", "ToolRule("))
-        for drop in one.dropped
-    }
+    steps = (s for s in result.trace.steps if s.stage.startswith(("System(", "ToolRule(")))
+    limits = {d.segment.document.id: d.reason.split(" pass ")[-1] for s in steps for d in s.dropped}
+    return {name: f"[what matters does not fit {limit}]" for name, limit in limits.items()}
 
 
 def _kept(place: int | None, spans: Sequence[Segment], answerable: float | None) -> Kept:

@@ -61,7 +61,7 @@ class ContextBudget(Options):
     @property
     def has_others(self) -> bool:
         """Whether it has a limit besides that of all tokens."""
-        return any(getattr(self, name) is not None for name in LIMITS[1:])
+        return {*map(vars(self).get, LIMITS[1:])} != {None}
 
     def passed(
         self, segments: Sequence[Segment], reader: ReaderLike, most: int | None = None

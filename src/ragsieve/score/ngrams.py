@@ -87,12 +87,8 @@ def _values(places: Places, weights: Mapping[str, float]) -> dict[Span, float]:
 
 def _grams(text: str) -> set[str]:
     shown = f" {_letters(text)} "
-    return {
-        gram
-        for size in _SIZES
-        for start in range(len(shown) - size + 1)
-        if (gram := shown[start : start + size]).strip()
-    }
+    every = (shown[a : a + size] for size in _SIZES for a in range(len(shown) - size + 1))
+    return {gram for gram in every if gram.strip()}
 
 
 def _family(text: str) -> str:

@@ -3,15 +3,18 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ragsieve.models.base import PASSAGE
 from ragsieve.models.query_focus import asked
 from ragsieve.structure.cells import Run, runs
-from ragsieve.structure.conditions import Reading, read
 from ragsieve.structure.tree import places
 from ragsieve.system import Pipeline, best_first
 from ragsieve.trace import record_drop, set_answerable, step
 from ragsieve.types import PLACE, Document, Key, Listed, Query, Segment, StageResult, of_documents
+
+if TYPE_CHECKING:
+    from ragsieve.structure.conditions import Reading
 
 _RANKED = 24  # rows that meet conditions, at most, which the stages inside read to rank them
 _ALONE = 2.0  # times as probable as any other one of its document a passage answers alone
@@ -105,6 +108,8 @@ class _Picks:
             for run in runs(document.text):
                 if sum(s.start < run.end and run.start < s.end for s in some) < 2:
                     continue  # no stage drops a part of it
+                from ragsieve.structure.conditions import read  # of rows alone
+
                 one = read(question, run)
                 if one.conditions or (one.whole and whole):
                     lists += (Listed((*run.rows,), len(one.rows), one.said, run.lines),)
@@ -119,7 +124,7 @@ class _Picks:
         return replace(segment, document=document)
 
     def _part(
-        self, run: Run, reading: Reading, segments: Sequence[Segment], document: Document
+        self, run: Run, reading: "Reading", segments: Sequence[Segment], document: Document
     ) -> None:
         """Let segments of a run stay or go."""
         rows = f"{len(reading.rows)} of {len(run.rows)} rows of document {document.id!r:.80}"
