@@ -36,7 +36,7 @@ _ends: ContextVar[Ends | None] = ContextVar("ends", default=None)
 
 
 @contextmanager
-def setting(variable: ContextVar[Any], value: T) -> Iterator[T]:
+def setting(variable: ContextVar[T], value: T) -> Iterator[Any]:
     """Give a context variable another value until the block ends."""
     token = variable.set(value)
     try:
@@ -45,7 +45,7 @@ def setting(variable: ContextVar[Any], value: T) -> Iterator[T]:
         variable.reset(token)
 
 
-def until(moment: float | Ends) -> AbstractContextManager[object]:
+def until(moment: float | Ends) -> AbstractContextManager[None]:
     """Give up in the block, with `Overdue`, at a moment of `time.monotonic`; an earlier one stands.
 
     Local models look at it before each token or window; servers' replies, sources and batches of

@@ -47,9 +47,8 @@ def _turns(name: str) -> tuple[tuple[str, Template], ...]:
     if (path := next((path for path in paths if path.is_file()), None)) is None:
         raise InputError(f"prompt must name a file of {', '.join(packages)}, got {name!r}")
     parts = _TURN.split(path.read_text(encoding="utf-8"))
-    return tuple(
-        (role, Template(text.strip())) for role, text in zip(parts[1::2], parts[2::2], strict=True)
-    )
+    turns = zip(parts[1::2], parts[2::2], strict=True)
+    return tuple((role, Template(text.strip())) for role, text in turns)
 
 
 _TITLE = 500

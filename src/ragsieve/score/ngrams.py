@@ -80,9 +80,8 @@ def _values(places: Places, weights: Mapping[str, float]) -> dict[Span, float]:
     own = [math.fsum(weights[gram] for gram in places[span]) for span in spans]
     document = math.fsum(weights[gram] for gram in set().union(*places.values()))
     sides = [0.0, *own, 0.0]
-    return {
-        span: own[n] + max(sides[n], sides[n + 2]) / 2 + document for n, span in enumerate(spans)
-    }
+    better = [max(pair) / 2 for pair in zip(sides, sides[2:], strict=False)]
+    return {span: own[n] + better[n] + document for n, span in enumerate(spans)}
 
 
 def _grams(text: str) -> set[str]:

@@ -14,14 +14,14 @@ from ragsieve.errors import ModelError
 from ragsieve.models.base import PASSAGE, Passage, SentencePruner
 from ragsieve.pipeline import Cuts
 from ragsieve.schema import Count, Options
-from ragsieve.score.base import Scorer, Scores, by_document
+from ragsieve.score.base import Scorer, Scores
 from ragsieve.score.samples import SAMPLE, templates
 from ragsieve.structure import margined
 from ragsieve.structure.linearize import LEAST, content_words, linearized, shares, words
 from ragsieve.structure.margins import piece_at
 from ragsieve.structure.odd import odd_keys
 from ragsieve.trace import note, set_answerable, warn
-from ragsieve.types import PLACE, Key, Query, Segment, Span
+from ragsieve.types import PLACE, Key, Query, Segment, Span, in_order
 
 _LONG = 500_000  # characters, about half a minute
 _WINDOW = 1000  # characters of a first look
@@ -97,7 +97,7 @@ class Pruner(Options, Scorer):
 
     def _sampled(self, query: Query, segments: Sequence[Segment]) -> _Rating:
         """As `_read`, of lines that are alike a few, and all where one of these may answer."""
-        named = {key for some in by_document(segments) for key in _asked(query.text, some)}
+        named = {key for some, _ in in_order(segments) for key in _asked(query.text, some)}
         alike = templates(query, segments, named)
         left = {n for template in alike for n in template.others}
         needed, answers = self._read(query, [s for n, s in enumerate(segments) if n not in left])
@@ -119,8 +119,9 @@ class Pruner(Options, Scorer):
         """Rates what the model reads."""
         if (size := sum(s.end - s.start for s in segments)) > _LONG:
             warn(f"{size:,} characters are read, which takes long; first_look bounds them")
-        ranked = sorted(segments, key=attrgetter("document.rank"))  # equal ranks stay
-        documents = by_document(ranked)
+        every = {s.key: s for s in segments}.values()
+        ranked = sorted(every, key=attrgetter("document.rank"))  # equal ranks stay
+        documents = [ordered for ordered, _ in in_order(ranked)]
         passages, telling = list[Passage](), list[float]()
         for some in documents:
             said: list[str] = []
@@ -134,10 +135,10 @@ class Pruner(Options, Scorer):
             if len(values) != expected or not all(0 <= value <= 1 for value in values):
                 rule = f"must give {expected} probabilities, got {values!r:.100}"
                 raise ModelError(f"{self.model.identity} {rule}")
-        values, answers = zip(pruned.sentences, telling, strict=True), dict[str, float]()
-        needed = dict[Key, tuple[float, float]]()
+        told = zip(pruned.sentences, telling, strict=True)
+        needed, answers = dict[Key, tuple[float, float]](), dict[str, float]()
         for some, answer in zip(documents, pruned.passages, strict=True):
-            for segment, (value, share) in zip(some, values, strict=False):
+            for segment, (value, share) in zip(some, told, strict=False):
                 needed[segment.key] = value * (LEAST + (1 - LEAST) * share), share
             named = [*_asked(query.text, some)]
             needed |= dict.fromkeys(named, (1.0, 1.0))

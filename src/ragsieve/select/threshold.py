@@ -102,7 +102,7 @@ class Threshold(Selector):
         least = self._level(self.min_score, best)
         if ranked and (self.promises or self.relative):
             note(self._origin(best, least))
-        cut = tuple(s for s in segments if s.key not in odd)
+        cut = tuple(s for s in segments if s.key not in odd) if odd else tuple(segments)
         cutoff = Cutoff("min_score", rounded(least), "at least", cut, self.min_keep)
         record_cutoff(replace(cutoff, promises=self._promises(best)))
         kept = spared | {s.key for s in segments if rounded(s.score) >= rounded(least)}

@@ -174,11 +174,8 @@ class _Units:
             return False
         last = self.text[slice(*self.spans[-1])]
         close = self.text.count("\n", self.spans[-1][1], start) < 2
-        return len(last) <= SHOWN and bool(
-            (close and len(last) <= LEAD)
-            or _INTRODUCES.search(last)
-            or (kind == "table" and _CAPTION.match(last))
-        )
+        leads = _INTRODUCES.search(last) or (kind == "table" and _CAPTION.match(last))
+        return len(last) <= SHOWN and bool(leads or (close and len(last) <= LEAD))
 
     def _joined(self, head: list[Span], items: list[Span], whole: bool, kind: str) -> list[Span]:
         """Items joined up to the limit where they belong together, the head with the first."""

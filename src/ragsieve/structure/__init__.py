@@ -266,10 +266,10 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
             if said := untagged(text, start, end) if pages and within(pages, start, end) else []:
                 kept.stands += said
                 out += " ".join(text[a:b] for a, b in said)
+            elif root:
+                out += _over(text, root) + shown(text, root, kept)
             else:
-                out += (
-                    _over(text, root) + shown(text, root, kept) if root else kept.show(start, end)
-                )
+                out += kept.show(start, end)
             begun |= {root.start} if root else set()
         last = root.end if root else end
         for one in _listed(layout, kept, start, end) if layout.lists else ():

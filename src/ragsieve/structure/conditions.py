@@ -153,14 +153,10 @@ class _Reader:
         denied = False
         last = 0
         for (start, end), one in found:
-            between = self.question[last:start]
-            coordinated = denied and not re.search(
-                r"\w", re.sub(r"\b(?:or|nor|and|oder|und)\b", "", between)
-            )
-            denied = coordinated or any(
-                last <= at <= start and len(_WORD.findall(self.question[at:start])) <= _NEAR
-                for at in self.denials
-            )
+            between = re.sub(r"\b(?:or|nor|and|oder|und)\b", "", self.question[last:start])
+            coordinated = denied and not re.search(r"\w", between)
+            behind = (self.question[at:start] for at in self.denials if last <= at <= start)
+            denied = coordinated or any(len(_WORD.findall(one)) <= _NEAR for one in behind)
             last = end
             yield self._reversed(one) if denied else one
 

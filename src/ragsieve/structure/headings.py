@@ -215,11 +215,8 @@ def _above(chain: tuple[Heading, ...], own: Heading) -> tuple[Heading, ...]:
 @lru_cache(maxsize=8)
 def _labels(text: str) -> tuple[list[int], list[tuple[int, int]]]:
     """Those of forms that come again, where no sentence goes on from the line above."""
-    matches = [
-        match
-        for match in _LABEL.finditer(text)
-        if _ENDED.search(text, max(0, match.start() - _NEAR), match.start())
-    ]
+    begun = ((match, match.start()) for match in _LABEL.finditer(text))
+    matches = [match for match, at in begun if _ENDED.search(text, max(0, at - _NEAR), at)]
     found = [(match["mark"] or form(match[1]), match.span(1)) for match in matches]
     times = Counter(own for own, _ in found)
     labels = [span for own, span in found if times[own] >= _LEAST]

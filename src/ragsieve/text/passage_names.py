@@ -34,16 +34,12 @@ def with_names(documents: Sequence[Document]) -> tuple[Document, ...]:
             values[key].append(names)
             siblings[key, document.source, document.title].add(names)
     differ = {key for (key, *_), some in siblings.items() if len(some) > 1}
-    sizes = {
-        key: len({*some})
-        for key, some in values.items()
-        if key in differ and sum(map(_are_names, some)) >= _TEXTUAL * len(some)
-    }
+    known = ((key, some) for key, some in values.items() if key in differ)
+    textual = ((k, some) for k, some in known if sum(map(_are_names, some)) >= _TEXTUAL * len(some))
+    sizes = {key: len({*some}) for key, some in textual}
     coarsest = sorted(sizes, key=lambda key: (sizes[key], key))
-    return tuple(
-        _titled(document, [name for key in coarsest for name in own.get(key, ())])
-        for document, own in zip(documents, fields, strict=True)
-    )
+    said = ([name for key in coarsest for name in own.get(key, ())] for own in fields)
+    return tuple(map(_titled, documents, said))
 
 
 def _fields(metadata: Mapping[str, object]) -> dict[str, Names]:
