@@ -114,8 +114,10 @@ class Pipeline:
         kept = StageResult(segments)
         for stage in self.stages:
             work = partial(stage, query, kept)
-            own = isinstance(stage, Pipeline)  # it records its stages
-            last = work() if own else recorded(stage, "stage", kept, work, self.on_error)
+            if isinstance(stage, Pipeline):  # it records its stages
+                last = StageResult.of(work(), stage)
+            else:
+                last = recorded(stage, "stage", kept, work, self.on_error)
             found = last.found if last is kept else (*kept.found, *last.found)
             kept = StageResult(last, answer=last.answer or kept.answer, found=found)
         return kept

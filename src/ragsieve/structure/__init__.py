@@ -165,9 +165,9 @@ def _regions(name: str, text: str, *more: Any) -> list[Node]:
 def _read(text: str) -> Outline:
     parts = margins.pieces(text)
     if len(parts) > 1 or parts[0].lines:
-        found = [(part, read(part.text, small=True)) for part in parts]
-        roots = (part.mapped(root) for part, own in found for root in own.roots)
-        return Outline((*roots,), (*(said for _, own in found for said in own.faults),), parts)
+        inside = [(part, read(part.text, small=True)) for part in parts]
+        roots = (part.mapped(root) for part, own in inside for root in own.roots)
+        return Outline((*roots,), (*(said for _, own in inside for said in own.faults),), parts)
     from ragsieve.structure.drawn import redrawn, undrawn  # of what is structured alone
 
     bare = undrawn(text)
