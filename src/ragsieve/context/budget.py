@@ -80,7 +80,8 @@ class ContextBudget(Options):
         groups = [(some, inner) for some in of_documents(segments).values()]
         groups += [(some, own) for some in grouped(segments, lambda s: site(s.document)).values()]
         for some, limits in (*groups, (segments, whole)):
-            if some and limits.any and limits.over(reader.context(some), reader):
+            limited = limits[:2] != (None, None)
+            if some and limited and limits.over(reader.context(some), reader):
                 return some, limits
         return None
 

@@ -38,11 +38,6 @@ class Limits(NamedTuple):
     suffix: str = ""
 
     @property
-    def any(self) -> bool:
-        """Whether there is a limit."""
-        return self.tokens is not None or self.chars is not None
-
-    @property
     def room(self) -> bool:
         """Whether anything can fit."""
         return self.tokens != 0 and self.chars != 0

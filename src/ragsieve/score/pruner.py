@@ -87,7 +87,7 @@ class Pruner(Options, Scorer):
         for segment in segments:
             value, _ = needed.get(segment.key, (0.0, 1.0))
             answered = segment.scored(PASSAGE, answers.get(segment.document.id, 0.0))
-            scored.append(answered.scored(self.name, np.float32(value)))
+            scored.append(answered.scored(self.name, float(np.float32(value))))
         return scored
 
     def rated(self, query: Query, parts: Sequence[Segment], /) -> list[float]:
