@@ -16,12 +16,12 @@ from ragsieve.pipeline import Cuts
 from ragsieve.schema import Count, Options
 from ragsieve.score.base import Scorer, Scores
 from ragsieve.score.samples import SAMPLE, templates
-from ragsieve.structure import margined
+from ragsieve.structure import is_plain, margined, pieces
 from ragsieve.structure.linearize import LEAST, content_words, linearized, shares, words
 from ragsieve.structure.margins import piece_at
 from ragsieve.structure.odd import odd_keys
 from ragsieve.trace import note, set_answerable, warn
-from ragsieve.types import PLACE, Key, Query, Segment, Span, in_order
+from ragsieve.types import Key, Query, Segment, Span, in_order
 
 _LONG = 500_000  # characters, about half a minute
 _WINDOW = 1000  # characters of a first look
@@ -124,8 +124,10 @@ class Pruner(Options, Scorer):
         documents = [ordered for ordered, _ in in_order(ranked)]
         passages, telling = list[Passage](), list[float]()
         for some in documents:
-            said: list[str] = []
-            for text, spans in _parts(some):
+            plain = is_plain(some[0].document.text)
+            said = [s.text for s in some] if plain else list[str]()
+            telling += [1.0] * len(said)
+            for text, spans in () if plain else _parts(some):
                 said += linearized(text, spans, small=small)
                 telling += shares(query.text, text, spans, small=small)
             passages.append(Passage(some[0].document.title, said))
@@ -148,10 +150,7 @@ class Pruner(Options, Scorer):
 
 def _parts(segments: Sequence[Segment]) -> Iterator[tuple[str, list[Span]]]:
     """What is read apart of a document's text, without margins, and the segments' places in it."""
-    text = segments[0].document.text
-    if not (parts := margined(text)):
-        yield text, [*map(PLACE, segments)]
-        return
+    parts = pieces(segments[0].document.text)
     for part, some in groupby(segments, lambda s: piece_at(parts, s.start)):
         yield part.text, [(part.off(s.start), part.off(s.end)) for s in some]
 

@@ -10,7 +10,7 @@ from ragsieve.errors import InputError
 from ragsieve.models.base import LEADS, SentencePruner, promised
 from ragsieve.schema import Amount, Probability, check_options
 from ragsieve.select.base import Selector
-from ragsieve.structure import missing
+from ragsieve.structure import is_plain, missing
 from ragsieve.structure.notes import companions
 from ragsieve.structure.odd import odd_keys
 from ragsieve.system import Cuts, best_first
@@ -91,7 +91,8 @@ class Threshold(Selector):
         return replace(self, min_score=least, promises=promises), cuts._replace(keep_answer=None)
 
     def verdicts(self, query: Query, segments: Sequence[Segment]) -> list[str]:
-        odd = odd_keys(query.text, segments) if self.odd else {}
+        laid_out = self.odd and not all(map(is_plain, {s.document.text for s in segments}))
+        odd = odd_keys(query.text, segments) if laid_out else {}
         if odd:
             why = ", ".join(dict.fromkeys(odd.values()))
             note(f"lines unlike their neighbours stay: odd, {why}")
@@ -106,13 +107,13 @@ class Threshold(Selector):
         cutoff = Cutoff("min_score", rounded(least), "at least", cut, self.min_keep)
         record_cutoff(replace(cutoff, promises=self._promises(best)))
         kept = spared | {s.key for s in segments if rounded(s.score) >= rounded(least)}
-        if self.odd and self.relative and (rows := missing.of_lists(kept - odd.keys(), segments)):
+        if laid_out and self.relative and (rows := missing.of_lists(kept - odd.keys(), segments)):
             note(f"rows of which none stands out stay together: {len(rows)} more")
             kept |= rows
         if self.odd and (beside := companions(kept, segments)):
             note(f"notes stay with what they are on: {', '.join(dict.fromkeys(beside.values()))}")
             kept |= beside.keys()
-        if self.odd and (parts := missing.of_functions(kept, segments)):
+        if laid_out and (parts := missing.of_functions(kept, segments)):
             note(f"functions of which much is kept are whole: {len(parts)} more parts")
             kept |= parts
         return ["" if s.key in kept else self._reason(s.score, least) for s in segments]
@@ -141,9 +142,8 @@ class Threshold(Selector):
         """The levels of a question at other promises."""
         if not self.promises:
             return None
-        keep_answer, numbers = self.promises
-        levels = ((promise, rounded(self._level(number, best))) for promise, number in numbers)
-        return Promises(keep_answer, (*levels,))
+        levels = ((p, rounded(self._level(number, best))) for p, number in self.promises.numbers)
+        return self.promises._replace(numbers=(*levels,))
 
 
 def lead(

@@ -49,9 +49,14 @@ def outline(text: str, *, small: bool = False) -> tuple[Node, ...]:
     return read(text, small=small).roots
 
 
+def is_plain(text: str) -> bool:
+    """Whether a text is one line of prose, in which no reader of structure finds anything."""
+    return not _MAY.search(text)
+
+
 def read(text: str, *, small: bool = False) -> Outline:
     """The structured regions of a text, and what could not be read of it."""
-    if not _MAY.search(text) or text.count("\n") * _SHORT > len(text):
+    if is_plain(text) or text.count("\n") * _SHORT > len(text):
         return Outline()
     reading = next((reading for most, reading in _READING if len(text) <= most), _read)
     found = reading(text)
