@@ -14,7 +14,7 @@ from ragsieve.structure.linearize import content_words, words
 from ragsieve.structure.odd import odd_keys
 from ragsieve.types import Key, Query, Segment, grouped
 
-_LONG = 20_000  # characters of segments from which on they are sampled
+LONG = 20_000  # characters of segments from which on they are sampled
 SAMPLE = 4  # segments of a template that are read first
 _LEAST = 8  # segments that have a usual word, and more of a template
 _USUAL = 0.02  # share of a document's segments that have a usual word, at least
@@ -44,7 +44,7 @@ def templates(
     that most of its template do not have stand for themselves, in no template.
     """
     size = sum(len(s.text) for s in segments)
-    if size < _LONG:
+    if size < LONG:
         return []
     asked = content_words(query.text)
     apart = {*named, *odd_keys(query.text, segments)}
