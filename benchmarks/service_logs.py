@@ -50,22 +50,7 @@ SAID = {
     ),
 }
 SERVICES = ("auth", "billing", "search", "cart", "mailer")
-USERS = [
-    "ada",
-    "ben",
-    "carla",
-    "dev",
-    "elif",
-    "femi",
-    "greta",
-    "hugo",
-    "ines",
-    "kofi",
-    "lena",
-    "maja",
-    "nils",
-    "olga",
-]
+USERS = ("ada", "ben", "carla", "dev", "elif", "femi", "greta", "hugo", "ines", "kofi", "lena")
 
 
 def lines(count: int, said: str, draw: random.Random) -> Iterator[str]:
