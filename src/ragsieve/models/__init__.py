@@ -63,22 +63,20 @@ class Backend:
 BACKENDS: Registry[Backend] = Registry("model", GROUP, Backend, names=r"[A-Za-z_]\w*(:[a-z]+)?")
 """Backends by prefix, and short names."""
 
-for _prefix, _where, _kind in (
+for _name, _where, _kind in (
     ("openai", "openai:OpenAI", "LLM"),
     ("ollama", "openai:Ollama", "LLM"),
     ("openai_embeddings", "embeddings:OpenAIEmbeddings", "embedder"),
     ("cohere", "rerank:Cohere", "cross-encoder"),
     ("rerank", "rerank:Rerank", "cross-encoder"),
+    ("fake:echo", "fake:echo", "LLM"),  # for trying a pipeline without weights
+    ("fake:hashing", "fake:HashingEmbedder", "embedder"),
+    ("fake:overlap", "fake:OverlapCrossEncoder", "cross-encoder"),
+    ("fake:pruner", "fake:OverlapPruner", "sentence pruner"),
+    (UNASKED, "deferred:unasked", "LLM"),
 ):
-    BACKENDS.register(_prefix, Backend(f"{__name__}.{_where}", _kind))
-for _name, _where, _kind in (  # for trying a pipeline without weights
-    ("fake:echo", "echo", "LLM"),
-    ("fake:hashing", "HashingEmbedder", "embedder"),
-    ("fake:overlap", "OverlapCrossEncoder", "cross-encoder"),
-    ("fake:pruner", "OverlapPruner", "sentence pruner"),
-):
-    BACKENDS.register(_name, Backend(f"{__name__}.fake:{_where}", _kind, whole=True))
-BACKENDS.register(UNASKED, Backend(f"{__name__}.deferred:unasked", "LLM", whole=True))
+    _whole = ":" in _name or _name == UNASKED
+    BACKENDS.register(_name, Backend(f"{__name__}.{_where}", _kind, whole=_whole))
 _pruner = Backend(f"{__name__}.pruner:Pruner", "sentence pruner", alias="pruner:pruner")
 BACKENDS.register("pruner", _pruner)
 
@@ -131,13 +129,11 @@ def load(name: str, **options: Any) -> Any:
         if not options:
             raise
         known = [p.name for p in signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        line = f"options of {name} break a rule, got {sorted(options)}: {error}"
         if unknown := sorted({*options} - {*known}):
             takes, near = ", ".join(known) or "none", nearest(unknown[0], known)
-            message = f"{name} cannot take options {unknown}: its options are {takes}{near}"
-            raise InputError(message) from error
-        raise InputError(
-            f"options of {name} break a rule, got {sorted(options)}: {error}"
-        ) from error
+            line = f"{name} cannot take options {unknown}: its options are {takes}{near}"
+        raise InputError(line) from error
     check_address(full_name(name), model)
     return model
 

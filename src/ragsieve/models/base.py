@@ -32,6 +32,7 @@ Prompts = Sequence[Prompt]
 Texts = Sequence[str]
 Odds = list[float]
 JsonSchema = Mapping[str, Any]
+Floats = NDArray[np.float32]
 Nats = tuple[int, int, float]
 """A token's first character in its text, one past the last, and its surprisal."""
 
@@ -122,7 +123,7 @@ def check_fits(sizes: Sequence[int], reply: int, context: int, model: str) -> No
 class Embedder(Identified, Protocol):
     """A bi-encoder."""
 
-    def embed(self, texts: Texts, *, query: bool = False) -> NDArray[np.float32]:
+    def embed(self, texts: Texts, *, query: bool = False) -> Floats:
         """Vectors of unit length, ``(len(texts), dim)``; ``query`` where the texts ask."""
 
 
@@ -136,7 +137,7 @@ class SpanEmbedder(Embedder, Protocol):
 class CrossEncoder(Identified, Protocol):
     """A cross-encoder."""
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+    def score(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         """Relevance of each second text to the first, ``(len(pairs),)``; higher is better."""
 
 
@@ -354,9 +355,8 @@ def complete_parsed(
     needs = {p: (replies[p] is not first[p], isinstance(replies[p], Cut)) for p in corrections}
     for more, cut in dict.fromkeys(needs.values()):
         places = [place for place, own in needs.items() if own == (more, cut)]
-        again = partial(
-            ask, max_tokens=max_tokens + _room(llm) * more, schema=None if cut else schema
-        )
+        most, form = max_tokens + _room(llm) * more, None if cut else schema
+        again = partial(ask, max_tokens=most, schema=form)
         seconds = _fitting(again, [corrections[place] for place in places])
         for place, reply in zip(places, seconds, strict=True):
             if reply is not None:

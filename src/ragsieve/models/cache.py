@@ -222,9 +222,7 @@ class _CacheFile:
 
     def read(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """The bodies of those ``keys`` that are stored and match their checksum."""
-        rows = self._use(
-            lambda connection: [(k, *r) for k in keys for r in connection.execute(_SELECT, (k,))]
-        )
+        rows = self._use(lambda file: [(k, *r) for k in keys for r in file.execute(_SELECT, (k,))])
         return {
             key: body
             for key, body, checksum in rows or ()

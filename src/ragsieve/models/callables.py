@@ -7,11 +7,10 @@ from inspect import isclass, ismodule, isroutine
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ragsieve import models
 from ragsieve.errors import InputError, ModelError, typed_line
-from ragsieve.models.base import LLM, CrossEncoder, Embedder, JsonSchema, Prompt, check_fits
+from ragsieve.models.base import LLM, CrossEncoder, Embedder, Floats, JsonSchema, Prompt, check_fits
 from ragsieve.models.pruner import bundled
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Count, Options
@@ -36,10 +35,8 @@ def as_llm(model: Any, *, name: str = "", context: int = 8192) -> LLM:
     Raises:
         InputError: If it is none of these.
     """
-    if isinstance(model, str):
-        return models.defer(model)  # type: ignore[no-any-return]
-    if hasattr(model, "complete") and hasattr(model, "count"):
-        return model  # type: ignore[no-any-return]
+    if (own := _own(model, "complete", "count")) is not None:
+        return own  # type: ignore[no-any-return]
     if getattr(model, "task", "") == "text-generation":
         identity = _name(model.model, name)
         return Function(partial(_by_pipeline, model), identity=identity, context=context)
@@ -66,10 +63,8 @@ def as_embedder(model: Any, *, name: str = "") -> Embedder:
     Raises:
         InputError: If it is none of these.
     """
-    if isinstance(model, str):
-        return models.defer(model)  # type: ignore[no-any-return]
-    if hasattr(model, "embed"):
-        return model  # type: ignore[no-any-return]
+    if (own := _own(model, "embed")) is not None:
+        return own  # type: ignore[no-any-return]
     if hasattr(model, "encode"):
         ask = getattr(model, "encode_query", model.encode)
         read = getattr(model, "encode_document", model.encode)
@@ -88,15 +83,20 @@ def as_cross_encoder(model: Any, *, name: str = "") -> CrossEncoder:
     Raises:
         InputError: If it is none of these.
     """
-    if isinstance(model, str):
-        return models.defer(model)  # type: ignore[no-any-return]
-    if hasattr(model, "score"):
-        return model  # type: ignore[no-any-return]
+    if (own := _own(model, "score")) is not None:
+        return own  # type: ignore[no-any-return]
     score = getattr(model, "predict", model)
     if callable(score):
         return Scores(score, identity=_name(model, name))
     forms = "a model's name, a function of pairs, or have score() or predict()"
     raise InputError(f"a cross-encoder must be {forms}, got {model!r:.80}")
+
+
+def _own(model: Any, *calls: str) -> Any:
+    """The model of a name, or one that has these calls; None of another."""
+    if isinstance(model, str):
+        return models.defer(model)
+    return model if all(hasattr(model, call) for call in calls) else None
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Vectors(Reopened):
     of_questions: Callable[..., Any]
     identity: str = field(kw_only=True)
 
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Floats:
         """See `Embedder.embed`."""
         call = self.of_questions if query else self.of_texts
         vectors = _numbers(self.identity, call, [*texts], ndim=2)
@@ -167,15 +167,13 @@ class Scores(Reopened):
     of_pairs: Callable[..., Any]
     identity: str = field(kw_only=True)
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+    def score(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         """See `CrossEncoder.score`."""
         record_usage([Usage(self.identity, 0) for _ in pairs])
         return _numbers(self.identity, self.of_pairs, [*pairs], ndim=1)
 
 
-def _numbers(
-    name: str, call: Callable[..., Any], inputs: list[Any], ndim: int
-) -> NDArray[np.float32]:
+def _numbers(name: str, call: Callable[..., Any], inputs: list[Any], ndim: int) -> Floats:
     """Result of a function, as finite float32 with a row an input."""
     if not inputs:
         return np.zeros((0,) * ndim, np.float32)

@@ -15,18 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import InputError, ModelError
-from ragsieve.models.base import (
-    LEADS,
-    JsonSchema,
-    Nats,
-    Passages,
-    Prompt,
-    Prompts,
-    Pruned,
-    Texts,
-    check_fits,
-    lacking,
-)
+from ragsieve.models import base
+from ragsieve.models.base import LEADS, JsonSchema, Nats, Passages, Prompt, Prompts, Pruned, Texts
 from ragsieve.models.reopen import Reopened
 from ragsieve.models.wrap import check_columns
 from ragsieve.schema import Count, Options, check_number
@@ -132,12 +122,12 @@ class ScriptedLLM(Reopened):
         self.prompts.extend(prompts)
         sizes = [sum(self.count([message.content for message in prompt])) for prompt in prompts]
         for size, more in zip(sizes, extra, strict=True):
-            check_fits([size], more, self.context, self.identity)
+            base.check_fits([size], more, self.context, self.identity)
         return sizes
 
     def _check(self, call: str) -> None:
         if call not in self.can:
-            raise lacking(self, call)
+            raise base.lacking(self, call)
 
     def _script(self, prompts: Prompts) -> list[str]:
         if callable(self.replies):

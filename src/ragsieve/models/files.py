@@ -60,9 +60,8 @@ def snapshot(name: str, files: Iterable[str]) -> Path:
     try:
         return Path(hub.snapshot_download(repo_id, **options))
     except Exception as error:  # also of the HTTP library that the hub's client uses
-        raise StoreError(
-            f"{name} could not be fetched from the hub: {one_line(error, 300)}"
-        ) from error
+        line = f"{name} could not be fetched from the hub: {one_line(error, 300)}"
+        raise StoreError(line) from error
 
 
 def log_loading(model: str) -> None:

@@ -12,7 +12,7 @@ from ragsieve.errors import EndedEarly, ModelError, Overdue, needs_extra
 from ragsieve.models import protocol
 from ragsieve.models.base import LLM, ROOM, Cut, JsonSchema, Odds, Prompt, check_fits, thinks_first
 from ragsieve.models.options import filled_odds, first_token_odds
-from ragsieve.models.protocol import Body, Chat
+from ragsieve.models.protocol import Body, Chat, ChatReply
 from ragsieve.models.pruner import bundled
 from ragsieve.models.server import OPENAI, REFUSED, Away, Context, Home, Server
 from ragsieve.models.thoughts import strip_thinking
@@ -108,7 +108,7 @@ class OpenAI(Server, LLM):
         """
         (chat,) = self._chats([prompt], max_tokens)
         options = {"stream": True, "stream_options": {"include_usage": True}}
-        reply, room = protocol.ChatReply("", chat), self._room
+        reply, room = ChatReply("", chat), self._room
         if tried := "stream" not in self._refused:
             events, unsent = self._settled(chat, max_tokens, options, self._events)
             reply = reply._replace(unsent=unsent)
@@ -192,20 +192,17 @@ class OpenAI(Server, LLM):
             note(estimated)
         return self._map(lambda text: counter(protocol.clean(text)) if text else 0, texts)
 
-    def _ask(
-        self, prompts: Sequence[Prompt], max_tokens: int, extra: Body
-    ) -> list[protocol.ChatReply]:
+    def _ask(self, prompts: Sequence[Prompt], max_tokens: int, extra: Body) -> list[ChatReply]:
         chats = self._chats(prompts, max_tokens)
         record = partial(self._record, most=0 if "logprobs" in extra else max_tokens)
         return self._map(lambda chat: self._send(chat, max_tokens, extra), chats, record)
 
-    def _record(self, replies: Sequence[protocol.ChatReply], most: int) -> None:
+    def _record(self, replies: Sequence[ChatReply], most: int) -> None:
         """Charge for replies, tell each that was cut at ``most`` tokens, and what is refused."""
         self._charge(replies, self._cut(most) if most else "")
         if self._room and self.thinking is None:
-            note(
-                f"{self.identity} thinks: replies have {self._room} tokens more, thinking=… says so"
-            )
+            more = f"replies have {self._room} tokens more, thinking=… says so"
+            note(f"{self.identity} thinks: {more}")
         if any(reply.finish == "content_filter" for reply in replies):
             warn(f"{self.identity} cut a reply: its content filter")
         for name in dict.fromkeys(name for reply in replies for name in reply.unsent):
@@ -220,13 +217,13 @@ class OpenAI(Server, LLM):
         check_fits(sizes, max_tokens, self.context, self.model)
         return chats
 
-    def _send(self, chat: Chat, max_tokens: int, extra: Body) -> protocol.ChatReply:
+    def _send(self, chat: Chat, max_tokens: int, extra: Body) -> ChatReply:
         room = self._room
         try:
             data, unsent = self._settled(chat, max_tokens, extra, self._post)
         except protocol.Refused as error:
             self._refused.add(error.setting)
-            return protocol.ChatReply("", chat, tokens=(0, 0), unsent=(error.setting,))
+            return ChatReply("", chat, tokens=(0, 0), unsent=(error.setting,))
         reply = self._read(data, chat)._replace(unsent=unsent)
         if not self._shows_thinking(reply, room) or "logprobs" in extra:
             return reply
@@ -245,7 +242,7 @@ class OpenAI(Server, LLM):
             return self.thinking
         return ROOM if self.thinking or "thinking" in self._held else 0
 
-    def _shows_thinking(self, reply: protocol.ChatReply, room: int) -> bool:
+    def _shows_thinking(self, reply: ChatReply, room: int) -> bool:
         """Whether a reply, requested with so much room, is thoughts alone for want of more."""
         if self.thinking is not None or room or not protocol.thinks(reply):
             return False
@@ -300,7 +297,7 @@ class OpenAI(Server, LLM):
         whose = status in (401, 403, 404, 408, 409, 429) or status > 501  # the caller's, or busy
         return failed if whose or _FORM not in body else protocol.Refused(_FORM, str(failed))
 
-    def _read(self, data: dict[str, Any], chat: Chat) -> protocol.ChatReply:
+    def _read(self, data: dict[str, Any], chat: Chat) -> ChatReply:
         try:
             choice = protocol.first_choice(data)
             text = protocol.said(choice["message"])
@@ -308,9 +305,9 @@ class OpenAI(Server, LLM):
             raise self._failed(f"reply has no choices[0].message: {data!r}") from error
         finish, top = str(choice.get("finish_reason")), protocol.top(choice.get("logprobs"))
         thought = any(choice["message"].get(name) for name in ("reasoning_content", "reasoning"))
-        return protocol.ChatReply(text, chat, finish, protocol.used(data), top, thought=thought)
+        return ChatReply(text, chat, finish, protocol.used(data), top, thought=thought)
 
-    def _charge(self, replies: Sequence[protocol.ChatReply], cut: str) -> None:
+    def _charge(self, replies: Sequence[ChatReply], cut: str) -> None:
         uncounted = [reply for reply in replies if reply.tokens is None]
         texts = [t for r in uncounted for t in ("\n".join(m["content"] for m in r.chat), r.text)]
         try:

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -26,20 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ragsieve.errors import InputError, MissingExtra, ModelError
 from ragsieve.files import check_sealed, digest, sealed
-from ragsieve.models import files
+from ragsieve.models import files, windows
 from ragsieve.models.base import LEADS, Passage, promised
 from ragsieve.models.reopen import once
-from ragsieve.models.windows import (
-    NOTHING,
-    Layout,
-    Logits,
-    QuestionWindows,
-    Reading,
-    Window,
-    WindowPruner,
-    WindowTokenizer,
-    probabilities,
-)
+from ragsieve.models.windows import NOTHING, Layout, WindowTokenizer, probabilities
 from ragsieve.run.concurrency import cores
 from ragsieve.schema import Count, Options, Probability, read
 
@@ -96,7 +87,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Pruner(Options, WindowPruner):
+class Pruner(Options, windows.WindowPruner):
     """A sentence pruner on onnxruntime, and a cross-encoder: `SentencePruner` and `CrossEncoder`.
 
     Each passage is read by itself, in one window where it fits and else in several: the passage
@@ -144,15 +135,8 @@ class Pruner(Options, WindowPruner):
         check_sealed(self.folder / SETTINGS, values, names)
         return values
 
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """See `Settings`."""
-        return self.settings.languages
-
-    @property
-    def relative(self) -> float:
-        """See `Settings`."""
-        return self.settings.relative
+    languages = property(attrgetter("settings.languages"))
+    relative = property(attrgetter("settings.relative"))
 
     @property
     def leads(self) -> tuple[float, float]:
@@ -177,13 +161,13 @@ class Pruner(Options, WindowPruner):
         """Tokens of each text in the pruner's tokenizer; needs no weights."""
         return self._tokenizer.count(texts)
 
-    def _lay(self, question: str, passages: Sequence[Passage]) -> QuestionWindows:
+    def _lay(self, question: str, passages: Sequence[Passage]) -> windows.QuestionWindows:
         return self._tokenizer.lay(question, passages, in_parts=True)
 
-    def _run(self, windows: Sequence[Window]) -> list[Logits]:
-        return self._net.run(windows, self.threads or cores())
+    def _run(self, some: Sequence[windows.Window]) -> list[windows.Logits]:
+        return self._net.run(some, self.threads or cores())
 
-    def _shares(self, passage: Passage, reading: Reading) -> list[float]:
+    def _shares(self, passage: Passage, reading: windows.Reading) -> list[float]:
         best = [NOTHING] * len(passage.sentences)
         for window, logits in reading:
             for n, start, end in window.spans:

@@ -13,21 +13,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from ragsieve import timeouts
 from ragsieve.errors import InputError, ModelError, Overdue, RagsieveError, needs_extra, one_line
 from ragsieve.models import http, protocol
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Amount, Count, Seconds, T, check_options
 from ragsieve.text import safe
-from ragsieve.timeouts import (
-    PROGRESS,
-    Pool,
-    check_time,
-    deadline,
-    in_time,
-    seconds_left,
-    start,
-    until,
-)
+from ragsieve.timeouts import check_time, deadline, seconds_left, start, until
 
 with needs_extra("openai"):
     import openai
@@ -242,7 +234,7 @@ class Server(Reopened):
         return results
 
     def _mapped(self, ask: Callable[[T], R], items: Sequence[T], width: int) -> list[Future[R]]:
-        pool = Pool(width)
+        pool = timeouts.Pool(width)
         try:
             futures = [pool.submit(ask, item) for item in items]
             wait(futures, seconds_left(), return_when=FIRST_EXCEPTION)
@@ -271,7 +263,7 @@ class Server(Reopened):
 
     def _of_stream(self, events: openai.Stream[object], ends: float) -> Iterator[object]:
         try:
-            yield from in_time(events, ends)
+            yield from timeouts.in_time(events, ends)
             if http.said_done(events.response):
                 yield protocol.DONE
         except Overdue:
@@ -293,7 +285,7 @@ class Server(Reopened):
                     return running.result(min(seconds_left() or 0.0, _TOLD_S))
                 if "told" not in self._late:
                     self._late.add("told")
-                    _log.log(PROGRESS, _WAITING, self.identity, _TOLD_S, self.total_s)
+                    _log.log(timeouts.PROGRESS, _WAITING, self.identity, _TOLD_S, self.total_s)
                 return running.result(seconds_left())
             except TimeoutError as error:
                 self._late.add("once")
