@@ -27,8 +27,8 @@ import pytest
 from ragsieve import cli, files, models, spec
 from ragsieve.agents.rules import ToolRules
 from ragsieve.cli import commands
-from ragsieve.cli.base import pairs, values
 from ragsieve.cli.config import read as read_settings
+from ragsieve.cli.signature import table_of
 from ragsieve.systems import base as registry
 from ragsieve.systems.base import PARTS
 from ragsieve_research import artifacts
@@ -155,9 +155,9 @@ def check_ragsieve(words):
         command, context = found, click.Context(found, parent=context, info_name=name)
     given = command.make_context(context.info_name, rest, parent=context.parent).params
     if "system_options" in given:
-        options = values("--option", given["system_options"])
+        options = table_of("--option", given["system_options"], object)
         for system in given.get("names") or [given["system"]]:
-            spec.check(system, options, pairs("--model", given["system_models"]))
+            spec.check(system, options, table_of("--model", given["system_models"], str))
     for kind, name in (("LLM", given.get("llm")), ("embedder", given.get("embedder"))):
         if name and name != "none":
             models.check(name, kind)

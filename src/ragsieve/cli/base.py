@@ -15,7 +15,7 @@ from ragsieve.errors import InputError, RagsieveError
 from ragsieve.run.batch import Done
 from ragsieve.run.concurrency import cores
 from ragsieve.schema import Count
-from ragsieve.text import json_value, safe
+from ragsieve.text import safe
 
 INFO = Console(stderr=True, highlight=False, soft_wrap=True)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -39,43 +39,6 @@ def printable(text: str) -> str:
     A form feed, as between pages, and a vertical tab end a line.
     """
     return re.sub("\r(?!\n)", "\ufffd", safe(re.sub("[\f\v]", "\n", text)))
-
-
-def pairs(flag: str, arguments: Sequence[str], form: str = "KEY=VALUE") -> dict[str, str]:
-    """Values by key of ``KEY=VALUE`` arguments of ``flag``; the last where a key comes twice.
-
-    Raises:
-        InputError: If an argument has another form, or its key is no name.
-    """
-    result = {}
-    for pair in arguments:
-        key, equals, value = pair.partition("=")
-        if not equals or not key.isidentifier():
-            got = repr(key) if equals or form != "KEY=VALUE" else "one without = (not shown)"
-            raise InputError(f"{flag} must be {form}, got {got}")
-        result[key] = value
-    return result
-
-
-def values(flag: str, arguments: Sequence[str]) -> dict[str, Any]:
-    """The same with every value as the JSON that it is, else as the string."""
-    return {key: json_value(value, value) for key, value in pairs(flag, arguments).items()}
-
-
-def tables(flag: str, arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Values by key by name of ``NAME.KEY=VALUE`` arguments of ``flag``.
-
-    Raises:
-        InputError: As `pairs`.
-    """
-    result: dict[str, dict[str, Any]] = {}
-    for argument in arguments:
-        place, equals, value = argument.partition("=")
-        name, _, key = place.rpartition(".")
-        if not name:
-            raise InputError(f"{flag} must be NAME.KEY=VALUE, got {place!r} before the =")
-        result.setdefault(name, {}).update(values(flag, [f"{key}{equals}{value}"]))
-    return result
 
 
 def secret(flag: str, variable: str | None) -> str:
@@ -115,13 +78,11 @@ def progress() -> Any:
     return bar.Progress(*columns, bar.TimeRemainingColumn(), console=INFO)
 
 
-def watched(
-    done: Iterable[Done], total: int | None, source: str, label: str = "questions"
-) -> Iterator[Done]:
+def watched(done: Iterable[Done], total: int | None, source: str) -> Iterator[Done]:
     """Questions as they are done, with a bar; an error is printed once, and then how often."""
     told: Counter[str] = Counter()
     with progress() as bars:
-        bar = bars.add_task(label, total=total)
+        bar = bars.add_task("questions", total=total)
         for one in done:
             told[text := describe(one.error) if one.error else ""] += 1
             bars.update(bar, advance=1, failed=told.total() - told[""])

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import click
 from click.core import ParameterSource
 
-from ragsieve.cli.base import pairs, tables, values
+from ragsieve.errors import InputError
 from ragsieve.schema import T, argument_texts, rule_of
+from ragsieve.text import json_value
 
 Api = Callable[..., Any]
 Changes = Mapping[str, Mapping[str, Any]]
@@ -180,11 +181,33 @@ def from_options(api: Callable[..., T], options: dict[str, Any], prefix: str = "
     for name, hint in get_type_hints(api).items():
         if name in given and _holds(hint) is dict:
             flag = f"--{name.removesuffix('s').replace('_', '-')}"
-            inner = get_args(hint)[1]
-            if get_origin(inner) is dict:
-                given[name] = tables(flag, given[name])
-            elif inner is str:
-                given[name] = pairs(flag, given[name], "ROLE=MODEL")
-            else:
-                given[name] = values(flag, given[name])
+            given[name] = table_of(flag, given[name], get_args(hint)[1])
     return api(**given)
+
+
+def table_of(flag: str, arguments: Sequence[str], inner: Any) -> dict[str, Any]:
+    """Values by key of ``KEY=VALUE`` arguments of a flag, the last where a key comes twice.
+
+    Args:
+        flag: The option.
+        arguments: Its items.
+        inner: The type of a value: of a string as it stands, of a table one of
+            ``NAME.KEY=VALUE``; any other is the JSON that it is, else the string.
+
+    Raises:
+        InputError: If an argument has another form, or its key is no name.
+    """
+    of_tables, of_texts = get_origin(inner) is dict, inner is str
+    result: dict[str, Any] = {}
+    for argument in arguments:
+        place, equals, text = argument.partition("=")
+        name, _, key = place.rpartition(".") if of_tables else ("", "", place)
+        if of_tables and not name:
+            raise InputError(f"{flag} must be NAME.KEY=VALUE, got {place!r} before the =")
+        if not equals or not key.isidentifier():
+            got = repr(key) if equals or of_texts else "one without = (not shown)"
+            form = "ROLE=MODEL" if of_texts else "KEY=VALUE"
+            raise InputError(f"{flag} must be {form}, got {got}")
+        table = result.setdefault(name, {}) if of_tables else result
+        table[key] = text if of_texts else json_value(text, text)
+    return result
