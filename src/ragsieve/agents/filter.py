@@ -38,6 +38,9 @@ SHOW_DROPPED = "show_dropped"
 """Name of the tool that gives back what was cut, whose own results are never cut."""
 
 
+Budgets = Mapping[str, int]
+"""Limits of `ragsieve.context.budget.ContextBudget` by their names."""
+
 _FAILED = "the filter failed"
 _REMEMBERED = 512  # results
 
@@ -229,7 +232,7 @@ class ToolFilter:
         except InputError as error:
             return f"Error: {error}"
 
-    def _outcome(self, one: ToolResult, budgets: Mapping[str, int]) -> Outcome | None:
+    def _outcome(self, one: ToolResult, budgets: Budgets) -> Outcome | None:
         own = one.tool.endswith(SHOW_DROPPED)  # agents put names of MCP servers before it
         rule = None if own else rules.rule_for(one.tool, self.rules)
         if rule is None or not one.texts:
@@ -250,9 +253,7 @@ class ToolFilter:
         self._outcomes.keep({handle: replace(outcome, calls=0)})  # a failure, too, for later turns
         return outcome
 
-    def _cut(
-        self, one: ToolResult, rule: ToolRule, handle: str, budgets: Mapping[str, int]
-    ) -> Outcome:
+    def _cut(self, one: ToolResult, rule: ToolRule, handle: str, budgets: Budgets) -> Outcome:
         system = self.sieve.loaded.at(**{"max_tokens": rule.max_tokens, **budgets})
         system = replace(system, layout=replace(system.layout, compact=rule.compact))
         tokens = sum(system.reader.count([text for _, text in one.texts]))

@@ -49,12 +49,10 @@ def _write(retrieved: NodeWithScore | None, kept: Kept) -> NodeWithScore:
         known = kept.metadata
         retrieved = NodeWithScore(node=TextNode(id_=kept.document.id, text="", metadata=known))
     node = retrieved.node
-    unread = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
-    changes: dict[str, Any] = {
-        n: [*dict.fromkeys([*getattr(node, n), KEY, RETRIEVED])] for n in unread
-    }
     known = kept.marked(node.metadata, retrieved=retrieved.score)
-    changes |= {"metadata": known, **_indices(node, kept)}
+    changes: dict[str, Any] = {"metadata": known, **_indices(node, kept)}
+    for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys"):
+        changes[name] = [*dict.fromkeys([*getattr(node, name), KEY, RETRIEVED])]
     copy = node.model_copy(update=changes)
     copy.set_content(kept.text)
     return NodeWithScore(node=copy, score=retrieved.score if kept.score is None else kept.score)

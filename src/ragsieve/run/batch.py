@@ -24,8 +24,9 @@ from ragsieve.text import begins, contains_answer, counted, json_text, normalise
 from ragsieve.timeouts import Pool
 from ragsieve.types import Example
 
-Process = Callable[[Example], dict[str, Any]]
-Failed = Callable[[Example, Exception], dict[str, Any] | None]
+Record = dict[str, Any]
+Process = Callable[[Example], Record]
+Failed = Callable[[Example, Exception], Record | None] | None
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ class Done:
     """
 
     line: int
-    record: dict[str, Any]
+    record: Record
     error: Exception | None = None
     again: bool = False
 
@@ -73,7 +74,7 @@ class Batch:
 
     def __init__(self, source: Path, output: Path, *, label: str, retry: bool = False) -> None:
         self.source, self.output, self.label, self.retry = source, output, label, retry
-        self._written: dict[int, dict[str, Any]] = {}
+        self._written: dict[int, Record] = {}
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -106,7 +107,7 @@ class Batch:
         self,
         process: Process,
         *,
-        failed: Failed | None = None,
+        failed: Failed = None,
         workers: int = 8,
         limit: int | None = None,
     ) -> Iterator[Done]:
@@ -168,7 +169,7 @@ class Batch:
         """Questions without a record, of so many of the input, which is a file."""
         return sum(n not in self._written for n in range(1, (self.total(limit) or 0) + 1))
 
-    def _known(self, number: int, mark: str) -> dict[str, Any] | None:
+    def _known(self, number: int, mark: str) -> Record | None:
         record = self._written.get(number)
         if record and record["input"] != mark:
             raise InputError(
@@ -177,9 +178,7 @@ class Batch:
             )
         return record
 
-    def _one(
-        self, number: int, line: bytes, mark: str, process: Process, failed: Failed | None
-    ) -> Done:
+    def _one(self, number: int, line: bytes, mark: str, process: Process, failed: Failed) -> Done:
         example, values, error = _processed(line, process)
         if error:
             values = (failed(example, error) if example and failed else None) or {}
@@ -197,9 +196,9 @@ class Batch:
                     line = line[self._file.write(line) :]
         return done
 
-    def _earlier(self, path: Path) -> dict[int, dict[str, Any]]:
+    def _earlier(self, path: Path) -> dict[int, Record]:
         """Records of earlier runs by line; what is torn is taken away."""
-        records: dict[int, dict[str, Any]] = {}
+        records: dict[int, Record] = {}
         torn: dict[int, bytes] = {}
         failed: set[int] = set()
         with path.open("rb") as file:
@@ -225,7 +224,7 @@ class Batch:
         rule = f"output {self.output} must be empty or made by ragsieve"
         return InputError(f"{rule}, got a line {line!r:.60}")
 
-    def _checked(self, line: bytes) -> dict[str, Any] | None:
+    def _checked(self, line: bytes) -> Record | None:
         """A line as a record of this label; None where it is no JSON."""
         try:
             record: Any = json.loads(line)
@@ -245,9 +244,7 @@ class Batch:
         return dict(record)
 
 
-def _processed(
-    line: bytes, process: Process
-) -> tuple[Example | None, dict[str, Any], Exception | None]:
+def _processed(line: bytes, process: Process) -> tuple[Example | None, Record, Exception | None]:
     """The question of a line, where it is one, its values, and what was raised."""
     example = None
     try:
@@ -313,7 +310,7 @@ def accuracy(output: str, answers: Sequence[str]) -> float:
     return float(first_word or contains_answer(output, visible_answers(answers)))
 
 
-def judged(example: Example, result: Result) -> dict[str, Any]:
+def judged(example: Example, result: Result) -> Record:
     """A result as a record's values, with gold answers where known and, if answered, accuracy."""
     values = result.to_dict(documents=False)
     if example.answers:

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
+from ragsieve.agents.filter import Budgets
 from ragsieve.agents.omitted import PAGE
 from ragsieve.errors import InputError
 from ragsieve.schema import Amount
@@ -148,9 +149,7 @@ async def _replied(service: Service, request: Request, path: str, field: str) ->
     return reply
 
 
-async def _sieved(
-    service: Service, name: str, budgets: dict[str, int], body: dict[str, Any]
-) -> Forwarded:
+async def _sieved(service: Service, name: str, budgets: Budgets, body: dict[str, Any]) -> Forwarded:
     """The request to forward; where no thread is free in time, as it came."""
     forwarded = Forwarded(name)
     if has_work(service, body):
@@ -228,17 +227,13 @@ def _request_headers(request: Request, upstream: Upstream, ours: bool) -> list[t
     removed = _NOT_PASSED.union(_KEYS) if ours or upstream.api_key else _NOT_PASSED
     headers = [(k, v) for k, v in request.headers.raw if k.decode("latin-1") not in removed]
     headers.append((b"accept-encoding", b"identity"))
-    if upstream.api_key and _asks_anthropic(request):
+    bearer, own = (name in request.headers for name in _KEYS)
+    anthropic = own or (not bearer and request.scope["path"].startswith("/v1/messages"))
+    if upstream.api_key and anthropic:  # as its clients give their key
         headers.append((b"x-api-key", upstream.api_key.encode()))
     elif upstream.api_key:
         headers.append((b"authorization", f"Bearer {upstream.api_key}".encode()))
     return headers
-
-
-def _asks_anthropic(request: Request) -> bool:
-    """Whether a client gives its key, or would, as Anthropic's do."""
-    bearer, own = (name in request.headers for name in _KEYS)
-    return own or (not bearer and request.scope["path"].startswith("/v1/messages"))
 
 
 def _reply_headers(reply: httpx.Response, hide: Callable[[bytes], bytes]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragsieve.adapter import probability
-from ragsieve.agents.filter import Cut
+from ragsieve.agents.filter import Budgets, Cut
 from ragsieve.agents.messages import listed, results_in, texts, tool_results, with_contents
 from ragsieve.errors import InputError
 from ragsieve.result import Result, Tokens
@@ -118,9 +118,7 @@ def has_work(service: Service, body: Mapping[str, Any]) -> bool:
     return any(OPEN in text for one in users for _, text in texts(one.get("content")))
 
 
-def sieved(
-    service: Service, name: str, budgets: Mapping[str, int], body: dict[str, Any]
-) -> Forwarded:
+def sieved(service: Service, name: str, budgets: Budgets, body: dict[str, Any]) -> Forwarded:
     """A request with less of its documents and results of tools; blocks, for `Work` to run.
 
     Whatever fails is said in ``errors``, and what it would have filtered is there as it came.

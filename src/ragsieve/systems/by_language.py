@@ -114,12 +114,10 @@ def _language_of(document: Document) -> str:
     return language(text, _CERTAIN if len(text) < _SHORT else None)
 
 
-def _behind(first: Sequence[Segment], others: Sequence[Segment]) -> list[Segment]:
-    """The others, those with scores by shared characters below all of the first."""
+def _behind(first: Sequence[Segment], rest: Sequence[Segment]) -> list[Segment]:
+    """The rest, those with scores by shared characters below all of the first."""
     least = min((s.score for s in first if s.scores), default=1.0)
-    return [
-        s.scored("behind", s.score * least / 2) if Ngrams.name in s.scores else s for s in others
-    ]
+    return [s.scored("behind", s.score * least / 2) if Ngrams.name in s.scores else s for s in rest]
 
 
 @cache
