@@ -152,15 +152,6 @@ def test_each_caller_pays_for_its_own_items():
     assert [[Usage("once", 3)], [], []] == [s.usages for s in told(Once(), ["x"], ["x"], ["x"])]
 
 
-def test_steps_of_the_model_enter_no_trace():
-    """The thread that runs a batch may be recording."""
-    trace = Trace()
-    with trace.recording(), DynamicBatcher(HashingEmbedder(4)) as wrapper:
-        wrapper.embed(["x"])
-
-    assert [] == trace.steps
-
-
 def test_a_bad_input_fails_only_its_caller():
     """Of eight calls at once one is too long; it gets its own error, the others their replies."""
     llm = ScriptedLLM(lambda prompt: prompt[0].content, context=20)
@@ -214,29 +205,6 @@ def test_an_interrupted_caller_takes_no_other_with_it():
 
     assert 1 == replies.count(["interrupted"])
     assert all(reply in ([f"{n}"], ["interrupted"]) for n, reply in enumerate(replies))
-
-
-def test_no_call_of_a_failed_batch_is_run_by_two():
-    """Where a batch fails, the thread that ran it runs each call alone, and nobody else does."""
-    prompts = []
-
-    def reply(prompt):
-        prompts.append(prompt[0].content)
-        time.sleep(0.01)
-        return prompt[0].content
-
-    class Fussy(ScriptedLLM):
-        def complete(self, prompts, **options):
-            if len(prompts) > 1:
-                raise ContextOverflow(needed=2, limit=1, model="fussy")
-            return super().complete(prompts, **options)
-
-    texts = [f"{n}" for n in range(6)]
-    with DynamicBatcher(Fussy(reply), wait_s=0.1, callers=6) as wrapper:
-        replies = at_once([lambda t=t: wrapper.complete([ask(t)]) for t in texts])
-
-    assert [[text] for text in texts] == replies
-    assert texts == sorted(prompts)
 
 
 def test_closing_answers_who_is_inside_and_refuses_who_comes():

@@ -178,15 +178,6 @@ def test_only_requests_that_may_be_answered_are_sent_again(serve, script, sent, 
     assert sent == len(server.requests)
 
 
-def test_a_server_that_is_away_is_named(serve):
-    """In one line."""
-    server = serve(by_length)
-    server.shutdown()
-    server.server_close()
-    with pytest.raises(ModelError, match=rf"^rerank:m@{server.url}: no connection: "):
-        model(server).score([("q", "a")])
-
-
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_busy_servers_are_asked_again(serve, status):
     """After the time that they ask for: 10 ms here, where it else would be about 1 s and 2 s."""

@@ -1,7 +1,6 @@
 """HTML pages to text."""
 
 import json
-import math
 import os
 import threading
 import time
@@ -92,10 +91,3 @@ print(right, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
     assert "True 0\n" == python(program).stdout
-
-
-@pytest.mark.parametrize("timeout_s", [0, -1, math.inf, math.nan])
-def test_the_time_must_be_one(timeout_s):
-    """Of a single page, too."""
-    with pytest.raises(InputError, match=r"timeout_s must lie in \(0, 86400\]"):
-        page_text("<p>x", timeout_s=timeout_s)
