@@ -1,8 +1,7 @@
 """What is kept of a tool's result: by the filter, by a rule, or its outline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ragsieve.agents import rules
 from ragsieve.agents.envelopes import outline_of
@@ -15,9 +14,7 @@ from ragsieve.trace import step
 from ragsieve.types import Segment
 
 
-def kept_by(
-    system: System, question: str, named: Sequence[Mapping[str, Any]], rule: ToolRule
-) -> Result:
+def kept_by(system: System, question: str, named: list[dict[str, str]], rule: ToolRule) -> Result:
     """The filter's result, in which stays what the rule says."""
     spans = [(one["id"], *span) for one in named for span in rules.protected(one["text"], rule)]
     if not spans:

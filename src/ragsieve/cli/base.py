@@ -78,11 +78,13 @@ def progress() -> Any:
     return bar.Progress(*columns, bar.TimeRemainingColumn(), console=INFO)
 
 
-def watched(done: Iterable[Done], total: int | None, source: str) -> Iterator[Done]:
+def watched(
+    done: Iterable[Done], total: int | None, source: str, label: str = "questions"
+) -> Iterator[Done]:
     """Questions as they are done, with a bar; an error is printed once, and then how often."""
     told: Counter[str] = Counter()
     with progress() as bars:
-        bar = bars.add_task("questions", total=total)
+        bar = bars.add_task(label, total=total)
         for one in done:
             told[text := describe(one.error) if one.error else ""] += 1
             bars.update(bar, advance=1, failed=told.total() - told[""])

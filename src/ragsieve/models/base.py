@@ -45,6 +45,9 @@ class Identified(Protocol):
         """Identity of the model, weights, precision and adapter that its output depends on."""
 
 
+CALLS = frozenset({"complete", "choose", "loglik", "surprisals"})  # that an LLM may have
+
+
 class LLM(Identified, Protocol):
     """A generative model.
 

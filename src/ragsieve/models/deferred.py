@@ -13,11 +13,9 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from ragsieve.models import USUAL, full_name, known_identity, load, local_calls
-from ragsieve.models.base import LLM, Prompt, Streamer
+from ragsieve.models.base import CALLS, LLM, Prompt, Streamer
 from ragsieve.models.reopen import Reopened, once
 from ragsieve.models.wrap import unwrap
-
-_CALLS = frozenset({"complete", "choose", "loglik", "surprisals"})
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class DeferredLLM(Deferred, LLM):
 
     @property
     def _calls(self) -> frozenset[str]:
-        return _CALLS if self.bundled else self.can  # which reads entry points
+        return CALLS if self.bundled else self.can  # which reads entry points
 
     context = property(attrgetter("opened.context"))
     is_small = property(attrgetter("opened.is_small"))

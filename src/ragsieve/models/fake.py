@@ -27,9 +27,7 @@ from ragsieve.types import Span
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")
 _QUESTION = re.compile(r"^Question: (.*)$", re.MULTILINE)
-_EVIDENCE = re.compile(
-    r"^(Documents|Sentences):\n(.*?)(?=\n\nQuestion: |\Z)", re.MULTILINE | re.DOTALL
-)
+_EVIDENCE = re.compile(r"(?ms)^(Documents|Sentences):\n(.*?)(?=\n\nQuestion: |\Z)")
 
 
 @dataclass(eq=False)
@@ -55,9 +53,7 @@ class ScriptedLLM(Reopened):
     replies: Sequence[str] | Callable[[Prompt], str] = field(repr=False)
     _: KW_ONLY
     context: int = 8192
-    can: frozenset[str] = field(
-        default=frozenset({"complete", "choose", "loglik", "surprisals"}), repr=False
-    )
+    can: frozenset[str] = field(default=base.CALLS, repr=False)
     choices: Callable[[Prompt, Sequence[str]], Sequence[float]] | None = field(
         default=None, repr=False
     )
