@@ -154,10 +154,10 @@ def check_ragsieve(words):
         assert name and found
         command, context = found, click.Context(found, parent=context, info_name=name)
     given = command.make_context(context.info_name, rest, parent=context.parent).params
-    if "system_options" in given:
-        options = table_of("--option", given["system_options"], object)
+    if {"options", "models"} <= {*given}:
+        options = table_of("--option", given["options"], object)
         for system in given.get("names") or [given["system"]]:
-            spec.check(system, options, table_of("--model", given["system_models"], str))
+            spec.check(system, options, table_of("--model", given["models"], str))
     for kind, name in (("LLM", given.get("llm")), ("embedder", given.get("embedder"))):
         if name and name != "none":
             models.check(name, kind)
