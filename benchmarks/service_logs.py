@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from statistics import mean
 
 import ragsieve
-from ragsieve.score import samples
+from ragsieve.score import pruner
 from ragsieve.system import System
 
 SAID = {
@@ -87,8 +87,8 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=3000, help="of a log")
     options = parser.parse_args()
     print("| read | line kept | tokens kept | processor seconds |\n|---|---|---|---|")
-    for name, least in (("some of each template", samples.LONG), ("all", 10**9)):
-        samples.LONG = least
+    for name, least in (("some of each template", pruner.SAMPLED), ("all", 10**9)):
+        pruner.SAMPLED = least
         found = [*measured(ragsieve.load("finefilter"), options.lines)]
         kept, shares, seconds = zip(*found, strict=True)
         row = f"{sum(kept)} of {len(found)} | {mean(shares):.1%} | {mean(seconds):.2f}"

@@ -15,7 +15,6 @@ from ragsieve.models.base import PASSAGE, Passage, SentencePruner
 from ragsieve.pipeline import Cuts
 from ragsieve.schema import Count, Options
 from ragsieve.score.base import Scorer, Scores
-from ragsieve.score.samples import SAMPLE, templates
 from ragsieve.structure import is_plain, margined, pieces
 from ragsieve.structure.linearize import LEAST, content_words, linearized, shares, words
 from ragsieve.structure.margins import piece_at
@@ -25,6 +24,7 @@ from ragsieve.types import Key, Query, Segment, Span, in_order
 
 _LONG = 500_000  # characters, about half a minute
 _WINDOW = 1000  # characters of a first look
+SAMPLED = 20_000  # characters from which on lines that are alike are sampled
 _MAY_ANSWER = 0.2  # of a template, of whose sample one gets as much
 
 _Rating = tuple[dict[Key, tuple[float, float]], dict[str, float]]
@@ -43,7 +43,9 @@ class Pruner(Options, Scorer):
     brackets and quotes, behind what names its records. Rows, records and entries beside each other
     are compared by the question's rarer words: one that has fewer of these than the best keeps that
     share of its probability, and at least 0.4 of it. The trace says of how many this is true. Lines
-    that the question names by a number in their margin get 1.
+    that the question names by a number in their margin get 1. Of long texts it reads some lines of
+    each template first (`ragsieve.score.samples`), and the others where one of these gets 0.2; else
+    they get the lowest probability of these.
 
     Args:
         model: Reads a question with passages.
@@ -96,7 +98,11 @@ class Pruner(Options, Scorer):
         return [needed[part.key][0] for part in parts]
 
     def _sampled(self, query: Query, segments: Sequence[Segment]) -> _Rating:
-        """As `_read`, of lines that are alike a few, and all where one of these may answer."""
+        """As `_read`, of long texts a few of lines that are alike, all where one may answer."""
+        if sum(s.end - s.start for s in segments) < SAMPLED:
+            return self._read(query, segments)
+        from ragsieve.score.samples import SAMPLE, templates  # not before a text is long
+
         named = {key for some, _ in in_order(segments) for key in _asked(query.text, some)}
         alike = templates(query, segments, named)
         left = {n for template in alike for n in template.others}

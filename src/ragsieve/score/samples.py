@@ -14,7 +14,6 @@ from ragsieve.structure.linearize import content_words, words
 from ragsieve.structure.odd import odd_keys
 from ragsieve.types import Key, Query, Segment, grouped
 
-LONG = 20_000  # characters of segments from which on they are sampled
 SAMPLE = 4  # segments of a template that are read first
 _LEAST = 8  # segments that have a usual word, and more of a template
 _USUAL = 0.02  # share of a document's segments that have a usual word, at least
@@ -38,32 +37,28 @@ class Template(NamedTuple):
 def templates(
     query: Query, segments: Sequence[Segment], named: Collection[Key] = ()
 ) -> list[Template]:
-    """Templates of segments; none of short texts, and where little would be saved.
+    """Templates of segments; none where little would be saved.
 
-    What is odd (`ragsieve.structure.odd`), what is ``named`` and what has a word of the question
-    that most of its template do not have stand for themselves, in no template.
+    What is odd (`ragsieve.structure.odd`) or ``named`` is of no template; nor is what has a word of
+    the question that others of its template lack, unless most have one.
     """
-    size = sum(len(s.text) for s in segments)
-    if size < LONG:
-        return []
     asked = content_words(query.text)
     apart = {*named, *odd_keys(query.text, segments)}
     found = []
-    for places in _alike(segments):
+    for places in _alike(segments, apart):
         said = [frozenset(asked & words(segments[n].text[:_CHARS])) for n in places]
         usual = Counter(said).most_common(1)[0][0]
-        own = zip(places, said, strict=True)
-        some = [n for n, has in own if has <= usual and segments[n].key not in apart]
+        some = [n for n, own in zip(places, said, strict=True) if own <= usual]
         places = some if 2 * len(some) > len(places) else places
         step = len(places) / SAMPLE
         sample = [places[int((n + 0.5) * step)] for n in range(SAMPLE)]
         found.append(Template(sample, [n for n in places if n not in sample]))
     saved = sum(len(segments[n].text) for one in found for n in one.others)
-    return found if saved >= _SAVED * size else []
+    return found if saved >= _SAVED * sum(len(s.text) for s in segments) else []
 
 
-def _alike(segments: Sequence[Segment]) -> Iterable[list[int]]:
-    """Places of the segments of each template, in order."""
+def _alike(segments: Sequence[Segment], apart: Collection[Key]) -> Iterable[list[int]]:
+    """Places of the segments of each template, in order, without those that stand apart."""
     found: dict[tuple[str, ...], list[int]] = defaultdict(list)
     order = sorted(range(len(segments)), key=lambda n: segments[n].start)
     for name, own in grouped(order, lambda n: segments[n].document.id).items():
@@ -72,6 +67,7 @@ def _alike(segments: Sequence[Segment]) -> Iterable[list[int]]:
         least = max(_LEAST, _USUAL * len(own))
         for n, each in zip(own, said, strict=True):
             usual = [word if often[word] >= least else "" for word in each]
-            if each and 2 * sum(map(bool, usual)) >= len(each):
+            usable = each and segments[n].key not in apart
+            if usable and 2 * sum(map(bool, usual)) >= len(each):
                 found[name, *usual].append(n)
     return (places for places in found.values() if len(places) > _LEAST)
