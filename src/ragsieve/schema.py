@@ -194,7 +194,7 @@ def _line(error: msgspec.ValidationError, kind: Any, values: Any, where: str) ->
     if text.startswith("Invalid"):
         rule = f"one of {', '.join(map(str, _choices(node)))}"
     rule = rule or re.sub(r"`(.*?)`", _words, text.removeprefix("Expected ").partition(", got")[0])
-    rule = f"of values {rule}" if "[...]" in path else rule
+    name = f"each value of {name}" if "[...]" in path else name
     secret = isinstance(node, inspect.DictType) and isinstance(value, str)  # in place of options
     got = "a string (not shown)" if secret else f"{value!r:.80}"
     return f"{name} must be {rule}, got {got}".removeprefix(" ")

@@ -226,7 +226,7 @@ LORA = "part 'extractor' must be a plain LoRA adapter"
         ({"lora_alpha": -1}, "'extractor'.lora_alpha must be from 0 to 1000000, got -1"),
         ({"lora_alpha": 1e300}, "'extractor'.lora_alpha must be from 0 to 1000000, got 1e"),
         ({"lora_dropout": 2}, r"'extractor'.lora_dropout must be in \[0, 1\], got 2"),
-        ({"rank_pattern": {"q": 10**9}}, "'extractor'.rank_pattern must be of values a whole"),
+        ({"rank_pattern": {"q": 10**9}}, "'extractor'.rank_pattern must be a whole"),
     ],
 )
 def test_only_plain_lora_of_numbers_in_range_is_loaded(tmp_path, adapter, changes, words):

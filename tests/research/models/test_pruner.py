@@ -210,7 +210,7 @@ def test_scores_are_the_logits_of_passages(pruner):
         ("pruner.json", b'{"layout": {"size": 1}}', "size must be at least"),
         ("pruner.json", b'{"layout": {"size": 512}}', "the encoder reads 40"),
         ("pruner.json", b'{"layout": {}, "relative": NaN}', r"relative must be in .*got nan"),
-        ("pruner.json", b'{"layout": {}, "thresholds": {"0.9": 1e9}}', "thresholds must be of"),
+        ("pruner.json", b'{"layout": {}, "thresholds": {"0.9": 1e9}}', "thresholds must be in"),
         ("pruner.json", b'{"layout": {}, "thresholds": {"nan": 0.1}}', "thresholds must be of"),
         ("pruner.json", b'{"layout": {}, "curve": {"bias": NaN}}', r"bias must be in \[-100"),
         ("tokenizer.json", b"{}", "Model missing"),
