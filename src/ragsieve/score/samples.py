@@ -34,9 +34,7 @@ class Template(NamedTuple):
     others: Sequence[int]
 
 
-def templates(
-    query: Query, segments: Sequence[Segment], named: Collection[Key] = ()
-) -> list[Template]:
+def templates(query: Query, segments: Sequence[Segment], named: Collection[Key]) -> list[Template]:
     """Templates of segments; none where little would be saved.
 
     What is odd (`ragsieve.structure.odd`) or ``named`` is of no template; nor is what has a word of
