@@ -7,7 +7,8 @@
 
 A line is a question in everyday words, mostly not those of what answers it, with what a program
 printed for an agent (``result``, behind what the agent ``said`` and the call's ``arguments``) or
-with ``documents``, some in ``max_tokens``. Evidence is whole where all of it is kept.
+with ``documents``, some in ``max_tokens``. Evidence is whole where all of its words are kept, in
+order: rows may be laid out anew.
 A set is new once: its first figure is what to expect of texts that nobody has looked at.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +58,11 @@ def shown(one: Record, system: System) -> tuple[str, float]:
     return str(cut.messages[-1]["content"]), share
 
 
+def words(text: str) -> str:
+    """Letters and digits of a text, each word between blanks."""
+    return " ".join(["", *re.findall(r"\w+", text), ""])
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -67,7 +74,7 @@ def main() -> None:
     found: dict[tuple[str, str], list[tuple[bool, float]]] = defaultdict(list)
     for one in records(options.only):
         text, share = shown(one, system)
-        lost = [piece for piece in one["evidence"] if piece not in text]
+        lost = [piece for piece in one["evidence"] if words(piece) not in words(text)]
         kind = (
             "a budget" if "max_tokens" in one else "documents" if "documents" in one else "outputs"
         )

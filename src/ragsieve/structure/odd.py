@@ -1,9 +1,9 @@
 """What is unlike its neighbours: rows and lines whose shape or value is rare among many alike.
 
 A reader of sentences cannot tell that one pod of 24 crashed, or that one of 120 lines of a log says
-something else. How rare it is can be counted: of lines with as many words each position is a
-column, and a value, a number far from the others or more than all of them, or a number of words
-that few lines have, is odd by ``-log`` of its share, where nearly all other lines are alike.
+something else. How rare it is can be counted: of lines with as many words, or cells, each position
+is a column, and a value, a number far from the others or more than all of them, or a number of
+words that few lines have, is odd by ``-log`` of its share, where nearly all other lines are alike.
 """
 
 import math
@@ -28,6 +28,7 @@ _NAMED = 0.5  # share of lines, at most, that a word picks which the question ha
 _BESIDE = 4  # words from either end of a line that may be shared
 _CHARS = 500  # characters of a line that are looked at
 _TOKEN = re.compile(r"[^\s,;|\"'`(){}\[\]<>]+")
+_APART = re.compile(r"\s*[|│┃]\s*|\s{2,}|\t")  # cells
 _PART = re.compile(r"[^\s,;|\"'`(){}\[\]<>_:=]+")
 _NUMBER = re.compile(r"([-+]?\d[\d,]*(?:\.\d+)?)([%A-Za-zµ]{0,3})")
 _SAYS = re.compile(r"[^\W_]")  # a rule does not
@@ -105,10 +106,18 @@ def _rare(text: str, run: Sequence[Span], code: bool) -> Iterator[tuple[Span, fl
     if len(run) < _LEAST:
         return
     rows = [tuple(_TOKEN.findall(text[slice(*span)])) for span in run]
-    lengths = [len(words) for words in rows]
-    yield from _few(run, lengths)
+    yield from _few(run, [len(words) for words in rows])
     for place in () if code else (*range(_BESIDE), *range(-_BESIDE, 0)):
         yield from _beside(run, rows, place)
+    cells = [tuple(_APART.split(text[slice(*span)].strip(" |│┃"))) for span in run]
+    if len({*map(len, cells)}) > 1 or len(cells[0]) == 1:  # no table
+        yield from _columns(run, rows)
+    yield from _columns(run, cells)
+
+
+def _columns(run: Sequence[Span], rows: Sequence[_Words]) -> Iterator[tuple[Span, float, str]]:
+    """Those with what is rare in its column, of rows with as many words or cells."""
+    lengths = [len(words) for words in rows]
     for length in {*lengths}:
         spans = [span for span, own in zip(run, lengths, strict=True) if own == length]
         if len(spans) < _LEAST:

@@ -89,6 +89,20 @@ def test_a_number_unlike_the_others_is_odd(fault, others):
     )
 
 
+@pytest.mark.parametrize("between", [" | ", "   ", "\t", " │ "])
+def test_rows_have_cells_whatever_words_stand_in_them(between):
+    """Of which few lines have as many."""
+    for seed in range(8):
+        draw = Random(seed)
+        places = [f"{'pier of ' * draw.randrange(7)}{draw.random()}" for _ in range(24)]
+        rows = [[f"gate {n}", place, "free", f"{n}.5 m"] for n, place in enumerate(places)]
+        rows[8 + seed][2] = "jammed"
+
+        found = odd("Is all well?", "\n".join(map(between.join, rows)))
+
+        assert sum("jammed" in row for row in found) == 1 and len(found) <= 3
+
+
 def test_what_is_asked_for_needs_nothing_odd():
     """Words of the question that some usual lines have pick these."""
     text = rows("levels", "killed", 60, 1)
