@@ -56,7 +56,9 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
         return
     beside: list[RowLine] = []
     for lines in _paragraphs(every):
-        if tables := [*_paragraph(text, lines, faults)]:
+        parts = [[lines], _between_rules(lines)]
+        found = ([n for part in some for n in _paragraph(text, part, faults)] for some in parts)
+        if tables := next(filter(None, found), []):
             yield from (*_in_lines(beside), *tables)
             beside = []
         else:
@@ -109,6 +111,12 @@ def _paragraphs(every: Sequence[RowLine]) -> Iterator[list[RowLine]]:
         lines.append(line)
     if lines:
         yield lines
+
+
+def _between_rules(lines: Sequence[RowLine]) -> list[list[RowLine]]:
+    """Lines of which rules stand between some."""
+    runs = groupby(lines, lambda one: is_rule(one.text) and not is_gapped(one.text))
+    return [[*run] for rule, run in runs if not rule]
 
 
 def _is_ruled(lines: Sequence[RowLine], below: Sequence[RowLine]) -> bool:

@@ -94,6 +94,23 @@ def test_names_between_rules_stand_above_their_rows():
     assert "std err" in joined(SUMMARY, [(SUMMARY.index("km"), SUMMARY.index("young"))])
 
 
+@pytest.mark.parametrize("rule", ["-" * 84, "=" * 48])
+def test_rules_divide_lines_that_are_no_table_together(rule):
+    notes = ["", "", "      sent back"]
+    items = "".join(f"{n:>2}  Part {n}{'':<20}[X]     [ ]{notes[n % 3]}\n" for n in range(1, 10))
+    head = f"{'':<29} Wanted  Built   Note\n"
+    above = f"PIER{'':<40}Form B\nOf parts\n{rule}\nFor:   Ann Lee       On:  4 May\n"
+    above += (
+        "By:       Ben\nWorks:         [ ] Shed   [X] Pier   [ ] Use\nAgent:   Cy (by letter)\n"
+    )
+    behind = "Decision:   ( ) all   (X) some\n            ( ) none\nUntil:   9 May\n"
+    text = f"{above}{rule}\n{head}{items}{rule}\n{behind}"
+
+    (table,) = (root for root in outline(text) if root.kind == "table")
+
+    assert head.strip() == text[table.start : table.head] and len(table.children) == 9
+
+
 PS = "USER       PID %CPU TTY      STAT COMMAND\n" + "\n".join(
     f"{'root' if n % 3 else 'www-data':<8} {n * 371:>5} {n / 7:4.1f} {'?' if n % 2 else 'pts/0':<8}"
     f" {'Ss' if n % 5 else 'R+':<4} /usr/bin/job{n} --of [{n}] in /srv/a" for n in range(1, 20)
