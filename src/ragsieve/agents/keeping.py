@@ -11,7 +11,7 @@ from ragsieve.result import Result, Tokens
 from ragsieve.structure import Headless
 from ragsieve.system import System
 from ragsieve.trace import step
-from ragsieve.types import Segment
+from ragsieve.types import Segment, gaps
 
 
 def kept_by(system: System, question: str, named: list[dict[str, str]], rule: ToolRule) -> Result:
@@ -51,9 +51,4 @@ def _uncovered(result: Result, name: str, start: int, end: int) -> list[Segment]
     """A span of a document without what is kept of it, as segments that rank behind scored ones."""
     document = next(one for one in result.documents if one.id == name)
     kept = sorted((s.start, s.end) for s in result.kept if s.document.id == name)
-    found = []
-    for first, last in [*kept, (end, end)]:
-        if start < min(first, end):
-            found.append(Segment(document, start, min(first, end)))
-        start = max(start, last)
-    return found
+    return [Segment(document, *span) for span in gaps(start, end, kept)]
