@@ -255,7 +255,7 @@ async def _relayed(
                 async with asyncio.timeout_at(ends):
                     event = await anext(events)
                 yield hide(event)
-                tail = (tail + event)[-4096:]  # in which its last events lie
+                tail = tail[-4096:] + event  # its last events, of which one may be long
         except StopAsyncIteration:
             if reply.is_success and not _LAST.search(tail):
                 line = "the upstream broke off: it closed before it said that the reply was whole"

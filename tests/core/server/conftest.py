@@ -136,7 +136,9 @@ EVENTS = [
     event("message_stop"),
 ]
 _CHUNKS = [chunk("Se"), chunk("als"), b"data: [DONE]\n\n"]
+RESPONDS = [event("response.created"), event("response.completed", response="Seals " * 999)]
 _REPLIES = {
+    "/v1/responses": (REPLY, RESPONDS),
     "/v1/messages": (MESSAGE, EVENTS),
     "/v1/messages/count_tokens": (b'{"input_tokens": 7}', []),
 }

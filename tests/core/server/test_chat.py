@@ -22,7 +22,7 @@ from ragsieve.trace import set_answerable
 from tests.stalling import sending, stalling
 from tests.timing import is_linear
 
-from .conftest import JSON, KEY, REPLY, failing, settings
+from .conftest import JSON, KEY, REPLY, RESPONDS, failing, settings
 
 CHATS = "/v1/chat/completions"
 DOCUMENTS = ["It rained in Rome.", "Seals sang Summer Breeze. It was a hit."]
@@ -78,6 +78,14 @@ def test_openais_client_is_streamed_to(serve, system, upstream):
     assert ["user"] == [m["role"] for m in upstream.messages]
     assert "\nSeals sang Summer Breeze.\n" in upstream.messages[0]["content"]
     assert "It rained" not in upstream.messages[0]["content"]
+
+
+def test_a_long_last_event_ends_a_stream(client, upstream):
+    """It says so at its beginning; no error follows."""
+    asked = {"input": "Hi", "stream": True}
+    reply = client(settings=settings(upstream)).post("/v1/responses", json=asked)
+
+    assert b"".join(RESPONDS) == reply.content
 
 
 @pytest.mark.parametrize("how", ["is killed", "ends"])
