@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
 
 from ragsieve.errors import InputError, RagsieveError, needs_extra
@@ -71,7 +72,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service.work.open()
     upstream = service.settings.upstream
     silent = httpx.Timeout(upstream.timeout_s if upstream else None, connect=_CONNECT_S)
-    async with httpx.AsyncClient(timeout=silent, limits=_POOL) as app.state.client:
+    jar = CookieJar(DefaultCookiePolicy(allowed_domains=[]))  # it keeps none: they are one client's
+    async with httpx.AsyncClient(cookies=jar, timeout=silent, limits=_POOL) as app.state.client:
         if service.settings.warm:
             start(service.warm_up)
         yield
