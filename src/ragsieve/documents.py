@@ -2,12 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, one_line
 from ragsieve.schema import check_values
 from ragsieve.trace import note
 from ragsieve.types import Document
@@ -69,6 +69,10 @@ def documents_and_places(documents: Documents | None) -> tuple[tuple[Document, .
 
     A document's ``rank`` is the place, among those of the caller, of the first that it is.
     """
+    if hasattr(documents, "columns"):  # whose items are names or columns
+        raise InputError(
+            f"documents must be a list, got a {type(documents).__name__}: pass its rows"
+        )
     if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
         raise InputError(f"documents must be a list, got {documents!r:.60}")
     used: Counter[str] = Counter()
@@ -132,7 +136,8 @@ def _own_fields(value: Mapping[str, Any]) -> dict[str, Any]:
     own = {"id": value.get("id", value.get("_id")), "title": title}
     said = {name for name, inner in value.items() if inner is not None}
     kinds: Any = str | None if said <= _ABOUT else str  # where nothing else is said, a null is ""
-    if key := next((k for k in TEXT_KEYS if k in value and isinstance(value[k], kinds)), None):
+    texts = {k: value[k] for k in TEXT_KEYS if k in value and isinstance(value[k], kinds)}
+    if key := next((k for k, text in texts.items() if text), next(iter(texts), None)):
         about = value.get("metadata") or {}
         metadata = about if isinstance(about, dict) else {"metadata": about}
         rest = {name: inner for name, inner in value.items() if name != key}
@@ -203,28 +208,41 @@ def unused_id(name: str, used: Counter[str]) -> str:
 def _as_document(value: AnyDocument, rank: int) -> Document:
     if isinstance(value, Document):
         return value
-    if value is None or isinstance(value, str):  # a null in a column of texts
-        return Document(str(rank), value or "")
+    if isinstance(value, str) or _is_missing(value):  # a null in a column of texts
+        return Document(str(rank), value if isinstance(value, str) else "")
     values = value if isinstance(value, Mapping) else _fields(value)
     check_values([value, values], f"the document at place {rank}")
     named = [key for key in TEXT_KEYS if key in values]
     if not named:
-        raise InputError(f"a document must have a text, got {value!r:.80} at place {rank}")
+        got = one_line(repr(value), 80)
+        raise InputError(f"a document must have a text, got {got} at place {rank}")
     try:
         metadata = dict(values.get("metadata") or {})  # a map of Arrow is pairs
     except (TypeError, ValueError) as error:
         got = f"got {values['metadata']!r:.80}"
         raise InputError(f"a document's metadata must be a mapping, {got}") from error
-    key = max(named, key=lambda one: (isinstance(values[one], str), values[one] is not None))
+    said = {name: own for name, own in values.items() if not _is_missing(own)}
+    texts = {name: 1 + bool(own) for name, own in said.items() if isinstance(own, str)}
+    key = max(named, key=lambda name: (texts.get(name, 0), name in said))
     known = ("id", key, "text", "title", "source", "metadata")
     rest = {k: v for k, v in values.items() if k not in known}
     return Document(
-        id=str(rank if values.get("id") is None else values["id"]),
-        text="" if values[key] is None else values[key],
-        title=values.get("title") or "",
-        source=str(values.get("source") or values.get("url") or ""),
+        id=str(said.get("id", rank)),
+        text=said.get(key, ""),
+        title=said.get("title") or "",
+        source=str(said.get("source") or said.get("url") or ""),
         metadata={**metadata, **rest},
     )
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a value is null, or a NaN, NaT or NA of a data frame."""
+    if isinstance(value, Sized):
+        return False
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # of NA, which is neither
+        return True
 
 
 def _fields(value: object) -> dict[str, Any]:
@@ -233,14 +251,14 @@ def _fields(value: object) -> dict[str, Any]:
         value = value.node
     if isinstance(value, TextNode):
         fields: dict[str, Any] = {"id": value.node_id, "text": value.get_content()}
-        metadata: Any = value.metadata
+        metadata: Any = value.metadata or {}
     elif isinstance(value, PageDocument):
-        metadata = value.metadata
+        metadata = value.metadata or {}
         own = getattr(value, "id", None)
         fields = {"id": metadata.get("_id") if own is None else own, "text": value.page_content}
     elif isinstance(value, ContentDocument):
         fields = {"id": getattr(value, "id", None), "text": value.content or ""}
-        metadata = value.meta
+        metadata = value.meta or {}
     else:
         return {}
     named = {key: str(metadata[key]) for key in ("title", "source", "url") if metadata.get(key)}

@@ -1,10 +1,13 @@
 """Documents as people have them: strings, mappings, and those of other frameworks."""
 
+from dataclasses import replace
+
 import pytest
 
 from ragsieve.documents import as_documents, from_json
 from ragsieve.errors import InputError
 from ragsieve.run.questions import as_example
+from ragsieve.types import Document
 
 
 @pytest.mark.parametrize("key", ["text", "page_content", "content", "snippet", "contents", "body"])
@@ -25,6 +28,7 @@ REPLY = {"status": "ok", "results": [{"name": "Bees"}], "title": "R"}
         ("It rained.", ("0", "", "It rained.")),
         ({"id": 7, "title": "Rain", "body": "It rained."}, ("7", "Rain", "It rained.")),
         ({"text": None, "content": {"html": "x"}, "snippet": "It."}, ("0", "", "It.")),
+        ({"text": "", "body": "It."}, ("0", "", "It.")),
         ({"text": "It.", "title": 1984, "metadata": [1]}, ("0", "1984", "It.")),
         ({"id": "a", "data": {"id": "b", "text": "It."}}, ("a", "", "It.")),
         ({"data": {"id": "b", "text": "It."}}, ("b", "", "It.")),
@@ -51,6 +55,20 @@ def test_any_json_is_a_document(value, expected):
     (document,) = as_documents([from_json(value)])
 
     assert expected == (document.id, document.title, document.text)
+
+
+@pytest.mark.parametrize("missing", ["nan", "NA", "NaT"])
+def test_what_a_data_frame_has_no_value_for_is_null(missing):
+    """In its rows, as in a column of texts; the frame itself is no list of documents."""
+    pandas = pytest.importorskip("pandas")
+    value = getattr(pandas, missing, float("nan"))
+    row = {"id": value, "text": value, "content": "It.", "title": value, "url": value}
+
+    assert (Document("0", "It."), Document("1", "")) == tuple(
+        replace(one, rank=0, metadata={}) for one in as_documents([row, value])
+    )
+    with pytest.raises(InputError, match="must be a list, got a DataFrame: pass its rows"):
+        as_documents(pandas.DataFrame([row]))
 
 
 def nested(depth):
