@@ -380,14 +380,15 @@ def test_a_notebook_is_its_cells(tmp_path):
     outputs = [
         {"output_type": "stream", "text": ["0.91\n"]},
         {"data": {"image/png": "iVBO", "text/plain": "<Figure>"}, "metadata": {}},
+        {"data": {"text/markdown": ["*F1*: ", "0.9"], "text/plain": ["<M object>"]}},
+        {"data": {"text/html": "<p>Of <b>9</b>.</p>", "text/plain": ["<H object>"]}},
         {"ename": "KeyError", "evalue": "'f1'", "traceback": ["\x1b[31m"]},
     ]
     text = {"cell_type": "markdown", "source": ["# Runs\n", "Of May."], "metadata": {}}
     code = {"cell_type": "code", "source": "score(run)", "outputs": outputs}
     (tmp_path / "a.ipynb").write_text(json.dumps({"nbformat": 4, "cells": [text, code]}))
-    fences = "".join(
-        f"\n\n```\n{t}\n```" for t in ("score(run)", "0.91", "<Figure>", "KeyError: 'f1'")
-    )
+    shown = "score(run)", "0.91", "<Figure>", "*F1*: 0.9", "Of **9**.", "KeyError: 'f1'"
+    fences = "".join(f"\n\n```\n{t}\n```" for t in shown)
 
     assert f"# Runs\nOf May.{fences}" == read_documents([str(tmp_path)])[0].text
 
