@@ -5,6 +5,7 @@ The library takes most of a second, and some clients begin a turn without tools 
 """
 
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
+
+_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class _Message(msgspec.Struct):
@@ -65,8 +68,14 @@ class Opening:
         self.replies.flush()
 
     def readline(self) -> str:
-        """The next line for the library."""
-        return self._again.pop(0) if self._again else self.lines.readline()
+        """The next line for the library, which never replies to one with half a character pair."""
+        line = self._again.pop(0) if self._again else self.lines.readline()
+        if not _PAIR.search(line):
+            return line
+        from ragsieve.text import json_text, json_value  # loads splitters of sentences
+
+        value = json_value(line)
+        return line if value is None else json_text(value) + "\n"
 
     def write(self, reply: str) -> None:
         """Pass a reply of the library on, unless the client has it."""

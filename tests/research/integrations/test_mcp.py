@@ -369,6 +369,14 @@ def test_a_session_opens_as_the_library_opens_it(version, searches):
     assert by_library == [json.loads(line) for line in replies.getvalue().splitlines()]
 
 
+def test_half_a_character_pair_leaves_no_call_without_a_reply():
+    """As where a client in JavaScript cuts a text; the library would pass over the line."""
+    session = Opening(StringIO(json.dumps({"id": 1, "x": ["\ud83d", "😀"]})), StringIO(), False)
+    session.answer()
+
+    assert {"id": 1, "x": ["\ufffd", "😀"]} == json.loads(session.readline())
+
+
 def test_a_session_opens_before_its_library_is_imported():
     """And before the net's; what the opening cannot answer goes to the library, line by line."""
     code = """
