@@ -7,6 +7,7 @@ and its XML is walked.
 
 import re
 from collections.abc import Iterator
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,7 @@ _FORMS = {
     **{"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"},
     "decimalZero": "01",
 }
+_SEEN = "vanish", "strike", "dstrike"  # of a run: whether it is seen, and how
 _NOTES = RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES
 _BOX = re.compile("[\u2610-\u2612]")
 _LEVELS = 9
@@ -32,6 +34,7 @@ _INDENT = "   "  # of a list in a list
 
 def blocks(document: Any) -> Iterator[str]:
     """Paragraphs, lists and tables of a document of python-docx in order, notes at the end."""
+    _say_what_styles_say(document)
     numbering, items, known, last = _Numbering(document), list[str](), "", ""
     before = ""  # paragraphs whose ends are deleted, so that they go on in the next one
     for element in _children(document.element.body):
@@ -56,6 +59,30 @@ def blocks(document: Any) -> Iterator[str]:
     if items:
         yield "\n".join(items)
     yield from _notes(document)
+
+
+def _say_what_styles_say(document: Any) -> None:
+    """Let each run say itself whether its styles hide or strike it."""
+    styles = {s.style_id: s.element for s in document.styles}
+
+    @cache
+    def said(style: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for _ in styles:
+            if (element := styles.get(style)) is None:
+                break
+            own = {name: element.find(f"w:rPr/w:{name}", nsmap) for name in _SEEN}
+            found = {name: one for name, one in own.items() if one is not None} | found
+            style = _value(element, "w:basedOn")
+        return found
+
+    for paragraph in document.element.body.iter(qn("w:p")) if any(map(said, styles)) else ():
+        for run in paragraph.iter(qn("w:r")):
+            for name, one in (
+                said(_style(paragraph)) | said(_value(run, "w:rPr/w:rStyle"))
+            ).items():
+                if run.find(f"w:rPr/w:{name}", nsmap) is None:
+                    run.get_or_add_rPr().append(copy(one))
 
 
 def table(element: Any) -> str:
@@ -127,7 +154,8 @@ def _run(run: Any) -> str:
     text = "" if _has(run, "vanish") else "".join(_texts(run))
     if run.tag.endswith("}sup") or _value(run, "w:rPr/w:vertAlign") == "superscript":
         text = raised(text)
-    return f"~~{text}~~" if _has(run, "strike") and text.strip() else text
+    struck = _has(run, "strike") or _has(run, "dstrike")
+    return f"~~{text}~~" if struck and text.strip() else text
 
 
 def _has(run: Any, name: str) -> bool:

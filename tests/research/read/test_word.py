@@ -4,6 +4,7 @@ from io import BytesIO
 
 import docx
 import pytest
+from docx.enum.style import WD_STYLE_TYPE
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.packuri import PackURI
 from docx.opc.part import Part
@@ -48,6 +49,7 @@ def read(*bodies, numbering=""):
         (f"<w:smartTag w:uri='u' w:element='e'>{RUN.format('Oslo')}</w:smartTag>", "Oslo"),
         ("<w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr><w:t>5</w:t></w:r>", "⁵"),
         ("<w:r><w:rPr><w:strike/></w:rPr><w:t>12 euros</w:t></w:r>", "~~12 euros~~"),
+        ("<w:r><w:rPr><w:dstrike/></w:rPr><w:t>12 euros</w:t></w:r>", "~~12 euros~~"),
         (
             f"{CHAR.format('begin')}<w:r><w:instrText>DATE</w:instrText></w:r>"
             f"{CHAR.format('separate')}{RUN.format('3 May')}{CHAR.format('end')}",
@@ -60,6 +62,24 @@ def test_what_word_shows_of_a_line_is_in_the_text(inner, shown):
     line = f"<w:p>{RUN.format('It is ')}{inner}{RUN.format(' here.')}</w:p>"
 
     assert f"It is {shown} here." == read(line)
+
+
+@pytest.mark.parametrize("kind", [WD_STYLE_TYPE.PARAGRAPH, WD_STYLE_TYPE.CHARACTER])
+def test_what_a_style_hides_or_strikes_is_so(kind):
+    """Also one that it is based on; not where the run says otherwise."""
+    file, raw = docx.Document(), BytesIO()
+    hidden, struck = (file.styles.add_style(name, kind) for name in ("Hidden", "Struck"))
+    hidden.font.hidden = struck.font.strike = True
+    inner = file.styles.add_style("Inner", kind)
+    inner.base_style = struck
+    for style in (hidden, inner):
+        paragraph = file.add_paragraph(style=style if kind == WD_STYLE_TYPE.PARAGRAPH else None)
+        said = None if kind == WD_STYLE_TYPE.PARAGRAPH else style
+        paragraph.add_run("Top of Form", said)
+        paragraph.add_run(" 1", said).font.hidden = paragraph.runs[1].font.strike = False
+    file.save(raw)
+
+    assert " 1\n\n~~Top of Form~~ 1" == docx_text(raw.getvalue(), "a.docx")
 
 
 def test_what_stands_in_controls_and_inner_tables_is_in_the_text():
