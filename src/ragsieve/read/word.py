@@ -19,6 +19,20 @@ from ragsieve.read.numbers import integer, numeral, raised
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _GONE = {*map(qn, ("w:del", "w:moveFrom", "w:pPr", "w:rPr", "w:sdtPr")), _FALLBACK}
 _GOES_ON = "self::*[w:pPr/w:rPr[w:del or w:moveFrom]][following-sibling::*[1][self::w:p]]"
+_SYMBOLS = dict(  # of fonts whose letters are signs: what stands for their codes
+    zip(
+        range(0x20, 0xF0),
+        " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_"
+        "‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼\ufffd" + "\ufffd" * 32 + "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓"
+        "°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓",
+        strict=False,
+    )
+)
+_FONTS = {
+    "Symbol": _SYMBOLS,
+    "Wingdings": dict(zip(b"\xfb\xfc\xfd\xfeo\xa8\xa7\xe0\xdf", "✗✓☒☑☐☐▪→←", strict=True)),
+    "Wingdings 2": dict(zip(b"OPQRST\xa3", "✗✓☒☑☒☒☐", strict=True)),
+}
 _SIGNS = {"tab": "\t", "cr": "\n", "br": "\n", "noBreakHyphen": "-"}
 _WITHIN = {*map(qn, ("w:p", "w:tbl", "w:tr", "w:tc"))}
 _FORMS = {
@@ -138,12 +152,39 @@ def _texts(element: Any) -> Iterator[str]:
             yield _note(child)
         elif name in ("r", "sup"):
             yield _run(child)
+        elif name in _SHOWN:
+            yield _SHOWN[name](child)
         elif name in _SIGNS:
             is_break = child.get(qn("w:type"), "textWrapping") == "textWrapping"
             yield _SIGNS[name] if is_break else ""
         elif name and child.tag not in _GONE:
             yield {"p": "\n", "den": "/"}.get(name, "")  # of a text box, of a fraction
             yield from _texts(child)
+
+
+def _symbol(symbol: Any) -> str:
+    """A sign by its font and code; U+FFFD where that is not known."""
+    font, code = symbol.get(qn("w:font"), ""), int(symbol.get(qn("w:char"), "FFFD"), 16)
+    signs = _FONTS.get(font, {})
+    return signs.get(code & 0xFF, "\ufffd") if signs or 0xF000 <= code < 0xF100 else chr(code)
+
+
+def _box(box: Any) -> str:
+    """A box of a form: whether it is ticked, else by default."""
+    ticked = [
+        one for name in ("checked", "default") if (one := box.find(f"w:{name}", nsmap)) is not None
+    ]
+    return "☒" if ticked and _is_on(ticked[0]) else "☐"
+
+
+def _choice(choices: Any) -> str:
+    """What is chosen of a form's list."""
+    entries = [one.get(qn("w:val"), "") for one in choices.iterfind("w:listEntry", nsmap)]
+    at = integer(_value(choices, "w:result") or _value(choices, "w:default"), 0)
+    return entries[at] if 0 <= at < len(entries) else ""
+
+
+_SHOWN = {"sym": _symbol, "checkBox": _box, "ddList": _choice}
 
 
 def _run(run: Any) -> str:
@@ -161,7 +202,11 @@ def _run(run: Any) -> str:
 def _has(run: Any, name: str) -> bool:
     """Whether a property of a run is on."""
     found = run.find(f"w:rPr/w:{name}", nsmap)
-    return found is not None and found.get(qn("w:val"), "1") not in ("0", "false", "off")
+    return found is not None and _is_on(found)
+
+
+def _is_on(element: Any) -> bool:
+    return element.get(qn("w:val"), "1") not in ("0", "false", "off")
 
 
 def _note(element: Any) -> str:

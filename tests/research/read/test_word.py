@@ -15,6 +15,9 @@ from ragsieve.read.office import docx_text
 
 RUN = "<w:r><w:t xml:space='preserve'>{}</w:t></w:r>"
 CHAR = "<w:r><w:fldChar w:fldCharType='{}'/></w:r>"
+SYMBOL = "<w:r><w:sym w:font='{}' w:char='{}'/></w:r>"
+FORM = "<w:r><w:fldChar w:fldCharType='begin'><w:ffData>{}</w:ffData></w:fldChar></w:r>"
+LIST = "<w:listEntry w:val='yes'/><w:listEntry w:val='no'/>"
 ITEM = "<w:p><w:pPr><w:numPr><w:ilvl w:val='{}'/><w:numId w:val='{}'/></w:numPr></w:pPr>{}</w:p>"
 LEVEL = (
     "<w:lvl w:ilvl='{}'><w:start w:val='1'/><w:numFmt w:val='{}'/>{}<w:lvlText w:val='{}'/></w:lvl>"
@@ -50,6 +53,13 @@ def read(*bodies, numbering=""):
         ("<w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr><w:t>5</w:t></w:r>", "⁵"),
         ("<w:r><w:rPr><w:strike/></w:rPr><w:t>12 euros</w:t></w:r>", "~~12 euros~~"),
         ("<w:r><w:rPr><w:dstrike/></w:rPr><w:t>12 euros</w:t></w:r>", "~~12 euros~~"),
+        (SYMBOL.format("Symbol", "F0B3"), "≥"),
+        (SYMBOL.format("Wingdings", "F0FE"), "☑"),
+        (SYMBOL.format("Webdings", "F0FE"), "\ufffd"),
+        (SYMBOL.format("Arial", "00B5"), "µ"),
+        (FORM.format("<w:checkBox><w:default w:val='0'/><w:checked/></w:checkBox>"), "☒"),
+        (FORM.format("<w:checkBox><w:default w:val='0'/></w:checkBox>"), "☐"),
+        (FORM.format(f"<w:ddList><w:result w:val='1'/>{LIST}</w:ddList>"), "no"),
         (
             f"{CHAR.format('begin')}<w:r><w:instrText>DATE</w:instrText></w:r>"
             f"{CHAR.format('separate')}{RUN.format('3 May')}{CHAR.format('end')}",
