@@ -37,7 +37,7 @@ LIMITS = {  # what is counted: the most there may be; beside it the aim, where i
 LAYERS = {  # a module imports from its own layer and from those above it
     CORE: [
         ["errors", "types", "schema"],
-        ["timeouts", "files", "registry", "text", "documents", "trace", "structure"],
+        ["timeouts", "files", "registry", "text", "documents", "spans", "trace", "structure"],
         ["result", "serialization", "retriever", "context", "run"],
         ["pipeline", "system"],
         ["models", "prompts"],

@@ -1,18 +1,17 @@
 """The trace of a question: each stage, the segments it dropped and why, and its costs."""
 
 import time
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Self
 
+from ragsieve.spans import left_out
 from ragsieve.timeouts import setting
-from ragsieve.types import PLACE, Document, Key, Segment, StageResult, gaps, of_documents
+from ragsieve.types import Document, Key, Segment, StageResult
 
 
 class Usage(NamedTuple):
@@ -136,7 +135,7 @@ class Step:
         if self.restored:
             return [*self.restored[2]]
         usual = f"not kept by {self.stage}"
-        gone = _gone(self.before, self.after)
+        gone = left_out(self.before, self.after)
         return [Verdict(part, self.stage, self.reasons.get(s.key, usual)) for s, part in gone]
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,29 +163,6 @@ class Step:
             **({"warnings": self.warnings} if self.warnings else {}),
             **({} if self.answerable is None else {"answerable": round(self.answerable, 4)}),
         }
-
-
-def _gone(before: Sequence[Segment], after: Sequence[Segment]) -> Iterator[tuple[Segment, Segment]]:
-    """Segments that went in, each with a part of it that is in none that came out.
-
-    Of documents of which something came out, blank parts are no loss.
-    """
-    kept = {s.key for s in after}
-    others = {} if kept <= {s.key for s in before} else of_documents(after)  # as of a splitter
-    spans = {name: sorted(map(PLACE, some)) for name, some in others.items()}
-    reach = {name: [*accumulate((end for _, end in own), max)] for name, own in spans.items()}
-    for one in before:
-        document = one.document
-        if one.key not in kept and document.id not in others:
-            yield one, one
-        elif one.key not in kept and others[document.id][0].document.text == document.text:
-            own, first = spans[document.id], bisect_right(reach[document.id], one.start)
-            near = own[first : bisect_left(own, (one.end,))]
-            for start, end in gaps(one.start, one.end, near):
-                part = document.text[start:end]
-                start += len(part) - len(part.lstrip())
-                if part := part.strip():
-                    yield one, replace(one, start=start, end=start + len(part))
 
 
 def _repeated(step: Step) -> Step:

@@ -268,14 +268,6 @@ PLACE = attrgetter("start", "end")
 """The span of a segment."""
 
 
-def gaps(start: int, end: int, spans: Iterable[Span]) -> Iterator[Span]:
-    """What is left of a span without others, which are in order."""
-    for first, last in (*spans, (end, end)):
-        if start < min(first, end):
-            yield start, min(first, end)
-        start = max(start, last)
-
-
 def in_order(segments: Iterable[Segment]) -> Iterator[tuple[list[Segment], list[Span]]]:
     """The segments of each document as they stand there, and their spans."""
     for some in of_documents(segments).values():

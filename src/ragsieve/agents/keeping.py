@@ -8,10 +8,11 @@ from ragsieve.agents.envelopes import outline_of
 from ragsieve.agents.rules import ToolRule
 from ragsieve.context.budget import ContextBudget, fit_parts
 from ragsieve.result import Result, Tokens
+from ragsieve.spans import gaps
 from ragsieve.structure import Headless
 from ragsieve.system import System
 from ragsieve.trace import step
-from ragsieve.types import Segment, gaps
+from ragsieve.types import Segment
 
 
 def kept_by(system: System, question: str, named: list[dict[str, str]], rule: ToolRule) -> Result:
