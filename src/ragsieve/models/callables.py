@@ -10,11 +10,21 @@ import numpy as np
 
 from ragsieve import models
 from ragsieve.errors import InputError, ModelError, typed_line
-from ragsieve.models.base import LLM, CrossEncoder, Embedder, Floats, JsonSchema, Prompt, check_fits
+from ragsieve.models import protocol
+from ragsieve.models.base import (
+    LLM,
+    CrossEncoder,
+    Cut,
+    Embedder,
+    Floats,
+    JsonSchema,
+    Prompt,
+    check_fits,
+)
 from ragsieve.models.pruner import bundled
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Count, Options
-from ragsieve.trace import Usage, record_usage
+from ragsieve.trace import CUT, Usage, record_usage
 
 Chat = list[dict[str, str]]
 """Messages with ``role`` and ``content``."""
@@ -131,7 +141,9 @@ class Function(Options, Reopened):
             rule = "a list with a string for each prompt"
             raise ModelError(f"{self.identity} must give {rule}, got {replies!r:.80}")
         written = self.count(replies)
-        record_usage([Usage(self.identity, a, b) for a, b in zip(sizes, written, strict=True)])
+        notes = [reply.note if isinstance(reply, Cut) else "" for reply in replies]
+        usages = zip(sizes, written, notes, strict=True)
+        record_usage([Usage(self.identity, a, b, note=note) for a, b, note in usages])
         return [*replies]
 
     choose = LLM.choose
@@ -204,8 +216,15 @@ def _by_client(
     create: Callable[..., Any], model: str, chats: list[Chat], max_tokens: int
 ) -> list[str]:
     options = {"model": model, "temperature": 0, "max_tokens": max_tokens}
-    replies = [create(messages=chat, **options) for chat in chats]
-    return [reply.choices[0].message.content or "" for reply in replies]
+    return [_said(create(messages=chat, **options).choices[0], max_tokens) for chat in chats]
+
+
+def _said(choice: Any, max_tokens: int) -> str:
+    """Text of a client's reply; a `Cut` where it had no room for more."""
+    dump = getattr(choice.message, "model_dump", None)
+    text = protocol.said(dump() if dump else vars(choice.message))
+    cut = getattr(choice, "finish_reason", None) == "length"
+    return Cut(text, f"{CUT} {max_tokens} tokens") if cut else text
 
 
 def _by_pipeline(pipeline: Any, chats: list[Chat], max_tokens: int) -> list[str]:

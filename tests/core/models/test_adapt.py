@@ -14,6 +14,7 @@ from ragsieve.models.base import Message
 from ragsieve.models.cache import Cached
 from ragsieve.models.callables import as_cross_encoder, as_embedder, as_llm
 from ragsieve.models.sharing import sharing
+from ragsieve.trace import collect_step
 
 PROMPT = (Message("system", "Answer."), Message("user", "Who sang it?"))
 DOCUMENTS = ["Seals sang it. It rained.", "A breeze is a wind."]
@@ -51,6 +52,26 @@ def test_a_function_of_prompts_is_an_llm():
     assert [3] == llm.count(["one two three"])
     assert "last_words" in llm.identity
     assert ["it?"] == pickle.loads(pickle.dumps(llm)).complete([PROMPT])
+
+
+@pytest.mark.parametrize(
+    ("message", "finish", "said", "note"),
+    [
+        ({"content": None, "refusal": "I cannot."}, "stop", "I cannot.", ""),
+        ({"content": [{"type": "text", "text": "Ten."}]}, "stop", "Ten.", ""),
+        ({"content": "The fine is"}, "length", "The fine is", "a reply was cut at 5 tokens"),
+    ],
+)
+def test_a_client_refuses_or_has_no_room_as_a_server_does(message, finish, said, note):
+    """What it says is the reply; the trace says where that was cut."""
+    choice = SimpleNamespace(message=SimpleNamespace(**message), finish_reason=finish)
+    llm = as_llm(
+        SimpleNamespace(completion=lambda **_: SimpleNamespace(choices=[choice])), name="n"
+    )
+    with collect_step() as step:
+        replies = llm.complete([PROMPT], max_tokens=5)
+
+    assert ([said], [note]) == (replies, [usage.note for usage in step.usages])
 
 
 def test_clients_are_asked_with_messages():
