@@ -69,17 +69,11 @@ def documents_and_places(documents: Documents | None) -> tuple[tuple[Document, .
 
     A document's ``rank`` is the place, among those of the caller, of the first that it is.
     """
-    if hasattr(documents, "columns"):  # whose items are names or columns
-        raise InputError(
-            f"documents must be a list, got a {type(documents).__name__}: pass its rows"
-        )
-    if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
-        raise InputError(f"documents must be a list, got {documents!r:.60}")
     used: Counter[str] = Counter()
     known: dict[tuple[str, str], int] = {}
     ranked: list[Document] = []
     places, named = [], False
-    for rank, value in enumerate(documents):
+    for rank, value in enumerate(listed(documents)):
         document = replace(_as_document(value, rank), rank=rank)
         named = named or bool(document.metadata)
         place = known.setdefault((document.id, document.text), len(ranked))
@@ -98,6 +92,21 @@ def documents_and_places(documents: Documents | None) -> tuple[tuple[Document, .
 
         return with_names(ranked), places
     return (*ranked,), places
+
+
+def listed(documents: Documents | None) -> list[AnyDocument]:
+    """Documents as a list, also those of an iterator, or of a column of a data frame.
+
+    Raises:
+        InputError: If they are none.
+    """
+    if hasattr(documents, "columns"):  # whose items are names or columns
+        raise InputError(
+            f"documents must be a list, got a {type(documents).__name__}: pass its rows"
+        )
+    if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
+        raise InputError(f"documents must be a list, got {documents!r:.60}")
+    return [*documents]
 
 
 def from_json(value: Any, text: str = "") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ragsieve.documents import AnyDocument, Documents, documents_and_places
+from ragsieve.documents import AnyDocument, Documents, documents_and_places, listed
 from ragsieve.models.base import PASSAGE
 from ragsieve.result import Result
 from ragsieve.spec import load
@@ -50,6 +50,7 @@ def rank(
     Raises:
         InputError: If the question is blank, or ``documents`` no list of documents.
     """
+    documents = listed(documents)
     _, places = documents_and_places(documents)
     result = (system or _default())(question, documents)
     spans = [verdict.segment for verdict in result.verdicts]

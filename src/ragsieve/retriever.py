@@ -1,13 +1,13 @@
 """Retrievers of LangChain, LlamaIndex and their like, and functions, as sources."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from numbers import Real
 from typing import Any, Protocol
 
-from ragsieve.documents import Documents, documents_and_places
+from ragsieve.documents import Documents, documents_and_places, listed
 from ragsieve.errors import InputError, SourceError, typed_line
 from ragsieve.schema import Count, Options
 from ragsieve.types import Document, Query, Segment, StageResult
@@ -63,9 +63,7 @@ class Retriever(Options):
 
     def __call__(self, query: Query, /) -> list[Segment]:
         try:
-            results = self._search(query.text)
-            if isinstance(results, Iterable) and not isinstance(results, str | Mapping):
-                results = [*results]
+            results = listed(self._search(query.text))
             documents, places = documents_and_places(results)
             segments = [Segment.whole(document) for document in documents[: self.k]]
             first = dict(zip(reversed(places), reversed(results), strict=True))
