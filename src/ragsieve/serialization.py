@@ -135,7 +135,7 @@ def _document(document: Document) -> dict[str, Any]:
 
 
 def _is_json(value: Any) -> bool:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):  # other mappings are none
         return all(isinstance(k, str) and _is_json(v) for k, v in value.items())
     if isinstance(value, list):
         return all(map(_is_json, value))

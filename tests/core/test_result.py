@@ -4,6 +4,7 @@ import json
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import jsonschema
 import pytest
@@ -174,7 +175,8 @@ def test_a_result_survives_json(name):
     system = loaded("all" if name in STAGES else name)
     system = replace(system, stage=STAGES.get(name, system.stage))
     asked = Query(QUESTION, "q7", "2026-03-01")
-    result = system.ask(asked, [{**PAGES[0], "day": 3, "raw": b"no JSON"}, *PAGES[1:]])
+    others = {"raw": b"no JSON", "view": MappingProxyType({"day": 3})}
+    result = system.ask(asked, [{**PAGES[0], "day": 3, **others}, *PAGES[1:]])
     values = json.loads(json.dumps(result.to_dict()))
     again = Result.from_dict(values)
 
