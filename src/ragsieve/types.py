@@ -53,7 +53,7 @@ class Query:
         domain: What it is about, as CRAG's ``domain``; empty where that is not said.
 
     Raises:
-        InputError: If ``text`` is blank or not a string.
+        InputError: If ``text`` is blank, or one of them not a string.
     """
 
     text: str
@@ -63,6 +63,8 @@ class Query:
 
     def __post_init__(self) -> None:
         _require_text("the question", self.text)
+        for name in ("id", "time", "domain"):
+            _require_text(f"a question's {name}", getattr(self, name))
         if not self.text.strip():
             raise InputError(f"the question must not be blank, got {self.text!r}")
 
@@ -152,8 +154,8 @@ class Document:
         layout: How what is kept of it is shown.
 
     Raises:
-        InputError: If ``id``, ``text`` or ``title`` is not a string, or there are parents but
-            no writer.
+        InputError: If ``id``, ``text``, ``title`` or ``source`` is not a string, ``metadata`` no
+            mapping, or there are parents but no writer.
     """
 
     id: str
@@ -167,8 +169,10 @@ class Document:
     layout: Layout = field(default=USUAL, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("id", "text", "title"):
+        for name in ("id", "text", "title", "source"):
             _require_text(f"a document's {name}", getattr(self, name))
+        if not isinstance(self.metadata, Mapping):
+            raise InputError(f"a document's metadata must be a mapping, got {self.metadata!r:.80}")
         if self.parents and not self.written_by:
             raise InputError(f"document {self.id!r} has parents, so written_by must name its model")
 

@@ -43,11 +43,20 @@ def test_a_score_is_by_name_and_the_last_counts():
             segment.scored("cosine", value)
 
 
-@pytest.mark.parametrize("name", ["id", "text", "title"])
+@pytest.mark.parametrize("name", ["id", "text", "title", "source"])
 def test_a_document_is_made_of_strings(name):
-    """The error names what is not a string."""
+    """The error names what is not a string; a result's JSON could not be read again."""
     with pytest.raises(InputError, match=f"a document's {name} must be a string, got 5"):
         Document(**{"id": "d", "text": "t", name: 5})
+    with pytest.raises(InputError, match="metadata must be a mapping, got None"):
+        Document("d", "t", metadata=None)
+
+
+@pytest.mark.parametrize("name", ["id", "time", "domain"])
+def test_a_question_is_made_of_strings(name):
+    """The error names what is not a string."""
+    with pytest.raises(InputError, match=f"a question's {name} must be a string, got 5"):
+        Query(**{"text": "q", name: 5})
 
 
 def test_a_written_document_names_its_writer():
