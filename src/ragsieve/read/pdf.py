@@ -21,6 +21,10 @@ _JUSTIFIED = re.compile(r"(?<=\S)  (?=\S)")
 _SPREAD = re.compile(r"(\S {3}[^\n]*)\n(?:[ ]*\n)+(?=[^\n]*\S {3,}\S)")  # rows with blank lines
 _BLANK = re.compile(r"\n(?:[ ]*\n){2,}")
 _PROSE = 4  # words of a cell on average, more than which is prose
+_NOTE = ("/Subtype", "/F", "/Contents")
+_FIELD = ("/FT", "/Ff", "/V", "/T", "/TU", "/AS")  # of a form
+_DEEP = 8  # levels of fields
+_HIDDEN, _PASSWORD, _RADIO, _BUTTON = 1 << 1, 1 << 13, 1 << 15, 1 << 16  # flags
 _SOFT = "\u00ad"
 _BROKEN = re.compile(
     r"(?<![^\s(\"'“„«])([^\W_]+(?:-[^\W_]+)*)([-\u2010\u00ad])[ \t]*\n[ \t]*([^\W_]+)(\S*)[ \t]*\n?"
@@ -30,7 +34,42 @@ _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
 def pages(file: BytesIO) -> list[str]:
     """The text of each page of a file, words that a line's end divides as one."""
-    return unbroken([_page(page) for page in PdfReader(file).pages])
+    read = ((_page(page), _written_over(page)) for page in PdfReader(file).pages)
+    return unbroken(["\n\n".join(filter(str.strip, parts)) for parts in read])
+
+
+def _written_over(page: Any) -> str:
+    """What stands over a page that it does not draw: fields of a form, and boxes of text."""
+    lines = []
+    try:
+        for one in page.annotations or ():
+            note = one.get_object()
+            said = {name: note[name] for name in _NOTE if name in note}
+            kind = "" if said.get("/F", 0) & _HIDDEN else said.get("/Subtype")
+            lines += [str(said.get("/Contents", ""))] if kind == "/FreeText" else []
+            lines += [_field(note)] if kind == "/Widget" else []
+    except Exception:  # of what is damaged; the page can be read without
+        return ""
+    return "\n".join(filter(None, lines)).replace("\r", "\n")
+
+
+def _field(widget: Any) -> str:
+    """A line of a field's label and its value; of a box, whether it is ticked."""
+    said: dict[str, Any] = {}
+    node: Any = widget
+    for _ in range(_DEEP):  # what it does not say itself, what it is a part of says
+        said = {name: node[name] for name in _FIELD if name in node} | said
+        if "/Parent" not in node:
+            break
+        node = node["/Parent"]
+    flags, value, state = said.get("/Ff", 0), said.get("/V", ""), said.get("/AS", "/Off")
+    if said.get("/FT") == "/Btn":
+        ticked = state != "/Off"
+        value = "☒" if ticked else "" if flags & (_BUTTON | _RADIO) else "☐"
+        value = state[1:] if ticked and flags & _RADIO else value
+    value = ", ".join(map(str, value)) if isinstance(value, list) else value
+    shown = isinstance(value, str) and value.strip() and not flags & _PASSWORD
+    return f"{said.get('/TU') or said.get('/T', '')}: {value}" if shown else ""
 
 
 def _page(page: Any) -> str:

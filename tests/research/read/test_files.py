@@ -271,6 +271,25 @@ Tandem\t15.00\t11.00\t18.50
 Ask at the desk for all that is not in this list of prices."""
 
 
+def test_what_is_filled_into_a_pdf_is_read(tmp_path):
+    """Fields with their labels and values, ticked boxes, and text in boxes; nothing hidden."""
+    writer = PdfWriter(clone_from=BytesIO(pdf("Form.")))
+    for field in (
+        {"/FT": "/Tx", "/T": "n", "/TU": "Full name", "/V": "Ada"},
+        {"/FT": "/Tx", "/T": "old", "/V": "Eve", "/F": 2},
+        {"/FT": "/Btn", "/T": "insured", "/AS": "/On"},
+        {"/FT": "/Btn", "/T": "late", "/AS": "/Off"},
+        {"/AS": "/paid", "/Parent": {"/FT": "/Btn", "/T": "state", "/Ff": 1 << 15}},
+        {"/FT": "/Ch", "/T": "days", "/V": ["Mon", "Fri"]},
+        {"/Subtype": "/FreeText", "/Contents": "Seen."},
+    ):
+        writer.add_annotation(0, {"/Subtype": "/Widget", "/Rect": [0, 0, 9, 9], **field})
+    writer.write(tmp_path / "a.pdf")
+    filled = "Full name: Ada\ninsured: ☒\nlate: ☐\nstate: paid\ndays: Mon, Fri\nSeen."
+
+    assert f"Form.\n\n{filled}" == read_documents([str(tmp_path / "a.pdf")])[0].text
+
+
 def test_a_number_in_a_pdf_stays_in_its_column(tmp_path):
     """Also behind blank cells; two columns of prose are read one behind the other."""
     text = read(tmp_path / "a.pdf", pdf(PRICES))[0].text
