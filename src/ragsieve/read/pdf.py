@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 from io import BytesIO
+from itertools import pairwise
 from typing import Any
 
 from pypdf import PdfReader
@@ -17,6 +18,7 @@ from ragsieve.models.pruner import TOKENIZER, Pruner
 from ragsieve.structure import outline
 
 _GAP = re.compile(r"(?<=\S) {3,}(?=\S)")  # between cells: justified words have two
+_CELL = re.compile(r"\S+(?: {1,2}\S+)*")
 _JUSTIFIED = re.compile(r"(?<=\S)  (?=\S)")
 _SPREAD = re.compile(r"(\S {3}[^\n]*)\n(?:[ ]*\n)+(?=[^\n]*\S {3,}\S)")  # rows with blank lines
 _BLANK = re.compile(r"\n(?:[ ]*\n){2,}")
@@ -84,7 +86,18 @@ def _page(page: Any) -> str:
     lines = [line if _GAP.search(line) else _JUSTIFIED.sub(" ", line) for line in lines]
     laid = _BLANK.sub("\n\n", _SPREAD.sub(r"\1\n", textwrap.dedent("\n".join(lines)))).strip("\n")
     whole = len("".join(laid.split())) >= len("".join(text.split()))  # it leaves out what is turned
-    return laid if whole and any(r.kind == "table" for r in outline(laid, small=True)) else text
+    has_table = _lacks_cell(laid) or any(r.kind == "table" for r in outline(laid, small=True))
+    return laid if whole and has_table else text
+
+
+def _lacks_cell(laid: str) -> bool:
+    """Whether a line has no cell where the one beside it has one, and all of its cells below it."""
+    rows = [[cell.span() for cell in _CELL.finditer(line)] for line in laid.split("\n")]
+    for few, many in (sorted(pair, key=len) for pair in pairwise(rows)):
+        starts, ends = {start for start, _ in many}, {end for _, end in many}
+        if 1 < len(few) < len(many) and all(a in starts or b in ends for a, b in few):
+            return True
+    return False
 
 
 def unbroken(texts: Sequence[str]) -> list[str]:

@@ -302,6 +302,10 @@ def test_a_number_in_a_pdf_stays_in_its_column(tmp_path):
         "Tariff: Tandem; Day: 15.00; Night: 11.00; Sunday: 18.50",
     ]
 
+    small = "Kind\t2020\t2021\nlate\t10\t20\nlost\t\t500\nThe rest."  # no table by itself
+    head, _, lost, _ = read(tmp_path / "c.pdf", pdf(small))[0].text.split("\n")
+    assert head.index("2021") == lost.index("500")
+
     words = [f"word{n} goes on and on with" for n in range(20)]
     columns = "\n".join(f"{a}\t\t\t\t{b}" for a, b in zip(words[:10], words[10:], strict=True))
 
