@@ -138,12 +138,12 @@ def _texts(mail: MIMEPart) -> Iterator[tuple[str, str]]:
 
 
 def _leaves(part: MIMEPart) -> list[MIMEPart]:
-    """The parts of a mail, of alternatives one: plain text, else HTML."""
+    """The parts of a mail, of alternatives one: plain text, or HTML where that is blank."""
     if part.get_content_maintype() != "multipart" or not part.is_multipart():
         return [part]
-    body = part.get_body(("plain", "html"))
-    if body is not None and part.get_content_subtype() == "alternative":
-        return [body]
+    forms = [one for kind in ("plain", "html") if (one := part.get_body((kind,))) is not None]
+    if forms and part.get_content_subtype() == "alternative":
+        return [next(filter(_decoded, forms), forms[0])]
     return [leaf for inner in part.iter_parts() for leaf in _leaves(inner)]
 
 

@@ -379,12 +379,16 @@ def test_a_mail_is_its_header_and_its_texts(tmp_path):
     mail.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="a.pdf")
     (tmp_path / "a.eml").write_bytes(bytes(mail).replace(b"Bo", b"=?utf-8?q?Bo=0AFrom:_boss?="))
     (tmp_path / "b.EML").write_bytes(b"no header\r\nhere")
+    blank = EmailMessage()  # its plain text, as newsletters have it
+    blank.set_content(" \n")
+    blank.add_alternative("<p>By the door.", subtype="html")
+    (tmp_path / "c.eml").write_bytes(bytes(blank))
     texts = [document.text for document in read_documents([str(tmp_path)])]
 
     said = "From: zoë@b.c\nSubject: Café\n\n# Keys\n\nUnder the mat."
     files = "Attachment: a.txt\n\n1,2\n\nAttachment: a.pdf"
     whole = f"To: Bo From: boss <bo@b.c>\n\n鍵は机の上。\n\n{said}\n\n{files}"
-    assert [whole, "no header\nhere"] == texts
+    assert [whole, "no header\nhere", "By the door."] == texts
 
 
 def test_a_file_of_mails_is_a_document_a_mail(tmp_path):
