@@ -7,7 +7,8 @@ from ragsieve.read.apart import ask
 from ragsieve.schema import Seconds, check_number
 from ragsieve.text import legacy_charset, safe
 
-_DECLARED = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_META = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_XML = re.compile(rb"<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([\w.:-]+)")
 _DECLARED_BYTES = 1024
 _AS_BROWSERS = {"iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"}  # supersets
 
@@ -16,7 +17,8 @@ def charset(page: bytes) -> str:
     """The codec of an HTML page: by its byte order mark, else as declared, else UTF-8."""
     if page.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    declared = _DECLARED.search(page[:_DECLARED_BYTES])
+    begin = page[:_DECLARED_BYTES]
+    declared = _META.search(begin) or _XML.match(begin)
     name = legacy_charset(declared[1].decode()) if declared else ""
     return _AS_BROWSERS.get(name, name) or "utf-8-sig"
 
