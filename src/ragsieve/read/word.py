@@ -34,7 +34,8 @@ _FONTS = {
     "Wingdings 2": dict(zip(b"OPQRST\xa3", "✗✓☒☑☒☒☐", strict=True)),
 }
 _SIGNS = {"tab": "\t", "cr": "\n", "br": "\n", "noBreakHyphen": "-"}
-_WITHIN = {*map(qn, ("w:p", "w:tbl", "w:tr", "w:tc"))}
+_CHUNK = qn("w:altChunk")
+_WITHIN = {_CHUNK, *map(qn, ("w:p", "w:tbl", "w:tr", "w:tc"))}
 _FORMS = {
     **{"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"},
     "decimalZero": "01",
@@ -55,6 +56,8 @@ def blocks(document: Any) -> Iterator[str]:
         of_list = ""
         if element.tag == qn("w:tbl"):
             shown = table(element)
+        elif element.tag == _CHUNK:
+            shown = _chunk(document.part.related_parts[element.get(qn("r:id"))])
         elif element.xpath(_GOES_ON):
             before += text_of(element)
             continue
@@ -97,6 +100,24 @@ def _say_what_styles_say(document: Any) -> None:
             ).items():
                 if run.find(f"w:rPr/w:{name}", nsmap) is None:
                     run.get_or_add_rPr().append(copy(one))
+
+
+def _chunk(part: Any) -> str:
+    """The text of a page in the file, by itself or in a mail: programs write whole files so."""
+    from email import message_from_bytes, policy
+
+    from ragsieve.read.markdown import convert_page  # of an extra
+    from ragsieve.read.web import charset
+
+    raw, kind = part.blob, part.content_type
+    if kind == "message/rfc822":
+        page: Any = message_from_bytes(raw, policy=policy.default).get_body(("html",))
+        html = page.get_content() if page else ""
+    elif kind in ("text/html", "application/xhtml+xml"):
+        html = raw.decode(charset(raw), "replace")
+    else:
+        raise ValueError(f"it has a part of the kind {kind!r:.80}, which is not read")
+    return convert_page(html)[1]
 
 
 def table(element: Any) -> str:

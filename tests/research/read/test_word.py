@@ -11,6 +11,7 @@ from docx.opc.part import Part
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
+from ragsieve.errors import InputError
 from ragsieve.read.office import docx_text
 
 RUN = "<w:r><w:t xml:space='preserve'>{}</w:t></w:r>"
@@ -72,6 +73,25 @@ def test_what_word_shows_of_a_line_is_in_the_text(inner, shown):
     line = f"<w:p>{RUN.format('It is ')}{inner}{RUN.format(' here.')}</w:p>"
 
     assert f"It is {shown} here." == read(line)
+
+
+@pytest.mark.parametrize("kind", ["text/html", "message/rfc822", "application/rtf"])
+def test_a_page_in_a_file_is_read(kind):
+    """As programs write a whole file, in a mail or not; of another kind it is an error."""
+    head = b"MIME-Version: 1.0\nContent-Type: text/html; charset=utf-8\n\n" * (kind[0] == "m")
+    page = head + "<p>Six <b>€</b>.</p>".encode()
+    file, raw = docx.Document(), BytesIO()
+    name = file.part.relate_to(
+        Part(PackURI("/word/a.bin"), kind, page, file.part.package),
+        "http://schemas.openxmlformats.org/officeDocument/2006/relationships/aFChunk",
+    )
+    file.element.body.insert(0, parse_xml(f"<w:altChunk {nsdecls('w', 'r')} r:id='{name}'/>"))
+    file.save(raw)
+    if kind == "application/rtf":
+        with pytest.raises(InputError, match="has a part of the kind 'application/rtf'"):
+            docx_text(raw.getvalue(), "a.docx")
+    else:
+        assert "Six **€**." == docx_text(raw.getvalue(), "a.docx")
 
 
 @pytest.mark.parametrize("kind", [WD_STYLE_TYPE.PARAGRAPH, WD_STYLE_TYPE.CHARACTER])
