@@ -28,6 +28,7 @@ from ragsieve.text import counted, json_text
 from ragsieve.types import LAYOUT, Example, Query
 
 _STDIN = Path("-")
+_NO_TEXT = "the documents hold no text"
 _EXAMPLE = Path(__file__).with_name("example.jsonl")
 
 
@@ -226,6 +227,8 @@ def _many(batch: Batch | None, options: SystemSpec, answering: bool, call: AskOp
                 _print_json(result.record)
         if batch:
             batch.sort()
+    if tally["written"] and not tally["before"]:
+        warn(_NO_TEXT)
     info(f"{batch.output if batch else 'standard input'}: {tally}")
     return 2 if tally["bad"] else 1 if tally["failed"] else 0
 
@@ -234,7 +237,7 @@ def _print(result: Result, call: AskOptions) -> None:
     for warning in result.trace.warnings:
         warn(warning)
     if not result.tokens.before:
-        warn("the documents hold no text")
+        warn(_NO_TEXT)
     if call.as_json:
         _print_json(result.to_dict(documents=False), indent=2)
     elif call.explain:

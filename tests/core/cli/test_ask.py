@@ -455,8 +455,10 @@ def test_a_question_that_no_document_answers_is_said(ragsieve):
     answered = ragsieve("filter", *PRUNED)
 
     blank = process("filter", *FAKE, "-q", ASKED, given=b" \n")
+    misnamed = process("filter", *FAKE, "--input", "-", given=b'{"query": "q", "context": "a"}')
 
     assert "warning: the documents hold no text\n" in blank.err
+    assert "warning: the documents hold no text\n" in misnamed.err
     assert "warning: no document seems to answer (0%)\n" in unanswered.err
     assert "seems" not in answered.err
 
