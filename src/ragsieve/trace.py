@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Self
 
-from ragsieve.spans import left_out
 from ragsieve.timeouts import setting
 from ragsieve.types import Document, Key, Segment, StageResult
 
@@ -134,6 +133,8 @@ class Step:
         """Segments that went in, or parts of them, and did not come out, in their order."""
         if self.restored:
             return [*self.restored[2]]
+        from ragsieve.spans import left_out  # of traces that somebody looks at
+
         usual = f"not kept by {self.stage}"
         gone = left_out(self.before, self.after)
         return [Verdict(part, self.stage, self.reasons.get(s.key, usual)) for s, part in gone]

@@ -10,7 +10,6 @@ import numpy as np
 
 from ragsieve import models
 from ragsieve.errors import InputError, ModelError, typed_line
-from ragsieve.models import protocol
 from ragsieve.models.base import (
     LLM,
     CrossEncoder,
@@ -221,6 +220,8 @@ def _by_client(
 
 def _said(choice: Any, max_tokens: int) -> str:
     """Text of a client's reply; a `Cut` where it had no room for more."""
+    from ragsieve.models import protocol  # of clients alone
+
     dump = getattr(choice.message, "model_dump", None)
     text = protocol.said(dump() if dump else vars(choice.message))
     cut = getattr(choice, "finish_reason", None) == "length"
