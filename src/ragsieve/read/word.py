@@ -129,7 +129,7 @@ def table(element: Any) -> str:
             continue
         first = column = int(_value(row, "w:trPr/w:gridBefore") or 0)
         for cell in _children(row):
-            text = _cell(cell)
+            text = _cell(cell).replace("|", "\\|")
             if cell.vMerge == "continue":
                 text = above.get(column, text)
             columns = range(column, column := column + max(1, cell.grid_span))

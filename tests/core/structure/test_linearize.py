@@ -37,6 +37,7 @@ READ = [
      "name: berth 7, of: depth: 7"),
     (json.dumps([{"name": f"berth {n}", "told": {"by": "It is so. " * 70}, "of": {"depth": n}}
      for n in NUMBERS]), "name: berth 7, of: depth: 7"),
+    (PIPES.replace("7 m deep", "7 \\| x"), "Name: berth 7; Depth: 7 \\| x"),
     (PIPES.replace("7 m deep", "7 | x"), "| berth 7 | 7 | x |"),  # a cell too many: as it stands
 ]  # fmt: skip
 RECORDS = [
