@@ -243,8 +243,7 @@ class Adapter:
 
     def raises(self, error: Exception) -> bool:
         """Whether an error is raised: with ``"keep"`` only one of the arguments."""
-        wrong = isinstance(error, InputError) and not self._loaded
-        return wrong or self.on_error == "raise"
+        return self.on_error == "raise" or (isinstance(error, InputError) and not self._loaded)
 
     def to_dict(self) -> dict[str, Any]:
         """The arguments as JSON values, for a framework that writes its pipelines down.

@@ -51,8 +51,7 @@ def leans(text: str) -> bool:
     if len(_WORD.findall(text)) < _FEW:
         return True
     weights = _weights()
-    found = features(text)
-    return sum(weights.get(name, 0.0) * value for name, value in found.items()) > 0
+    return sum(weights.get(name, 0.0) * value for name, value in features(text).items()) > 0
 
 
 def features(text: str) -> dict[str, float]:

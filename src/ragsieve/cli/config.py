@@ -134,8 +134,7 @@ def defaults(arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
             values[name] = value
     serve = {**values, "names": [values["system"]]} if "system" in values else values
     mcp = {**values, "sources": [values["source"]]} if "source" in values else values
-    same = dict.fromkeys(("ask", "doctor", "filter"), values)
-    return {**same, "mcp": mcp, "serve": serve}
+    return {**dict.fromkeys(("ask", "doctor", "filter"), values), "mcp": mcp, "serve": serve}
 
 
 @command("config", short_help="Show what is set, and where.")

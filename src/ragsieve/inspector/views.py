@@ -71,9 +71,8 @@ def clean(value: Any) -> Any:
         return [clean(inner) for inner in value]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else str(value)
-    if value is None or isinstance(value, bool | int):
-        return value
-    return safe(str(value))  # a stage's own, which is no JSON value
+    plain = value is None or isinstance(value, bool | int)
+    return value if plain else safe(str(value))  # a stage's own, which is no JSON value
 
 
 @dataclass

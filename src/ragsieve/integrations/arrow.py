@@ -120,8 +120,7 @@ class Filter:
         documents = [*map(_documents, texts)]
         pairs = zip(queries, documents, strict=True)
         records = [{"query": query, "documents": own} for query, own in pairs]
-        results = rows(self.adapter.loaded, records, self.workers)
-        return [*map(_kept, documents, results)]
+        return [*map(_kept, documents, rows(self.adapter.loaded, records, self.workers))]
 
     def row(self, query: Any, texts: Sequence[Any] | None) -> Kept:
         """The same of one question."""

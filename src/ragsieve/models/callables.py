@@ -211,9 +211,7 @@ def _by_strings(call: Callable[..., Any], chats: list[Chat], _: int) -> Any:
     return call(["\n\n".join(message["content"] for message in chat) for chat in chats])
 
 
-def _by_client(
-    create: Callable[..., Any], model: str, chats: list[Chat], max_tokens: int
-) -> list[str]:
+def _by_client(create: Callable[..., Any], model: str, chats: list[Chat], max_tokens: int) -> Any:
     options = {"model": model, "temperature": 0, "max_tokens": max_tokens}
     return [_said(create(messages=chat, **options).choices[0], max_tokens) for chat in chats]
 
@@ -238,9 +236,8 @@ def _name(model: Any, name: str = "") -> str:
     if name := name or getattr(model, "name_or_path", ""):
         return str(name)
     kind, bound = type(model), getattr(model, "__self__", None)
-    if (isroutine(model) and (bound is None or isclass(bound) or ismodule(bound))) or isclass(
-        model
-    ):
+    free = bound is None or isclass(bound) or ismodule(bound)
+    if (isroutine(model) and free) or isclass(model):
         own = f"{model.__module__}.{model.__qualname__}"
         return f"<{own}>" if model.__module__ == "__main__" else own  # each script has its own
     return f"<{kind.__module__}.{getattr(model, '__qualname__', kind.__qualname__)}>"

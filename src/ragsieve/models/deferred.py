@@ -130,5 +130,4 @@ def opened(model: Any) -> Any:
 def identity_of(model: Any) -> str:
     """The identity that results depend on; a deferred model is imported only if it needs to be."""
     inner = unwrap(model)
-    known = isinstance(inner, Deferred) and inner.known
-    return known or str(opened(model).identity)
+    return (isinstance(inner, Deferred) and inner.known) or str(opened(model).identity)

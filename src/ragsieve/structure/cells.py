@@ -161,8 +161,7 @@ class Run:
         first = {*self.columns[0].rows} if len(self.columns) > 2 else set[int]()
         titles = [row for row in sorted(first) if cells[row] == 1]
         titles = titles if 1 < len(titles) <= len(self.rows) / 2 else []
-        bounds = pairwise([*titles, len(self.rows)])
-        return {a: range(a, b) for a, b in bounds}
+        return {a: range(a, b) for a, b in pairwise([*titles, len(self.rows)])}
 
 
 @lru_cache(maxsize=16)

@@ -195,9 +195,7 @@ class _MarkdownReader:
             elif apart if answered else place - self.place > _BETWEEN:
                 break
             place += 1
-        if not answered:
-            return None
-        return self._block("faq", [self.place], place)
+        return self._block("faq", [self.place], place) if answered else None
 
     def _list(self) -> Block | None:
         label = _label(self.first)

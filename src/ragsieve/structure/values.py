@@ -220,8 +220,7 @@ def holds(cell: Number | Moment | None, sign: str, asked: Number | Moment) -> bo
 
 
 def _when(cell: Moment, sign: str, asked: Moment) -> bool:
-    both = alike(cell, asked)
-    if not both:
+    if not (both := alike(cell, asked)):
         return False
     one, other = both
     if sign == "=":

@@ -90,8 +90,7 @@ class ByLanguage(Pipeline):
     def rated(self, query: Query, parts: Sequence[Segment], /) -> Sequence[float] | None:
         """By the stage that read their document."""
         codes = {language(asked(query.text)), *(_language_of(one.document) for one in parts[:1])}
-        known = codes <= self.languages
-        return self._stage(not known).rated(query, parts)
+        return self._stage(not codes <= self.languages).rated(query, parts)
 
     def _stage(self, place: int) -> Pipeline:
         """A stage, which is recorded where it does not record its own."""

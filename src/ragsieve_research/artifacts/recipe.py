@@ -115,6 +115,12 @@ class Saved(Schema, frozen=True, kw_only=True):
     Beside them stands what `ragsieve.files.sealed` adds.
     """
 
+    data: tuple[TrainingData, ...] = ()
+    split: Split | None = None
+    training: Mapping[str, Any] = {}
+    figures: Mapping[str, Any] = {}
+    versions: Mapping[str, Any] = {}
+
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
         return {"format": FORMAT, **msgspec.to_builtins(self)}
@@ -172,11 +178,6 @@ class Trained(Saved, frozen=True, kw_only=True):
     truncator: TrainedPart | None = None
     cut: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = {}
-    data: tuple[TrainingData, ...] = ()
-    split: Split | None = None
-    training: Mapping[str, Any] = {}
-    figures: Mapping[str, Any] = {}
-    versions: Mapping[str, Any] = {}
     licence: str = "other"
     system: Literal["finefilter", "finefilter-one-pass"] = "finefilter"
 
@@ -285,11 +286,6 @@ class TrainedRouter(Saved, frozen=True, kw_only=True):
     generator: Base
     identity: str = ""
     min_probability: Probability = 0.5
-    data: tuple[TrainingData, ...] = ()
-    split: Split | None = None
-    training: Mapping[str, Any] = {}
-    figures: Mapping[str, Any] = {}
-    versions: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
         models.check(self.base.model, "embedder" if self.form == "light" else "LLM")
