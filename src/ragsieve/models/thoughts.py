@@ -15,6 +15,7 @@ TAG = re.compile(rf"{_OPEN.pattern}|{_CLOSE.pattern}|<\|?(?:channel|message)\|?>
 _AROUND = re.compile(  # <|start|>assistant<|channel|>final<|message|>
     r"\s*(?:<\|channel\|>\s*final.*?<\|message\|>\s*|<\|(?!channel|START_THINK)[^<>|]*\|>\s*(?:assistant)?\s*)*"
 )
+_BARE = re.compile(r"\Aanalysis(?=[^\W_a-z])(?:.*assistantfinal|.*)", re.DOTALL)  # of lost tokens
 _BEHIND = re.compile(r"(?:<\|[^<>|]{1,40}\|>\s*){1,4}\Z")
 
 
@@ -35,7 +36,7 @@ def strip_thinking(reply: str) -> str:
     Where a server's template opens the thoughts, a reply has their closing tag alone; a tag behind
     a quotation mark is spoken of.
     """
-    at, begun = 0, None
+    reply, at, begun = _BARE.sub("", reply), 0, None
     while opened := _OPEN.match(reply, at := _before(reply, at)):
         begun, end = opened, (_CHANNEL if "channel" in opened[0] else _CLOSE).search(reply, at + 1)
         if not end:

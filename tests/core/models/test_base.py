@@ -76,6 +76,9 @@ FINAL = "<|start|>assistant<|channel|>final<|message|>"
         ("The tag </think> ends it.\nRome", "The tag </think> ends it.\nRome"),
         ("Rome\n<think>Paris\n</think>\nMilan", "Rome\n<think>Paris\n</think>\nMilan"),
         ("<thinking>Hm.</thinking>Rome", "Rome"),
+        ("analysisParis, or Rome?assistantfinalRome", "Rome"),
+        ("analysisParis, or", ""),
+        *((text, text) for text in ("Analysis: Rome", "analysis of Rome")),
     ],
 )
 def test_only_thoughts_at_the_beginning_are_taken_away(reply, said):
