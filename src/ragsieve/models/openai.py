@@ -308,6 +308,7 @@ class OpenAI(Server, LLM):
         return ChatReply(text, chat, finish, protocol.used(data), top, thought=thought)
 
     def _charge(self, replies: Sequence[ChatReply], cut: str) -> None:
+        replies = [reply for reply in replies if reply.tokens != (0, 0)]  # those were not sent
         uncounted = [reply for reply in replies if reply.tokens is None]
         texts = [t for r in uncounted for t in ("\n".join(m["content"] for m in r.chat), r.text)]
         try:

@@ -198,7 +198,7 @@ def used(data: Mapping[str, Any]) -> tuple[int, int] | None:
     """Tokens read and written, of a reply or an event that tells them."""
     usage = data["usage"] if isinstance(data.get("usage"), dict) else {}
     read, written = (count(usage.get(k)) for k in ("prompt_tokens", "completion_tokens"))
-    return None if read is None or written is None else (read, written)
+    return (read, written) if read and written is not None else None
 
 
 _OLLAMA = 4096  # tokens that Ollama gives a model by default; it cuts longer prompts without a word
