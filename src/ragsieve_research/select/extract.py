@@ -101,7 +101,7 @@ class Extract(Options):
             lines.append(f"Sentence {number}: {' '.join(window[place].text.split())}")
             if self.llm.count(["\n".join(lines)])[0] >= WRITTEN_TOKENS:
                 return "\n".join(lines[:-1])
-        return "\n".join(lines)
+        return "\n".join(lines) or "NONE"
 
     def _prompt(self, query: Query, window: Sequence[Segment]) -> Prompt:
         if self.mode == "write":
@@ -117,10 +117,9 @@ class Extract(Options):
         sources = [normalise(s.text) for s in window]
         lines = [repeated(line, sources) for line in reply.splitlines()]
         clues = [window[place] for places in lines for place in places or ()]
-        invented = lines.count([])
-        if not clues and invented and normalise(reply) != "none":  # a refusal names nothing, too
+        if not clues and normalise(reply) != "none":  # a refusal and silence name nothing, too
             raise BadReply("sentences of the documents, or the one word NONE", reply)
-        if invented:
+        if invented := lines.count([]):
             note(f"{invented} written lines repeat no sentence of the documents: dropped")
         return clues
 

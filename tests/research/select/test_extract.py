@@ -178,14 +178,13 @@ def test_written_lines_keep_their_order_and_count_once():
     assert ["1972. A good year."] == kept(write("Sentence 1: 1972. A good year."), given)[0]
 
 
-@pytest.mark.parametrize("reply", ["", "\n \n", "Sentence 1:\nSentence 2:", "..."])
-def test_writing_nothing_keeps_nothing(reply):
-    """An empty reply is a decision: no sentence helps."""
+@pytest.mark.parametrize("reply", ["NONE", "```\nNone.\n```"])
+def test_the_word_for_nothing_keeps_nothing(reply):
     assert [] == kept(write(reply), wholes(*TEXTS))[0]
 
 
-@pytest.mark.parametrize("reply", ["<think>Seals sang it.", "I'm sorry, I cannot help with that."])
-def test_a_refusal_or_a_thought_that_was_cut_is_no_decision(reply):
+@pytest.mark.parametrize("reply", ["", "\n .", "Sentence 1:\n2:", "<think>Seals", "I cannot help."])
+def test_silence_a_refusal_or_a_thought_that_was_cut_is_no_decision(reply):
     """It is asked for again; then all stay."""
     with step("Extract") as record:
         clues = Extract(ScriptedLLM([reply] * 2), mode="write")(QUERY, wholes(*TEXTS))
