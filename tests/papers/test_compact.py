@@ -90,7 +90,10 @@ def test_without_a_readable_reply_the_first_documents_stay(reply):
 
 def test_nothing_is_kept_where_nothing_helps():
     """The model may say so in each round."""
-    result, _ = asked(["Summary: none\nEvaluation: [INCOMPLETE] Nothing helps."] * 3)
+    replies = [
+        f"Summary: {s}\nEvaluation: [INCOMPLETE] Who?" for s in ("none", "The texts don't say.")
+    ]
+    result, _ = asked([replies[0], *replies])
 
     assert () == result.kept
 

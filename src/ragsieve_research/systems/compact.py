@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, groupby
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from ragsieve.system import Pipeline, System, fit
 from ragsieve.systems.base import system
 from ragsieve.trace import log_event, note, record_drop
 from ragsieve.types import Query, Segment
-from ragsieve_research.answer.parts import schema
+from ragsieve_research.answer.parts import refuses, schema
 from ragsieve_research.systems.written import written
 
 _REPLY = 512  # tokens of a round's reply at most
@@ -141,7 +142,8 @@ class Compact(Options):
         if not segments:
             return last
         form, prompt = None if self.trained else _SCHEMA, self._prompt(query, segments, last)
-        (reply,) = complete_parsed(self.llm, [prompt], _summary, max_tokens=_REPLY, schema=form)
+        parse = partial(_summary, question=query.text, evidence=prompt[-1].content)
+        (reply,) = complete_parsed(self.llm, [prompt], parse, max_tokens=_REPLY, schema=form)
         summary = readable(reply, last, "the summary before stands")
         return summary if summary.text or not last.text else last
 
@@ -165,7 +167,7 @@ class Compact(Options):
         return render(name, question=query.text, documents=documents, notes=notes)
 
 
-def _summary(reply: str) -> Summary:
+def _summary(reply: str, question: str, evidence: str) -> Summary:
     """The summary of a reply, which may begin with it, as the authors' prompt ends so."""
     fields = Field("text", text, _PARTS[:1]), Field("text", text, _PARTS[1:])
     try:
@@ -175,7 +177,8 @@ def _summary(reply: str) -> Summary:
     verdicts = {match[1] is None for match in _VERDICT.finditer(evaluation)}
     if len(verdicts) != 1:
         raise BadReply("one of [COMPLETE] and [INCOMPLETE] as Evaluation", reply)
-    complete, nothing = verdicts.pop(), unquoted(summary).lower() in ("", "none")
+    complete, said = verdicts.pop(), unquoted(summary)
+    nothing = said.lower() == "none" or refuses(said, question, evidence)
     if complete and nothing:
         raise BadReply("a Summary where the Evaluation is [COMPLETE]", reply)
     with suppress(BadReply):
