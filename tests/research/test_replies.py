@@ -105,7 +105,11 @@ ONLY_TEXT = ["Yes and no", "yes or no", "no idea", "Yes/No", "no information"]
 TWO = [
     *("2", "2.", "[2]", "**2**", "(2)", '"2"', "[2]\nSo it is.", '{"reply": "2"}', '{"k": 2}'),
     *("#2", "Answer: 2", "The answer is 2.", "Number: **2**", "`2`", "Response [2]"),
-    "2 (so it is)",
+    *(
+        "2 (so it is)",
+        "Sure, here it is:\n\n2\n\nAsk me more!",
+        "So.\n\n---\n\n2\n\n---\n*5 were read*",
+    ),
 ]
 COUNTS = [
     *("2 sentences", "Two sentences", "two", "K = 2", "2/5", "2!", "<think></think>2"),
@@ -115,7 +119,7 @@ PICKS = ["[2] Paris", "[2]: Paris", "Answer [2]: 1969", "2. Paris", "[2] (Paris)
 NUMBERLESS = [
     *("", "all", "-2", "Sentences 1 and 2", "many", "[1] and [2]", "none", "٢", "{}", "9999"),
     *("[1], [2]", "Score: -2", "It has 3 parts", "<think>2", "[]", "I would say 2 or 3", "²", "２"),
-    *("-1", "٣", "1\n2", "9" * 5000, "8/10 or 2/10", "Score: 8/10 or 2/10"),
+    *("-1", "٣", "1\n2", "Of:\n1\n2\nnone", "9" * 5000, "8/10 or 2/10", "Score: 8/10 or 2/10"),
 ]
 NO_RATING = ["11", "9/7", "1-9", "Score: -3", "Clarity: 7\nStyle: 3", '{"style": 3, "facts": 4}']
 NINES = ["Rating: 9", "9", "[9]", "9 (helps)", "9/9", "The rating is 9", "Score (0-9): 9", "nine"]

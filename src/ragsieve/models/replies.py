@@ -36,6 +36,9 @@ _CLOSES = dict(zip("\"'`“‘([*_", "\"'`”’)]*_", strict=True))
 _QUOTED = re.compile(r"([\"'`“‘(\[*_])(.*)([\"'`”’)\]*_])\.?", re.DOTALL)
 _TRIED = 64  # braces that may open an object
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_FRAME = re.compile(  # a line that announces what follows, or one above and one below two rules
+    r"[^\n]{1,200}[:：]\n\s*(\S.*)|[^\n]*\n+([-*_]{3,})\n+(.+?)\n\2(?:\n+[^\n]*)?", re.DOTALL
+)
 _REMARK = r"[.!]?(?:\s*[:(].*|(?:\s*[,;\n]|[.!]\s|\s+[-–—]\s|\s?—)(?!\s*\[?\d).*)?"
 
 Kind = Callable[[Any], Any]
@@ -73,6 +76,13 @@ def read_fields(reply: str, *fields: Field) -> list[Any]:
         return values
     rules = (f.rule if f.bare and len(fields) == 1 else f"{f.labels[0]}: {f.rule}" for f in fields)
     raise BadReply("; ".join(rules), reply)
+
+
+def prose(reply: str, *labels: str) -> str:
+    """What a reply in free text says, without what it thinks first, label and frame; or empty."""
+    with suppress(BadReply):
+        return str(read_fields(reply, Field("a text", _said, (*labels, "text", "answer")))[0])
+    return ""
 
 
 def plain_text(text: str) -> str:
@@ -138,8 +148,8 @@ def _labelled(text: str, fields: Sequence[Field]) -> list[tuple[str, Any]]:
     verb, inside = ("", ":$") if several else (r"|(?:is|are)(?![^ \t:])", "(?: is| are)?[:：=→≈]")
     ends = rf"[ \t]*+(?:(?:[:：=→≈]|[-–—](?=[ \t]){verb}):?[*_]*|$)|(?: [\w-]+){{1,4}}:$"
     label = re.compile(
-        rf"(?:(?P<line>^)|(?<=[.!?] ))[\"'*_]*(?:[^\W\d_][\w-]*+,? ){{0,4}}?(?P<name>{either})"
-        rf"[*_]*+(?: ?\([^()\n]*\))?[\"*_]*+(?(line)(?:{ends})|{inside})",
+        r"(?:(?P<line>^)|(?<=[.!?] ))[\"'*_]*(?:[^\W\d_](?:[^\W_]|-)*+(?:,? |_)){0,4}?"
+        rf"(?P<name>{either})[*_]*+(?: ?\([^()\n]*\))?[\"*_]*+(?(line)(?:{ends})|{inside})",
         re.IGNORECASE | re.MULTILINE,
     )
     matches = [*label.finditer(text)]
@@ -181,7 +191,10 @@ def _bare(text: str, field: Field) -> list[Any]:
     lines = text.splitlines() or [""]
     behind = [label[1] for line in lines if (label := _ANY.fullmatch(line))]
     last = behind if _closed(field) and _ANY.fullmatch(lines[-1]) else []
-    for texts in ([text], [lines[0], lines[-1]], last):
+    framed = _FRAME.fullmatch(text)
+    body = (framed[1] or framed[3]).strip() if framed else text
+    first = body.split("\n\n")[0] if framed else lines[0]
+    for texts in ([body], [first, lines[-1]], last):
         if read := [one for part in texts for one in _tried(field.read, part)]:
             return read[:1] if all(value == read[0] for value in read) else []
     return []
@@ -203,6 +216,10 @@ def text(value: Any) -> str:
         value = " ".join(map(text, value))
     written = value if isinstance(value, str) else "" if value is None else json.dumps(value)
     return " ".join(written.split()).strip()
+
+
+def _said(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else text(value)
 
 
 def paragraph(value: Any) -> str:

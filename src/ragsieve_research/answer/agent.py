@@ -14,17 +14,17 @@ from ragsieve.models.replies import (
     Field,
     paragraph,
     plain_text,
+    prose,
     read_fields,
-    strip_thinking,
     text,
     unquoted,
     word,
 )
 from ragsieve.prompts import render, titled
 from ragsieve.schema import Count, Options, Weight
-from ragsieve.text import normalise
+from ragsieve.text import contains_answer, normalise
 from ragsieve.types import Query, Segment
-from ragsieve_research.answer.parts import content_words, plain, refuses, schema
+from ragsieve_research.answer.parts import content_words, plain, refuses, schema, words
 from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
 _QUOTATION = re.compile(r"[\"“](?:([^\"”]{12,})[\"”]|[^\"”]*\Z)")
@@ -54,9 +54,14 @@ class Argument:
     def checked(self, group: Sequence[Segment], question: str = "", /) -> Argument:
         """The argument, ``quoted`` as none of these documents says what it gives as evidence.
 
-        Its answer is empty where it is none (`refuses`).
+        Its answer is empty where it is none (`refuses`): also one that no document has, if not a
+        word of what it gives as evidence is there either.
         """
-        answer = "" if refuses(self.answer, question, read_text(group)) else self.answer
+        read = read_text(group)
+        named = content_words(f"{self.evidence} {self.answer}") & {*words(read)}
+        there = named or contains_answer(read, [self.answer, self.evidence])
+        backed = there or not self.evidence or plain(self.answer) in ("yes", "no")
+        answer = self.answer if backed and not refuses(self.answer, question, read) else ""
         return replace(self, answer=answer, quoted=_quotes(self.evidence, group))
 
 
@@ -120,12 +125,10 @@ class Agent(Options):
         """The answer from each set of documents; empty where it is none, or was cut."""
         prompts = [self._prompt("agent_answer", query, group, self.max_tokens) for group in groups]
         replies = complete_with_room(self.llm, prompts, max_tokens=self.max_tokens)
-        whole = ["" if isinstance(reply, Cut) else strip_thinking(reply) for reply in replies]
+        whole = ["" if isinstance(reply, Cut) else prose(reply) for reply in replies]
         said = [unquoted(" ".join(reply.split())) for reply in whole]
         pairs = zip(said, groups, strict=True)
-        return [
-            "" if refuses(text, query.text, read_text(group)) else text for text, group in pairs
-        ]
+        return [Argument(text).checked(group, query.text).answer for text, group in pairs]
 
     def argument_prompt(
         self, query: Query, group: Sequence[Segment], remark: str = "", /

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Prompt, complete_parsed, complete_with_room, readable
-from ragsieve.models.replies import Field, plain_text, read_fields, strip_thinking, texts, unquoted
+from ragsieve.models.replies import Field, plain_text, prose, read_fields, texts, unquoted
 from ragsieve.text import safe
 
 _MAX_CHARS = 200  # of a sub-question
@@ -12,9 +12,9 @@ _QUESTIONS = Field("sub-questions, one a line", texts, ("questions",))
 
 
 def said(llm: LLM, prompt: Prompt, *, max_tokens: int) -> str:
-    """A reply without thoughts; may be empty."""
+    """What a reply says (`prose`); may be empty."""
     (reply,) = complete_with_room(llm, [prompt], max_tokens=max_tokens)
-    return safe(strip_thinking(reply)).strip()
+    return prose(safe(reply), "passage")
 
 
 def sub_questions(llm: LLM, prompt: Prompt, most: int, otherwise: str) -> list[str]:
@@ -27,7 +27,7 @@ def sub_questions(llm: LLM, prompt: Prompt, most: int, otherwise: str) -> list[s
         try:
             (lines,) = read_fields(reply, _QUESTIONS)
         except BadReply:
-            lines = plain_text(strip_thinking(safe(reply))).splitlines()
+            lines = plain_text(safe(reply)).splitlines()
         named = [line for line in dict.fromkeys(map(unquoted, lines)) if line[-1:] in ("?", "？")]
         if not named:
             raise BadReply(_QUESTIONS.rule, reply)

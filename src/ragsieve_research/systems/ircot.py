@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder
+from ragsieve.models.replies import prose
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options
 from ragsieve.system import Stage, System
@@ -40,7 +41,7 @@ class Interleaving(Options):
         found, chain = search(query, query), list[str]()
         while len(chain) < self.sentences:
             so_far = f"{query.text}\n\nThoughts so far: {' '.join(chain) or 'none'}"
-            text = safe(self.reader(replace(query, text=so_far), found).text)
+            text = prose(safe(self.reader(replace(query, text=so_far), found).text), "sentence")
             sentence = " ".join(next((text[a:b] for a, b in sentence_spans(text)), "").split())
             if not sentence or sentence in chain:
                 note("the chain ends: no new sentence comes")

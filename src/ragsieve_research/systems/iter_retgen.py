@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.models.replies import strip_thinking
+from ragsieve.models.replies import prose
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options
 from ragsieve.system import Stage, System
@@ -30,7 +30,7 @@ class Alternating(Options):
     def __call__(self, query: Query, search: Search, /) -> list[Segment]:
         by, evidence = query, search(query, query)
         for number in range(2, self.iterations + 1):
-            answer = " ".join(safe(strip_thinking(self.reader(query, evidence).reply)).split())
+            answer = " ".join(prose(safe(self.reader(query, evidence).text)).split())
             following = Query(f"{answer} {query.text}".strip(), query.id)
             log_event(f"answer {number - 1}: {answer[:SHOWN]!r}", "answer", answer=answer)
             if following == by:

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from ragsieve.errors import Unsupported
 from ragsieve.models.base import LLM, Message, Prompt
+from ragsieve.models.replies import prose, strip_thinking
 from ragsieve.prompts import render
 from ragsieve.text import safe, sentence_spans
 from ragsieve_research.models.reflection import ALL, NEEDED, RAW, TOKENS
@@ -60,6 +61,7 @@ class ByTokens:
     """
 
     options: ClassVar[Mapping[str, tuple[str, ...]]] = TOKENS
+    said = staticmethod(strip_thinking)
 
     def prompt(self, ask: Ask, draft: Draft, /) -> Prompt:
         """The text up to where the token stands, or the segment."""
@@ -100,6 +102,7 @@ class ByWords:
     """
 
     options: ClassVar[Mapping[str, tuple[str, ...]]] = _WORDS
+    said = staticmethod(prose)
 
     def prompt(self, ask: Ask, draft: Draft, /) -> Prompt:
         """The template of this judgement, its texts as JSON strings."""

@@ -9,7 +9,6 @@ from typing import Literal
 
 from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Embedder, Prompt, readable
-from ragsieve.models.replies import strip_thinking
 from ragsieve.prompts import FRAME, context
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options, Probability
@@ -155,7 +154,7 @@ class Reflective(Options):
             drafts = [replace(d, relevant=mark) for d, mark in zip(drafts, marks, strict=True)]
         prompts = [self.reflection.prompt("write", draft) for draft in drafts]
         replies = self.llm.complete(prompts, max_tokens=self.max_tokens)
-        written = [first_segment(strip_thinking(reply)) for reply in replies]
+        written = [first_segment(self.reflection.said(reply)) for reply in replies]
         past = path.text.casefold()
         new = [n for n, (text, _) in enumerate(written) if text and text.casefold() not in past]
         if not new:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ragsieve.answer import Reader
 from ragsieve.documents import unused_id
-from ragsieve.errors import BadReply
 from ragsieve.models.base import LLM, Cut
-from ragsieve.models.replies import Field, read_fields
-from ragsieve.models.replies import text as text_of
+from ragsieve.models.replies import prose
 from ragsieve.prompts import context
 from ragsieve.schema import Count, Options
 from ragsieve.text import normalise, safe, sentence_spans
@@ -74,21 +71,17 @@ class Write(Options):
 
 def _text(reply: str, question: str, evidence: str) -> str:
     """What a reply says beside a label; empty of a refusal and `NOTHING`, unreadable of none."""
-    try:
-        (text,) = read_fields(reply, Field("a text", _said, ("summary", "text")))
-    except BadReply:
+    if not (text := prose(reply, "summary")):
         record_unreadable()
         return ""
     if isinstance(reply, Cut):
         text = text[: (sentence_spans(text) or [(0, 0)])[-1][0]]
         note("the text was cut: its last sentence does not count")
     ends = text.rstrip(" .\"'").endswith(NOTHING.upper())
-    nothing = ends or normalise(text) == NOTHING or refuses(text, question, evidence)
-    return "" if nothing else str(text)
-
-
-def _said(value: Any) -> str:
-    return value.strip() if isinstance(value, str) else text_of(value)
+    nothing = ends or NOTHING in map(normalise, text.splitlines())  # beside a remark, too
+    parts = {text, text.partition("\n\n")[0]}
+    refused = any(refuses(part, question, evidence) for part in parts)
+    return "" if nothing or refused else text
 
 
 def written(

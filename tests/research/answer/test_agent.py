@@ -214,3 +214,27 @@ def test_evidence_is_looked_up_in_the_documents(evidence, expected):
     argument = Argument("noon", evidence)
 
     assert expected == argument.checked([Segment.whole(Document("e", "It rained.")), read]).quoted
+
+
+@pytest.mark.parametrize(
+    ("said", "evidence", "expected"),
+    [
+        *((one, "none", "") for one in ("TBD", "Keine Angabe", "不知道", "nil")),
+        *(("Inconnu", some, "") for some in ("Rien", "无", "The documents do not say.")),
+        *(("12", some, "12") for some in ("", "The lunch is at noon.")),
+        *((one, "none", one) for one in ("no", "Yes.", "hall")),
+    ],
+)
+def test_what_rests_on_nothing_is_no_answer(said, evidence, expected):
+    """Neither it nor a word of its evidence is in the documents; who gives none may be right."""
+    read = wholes("The lunch is at noon in the hall.")
+
+    assert expected == Argument(said, evidence).checked(read).answer
+
+
+@pytest.mark.parametrize(
+    "reply", ['{"note": 1, "answer": "Cher"}', "**Answer:** Cher", "So:\n\nCher"]
+)
+def test_an_answer_is_read_as_other_replies(reply):
+    """So that a frame neither makes two answers of one nor hides a refusal."""
+    assert ["Cher"] == Agent(ScriptedLLM([reply])).answer(QUERY, [wholes("Cher sang.")])

@@ -44,6 +44,7 @@ def test_the_question_is_the_last_turn_and_no_instruction():
         f"Re-written query : {GOOD}",
         f"New search query: '{GOOD}'",
         f"Improved query:\n{GOOD}",
+        f"rewritten_query: {GOOD}",
         f"**Rewritten question:** {GOOD}",
         f'"Question: {GOOD}"',
         f"Here is the rewritten question:\n\n{GOOD}",

@@ -43,7 +43,8 @@ def test_an_unchecked_draft_is_the_answer(replies):
 def test_ircot_searches_by_each_sentence_of_its_chain():
     """The first sentence of each reply, until one has the answer; then the reader answers."""
     thoughts = ["Ann Lee sang Breeze.", "Ann Lee was born in Cork."]
-    llm = ScriptedLLM([f"{thoughts[0]} Bob, too.", thoughts[1], "So the answer is: Cork.", "Cork"])
+    said = f"Sure, here it is:\n\n{thoughts[0]} Bob, too.", f'{{"next_sentence": "{thoughts[1]}"}}'
+    llm = ScriptedLLM([*said, "So the answer is: Cork.", "Cork"])
     index = Finds(FOUND)
     result = ircot(llm, HashingEmbedder(), source=index, passages=1).ask(QUESTION)
 

@@ -359,3 +359,4 @@ def test_prompted_judgements_hold_the_texts_as_json(ask):
 def test_a_segment_is_the_first_sentence(reply, segment, ended):
     """Reflection tokens are no text; the answer ends where nothing more is said."""
     assert (segment, ended) == first_segment(reply)
+    assert ("Of Ann.", True) == first_segment(ByWords().said("Sure, so it goes on:\n\nOf Ann."))

@@ -42,6 +42,7 @@ def test_a_text_is_marked_with_its_writer_and_parents():
 REFUSALS = [
     *("I'm sorry, I can't help with that request.", "The documents do not mention who sang it."),
     "As an AI language model, I won't reproduce lyrics under copyright.",
+    *("Sure:\n\nNONE", "NONE\n\nThe texts are of 1972.", "So:\n\n---\n\nNONE\n\n---\nAsk me more!"),
 ]
 
 
