@@ -126,8 +126,7 @@ def _names(value: str) -> bool:
     if len(words) < 2:
         return bool(_PLACE.search(value))
     plain = sum(bool(_PLAIN.fullmatch(word)) for word in words)
-    flagged = any(_FLAG.match(word) for word in words[1:])
-    return flagged or plain <= _LANGUAGE * len(words)
+    return any(_FLAG.match(word) for word in words[1:]) or plain <= _LANGUAGE * len(words)
 
 
 def results_in(n: int, message: Mapping[str, Any]) -> list[tuple[Place, dict[str, Any]]]:

@@ -216,8 +216,7 @@ def _port(port: int | None) -> Check:
 
 
 def _some(ids: list[str]) -> str:
-    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    return ", ".join(ids[:_SHOWN]) + more
+    return ", ".join(ids[:_SHOWN]) + f" and {len(ids) - _SHOWN} more" * (len(ids) > _SHOWN)
 
 
 def _get(url: str, key: str = "", seconds: float = 1.0) -> tuple[int, str, str]:

@@ -170,7 +170,7 @@ def _of(values: Sequence[tuple[str, Any]], field: Field, fields: int) -> list[An
         [v for n, v in values if alone and any({*n.split()} > {*x.split()} for x in labels)],
     )
     for known in (*named, [v for v in any_name if isinstance(v, list)], any_name):
-        read = [one for value in known for one in _tried(field.read, value)]
+        read = [one for value in known for one in _value(field.read, value)]
         same, whole = all(value == read[0] for value in read), len(read) == len(known)
         last = whole and alone and known in named
         if read and (last or (same and (whole or alone or not labels))):
@@ -198,6 +198,12 @@ def _bare(text: str, field: Field) -> list[Any]:
         if read := [one for part in texts for one in _tried(field.read, part)]:
             return read[:1] if all(value == read[0] for value in read) else []
     return []
+
+
+def _value(read: Kind, value: Any) -> list[Any]:
+    """The value, or its first paragraph where not all of it is of the kind, in a list."""
+    first = value.strip().partition("\n\n")[0] if isinstance(value, str) else value
+    return _tried(read, value) or _tried(read, first)
 
 
 def _tried(read: Kind, value: Any) -> list[Any]:

@@ -42,8 +42,7 @@ def _heads(line: str) -> bool:
 
 
 def _tokens(text: str, start: int, end: int) -> list[Span]:
-    found = _TOKEN.finditer(text, start, min(end, start + _CHARS))
-    return [m.span() for m in found if m[0]]
+    return [m.span() for m in _TOKEN.finditer(text, start, min(end, start + _CHARS)) if m[0]]
 
 
 def _templates(text: str, lines: Sequence[Sequence[Span]]) -> list[int]:

@@ -30,6 +30,9 @@ def report_notes(cells: Sequence[RecordTable], base: str, overall: Set[str]) -> 
     if warned := count(cells, "warned"):
         where = _where(cells, "warned")
         yield f"{counted(warned, 'answer')} came with warnings, which their records tell: {where}"
+    if unread := count(cells, "unread"):
+        where = _where(cells, "unread")
+        yield f"{counted(unread, 'answer')} had a model's reply that could not be read: {where}"
     if cut := count(cells, "overflowed"):
         small = sorted({c.generator for c in cells if count([c], "overflowed")} - {""})
         yield (
@@ -77,5 +80,5 @@ def _where(cells: Sequence[RecordTable], name: str) -> str:
 
 
 def count(cells: Sequence[RecordTable], name: str) -> int:
-    """Questions of all cells that ``failed``, ``overflowed``, or were ``warned`` of."""
+    """Questions of all cells that ``failed``, ``overflowed``, were ``warned`` of, or ``unread``."""
     return int(sum(cell.known("cost", name).sum() for cell in cells))

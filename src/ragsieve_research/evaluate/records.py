@@ -324,6 +324,7 @@ def _numbers(record: Record) -> dict[Name, float]:
     parts = [*_parts(record)]
     row |= {STEPS: float(len(parts))} if parts else {}
     readers = [step for part, step in parts if part.startswith("generator ")]
+    row["cost", "unread"] = float(any(step.unreadable for _, step in parts))
     row["cost", "overflowed"] = float(any(s.segments_out < s.segments_in for s in readers))
     return row | {(part, n): getattr(step, n) for part, step in parts for n in COSTS}
 

@@ -29,8 +29,7 @@ def langchain_embeddings_filter(llm: LLM, embedder: Embedder, *, k: int | None =
     """
     from ragsieve_research.peers.filters import langchain
 
-    stage = langchain.EmbeddingsFilter(embedder, k)
-    return System(Pipeline(stage), Reader(llm))
+    return System(Pipeline(langchain.EmbeddingsFilter(embedder, k)), Reader(llm))
 
 
 @system("langchain-redundant-filter", needs="embedder")

@@ -180,8 +180,7 @@ def composed(
 
 def _cut(llm: LLM, threshold: Threshold) -> Stage:
     if threshold in ("llm", "statistics"):
-        proposing = llm if threshold == "llm" else None
-        return Adaptive(proposing)
+        return Adaptive(llm if threshold == "llm" else None)
     if not isinstance(threshold, int | float):
         raise InputError(f"threshold must be 'llm', 'statistics' or a score, got {threshold!r}")
     return select.Threshold(threshold, min_keep=1)

@@ -348,8 +348,7 @@ class Debate:
 
     def merged(self, into: Member, others: Sequence[Member], by: str) -> Merged:
         """The members' documents that stay."""
-        sets = [into.rows, *(other.rows for other in others)]
-        return _MERGES[by](self.vectors, *sets)
+        return _MERGES[by](self.vectors, into.rows, *(other.rows for other in others))
 
     def _ended(self, answer: str, standing: Sequence[Member]) -> Answer:
         kept = sorted(row for member in standing for row in member.rows)

@@ -82,5 +82,4 @@ def pe_rank(
 
 
 def _ordered(llm: LLM, ranker: ListwiseReranker, k: int, window: int, step: int) -> System:
-    listwise = Listwise(ranker, window, step)
-    return System(Pipeline(listwise, select.TopK(k)), Reader(llm))
+    return System(Pipeline(Listwise(ranker, window, step), select.TopK(k)), Reader(llm))

@@ -601,6 +601,7 @@ def test_counts_are_means_and_failures_shares(tmp_path):
     assert ["3", "33.3", "1.00", "5.00", "4.00"] == line_of(report)[:5]
     assert ["50.0", "50.0", "25.0", "7.5", "25.0"] == line_of(report)[5:]
     assert PEERS in to_markdown(report)
+    assert "2 answers had a model's reply that could not be read: all" in report.notes
     assert 5 == report.rows[0].figures["peer"]["given"].value
 
     report = reported(one_cell(tmp_path, [filtered(1), failure(1, RAISED)]))
