@@ -26,7 +26,7 @@ KINDS = ("LLM", "embedder", "cross-encoder", "sentence pruner", *_OTHERS)
 USUAL = "smollm2"
 """The LLM where nobody names one; its backend may be in another package."""
 
-_SERVER = ", or name a model of a server: openai:NAME with base_url=URL"
+_SERVER = ", or name a server's: openai:NAME, openai_embeddings:NAME with base_url=URL"
 
 UNASKED = "none"
 """The LLM where none is named and none is asked; see `ragsieve.models.deferred.unasked`."""
@@ -204,7 +204,8 @@ def check(name: str, *kinds: str) -> None:
     No backend is imported.
     """
     if (kind := kind_of(name)) not in kinds:
-        raise InputError(f"{name} is no {' or '.join(kinds)}, it is of kind {kind}")
+        such = ", ".join(form for form, one in forms().items() if one in kinds)
+        raise InputError(f"{name} is no {' or '.join(kinds)}, it is of kind {kind}; take {such}")
 
 
 def forms() -> dict[str, str]:

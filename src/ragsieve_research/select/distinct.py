@@ -12,7 +12,7 @@ from ragsieve.system import best_first
 from ragsieve.trace import Cutoff, record_cutoff, running_step
 from ragsieve.types import Query, Segment
 
-with needs_extra("local"):
+with needs_extra("bench"):  # which is light
     from sklearn.feature_extraction.text import TfidfVectorizer
 
 

@@ -72,7 +72,7 @@ def kmeans(vectors: Vectors, clusters: int, *, seed: int) -> list[list[int]]:
         MissingExtra: If scikit-learn is not installed.
     """
     array = _matrix(vectors)
-    with needs_extra("local"):
+    with needs_extra("bench"):  # which is light
         from sklearn.cluster import KMeans
         from sklearn.exceptions import ConvergenceWarning
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]

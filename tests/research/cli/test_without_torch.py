@@ -48,7 +48,7 @@ answers = false
 data = [{ name = "q.jsonl" }]
 systems = [{ name = "finefilter" }, { name = "top-documents" }]
 """
-SERVER = ", or name a model of a server: openai:NAME with base_url=URL"
+SERVER = ", or name a server's: openai:NAME, openai_embeddings:NAME with base_url=URL"
 NEEDED = f"error: torch is not installed: pip install 'ragsieve[local]'{SERVER}\n"
 
 WORKS = (
