@@ -143,8 +143,7 @@ class RecordTable:
 
     def column(self, part: str, name: str) -> Values:
         """A column; all nan where there is none."""
-        missing = np.full(len(self.keys), math.nan)
-        return self.columns.get((part, name), missing)
+        return self.columns.get((part, name), np.full(len(self.keys), math.nan))
 
     def known(self, part: str, name: str) -> Values:
         """The finite values of a column."""

@@ -65,8 +65,7 @@ class Retrieval:
             | {"median_ms": self.median_ms[by]}
             for by, means in self.means.items()
         ]
-        values = {name: getattr(self, name) for name in counts}
-        return {**values, "ways": ways}
+        return {**{name: getattr(self, name) for name in counts}, "ways": ways}
 
 
 def recall(

@@ -28,7 +28,7 @@ with needs_extra("local"):
     from transformers.cache_utils import DynamicLayer
 
 from ragsieve.timeouts import check_time
-from ragsieve_research.models.loading import fitting
+from ragsieve_research.models.loading import cached, fitting
 from ragsieve_research.models.prefixes import Prefixes
 
 PREFIX_TOKENS = 16  # a shorter common prefix is not worth copying
@@ -255,7 +255,8 @@ class DecoderMemory:
     def _run(self, tokens: Sequence[int], cache: Any, keep: int) -> torch.Tensor:
         """Logits of the last ``keep`` tokens, of all where 0, ``(keep, vocabulary)``."""
         rows = torch.tensor([tokens], device=self.model.device)
-        out = self.model(input_ids=rows, past_key_values=cache, use_cache=True, logits_to_keep=keep)
+        own = cached(self.model, cache)
+        out = self.model(input_ids=rows, use_cache=True, logits_to_keep=keep, **own)
         return out.logits[0]  # type: ignore[no-any-return]
 
 
@@ -332,9 +333,9 @@ class _RowStates:
             input_ids=torch.tensor(tokens, device=device),
             position_ids=places,
             attention_mask=mask,
-            past_key_values=self.cache,
             use_cache=True,
             logits_to_keep=keep,
+            **cached(self.model, self.cache),
         )
         return out.logits  # type: ignore[no-any-return]
 

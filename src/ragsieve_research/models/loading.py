@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -187,6 +188,12 @@ def batches(
         ids = pad_sequence(tensors, batch_first=True, padding_value=pad)
         mask = pad_sequence([torch.ones_like(row) for row in tensors], batch_first=True)
         yield part, ids, mask
+
+
+def cached(model: Any, states: Any) -> dict[str, Any]:
+    """A cache by the name that a model takes it by: ``cache`` from transformers 5.24 on."""
+    known = "cache" in signature(model.forward).parameters
+    return {"cache" if known else "past_key_values": states}
 
 
 def own_tokenizer(tokenizer: Any, *, plain: bool) -> Tokenizer:

@@ -21,7 +21,7 @@ from ragsieve.models.wrap import check_columns
 from ragsieve.text import safe
 from ragsieve.trace import Usage, record_usage
 from ragsieve_research.models import store
-from ragsieve_research.models.loading import PreciseModel, compute, loaded, pretrained
+from ragsieve_research.models.loading import PreciseModel, cached, compute, loaded, pretrained
 
 PUBLISHED = "liuqi6777/pe-rank-mistral-jina"
 PLACE = "<PLACEHOLDER>"  # the token in whose place a passage's vector is read
@@ -186,10 +186,10 @@ class PERankNet:
         passages = self.projector(vectors.to(model.device)).to(model.dtype)  # (n, hidden)
         rows = model.get_input_embeddings()(ids * known)
         rows[~known] = passages
-        cache = transformers.DynamicCache(config=model.config)
+        states = cached(model, transformers.DynamicCache(config=model.config))
         left, order = list(range(len(passages))), list[int]()
         while len(left) > 1:
-            out = model(inputs_embeds=rows[None], past_key_values=cache, use_cache=True)
+            out = model(inputs_embeds=rows[None], use_cache=True, **states)
             state = out.last_hidden_state[0, -1].float()  # (hidden,)
             order.append(left.pop(int((passages[left].float() @ state).argmax())))
             rows = passages[order[-1:]]

@@ -15,6 +15,7 @@ from ragsieve.models.base import LLM, JsonSchema, Prompt
 from ragsieve.models.reopen import once
 from ragsieve.trace import note
 from ragsieve_research.models.decoding import Decoder, DecoderMemory
+from ragsieve_research.models.loading import cached
 from ragsieve_research.models.transformers import Transformers
 
 
@@ -86,7 +87,7 @@ class _Encoded(DecoderMemory):
         out = self.model(
             encoder_outputs=self.prompt,
             decoder_input_ids=torch.tensor([tokens], device=self.model.device),
-            past_key_values=cache,
             use_cache=True,
+            **cached(self.model, cache),
         )
         return out.logits[0]  # type: ignore[no-any-return]

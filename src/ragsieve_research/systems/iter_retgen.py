@@ -66,5 +66,4 @@ def iter_retgen(
     Source: Iter-RETGEN (arXiv 2305.15294), section 3.2; PruningRAG, table 7: 3 iterations.
     Differs: It ends before, where an answer brings no other search; the result is the same.
     """
-    strategy = Alternating(Reader(llm), iterations)
-    return iterating(strategy, llm, embedder, source, prune, k)
+    return iterating(Alternating(Reader(llm), iterations), llm, embedder, source, prune, k)

@@ -303,8 +303,7 @@ class ExitPlan(QuestionsPlan):
 
     def teaches(self, example: Example) -> bool:
         """Whether a question has sentences with an answer, and others."""
-        read = first_documents(self.documents)(example, ())
-        return TrainingExample.of(read).usable
+        return TrainingExample.of(first_documents(self.documents)(example, ())).usable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -221,5 +221,4 @@ def _dates(text: str) -> Iterable[Entity]:
 def _month(word: str) -> int:
     if word.isdigit():
         return int(word)
-    starts = [month.startswith(word.lower()[:3]) for month in _MONTHS]
-    return starts.index(True) + 1
+    return [month.startswith(word.lower()[:3]) for month in _MONTHS].index(True) + 1
