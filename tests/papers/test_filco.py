@@ -94,12 +94,12 @@ def test_the_filter_model_learns_the_best_sentence(measure, kept):
 
 
 def test_nothing_and_the_first_of_two_are_learned():
-    """An empty target where no sentence has the answer."""
+    """The word for nothing, where no sentence has the answer."""
     two = replace(LESSON, sentences=(*SEGMENTS, Segment.whole(Document("e", f"So {B}"))))
     bare = silver(replace(LESSON, answers=("Bob",)), "strinc", ScriptedLLM([]))
 
     assert (1,) == silver(two, "strinc", ScriptedLLM([])).clues
-    assert [""] == [s.target for s in samples(bare, Extract(ScriptedLLM([]), mode="write"))]
+    assert ["NONE"] == [s.target for s in samples(bare, Extract(ScriptedLLM([]), mode="write"))]
 
 
 def test_what_the_filter_writes_is_kept_where_it_stands():

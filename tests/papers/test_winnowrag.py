@@ -40,7 +40,7 @@ PLACES = {
     "d1": (0, 21), "d2": (36, 14), "d3": (0, 0), "d4": (72, 0), "d5": (0, -21), "d6": (36, 40)
 }  # fmt: skip
 ANSWERS = ["Seals and Crofts", "The Isley Brothers", "Crofts and Seals"]
-ARGUMENT = "Evidence: it is sung\nExplanation: as it says\nAnswer: "
+ARGUMENT = "Evidence: d2 or d3\nExplanation: as it says\nAnswer: "
 WHY = "The Isley Brothers only covered it."
 AGENTS = [*ANSWERS, *(ARGUMENT + ANSWERS[place] for place in (0, 1, 0))]  # two rounds
 CRITIC = [
