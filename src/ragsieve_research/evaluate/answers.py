@@ -14,7 +14,6 @@ from ragsieve.models.options import yes_probability
 from ragsieve.prompts import render
 from ragsieve.run.batch import accuracy
 from ragsieve.text import begins, normalise, safe, word_counts
-from ragsieve_research.answer.parts import is_answer
 from ragsieve_research.prompts import quoted
 from ragsieve_research.score.inclusion import word_f1
 
@@ -92,10 +91,8 @@ def crag(
     """Whether an output is right, abstains or is wrong.
 
     An empty output, or "I don't know" or "I'm not sure" at the beginning, is missing. A gold
-    answer, normalised, is accurate; any other output that says that there is no answer
-    (`ragsieve_research.answer.parts.is_answer`) is missing. "Invalid question" for a question that
-    gold does not call so is a hallucination. A judge decides all else; without one it is a
-    hallucination.
+    answer, normalised, is accurate. "Invalid question" for a question that gold does not call so
+    is a hallucination. A judge decides all else; without one it is a hallucination.
 
     Args:
         output: The final answer.
@@ -105,10 +102,9 @@ def crag(
 
     Source: PruningRAG (arXiv 2409.13694), section 4.4; CRAG (arXiv 2406.04744), section 4.
     """
-    exact = exact_match(output, answers)
-    if unsure(output) or not (exact or is_answer(output)):
+    if unsure(output):
         return "missing"
-    if exact:
+    if exact_match(output, answers):
         return "accurate"
     if begins(output, _INVALID):
         invalid = any(begins(answer, _INVALID) for answer in answers)

@@ -137,8 +137,6 @@ def test_every_sub_answer_counts_once(output, groups, expected):
         ("The question is invalid", ["Invalid question"], "accurate"),
         ("i don’t know, sorry", ["Seals"], "missing"),
         ("I don't know", ["I don't know"], "missing"),
-        ("Not in the documents.", ["Seals"], "missing"),
-        *(("Unknown", [gold], said) for gold, said in (("Cy", "missing"), ("unknown", "accurate"))),
         ("I don't knowingly lie", ["Seals"], "hallucination"),
         ("Seals, but I don't know", ["Seals"], "hallucination"),
         ("THE seals!", ["Crofts", "Seals"], "accurate"),
