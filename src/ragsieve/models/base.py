@@ -17,7 +17,7 @@ from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, U
 from ragsieve.models.thoughts import Cut as Cut
 from ragsieve.models.thoughts import has_said, strip_thinking
 from ragsieve.trace import Step, note, record_unreadable, running_step
-from ragsieve.types import Span
+from ragsieve.types import Span, grouped
 
 
 class Message(NamedTuple):
@@ -356,8 +356,7 @@ def complete_parsed(
             endless = schema and isinstance(replies[place], Cut)
             corrections[place] = (*prompts[place], *(() if endless else said))
     needs = {p: (replies[p] is not first[p], isinstance(replies[p], Cut)) for p in corrections}
-    for more, cut in dict.fromkeys(needs.values()):
-        places = [place for place, own in needs.items() if own == (more, cut)]
+    for (more, cut), places in grouped(needs, needs.__getitem__).items():
         most, form = max_tokens + _room(llm) * more, None if cut else schema
         again = partial(ask, max_tokens=most, schema=form)
         seconds = _fitting(again, [corrections[place] for place in places])

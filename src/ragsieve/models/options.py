@@ -9,6 +9,7 @@ from typing import Any
 from ragsieve.models.base import LLM, Odds, Prompts, Texts, complete_parsed, readable
 from ragsieve.models.replies import option_field, read_fields
 from ragsieve.trace import note
+from ragsieve.types import grouped
 
 LEAST_MASS = 0.05
 """Probability that all options need together, of a reply's first token, to decide anything."""
@@ -95,8 +96,7 @@ def written_odds(llm: LLM, prompts: Prompts, options: Sequence[Texts]) -> list[O
     Prompts with the same options are one batch; an unreadable reply is requested once more.
     """
     results: list[Odds | None] = [None] * len(prompts)
-    for some in dict.fromkeys(map(tuple, options)):
-        places = [place for place, group in enumerate(options) if tuple(group) == some]
+    for some, places in grouped(range(len(options)), lambda n: tuple(options[n])).items():
         schema = {"type": "string", "enum": list(some)}
         asked, most = [prompts[p] for p in places], reply_tokens(schema, max(map(len, some)))
         parse = partial(lambda field, reply: int(read_fields(reply, field)[0]), option_field(some))

@@ -17,6 +17,7 @@ from ragsieve.models import protocol
 from ragsieve.models.server import Home, Server
 from ragsieve.schema import Count
 from ragsieve.trace import Usage, note, record_usage, warn
+from ragsieve.types import grouped
 
 _Row = tuple[float, int, str]  # a pair's score, its tokens, and a note on how it was cut
 _Rows = list[tuple[int, _Row]]  # by places of pairs
@@ -87,10 +88,7 @@ class Rerank(Server):
         Raises:
             ModelError: If the server fails, or its reply has not one finite score a document.
         """
-        groups: dict[str, list[int]] = {}
-        for place, (query, _) in enumerate(pairs):
-            groups.setdefault(query, []).append(place)
-        size = self.max_documents
+        groups, size = grouped(range(len(pairs)), lambda n: pairs[n][0]), self.max_documents
         parts = [g[i : i + size] for g in groups.values() for i in range(0, len(g), size)]
 
         def asked(part: Sequence[int]) -> _Rows:

@@ -8,7 +8,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from ragsieve.structure.elements import untagged
 from ragsieve.structure.headings import between, has_heads, labelled, led, left_out
 from ragsieve.structure.margins import Piece
 from ragsieve.structure.render import Kept, shown
-from ragsieve.structure.tree import ELEMENTS, TABLES, Node, stripped, within
+from ragsieve.structure.tree import ELEMENTS, TABLES, Node, merged, stripped, within
 from ragsieve.types import PLACE, USUAL, Layout, Segment, Span, of_documents
 
 READERS = ["tags", "components", "brackets", "indentation", "lines", "rows", "repeated", "printed"]
@@ -252,7 +252,7 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
     roots = () if bare else roots
     headed = not (bare or apart) and has_heads(text)
     if apart:  # its lines have margins
-        kept = Kept(text, margins.merged(apart, text, spans), layout)
+        kept = Kept(text, merged(spans, partial(margins.bare, apart, text)), layout)
         kept.numbers = lambda start, end: margins.piece_at(apart, start).said(start, end)
     if layout.compact or layout.is_short:
         kept.compact = import_module("ragsieve.structure.compact").compact
@@ -305,10 +305,8 @@ def verbatim(segments: Sequence[Segment]) -> list[Span]:
 
 def _layout(segments: Sequence[Segment]) -> Layout:
     """The layout of spans of one document, with the lists that one of them knows."""
-    for segment in segments:
-        if segment.document.layout.lists:
-            return segment.document.layout
-    return segments[0].document.layout
+    known = (s.document.layout for s in segments if s.document.layout.lists)
+    return next(known, segments[0].document.layout)
 
 
 def _listed(layout: Layout, kept: Kept, start: int, end: int) -> Iterator[str]:

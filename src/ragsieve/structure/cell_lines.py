@@ -23,7 +23,7 @@ def tables(spans: Sequence[Span], cells: Sequence[str]) -> Iterator[tuple[int, i
     kinds = [*map(_kind, cells)]
     widths = range(2, min(_WIDEST, len(cells) // _LEAST) + 1)
     found = [[*_runs(kinds, width)] for width in widths]
-    for first, after, width in max(found, key=_covered, default=[]):
+    for first, after, width in max(found, key=covered, default=[]):
         above = range(first - width, first) if first >= width else range(0)
         headed = bool(above) and {kinds[n] for n in above} == {"a"}
         start = spans[above[0] if headed else first][0]
@@ -52,5 +52,6 @@ def _runs(kinds: Sequence[str], width: int) -> Iterator[_Run]:
         place += number
 
 
-def _covered(runs: Sequence[_Run]) -> int:
-    return sum(after - first for first, after, _ in runs)
+def covered(runs: Sequence[tuple[int, ...]]) -> int:
+    """Lines in runs, of which each begins with its first one and the one behind its last."""
+    return sum(run[1] - run[0] for run in runs)

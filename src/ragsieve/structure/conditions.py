@@ -6,7 +6,6 @@ of a column are found; see `ragsieve.structure.ends`.
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +18,7 @@ from ragsieve.structure.linearize import content_words
 from ragsieve.structure.values import SIGNS, Moment, Number, hour, moments, number, unit
 from ragsieve.structure.words import WHOLE, idle, pattern, sign, stems
 from ragsieve.text import language
-from ragsieve.types import Span
+from ragsieve.types import Span, grouped
 
 _NEAR = 4  # words between a word of comparison or a column's name and its value
 _FEW = 3  # rows that a condition names by itself, whatever the others say
@@ -103,9 +102,7 @@ def read(question: str, run: Run, code: str | None = None) -> Reading:
     found = [c for c in reader.conditions() if c.certain and 0 < len(c.rows) < len(run.rows)]
     if reader.every and not any(one.named and len(one.rows) == 1 for one in found):
         found = []
-    groups: dict[object, list[Condition]] = defaultdict(list)
-    for n, one in enumerate(found):
-        groups[one.columns if one.equal else n].append(one)
+    groups = grouped(found, lambda one: one.columns if one.equal else id(one))
     united = [(some, frozenset().union(*(one.rows for one in some))) for some in groups.values()]
     united.sort(key=lambda one: len(one[1]))  # the rarest first
     kept: list[Condition] = []
@@ -158,11 +155,10 @@ class _Reader:
             behind = (self.question[at:start] for at in self.denials if last <= at <= start)
             denied = coordinated or any(len(_WORD.findall(one)) <= _NEAR for one in behind)
             last = end
-            yield self._reversed(one) if denied else one
-
-    def _reversed(self, one: Condition) -> Condition:
-        rows = frozenset(range(len(self.run.rows))) - one.sure
-        return replace(one, said=f"not {one.said}", rows=rows, equal=False, named=False)
+            if denied:
+                rows = frozenset(range(len(self.run.rows))) - one.sure
+                one = replace(one, said=f"not {one.said}", rows=rows, equal=False, named=False)
+            yield one
 
     # comparisons
 
@@ -286,12 +282,9 @@ class _Reader:
     def _distance(self, column: int, start: int, end: int) -> int:
         """Words between a column's name and a place; many where it is not named."""
         names = stems(self.run.columns[column].name)
-        far = [len(self.words)]
-        for a, b in self.words:
-            if names & stems(self.question[a:b]):
-                between = self.question[b:start] if b <= start else self.question[end:a]
-                far.append(len(_WORD.findall(between)))
-        return min(far)
+        said = ((a, b) for a, b in self.words if names & stems(self.question[a:b]))
+        between = (self.question[b:start] if b <= start else self.question[end:a] for a, b in said)
+        return min((len(_WORD.findall(one)) for one in between), default=len(self.words))
 
     def _names(self, column: int, text: str) -> bool:
         """Whether a text has a word of a column's name."""

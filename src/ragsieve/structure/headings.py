@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from operator import itemgetter
 from typing import NamedTuple
 
 from ragsieve.structure.columns import form
@@ -74,25 +75,25 @@ def headings(text: str, place: int) -> tuple[Heading, ...]:
 
     What stands in fences and comments is none.
     """
-    starts, chains = _chains(text)
-    at = bisect_right(starts, place)
-    return chains[at - 1] if at else ()
+    chains = _chains(text)
+    at = bisect_right(chains, place, key=itemgetter(0))
+    return chains[at - 1][1] if at else ()
 
 
 def all_headings(text: str) -> list[Heading]:
     """All headings of a text, in order."""
-    return [chain[-1] for chain in _chains(text)[1] if chain]
+    return [chain[-1] for _, chain in _chains(text) if chain]
 
 
 def has_heads(text: str) -> bool:
     """Whether anything of a text is a heading or a label, and may lead to a place."""
-    return bool(_chains(text)[0] or _labels(text)[0])
+    return bool(_chains(text) or _labels(text))
 
 
 def label(text: str, place: int) -> tuple[int, int]:
     """Bounds of the label before a place in its paragraph; two of the place where it has none."""
-    starts, labels = _labels(text)
-    at = bisect_right(starts, place) - 1
+    labels = _labels(text)
+    at = bisect_right(labels, place, key=itemgetter(0)) - 1
     start, end = labels[at] if at >= 0 else (place, place)
     inside = end <= place <= end + _PARAGRAPH and not BLANK.search(text, end, place)
     return (start, end) if inside else (place, place)
@@ -150,9 +151,10 @@ def leading(text: str, end: int, start: int, title: str = "") -> Iterator[Headin
 
 
 @lru_cache(maxsize=8)
-def _chains(text: str) -> tuple[list[int], list[tuple[Heading, ...]]]:
+def _chains(text: str) -> list[tuple[int, tuple[Heading, ...]]]:
+    """Where what may be a heading begins, and the headings that lead to what follows it."""
     chain: tuple[Heading, ...] = ()
-    starts, chains = [], []
+    chains = []
     below, run = (-1, 0), 0  # the line below the last one that may be a heading, and its level
     for match in _HEADING.finditer(text):
         if level := _level(text, match):
@@ -161,9 +163,8 @@ def _chains(text: str) -> tuple[list[int], list[tuple[Heading, ...]]]:
             own = Heading(match.start(), level, match[0].rstrip())
             chain = _above(chain, own)
             chain += (own,) if _heads(match, run) else ()
-            starts.append(own.start)
-            chains.append(chain)
-    return starts, chains
+            chains.append((own.start, chain))
+    return chains
 
 
 def _level(text: str, match: re.Match[str]) -> int:
@@ -213,11 +214,10 @@ def _above(chain: tuple[Heading, ...], own: Heading) -> tuple[Heading, ...]:
 
 
 @lru_cache(maxsize=8)
-def _labels(text: str) -> tuple[list[int], list[tuple[int, int]]]:
+def _labels(text: str) -> list[Span]:
     """Those of forms that come again, where no sentence goes on from the line above."""
     begun = ((match, match.start()) for match in _LABEL.finditer(text))
     matches = [match for match, at in begun if _ENDED.search(text, max(0, at - _NEAR), at)]
     found = [(match["mark"] or form(match[1]), match.span(1)) for match in matches]
     times = Counter(own for own, _ in found)
-    labels = [span for own, span in found if times[own] >= _LEAST]
-    return [start for start, _ in labels], labels
+    return [span for own, span in found if times[own] >= _LEAST]

@@ -7,7 +7,7 @@ text as it came.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, islice
@@ -142,17 +142,6 @@ def bare(parts: Sequence[Piece], text: str, start: int, end: int) -> str:
     """A text between two places, without margins where they stand in one part."""
     part = piece_at(parts, start)
     return part.text[part.off(start) : part.off(end)] if end <= part.end else text[start:end]
-
-
-def merged(parts: Sequence[Piece], text: str, spans: Iterable[Span]) -> list[Span]:
-    """Spans in order, those as one between which stands nothing but margins."""
-    one: list[Span] = []
-    for start, end in sorted(spans):
-        if one and not bare(parts, text, one[-1][1], start).strip():
-            one[-1] = one[-1][0], max(end, one[-1][1])
-        else:
-            one.append((start, end))
-    return one
 
 
 def joint(parts: Sequence[Piece], kept: Kept, end: int, start: int) -> str:

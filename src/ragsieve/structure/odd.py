@@ -17,7 +17,7 @@ from ragsieve.structure import outline, pieces
 from ragsieve.structure.linearize import content_words
 from ragsieve.structure.row_lines import line_runs
 from ragsieve.structure.tree import CODE, JSON, KEY, Node, places
-from ragsieve.types import Key, Segment, Span, in_order
+from ragsieve.types import Key, Segment, Span, grouped, in_order
 
 _LEAST = 8  # lines of a run
 _RARE = 0.06  # share of lines, at most, that have what is rare, if it is not one alone
@@ -134,11 +134,8 @@ def _beside(
     run: Sequence[Span], rows: Sequence[_Words], place: int
 ) -> Iterator[tuple[Span, float, str]]:
     """Lines that share a word at a place from either end, with what is rare beside it."""
-    shared: dict[str, list[int]] = {}
-    for n, words in enumerate(rows):
-        if -len(words) <= place < len(words):
-            shared.setdefault(words[place], []).append(n)
-    for lines in shared.values():
+    having = (n for n, words in enumerate(rows) if -len(words) <= place < len(words))
+    for lines in grouped(having, lambda n: rows[n][place]).values():
         for beside in (place - 1, place + 1):
             if len(lines) >= _LEAST and beside * place >= 0 and beside not in (-1 - place, place):
                 some = [n for n in lines if -len(rows[n]) <= beside < len(rows[n])]

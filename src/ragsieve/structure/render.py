@@ -3,8 +3,19 @@
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 
-from ragsieve.structure.tree import COMMANDS, ELEMENTS, JSON, KEY, ROWSPAN, Node, stripped
+from ragsieve.structure.tree import (
+    COMMANDS,
+    ELEMENTS,
+    JSON,
+    KEY,
+    ROWSPAN,
+    Node,
+    merged,
+    places,
+    stripped,
+)
 from ragsieve.types import USUAL, Layout, Listed, Span
 
 _PADDING = re.compile(r"([^\w\s]|_)\1{3,}|[ ]+(?= [|│┃║])")  # of a table's head
@@ -22,14 +33,7 @@ class Kept:
         self.stands: list[Span] = []  # what is shown, kept or not
         self.numbers: Callable[[int, int], str] = lambda *_: ""  # of lines between places
         self.compact: Callable[[str, Node, Kept], tuple[str, list[Span]] | None] | None = None
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        for start, end in sorted(spans):
-            if self.ends and not text[self.ends[-1] : start].strip():
-                self.ends[-1] = max(self.ends[-1], end)
-            else:
-                self.starts.append(start)
-                self.ends.append(end)
+        self.spans = merged(spans, lambda end, start: text[end:start])
 
     def show(self, start: int, end: int) -> str:
         """What stands there of the text, which is shown."""
@@ -38,12 +42,12 @@ class Kept:
 
     def whole(self, start: int, end: int) -> bool:
         """Whether all of it is kept."""
-        place = bisect_right(self.starts, start) - 1
-        return place >= 0 and self.ends[place] >= end
+        place = bisect_right(self.spans, start, key=itemgetter(0))
+        return place > 0 and self.spans[place - 1][1] >= end
 
     def rows(self, listed: Listed) -> int:
         """How many of some rows have something that is kept."""
-        return sum(next(self.within(*row), None) is not None for row in listed.rows)
+        return sum(bool(places(self.spans, *row)) for row in listed.rows)
 
     def said(self, node: Node, parts: int) -> str:
         """What the mark of a node says of which so many parts are shown."""
@@ -55,11 +59,8 @@ class Kept:
 
     def within(self, start: int, end: int) -> Iterator[Span]:
         """The kept parts of it."""
-        place = max(0, bisect_right(self.starts, start) - 1)
-        while place < len(self.starts) and self.starts[place] < end:
-            if self.ends[place] > start:
-                yield max(start, self.starts[place]), min(end, self.ends[place])
-            place += 1
+        for place in places(self.spans, start, end):
+            yield max(start, self.spans[place][0]), min(end, self.spans[place][1])
 
 
 def shown(text: str, node: Node, kept: Kept) -> str:
@@ -107,7 +108,7 @@ def _reached(node: Node, kept: Kept) -> bool:
 
 
 def _hit(node: Node, kept: Kept) -> bool:
-    return next(kept.within(node.start, node.end), None) is not None
+    return bool(places(kept.spans, node.start, node.end))
 
 
 def _timed(text: str, node: Node, kept: Kept) -> bool:

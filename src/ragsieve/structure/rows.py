@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
-from ragsieve.structure.cell_lines import ITEM, tables
+from ragsieve.structure.cell_lines import ITEM, covered, tables
 from ragsieve.structure.columns import (
     BARS,
     are_letters,
@@ -149,11 +149,11 @@ def _paragraph(text: str, lines: Sequence[RowLine], faults: list[str]) -> Iterat
     found = {mark: [*_runs(mark, joined)] for mark in "\t,;|"}
     found = {"bars": [*_runs("bars", lines)], **found, "": _spaced(joined)}
     found[":"] = [*_runs(":", joined)] if is_named(one.text for one in joined) else []
-    mark = max(found, key=lambda one: _covered(found[one]))
+    mark = max(found, key=lambda one: covered(found[one]))
     some, runs = lines if mark == "bars" else joined, found[mark]
-    if runs and mark in (",", ";") and len(some) < 2 * _covered(runs):
+    if runs and mark in (",", ";") and len(some) < 2 * covered(runs):
         _quotes(text[some[0].start : some[-1].end], faults)
-        if other := len(some) - runs[0][0] - _covered(runs):
+        if other := len(some) - runs[0][0] - covered(runs):
             faults.append(f"{other:,} lines beside a table have other columns: split as text")
     for first, after in runs:
         above = some[max(0, first - 1) : first]
@@ -225,7 +225,7 @@ def _spaced(lines: Sequence[RowLine]) -> list[tuple[int, int]]:
     ends = [n for n, (a, b) in enumerate(pairwise(divided), 1) if b - a > 2]
     beside = [divided[a:b] for a, b in pairwise([0, *ends, len(divided)])]  # a paragraph
     apart = [bound for one in beside if one for bound in _aligned(lines, one[0], one[-1] + 1)]
-    return max(runs, _aligned(lines, 0, len(lines)), apart, key=_covered)
+    return max(runs, _aligned(lines, 0, len(lines)), apart, key=covered)
 
 
 def _aligned(lines: Sequence[RowLine], start: int, end: int) -> list[tuple[int, int]]:
@@ -378,7 +378,3 @@ def _header(groups: Sequence[Sequence[RowLine]], lines: Sequence[RowLine]) -> in
     if len(groups) > 2 and len(said[0]) == 1 < len(said[-1]):  # a caption
         return 1 + _header(groups[1:], lines[2:])
     return len(groups[0]) if ruled else int(marked or any(_named(said)))
-
-
-def _covered(runs: Sequence[tuple[int, int]]) -> int:
-    return sum(after - first for first, after in runs)

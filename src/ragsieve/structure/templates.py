@@ -103,6 +103,4 @@ def _name(words: Sequence[str], place: int, varies: Sequence[bool], message: int
 def _bare(text: str, start: int, end: int) -> Span:
     if end - start > 2 and text[start] == text[end - 1] == '"':
         return start + 1, end - 1
-    while end > start and text[end - 1] in ".:":
-        end -= 1
-    return start, end
+    return start, start + len(text[start:end].rstrip(".:"))

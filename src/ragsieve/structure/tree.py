@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,6 +133,17 @@ def places(spans: Sequence[Span], start: int, end: int) -> range:
     """Places of those of spans side by side of which another one has something."""
     first = bisect_right(spans, start, key=lambda one: one[1])
     return range(first, bisect_left(spans, end, first, key=lambda one: one[0]))
+
+
+def merged(spans: Iterable[Span], between: Callable[[int, int], str]) -> list[Span]:
+    """Spans in order, those as one between which stands nothing but white space."""
+    one: list[Span] = []
+    for start, end in sorted(spans):
+        if one and not between(one[-1][1], start).strip():
+            one[-1] = one[-1][0], max(end, one[-1][1])
+        else:
+            one.append((start, end))
+    return one
 
 
 def line_spans(text: str, first: int = 0, last: int | None = None) -> Iterator[Span]:
