@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from ragsieve import structure
 from ragsieve.context.limits import ReaderLike
 from ragsieve.result import Result
-from ragsieve.structure.tree import Node
+from ragsieve.structure.tree import Node, in_runs
 from ragsieve.text import safe
 from ragsieve.types import Answer, Document, Query, Segment, grouped
 
@@ -102,17 +103,12 @@ def _of(segments: Sequence[Segment]) -> DocumentExcerpts:
     """
     document = segments[0].document
     roots = structure.outline(document.text)
-    runs: list[list[Segment]] = []
-    for segment in segments:
-        if runs and _together(runs[-1][-1], segment, roots):
-            runs[-1].append(segment)
-        else:
-            runs.append([segment])
-    excerpts = sorted(map(_excerpt, runs), key=lambda one: _rank(one.score))
+    together = in_runs(segments, partial(_together, roots))
+    excerpts = sorted(map(_excerpt, together), key=lambda one: _rank(one.score))
     return DocumentExcerpts(document, (*excerpts,))
 
 
-def _together(one: Segment, other: Segment, roots: Sequence[Node]) -> bool:
+def _together(roots: Sequence[Node], one: Segment, other: Segment) -> bool:
     apart = one.document.text[one.end : other.start].strip()
     parts = bool(one.scores) and one.scores is other.scores  # a budget's parts have their whole's
     return not apart or parts or any(r.start < one.end and other.start < r.end for r in roots)

@@ -236,8 +236,8 @@ def _name(model: Any, name: str = "") -> str:
     if name := name or getattr(model, "name_or_path", ""):
         return str(name)
     kind, bound = type(model), getattr(model, "__self__", None)
-    free = bound is None or isclass(bound) or ismodule(bound)
-    if (isroutine(model) and free) or isclass(model):
+    free = isroutine(model) and (bound is None or isclass(bound) or ismodule(bound))
+    if free or isclass(model):
         own = f"{model.__module__}.{model.__qualname__}"
         return f"<{own}>" if model.__module__ == "__main__" else own  # each script has its own
     return f"<{kind.__module__}.{getattr(model, '__qualname__', kind.__qualname__)}>"

@@ -139,11 +139,9 @@ class ScriptedLLM(Reopened):
         ends = [match.end() for match in _TOKEN.finditer(text)] or [len(text)]
         starts = [0, *ends[:-1]]
         ends[-1] = len(text)
-        return [
-            (start, end, self.nats(before + text[:start], text[start:end]) if self.nats else 1.0)
-            for start, end in zip(starts, ends, strict=True)
-            if end
-        ]
+        nats = self.nats or (lambda *_: 1.0)
+        spans = ((start, end) for start, end in zip(starts, ends, strict=True) if end)
+        return [(a, b, nats(before + text[:a], text[a:b])) for a, b in spans]
 
     def _weigh(self, prompt: Prompt, options: Sequence[str]) -> list[float]:
         weights = self.choices(prompt, options) if self.choices else [1.0] * len(options)

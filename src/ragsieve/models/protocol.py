@@ -281,7 +281,5 @@ def overflow(text: str, body: Body, model: str) -> ContextOverflow | None:
 
 def error_text(body: object) -> str:
     """Message in an error's JSON."""
-    for key in ("message", "detail", "error"):
-        if isinstance(body, dict) and body.get(key):
-            return str(body[key])
-    return str(body)
+    own = body if isinstance(body, dict) else {}
+    return str(own.get("message") or own.get("detail") or own.get("error") or body)

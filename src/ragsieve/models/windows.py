@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -42,8 +42,6 @@ Logits = NDArray[np.float32]
 that the question can be answered from the passage."""
 
 _Ids = Sequence[int]
-_Key = tuple[int, bytes]
-"""All that a window's logits depend on: the question's length, and its token ids."""
 
 
 class WindowSpan(NamedTuple):
@@ -68,6 +66,11 @@ class Window:
     ids: list[int]
     question: int
     spans: list[WindowSpan]
+
+    @cached_property
+    def key(self) -> tuple[int, bytes]:
+        """All that its logits depend on: the question's length, and its token ids."""
+        return self.question, np.array(self.ids, np.int32).tobytes()
 
     @property
     def types(self) -> list[int]:
@@ -195,7 +198,7 @@ class WindowTokenizer:
                 see `ragsieve.models.query_focus`.
         """
         flat = [question, *(text for title, some in passages for text in (title, *some))]
-        rows = (encoding.ids for encoding in self._encoded([safe(text) for text in flat]))
+        rows = (encoding.ids for encoding in self._encoded([*map(safe, flat)]))
         ids = next(rows)
         asked = [(0, min(len(ids), self.layout.question))]
         if in_parts and len(ids) > self.layout.question:
@@ -205,8 +208,7 @@ class WindowTokenizer:
         windows = [
             [self.layout.windows(ids[a:b], *one, self.marks) for a, b in asked] for one in read
         ]
-        titles = [title for title, _ in read]
-        note = self._note(asked, len(ids), titles, [some[0] for some in windows])
+        note = self._note(asked, len(ids), read, windows)
         return QuestionWindows([[*chain(*some)] for some in windows], note)
 
     def _encoded(self, texts: Texts) -> Iterator[Encoding]:
@@ -220,18 +222,18 @@ class WindowTokenizer:
         self,
         asked: Sequence[Span],
         length: int,
-        titles: Sequence[_Ids],
-        windows: Sequence[list[Window]],
+        read: Sequence[tuple[_Ids, Sequence[_Ids]]],
+        windows: Sequence[Sequence[list[Window]]],
     ) -> str:
         layout, notes = self.layout, []
         if length > layout.question:
             tokens = len({*chain(*(range(*part) for part in asked))})
-            read = f"{tokens} of its {length} are read, in {counted(len(asked), 'part')}"
-            read = "only these count" if asked == [(0, layout.question)] else read
-            notes.append(f"the question has over {layout.question} tokens: {read}")
-        if long := sum(len(title) > layout.title for title in titles):
+            told = f"{tokens} of its {length} are read, in {counted(len(asked), 'part')}"
+            told = "only these count" if asked == [(0, layout.question)] else told
+            notes.append(f"the question has over {layout.question} tokens: {told}")
+        if long := sum(len(title) > layout.title for title, _ in read):
             notes.append(f"titles with over {layout.title} tokens, cut there: {long}")
-        spans = (Counter(s.sentence for one in some for s in one.spans) for some in windows)
+        spans = (Counter(s.sentence for one in some[0] for s in one.spans) for some in windows)
         if pieces := sum(often > 1 for some in spans for often in some.values()):
             notes.append(f"sentences longer than a window, read in pieces: {pieces}")
         return "; ".join(notes)
@@ -270,7 +272,7 @@ class WindowPruner(Reopened, ABC):
     """
 
     identity: ClassVar[Any]
-    _known: LRU[_Key, Logits] = field(
+    _known: LRU[tuple[int, bytes], Logits] = field(
         default_factory=lambda: LRU(REMEMBERED), init=False, repr=False, compare=False
     )
 
@@ -308,15 +310,14 @@ class WindowPruner(Reopened, ABC):
     def readings(self, questions: Texts, passages: Sequence[Passages]) -> list[list[Reading]]:
         """Readings of each item's passages; an item is charged for what it is first to read."""
         layouts = [self._lay(*item) for item in zip(questions, passages, strict=True)]
-        keyed = [[[(_key(w), w) for w in some] for some in one.windows] for one in layouts]
-        windows = {key: window for item in keyed for some in item for key, window in some}
+        windows = {w.key: w for one in layouts for some in one.windows for w in some}
         known = self._known.find(windows)
         unread = [key for key in windows if key not in known]
         if unread:
             known |= zip(unread, self._run([windows[key] for key in unread]), strict=True)
         left, usages = {*unread}, []
-        for one, item in zip(layouts, keyed, strict=True):
-            own = {key for some in item for key, _ in some}
+        for one in layouts:
+            own = {w.key for some in one.windows for w in some}
             fresh = own & left
             left -= fresh
             tokens = sum(len(windows[key].ids) for key in fresh or own)
@@ -324,7 +325,7 @@ class WindowPruner(Reopened, ABC):
             usages.append(Usage(self.identity, tokens, cached=cached, note=one.note))
         record_usage(usages)
         self._known.keep(known)
-        return [[[(w, known[key]) for key, w in some] for some in item] for item in keyed]
+        return [[[(w, known[w.key]) for w in some] for some in one.windows] for one in layouts]
 
 
 def passage_logit(reading: Reading) -> float:
@@ -335,8 +336,5 @@ def passage_logit(reading: Reading) -> float:
 def probabilities(logits: ArrayLike) -> NDArray[np.float64]:
     """The sigmoid of each logit, in [0, 1]; 0 of what has no token."""
     values = np.asarray(logits, np.float64)
-    return np.where(values == NOTHING, 0.0, 1 / (1 + np.exp(-np.clip(values, -500, 500))))
-
-
-def _key(window: Window) -> _Key:
-    return window.question, np.array(window.ids, np.int32).tobytes()
+    shares = 1 / (1 + np.exp(-np.clip(values, -500, 500)))
+    return np.where(values == NOTHING, 0.0, shares)

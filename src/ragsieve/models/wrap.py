@@ -105,8 +105,8 @@ def is_concurrent(model: Any) -> bool:
 
 def check_columns(columns: Columns) -> None:
     """Raise `InputError` unless all columns have one length."""
-    if len({len(column) for column in columns}) > 1:
-        raise InputError(f"arguments must be of one length, got {[len(c) for c in columns]!r}")
+    if len({*map(len, columns)}) > 1:
+        raise InputError(f"arguments must be of one length, got {[*map(len, columns)]!r}")
 
 
 def canonical(value: Any) -> bytes:

@@ -116,12 +116,8 @@ def text_lists(
     record: Mapping[str, Any], known: Container[str] = ("answers", "metadata")
 ) -> list[str]:
     """Keys other than those known whose lists hold objects or longer strings, lists within too."""
-    return [
-        key
-        for key, value in record.items()
-        if key not in known and isinstance(value, list)
-        if any(map(_holds_text, value))
-    ]
+    lists = ((k, v) for k, v in record.items() if k not in known and isinstance(v, list))
+    return [key for key, value in lists if any(map(_holds_text, value))]
 
 
 def _holds_text(value: Any, depth: int = 2) -> bool:

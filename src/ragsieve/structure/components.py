@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ragsieve.structure.rows import WHOLE
-from ragsieve.structure.tree import DEEPEST, MERGED, Node, leaf, line_spans, over
+from ragsieve.structure.tree import DEEPEST, MERGED, Node, in_runs, leaf, line_spans, over
 
 _ENTRY = 600  # characters of an event or a card that are not cut
 _BOUND = re.compile(r"(BEGIN|END):([A-Z][A-Z0-9-]{0,30})[ \t]*$")
@@ -56,10 +56,5 @@ def _close(node: Node) -> None:
 
 def _beside(text: str, blocks: Iterable[Node]) -> list[Node]:
     """Blocks with nothing but white space between them are one region."""
-    together: list[list[Node]] = []
-    for block in blocks:
-        if together and not text[together[-1][-1].end : block.start].strip():
-            together[-1].append(block)
-        else:
-            together.append([block])
+    together = in_runs(blocks, lambda one, other: not text[one.end : other.start].strip())
     return [over(some, mark="… {}") if len(some) > 1 else some[0] for some in together]

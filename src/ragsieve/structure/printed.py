@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import pairwise, takewhile
 from typing import Any
 
-from ragsieve.structure.tree import DEEPEST, Node, leaf, line_spans, over, stripped
+from ragsieve.structure.tree import DEEPEST, Node, in_runs, leaf, line_spans, over, stripped
 
 _LEAST = 4  # lines of a text that is read so
 _WHOLE = 300  # characters of lines that belong together and are not cut
@@ -118,11 +118,7 @@ def _nested(text: str, lines: Sequence[_Line], depth: int = 0) -> list[Node]:
         if not n or line.indent <= base + 1 or column:
             starts.append(n)
     items = [(lines[a], lines[a + 1 : b]) for a, b in pairwise([*starts, len(lines)])]
-    groups: list[list[tuple[_Line, Sequence[_Line]]]] = []
-    for line, inside in items:
-        if not groups or line.apart or (groups[-1][-1][1] and groups[-1][-1][1][0].apart):
-            groups.append([])
-        groups[-1].append((line, inside))
+    groups = in_runs(items, lambda one, own: not (own[0].apart or (one[1] and one[1][0].apart)))
     found: list[Node] = []
     for node in (node for group in groups for node in _group(text, group, depth)):
         if found and not node.children and not _WORDY.search(text, node.start, node.end):

@@ -30,7 +30,7 @@ from ragsieve.structure.columns import (
     usual,
 )
 from ragsieve.structure.row_lines import RowLine, margin, records, row_lines
-from ragsieve.structure.tree import Node, grouped, leaf
+from ragsieve.structure.tree import Node, grouped, in_runs, leaf
 
 WHOLE = 300  # characters of a table that is not cut
 _LEAST = 3  # rows, with the header
@@ -297,7 +297,7 @@ def _table(text: str, lines: Sequence[RowLine], before: Sequence[RowLine]) -> It
 def _rows(lines: Sequence[RowLine]) -> list[list[RowLine]]:
     """The lines of each row of a table, below its header."""
     groups = [[*run] for rule, run in groupby(lines, lambda one: is_rule(one.text)) if not rule]
-    parts = [part for group in groups for part in _apart(group)]
+    parts = [part for group in groups for part in in_runs(group, lambda _, line: not line.apart)]
     full = is_rule(lines[0].text) and not is_gapped(lines[0].text)
     loose = full and len(parts) > 2 and any(is_gapped(line.text) for line in lines[:6])
     depth = _depth(parts)
@@ -336,12 +336,6 @@ def _wrapped(group: Sequence[RowLine], ends: Sequence[int]) -> Iterator[list[Row
             row = []
     if row:
         yield row
-
-
-def _apart(lines: list[RowLine]) -> Iterator[list[RowLine]]:
-    """Lines between blank ones."""
-    begun = [0, *(n for n, line in enumerate(lines) if n and line.apart), len(lines)]
-    yield from (lines[a:b] for a, b in pairwise(begun))
 
 
 def _depth(parts: Sequence[Sequence[RowLine]]) -> int:

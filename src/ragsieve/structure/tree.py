@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ragsieve.types import Span
 
@@ -25,6 +25,8 @@ KEY = re.compile(
     r"""(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|'([^'\\]*+(?:\\.[^'\\]*+)*+)'|(?<!["']):?([A-Za-z_$][\w$]*+))"""
     r"""\s*+(?::|=>?)\s*+"""
 )
+
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -133,6 +135,17 @@ def places(spans: Sequence[Span], start: int, end: int) -> range:
     """Places of those of spans side by side of which another one has something."""
     first = bisect_right(spans, start, key=lambda one: one[1])
     return range(first, bisect_left(spans, end, first, key=lambda one: one[0]))
+
+
+def in_runs(items: Iterable[_T], joins: Callable[[_T, _T], bool]) -> list[list[_T]]:
+    """Items in runs, in which each joins the one before it."""
+    found: list[list[_T]] = []
+    for item in items:
+        if found and joins(found[-1][-1], item):
+            found[-1].append(item)
+        else:
+            found.append([item])
+    return found
 
 
 def merged(spans: Iterable[Span], between: Callable[[int, int], str]) -> list[Span]:

@@ -63,12 +63,10 @@ class ByLanguage(Pipeline):
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> StageResult:
         documents = of_documents(segments)
         question = language(asked(query.text))
-        asks, known = question in self.languages, self.languages
-        foreign = {
-            name: code
-            for name, some in documents.items()
-            if (code := _language_of(some[0].document) if asks else question) not in known
-        }
+        foreign = dict.fromkeys(documents, question)
+        if question in self.languages:
+            spoken = {name: _language_of(some[0].document) for name, some in documents.items()}
+            foreign = {name: code for name, code in spoken.items() if code not in self.languages}
         if not foreign:
             return self._stage(0)(query, segments)
         codes = ", ".join(sorted({*foreign.values()}))
