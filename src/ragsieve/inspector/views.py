@@ -3,7 +3,7 @@
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -36,7 +36,7 @@ def view(result: Result, name: str = "", *, reader: ReaderLike | None = None) ->
     for document in result.documents:
         numbers.document(document)
     spans = _spans(result, numbers)
-    steps = _steps(result, numbers)
+    steps = [*_steps(result, numbers)]
     counts = _tokens(result, [segment.text for segment in numbers.segments], reader)
     titles = [f"{one['title']}: " if one["title"] else "" for one in numbers.documents]
     for one, count in zip(numbers.documents, _tokens(result, titles, reader), strict=True):
@@ -53,7 +53,7 @@ def view(result: Result, name: str = "", *, reader: ReaderLike | None = None) ->
         "spans": spans,
         "segments": [[*numbers.place(segment), count] for segment, count in sized],
         "kept": [numbers.segment(segment) for segment in result.kept],
-        "read": _read(result, numbers),
+        "read": [*_read(result, numbers)],
         "steps": steps,
         "notes": result.trace.notes,
         "warnings": result.trace.warnings,
@@ -116,12 +116,11 @@ class _ViewNumbers:
         return self._numbers[key]
 
 
-def _read(result: Result, numbers: _ViewNumbers) -> list[list[Any]]:
+def _read(result: Result, numbers: _ViewNumbers) -> Iterator[list[Any]]:
     """What the generator reads of each document: its number, and pieces of text with their span.
 
     What no span says, as a header or a mark for what is left out, is a piece without one.
     """
-    read = []
     for _, group in groupby(result.kept, key=lambda segment: segment.document.id):
         spans = [*group]
         text = text_of(spans)
@@ -134,8 +133,7 @@ def _read(result: Result, numbers: _ViewNumbers) -> list[list[Any]]:
                 pieces += [(None, text[at:place]), (numbers.segment(span), said)]
                 at = place + len(said)
         kept = [list(piece) for piece in [*pieces, (None, text[at:])] if piece[1]]
-        read.append([numbers.document(spans[0].document), kept])
-    return read
+        yield [numbers.document(spans[0].document), kept]
 
 
 def _spans(result: Result, numbers: _ViewNumbers) -> list[dict[str, Any]]:
@@ -151,14 +149,12 @@ def _spans(result: Result, numbers: _ViewNumbers) -> list[dict[str, Any]]:
     return [{"segment": n, **fates[n]} for n in order]
 
 
-def _steps(result: Result, numbers: _ViewNumbers) -> list[dict[str, Any]]:
+def _steps(result: Result, numbers: _ViewNumbers) -> Iterator[dict[str, Any]]:
     linked = chain(result)
-    steps = []
     for number, step in enumerate(result.trace.steps):
         values = {**step.to_dict(), "warnings": step.warnings}
         del values["dropped"]
-        steps.append(values | (_again(step, numbers) if number in linked else {}))
-    return steps
+        yield values | (_again(step, numbers) if number in linked else {})
 
 
 def _again(step: Step, numbers: _ViewNumbers) -> dict[str, Any]:

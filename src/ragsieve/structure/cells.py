@@ -17,7 +17,7 @@ from ragsieve.structure.columns import cells as said
 from ragsieve.structure.elements import TAG
 from ragsieve.structure.linearize import columns_of, in_tags, row_begin
 from ragsieve.structure.row_lines import line_runs
-from ragsieve.structure.templates import LEAST, Cells, lined
+from ragsieve.structure.templates import LEAST, Cell, Cells, lined
 from ragsieve.structure.tree import JSON, KEY, Node, stripped
 from ragsieve.structure.values import Moment, Number, holds, moment, number, unit_of, year
 from ragsieve.types import Span
@@ -190,7 +190,7 @@ def _run(text: str, rows: Sequence[tuple[Span, Cells]]) -> Run:
 
 def _of_tree(text: str, node: Node) -> Iterator[Run]:
     inside = node.children
-    read: Callable[[str, Node], Cells] | None = None
+    read: Callable[[str, Node], Iterator[Cell]] | None = None
     if node.kind in JSON and sum(child.kind == "object" for child in inside) == len(inside):
         read = _of_json
     elif node.kind == "xml" and len({_tag(text, child) for child in inside}) == 1:
@@ -203,27 +203,25 @@ def _of_tree(text: str, node: Node) -> Iterator[Run]:
             yield run
         return
     if read and len(inside) >= LEAST:
-        yield _run(text, [((child.start, child.end), read(text, child)) for child in inside])
+        yield _run(text, [((child.start, child.end), [*read(text, child)]) for child in inside])
         return
     for child in inside:
         yield from _of_tree(text, child)
 
 
-def _of_json(text: str, node: Node, path: str = "") -> Cells:
-    cells: Cells = []
+def _of_json(text: str, node: Node, path: str = "") -> Iterator[Cell]:
     name = KEY.match(text, node.start) if node.start < node.head and not path else None
     if name and not path:
-        cells.append(("", *name.span(name.lastindex or 0)))
+        yield "", *name.span(name.lastindex or 0)
     for child in node.children:
         key = KEY.match(text, child.start) if node.kind == "object" else None
         below = f"{path}.{key[key.lastindex or 0]}".strip(".") if key else path
         if child.kind in JSON:
-            cells += _of_json(text, child, below or "…")
+            yield from _of_json(text, child, below or "…")
         else:
             start = key.end() if key else child.start
             quoted = text[start : start + 1] in ("'", '"')
-            cells.append((below, start + quoted, child.end - quoted))
-    return cells
+            yield below, start + quoted, child.end - quoted
 
 
 def _tag(text: str, node: Node) -> str:
@@ -231,25 +229,21 @@ def _tag(text: str, node: Node) -> str:
     return match[1] if match else ""
 
 
-def _of_elements(text: str, node: Node) -> Cells:
-    cells: Cells = []
+def _of_elements(text: str, node: Node) -> Iterator[Cell]:
     for match in _ELEMENT.finditer(text, node.start, node.end):
         if match[2].strip():
-            cells.append((match[1], *stripped(text, *match.span(2))))
+            yield match[1], *stripped(text, *match.span(2))
         stop = text.find(">", match.start(), node.end)
-        cells += [(m[1], *m.span(2)) for m in _ATTRIBUTE.finditer(text, match.end(1), stop)]
-    return cells
+        yield from ((m[1], *m.span(2)) for m in _ATTRIBUTE.finditer(text, match.end(1), stop))
 
 
-def _of_fields(text: str, node: Node) -> Cells:
-    cells: Cells = []
+def _of_fields(text: str, node: Node) -> Iterator[Cell]:
     for start, end in ((node.start, node.head), *((c.start, c.end) for c in node.children)):
         found = _COMMIT.match(text, start, end) or _FIELD.match(text, start, end)
         if found:
-            cells.append((found[1], *stripped(text, found.end(), end)))
+            yield found[1], *stripped(text, found.end(), end)
         elif text[start:end].strip():
-            cells.append(("", *stripped(text, start, end)))
-    return cells
+            yield "", *stripped(text, start, end)
 
 
 def _of_table(text: str, node: Node) -> Iterator[tuple[Span, Cells]]:

@@ -6,7 +6,7 @@ value, and around a cell, goes.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ragsieve.structure.columns import is_rule
 from ragsieve.structure.linearize import columns_of, row_begin
@@ -69,14 +69,12 @@ def _json(text: str, node: Node, rows: Sequence[Node], left: str) -> Rows | None
     return text[node.start : node.head - (node.kind == "array")] + body, spans
 
 
-def _fields(text: str, row: Node) -> list[tuple[str, list[Span]]]:
+def _fields(text: str, row: Node) -> Iterator[tuple[str, list[Span]]]:
     """The key of each field as it is written, and the pieces of its value."""
-    found = []
     for child in row.children:
         if match := KEY.match(text, child.start):
             pieces = [m.span() for m in _PIECE.finditer(text, match.end(), child.end)]
-            found.append((match[0].rstrip().rstrip(":").rstrip(), pieces))
-    return found
+            yield match[0].rstrip().rstrip(":").rstrip(), pieces
 
 
 def _csv(text: str, node: Node, rows: Sequence[Node], left: str) -> Rows | None:

@@ -3,10 +3,9 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from ragsieve.structure.parts import parts
-from ragsieve.structure.printed import laid_out
+from ragsieve.structure.printed import OPTIONS, laid_out
 from ragsieve.structure.tree import Node, leaf, line_spans, over, stripped
 
 WHOLE = 300  # characters of a turn or a paragraph that is not cut
@@ -56,10 +55,9 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[Node]:
 
 
 def _paragraph(text: str, start: int, end: int) -> Node:
-    options: dict[str, Any] = {"mark": "…", "each": True, "whole": WHOLE}
-    if _QUOTED.search(text, start, end) and (quotes := _quoted(text, start, end, options)):
-        return quotes[0] if len(quotes) == 1 else over(quotes, **options)
-    node = Node(start, start, end, end, **options)
+    if _QUOTED.search(text, start, end) and (quotes := _quoted(text, start, end)):
+        return quotes[0] if len(quotes) == 1 else over(quotes, **OPTIONS)
+    node = Node(start, start, end, end, **OPTIONS)
     head, body, _ = parts(text, start, end)
     if len(body) > 1:
         node.head = head[-1][1] if head else start
@@ -69,7 +67,7 @@ def _paragraph(text: str, start: int, end: int) -> Node:
     return node
 
 
-def _quoted(text: str, start: int, end: int, options: dict[str, Any]) -> list[Node]:
+def _quoted(text: str, start: int, end: int) -> list[Node]:
     """Paragraphs of one depth of quotes, each with its mark, the deeper ones below who wrote them.
 
     Who did stands directly above them, on a line, with those that begin it, that ends with a colon.
@@ -86,7 +84,7 @@ def _quoted(text: str, start: int, end: int, options: dict[str, Any]) -> list[No
         depth = min(text.count(">", a, first), _DEEPEST)
         beside = heads[-1][1].children if heads else found
         if beside and depth > last and text[line : beside[-1].end].endswith((":", "：")):
-            written = Node(line, beside[-1].end, b, b, **options)
+            written = Node(line, beside[-1].end, b, b, **OPTIONS)
             whole = beside.pop()
             if whole.start < line:
                 end = stripped(text, whole.start, line)[1]
@@ -98,7 +96,7 @@ def _quoted(text: str, start: int, end: int, options: dict[str, Any]) -> list[No
         beside = heads[-1][1].children if heads else found
         goes_on = joins and depth == last and beside
         if not goes_on:
-            beside.append(Node(a, first, b, b, **options))
+            beside.append(Node(a, first, b, b, **OPTIONS))
         for one in (beside[-1], *(head for _, head in heads)):
             one.tail = one.end = b
         line = line if goes_on and text[first].islower() else a

@@ -142,7 +142,7 @@ def _group(text: str, group: Sequence[tuple[_Line, Sequence[_Line]]], depth: int
     if not others or first in others or levels or size > _RECORD:
         return nodes
     end, inside = inside[-1].end, [*head.children, *inside]
-    return [Node(head.start, head.head, end, end, children=inside, **_OPTIONS)]
+    return [Node(head.start, head.head, end, end, children=inside, **OPTIONS)]
 
 
 def _paragraph(text: str, start: int, end: int) -> Node:
@@ -151,10 +151,11 @@ def _paragraph(text: str, start: int, end: int) -> Node:
 
     spans = sentence_spans(text[start:end], max_chars=end - start)
     sentences = [leaf(start + a, start + b) for a, b in spans]
-    return over(sentences, **{**_OPTIONS, "kind": "inline"}) if sentences[1:] else leaf(start, end)
+    return over(sentences, **{**OPTIONS, "kind": "inline"}) if sentences[1:] else leaf(start, end)
 
 
-_OPTIONS: dict[str, Any] = {"mark": "…", "each": True, "whole": _WHOLE}
+OPTIONS: dict[str, Any] = {"mark": "…", "each": True, "whole": _WHOLE}
+"""Of a node of lines that belong together."""
 
 
 def _node(text: str, line: _Line, inside: Sequence[_Line], depth: int) -> Node:
@@ -168,7 +169,7 @@ def _node(text: str, line: _Line, inside: Sequence[_Line], depth: int) -> Node:
         first, *own = paragraph.children or [paragraph]
         head = first.end
     children = [*own, *_nested(text, inside, depth + 1)]
-    return Node(line.start, head, end, end, children=children, **_OPTIONS)
+    return Node(line.start, head, end, end, children=children, **OPTIONS)
 
 
 def _goes_on(line: _Line, inside: Sequence[_Line]) -> int:

@@ -16,8 +16,9 @@ _FEW = 0.1  # share of lines, at most, that are different values of a column bef
 _TOKEN = re.compile(rf"{MOMENT.pattern}|\"[^\"\n]{{1,80}}\"|[^\s,;|\"'`(){{}}\[\]=<>]+|=")
 _DIGITS = re.compile(r"\d+")
 
-Cells = list[tuple[str, int, int]]
-"""Cells of a row: the name of the column, start and end."""
+Cell = tuple[str, int, int]
+"""A cell of a row: the name of the column, start and end."""
+Cells = list[Cell]
 
 
 def lined(text: str, lines: Sequence[Span]) -> tuple[Span | None, list[tuple[Span, Cells]]]:

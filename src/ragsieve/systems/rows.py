@@ -1,7 +1,7 @@
 """Rows that a question's conditions pick, and what else there is through other stages."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,7 @@ class Rows(Pipeline):
         after = [s for s in segments if s.key not in picks.dropped]
         inside = [s for s in after if s.key not in many]
         result = super().__call__(query, inside) if inside else StageResult()
-        if answered := _answered(result, inside):
+        if answered := {*_answered(result, inside)}:
             picks = _Picks(question, segments, answered)
         record.notes += picks.said
         kept = {s.key: s for s in result}
@@ -70,19 +70,17 @@ class Rows(Pipeline):
         return StageResult(together, answer=result.answer, found=result.found)
 
 
-def _answered(kept: Sequence[Segment], read: Sequence[Segment]) -> set[str]:
+def _answered(kept: Sequence[Segment], read: Sequence[Segment]) -> Iterator[str]:
     """Documents of which one passage alone answers: none is nearly as probable, or says the same.
 
     Of a document of which less is kept others may be as probable, so it has to be likely itself.
     """
-    found = set()
     probable = (s for s in kept if PASSAGE in s.scores)
     for name, some in of_documents(probable).items():
         best, *others = best_first(some)
         alone = sum(s.text == best.text and s.document.id == name for s in read) == 1
         if alone and best.score >= max([_LIKELY, *(_ALONE * s.score for s in others)]):
-            found.add(name)
-    return found
+            yield name
 
 
 class _Picks:
