@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from ragsieve.context.budget import ContextBudget, fit_parts
@@ -275,16 +276,16 @@ class System:
         """
         limits: dict[str, Any] = {n: value for n, value in numbers.items() if value is not None}
         cuts, stage = Cuts(**{name: limits.pop(name, None) for name in Cuts._fields}), self.stage
-        if cuts.min_score is not None and not math.isfinite(cuts.min_score):
-            raise InputError(f"min_score, a threshold, must be finite, got {cuts.min_score!r}")
+        for name, value in cuts._asdict().items():
+            if not (value is None or (isinstance(value, Real) and math.isfinite(value))):
+                raise InputError(f"{name} must be a finite number, got {value!r:.80}")
         if cuts.keep_answer is not None and cuts.min_score is not None:
             raise InputError("name keep_answer or min_score, a threshold, not both")
         if isinstance(stage, Cutting):
             stage, cuts = stage.at(cuts)
         for name, value in cuts._asdict().items():
             if value is not None:
-                shown = "min_score, a threshold" if name == "min_score" else name
-                raise InputError(f"no stage of this system cuts at {shown}, got {value!r}")
+                raise InputError(f"no stage of this system cuts at {name}, got {value!r}")
         return replace(self, stage=stage, budget=replace(self.budget, **limits))
 
     def with_source(self, source: AnySource | None) -> Self:

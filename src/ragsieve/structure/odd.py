@@ -117,9 +117,8 @@ def _rare(text: str, run: Sequence[Span], code: bool) -> Iterator[tuple[Span, fl
 
 def _columns(run: Sequence[Span], rows: Sequence[_Words]) -> Iterator[tuple[Span, float, str]]:
     """Those with what is rare in its column, of rows with as many words or cells."""
-    lengths = [len(words) for words in rows]
-    for length in {*lengths}:
-        spans = [span for span, own in zip(run, lengths, strict=True) if own == length]
+    for length in {*map(len, rows)}:
+        spans = [span for span, own in zip(run, rows, strict=True) if len(own) == length]
         if len(spans) < _LEAST:
             continue
         for column in zip(*(words for words in rows if len(words) == length), strict=True):
