@@ -68,7 +68,7 @@ class Opening:
         self.replies.flush()
 
     def readline(self) -> str:
-        """The next line for the library, which never replies to one with half a character pair."""
+        """The next line for the library, halves of character pairs replaced."""
         line = self._again.pop(0) if self._again else self.lines.readline()
         if not _PAIR.search(line):
             return line

@@ -369,8 +369,8 @@ def test_a_session_opens_as_the_library_opens_it(version, searches):
     assert by_library == [json.loads(line) for line in replies.getvalue().splitlines()]
 
 
-def test_half_a_character_pair_leaves_no_call_without_a_reply():
-    """As where a client in JavaScript cuts a text; the library would pass over the line."""
+def test_half_a_character_pair_is_replaced():
+    """As in all other texts."""
     session = Opening(StringIO(json.dumps({"id": 1, "x": ["\ud83d", "😀"]})), StringIO(), False)
     session.answer()
 
