@@ -19,13 +19,13 @@ from ragsieve.read.numbers import integer, numeral, raised
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _GONE = {*map(qn, ("w:del", "w:moveFrom", "w:pPr", "w:rPr", "w:sdtPr")), _FALLBACK}
 _GOES_ON = "self::*[w:pPr/w:rPr[w:del or w:moveFrom]][following-sibling::*[1][self::w:p]]"
-_SYMBOLS = dict(  # of fonts whose letters are signs: what stands for their codes
-    zip(
-        range(0x20, 0xF0),
+_SYMBOLS = dict(  # of a font whose letters are signs: what stands for their codes
+    enumerate(
         " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_"
         "‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼\ufffd" + "\ufffd" * 32 + "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓"
-        "°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓",
-        strict=False,
+        "°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓"
+        "◊⟨®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪\ufffd⟩∫⌠⎮⌡⎞⎟⎠⎤⎥⎦⎫⎬⎭",
+        0x20,
     )
 )
 _FONTS = {

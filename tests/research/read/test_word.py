@@ -54,7 +54,7 @@ def read(*bodies, numbering=""):
         ("<w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr><w:t>5</w:t></w:r>", "⁵"),
         ("<w:r><w:rPr><w:strike/></w:rPr><w:t>12 euros</w:t></w:r>", "~~12 euros~~"),
         ("<w:r><w:rPr><w:dstrike/></w:rPr><w:t>12 euros</w:t></w:r>", "~~12 euros~~"),
-        (SYMBOL.format("Symbol", "F0B3"), "≥"),
+        (SYMBOL.format("Symbol", "F0B3") + SYMBOL.format("Symbol", "F0E5"), "≥∑"),
         (SYMBOL.format("Wingdings", "F0FE"), "☑"),
         (SYMBOL.format("Webdings", "F0FE"), "\ufffd"),
         (SYMBOL.format("Arial", "00B5"), "µ"),
