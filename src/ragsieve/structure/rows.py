@@ -56,9 +56,8 @@ def regions(text: str, faults: list[str]) -> Iterator[Node]:
         return
     beside: list[RowLine] = []
     for lines in _paragraphs(every):
-        parts = [[lines], _between_rules(lines)]
-        found = ([n for part in some for n in _paragraph(text, part, faults)] for some in parts)
-        if tables := next(filter(None, found), []):
+        inside = (n for part in _between_rules(lines) for n in _paragraph(text, part, faults))
+        if tables := [*_paragraph(text, lines, faults)] or [*inside]:
             yield from (*_in_lines(beside), *tables)
             beside = []
         else:
@@ -114,9 +113,10 @@ def _paragraphs(every: Sequence[RowLine]) -> Iterator[list[RowLine]]:
 
 
 def _between_rules(lines: Sequence[RowLine]) -> list[list[RowLine]]:
-    """Lines of which rules stand between some."""
+    """The runs of lines that rules divide; none where there is one."""
     runs = groupby(lines, lambda one: is_rule(one.text) and not is_gapped(one.text))
-    return [[*run] for rule, run in runs if not rule]
+    parts = [[*run] for rule, run in runs if not rule]
+    return parts if len(parts) > 1 else []
 
 
 def _is_ruled(lines: Sequence[RowLine], below: Sequence[RowLine]) -> bool:
