@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
+from statistics import fmean
 from typing import NamedTuple
 
 from ragsieve.structure import joined, parts_of
@@ -14,18 +15,21 @@ from ragsieve.structure.notes import behind
 from ragsieve.structure.odd import last_line, odd_keys
 from ragsieve.structure.parts import holds, parts
 from ragsieve.structure.tree import JSON
-from ragsieve.types import Key, Segment, rounded
+from ragsieve.types import Key, Segment, of_documents, rounded
 
 _ALSO = 0.5  # share of the best part's words from which others come before other segments
 _ALSO_RATED = 0.2  # the same where parts are rated
 _FIRST = 0.1  # share of the best step's rating from which steps are read from the first
 _WORDLESS = 0.25  # share of its rating that a part keeps which has none of the question's words
+_PROBABLE = 0.5  # score from which on a document's segments go by their scores alone
 _PART = 3  # letters of a word that may be a part of another
 _MANY = 300  # parts from which on they are ranked without their heads
 _BARE = re.compile(r"</?[A-Za-z][\w:.-]*\s*/?>")  # a tag without attributes
 _LABEL = re.compile(r"[\W_]*\w[^\n:=]{0,40}[:=]")
 _WHICH = re.compile(r"\bwhich\b", re.IGNORECASE)
 _ANSWERED = re.compile(r"[?？؟]\W+\w+\W+\w")
+_DIGITS = re.compile(r"\d+")
+_WORD = re.compile(r"\w+")
 _TELLS = re.compile(r"\w|[^\x00-\x7f]")
 
 WELL = 0.3
@@ -114,7 +118,7 @@ def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     """Each segment once, best first: by its score and by the question's rarer words.
 
     A scorer gives items of a list, rows and what differs in an identifier nearly the same score.
-    Odd lines of the best one's document, and what has most of the question's rarer words, come
+    Where nothing of a document scores well, rare words count beside the score. Odd lines of the best one's document, and what has most of the question's rarer words, come
     before lines that are like all others; what adds nothing to the question comes last. A note
     comes right behind what it is on.
     """
@@ -123,7 +127,11 @@ def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     ranked = [*{s.key: s for s in ranked}.values()]
     scored = [s for s in ranked if s.scores and s.score >= 0]
     shared = _shared(question, scored)
-    values = _weighed([s.score for s in scored], shared)
+    rated = {s.key: s.score for s in scored}
+    for some in of_documents(scored).values():
+        if max(s.score for s in some) < _PROBABLE:
+            rated |= zip((s.key for s in some), _telling(some), strict=True)
+    values = _weighed([rated[s.key] for s in scored], shared)
     best = iter(sorted(zip(values, scored, strict=True), key=lambda one: -rounded(one[0])))
     own = {s.key for s in scored}
     placed = [next(best)[1] if s.key in own else s for s in ranked]
@@ -131,6 +139,17 @@ def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     places = _odd_first(question, first)
     placed.sort(key=lambda s: places.get(s.key, bool(places)))
     return behind(sorted(placed, key=lambda s: adds_nothing(s.text, question)))
+
+
+def _telling(some: Sequence[Segment]) -> list[float]:
+    """Scores of a document's segments, whose odds grow with how rare their words are in it."""
+    own = [{_DIGITS.sub("0", word) for word in _WORD.findall(s.text.lower())} for s in some]
+    often = Counter(word for each in own for word in each)
+    logs = [[math.log(1 + len(some) / often[word]) for word in each] or [0.0] for each in own]
+    rare = [*map(fmean, logs)]
+    usual = fmean(rare)
+    gains = (math.exp(one - usual) for one in rare)
+    return [s.score * g / (1 - s.score + s.score * g) for s, g in zip(some, gains, strict=True)]
 
 
 def _odd_first(question: str, some: Sequence[Segment]) -> Mapping[Key, bool]:

@@ -54,3 +54,17 @@ def test_a_line_with_a_name_of_the_question_goes_before_odd_ones():
         assert ranked_segments(question, segments)[0].text.startswith("99999")
     well = segments[3].scored("s", 0.4)
     assert well == ranked_segments("Is all well?", [*segments[:3], well, *segments[4:]])[0]
+
+
+@pytest.mark.parametrize(
+    ("best", "first"), [(0.1, "restore: 4 of 9 volumes"), (0.6, "backup of vol-5 done in 6 min")]
+)
+def test_where_nothing_scores_well_rare_words_count_beside_the_score(best, first):
+    """Of too few lines for one to be odd; digits are no words of their own."""
+    usual = [f"backup of vol-{n} done in {n + 1} min" for n in range(6)]
+    text = "\n".join([*usual[:3], "restore: 4 of 9 volumes", *usual[3:]])
+    places = [(at := text.index(line), at + len(line)) for line in text.splitlines()]
+    segments = [Segment(Document("1", text), *place).scored("s", 0.08) for place in places]
+    segments[6] = segments[6].scored("s", best)
+
+    assert ranked_segments("Is everything safe?", segments)[0].text == first
