@@ -1,8 +1,9 @@
 """Results of tools in a conversation, and the question that each of them answers.
 
 Messages are mappings as chat completions have them (``role: tool``), items of OpenAI's Responses
-(``type: function_call_output``), or Anthropic's messages, whose content has several results
-(``type: tool_result``); objects of their clients, which dump as these, are read as such.
+(``type: function_call_output``, or of another call), or Anthropic's messages, whose content has
+several results (``type: tool_result``); objects of their clients, which dump as these, are read as
+such.
 """
 
 import json
@@ -180,7 +181,7 @@ def content_field(message: object) -> str:
     """The field of what a tool returned; empty of other messages."""
     if not isinstance(message, dict):
         return ""
-    if message.get("type") == "function_call_output":
+    if str(message.get("type")).endswith("_call_output"):  # of a function, a custom tool, a shell
         return "output"
     is_result = message.get("role") == "tool" or message.get("type") == "tool_result"
     return "content" if is_result else ""
@@ -207,17 +208,23 @@ def with_texts(content: Any, texts: Texts) -> Any:
 
 def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Ids of a message's calls, each with the name of its tool and its arguments."""
-    some = map(plain, listed(message.get("tool_calls")))
-    found = [(call.get("id"), call.get("function")) for call in some if isinstance(call, dict)]
-    if message.get("type") == "function_call":
-        found.append((message.get("call_id"), message))
+    some = [one for one in map(plain, listed(message.get("tool_calls"))) if isinstance(one, dict)]
+    found = [(one.get("id"), one.get("function") or one.get("custom")) for one in some]
+    if (kind := str(message.get("type"))).endswith("_call") and "call_id" in message:
+        made = {"name": kind.removesuffix("_call"), "arguments": _as_json(message.get("action"))}
+        found.append((message.get("call_id"), {**made, **message}))
     for part in map(plain, listed(message.get("content"))):
         if isinstance(part, dict) and part.get("type") == "tool_use":
-            own = json.dumps(part.get("input"), ensure_ascii=False, default=str)
+            own = _as_json(part.get("input"))
             found.append((part.get("id"), {"name": part.get("name"), "arguments": own}))
     for name, function in found:
         if isinstance(function, dict):
-            yield _name(name), _name(function.get("name")), _name(function.get("arguments"))
+            own = _name(function.get("input") or function.get("arguments"))
+            yield _name(name), _name(function.get("name")), own
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _name(value: object) -> str:
