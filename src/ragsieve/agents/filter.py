@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from msgspec import structs
@@ -18,7 +19,15 @@ from ragsieve.adapter import Adapter, kept, over_limits, probability
 from ragsieve.agents import rules
 from ragsieve.agents.envelopes import content_of
 from ragsieve.agents.keeping import kept_by, outlined
-from ragsieve.agents.messages import Place, Texts, ToolResult, tool_results, with_contents
+from ragsieve.agents.messages import (
+    Place,
+    Run,
+    Texts,
+    ToolResult,
+    runs_of,
+    tool_results,
+    with_contents,
+)
 from ragsieve.agents.omitted import PAGE, ROOM, DroppedPage, handle_of, room_of, shown
 from ragsieve.agents.prefixes import Prefixes
 from ragsieve.agents.rules import ToolRule
@@ -41,7 +50,10 @@ SHOW_DROPPED = "show_dropped"
 Budgets = Mapping[str, int]
 """Limits of `ragsieve.context.budget.ContextBudget` by their names."""
 
+_Stretch = tuple[int | None, int, int]  # a place in a content, and where that is in a document
+
 _FAILED = "the filter failed"
+_LINE, _SHORT = 200, 0.1  # characters of a part beside another, and share of that one's, at most
 _REMEMBERED = 512  # results
 
 
@@ -61,7 +73,7 @@ class Outcome:
         warnings: What the filter did without, or how it failed, a line each.
         result: What the filter made of its texts; None where it passed.
         places: Of the result's documents, by their ids: the places of their texts in the content,
-            and where they begin in these.
+            and where these begin and end in the document.
         calls: Model calls of the filter now; none where the outcome was remembered.
     """
 
@@ -75,7 +87,7 @@ class Outcome:
     texts: Texts = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     result: Result | None = field(default=None, repr=False)
-    places: Mapping[str, tuple[int | None, int]] = field(default_factory=dict, repr=False)
+    places: Mapping[str, Sequence[_Stretch]] = field(default_factory=dict, repr=False)
     calls: int = field(default=0, repr=False)
 
     @property
@@ -85,12 +97,13 @@ class Outcome:
         if self.result is None:
             return about
         for row in self.result.rows:
-            if row["document"] in self.places:
-                place, at = self.places[row["document"]]
-                span = {"part": place, "start": row["start"] + at, "end": row["end"] + at}
-                more = () if row["kept"] else ("stage", "reason")
-                span |= {name: row[name] for name in ("text", "score", *more)}
-                about["kept" if row["kept"] else "dropped"].append(span)
+            more = () if row["kept"] else ("stage", "reason")
+            for place, begin, end in self.places.get(row["document"], ()):
+                start, end = max(row["start"], begin), min(row["end"], end)
+                text = row["text"][start - row["start"] : end - row["start"]]
+                span = {"part": place, "start": start - begin, "end": end - begin, "text": text}
+                span |= {name: row[name] for name in ("score", *more)}
+                about["kept" if row["kept"] else "dropped"] += [span] if start < end else []
         found = kept(self.result, range(len(self.result.documents)))
         if written := [one.about for one in found if one.place is None]:
             about["written"] = written
@@ -257,9 +270,14 @@ class ToolFilter:
         system = self.sieve.loaded.at(**{"max_tokens": rule.max_tokens, **budgets})
         system = replace(system, layout=replace(system.layout, compact=rule.compact))
         tokens = sum(system.reader.count([text for _, text in one.texts]))
+        runs = runs_of(one.texts)
+        joined = ((run[-1][0], "\n".join(text for _, text in run)) for run in runs)
+        whole = one._replace(texts=(*joined,))
+        reason = _reason(whole, tokens, rule)
+        one, runs = (one, []) if rule.fields else (whole, runs)  # fields are of an item by itself
         pieces = _pieces(one, rule)
         named = [{"id": p.name, "text": p.text, "title": one.title} for p in pieces]
-        reason = _reason(one, tokens, rule) or ("" if named else "it has none of the fields")
+        reason = reason or ("" if named else "it has none of the fields")
         passed = Outcome(one.tool, one.call, one.question, tokens, tokens, reason)
         if reason:
             return passed
@@ -278,11 +296,12 @@ class ToolFilter:
         new = _contents(one, rule, pieces, result)
         if self.tell:
             last = one.texts[-1][0]
-            new[last] = f"{new[last]}\n\n{_line(handle, result, unanswered)}"
-        after = sum(system.reader.count([new[place] for place, _ in one.texts]))
+            new[last] = "\n\n".join(filter(None, [new[last], _line(handle, result, unanswered)]))
+        after = sum(system.reader.count([*new.values()]))
         if after > tokens * (1 - rule.min_saving):
             return replace(passed, passed=f"under {rule.min_saving:.0%} would be saved")
-        places = {p.name: (p.place, 0 if rule.fields else p.span[0]) for p in pieces}
+        new |= {place: "" for run in runs for place, _ in run[:-1]}
+        places = {p.name: _stretches(p, rule, runs) for p in pieces}
         cut = replace(passed, tokens_after=after, handle=handle, texts=new)
         return replace(cut, result=result, places=places)
 
@@ -315,11 +334,23 @@ class _Piece(NamedTuple):
 def _pieces(one: ToolResult, rule: ToolRule) -> list[_Piece]:
     used: Counter[str] = Counter()
     pieces = []
+    short = min(_LINE, max(len(text) for _, text in one.texts) * _SHORT)
     for place, text in one.texts:
+        if not rule.fields and len(text) < short and "\n" not in text.strip():
+            continue  # what the tool says about the others
         content = content_of(text)
         found = rules.field_texts(text, rule) if rule.fields else [(content, text[slice(*content)])]
         pieces += [(place, *own) for own in found if own[1].strip()]
     return [_Piece(unused_id(one.call, used), *piece) for piece in pieces]
+
+
+def _stretches(piece: _Piece, rule: ToolRule, runs: Sequence[Run]) -> list[_Stretch]:
+    """Where the parts that a piece is read from stand in its document."""
+    if rule.fields:
+        return [(piece.place, 0, len(piece.text))]
+    (run,) = (run for run in runs if run[-1][0] == piece.place)
+    begins = accumulate((len(text) + 1 for _, text in run), initial=-piece.span[0])
+    return [(n, begin, begin + len(text)) for (n, text), begin in zip(run, begins, strict=False)]
 
 
 def _contents(
@@ -348,7 +379,9 @@ def _contents(
 
 
 def _line(handle: str, result: Result, unanswered: bool) -> str:
-    """What says that something was cut, and how to get it back."""
+    """What says that something was left out, and how to get it back; nothing where all is there."""
+    if not result.dropped:
+        return ""
     gone = counted(len(result.dropped), "part")
     tokens = f"{result.tokens.after} of {result.tokens.before} tokens kept"
     outline = "nothing here seems to answer, this is an outline: " * unanswered

@@ -17,6 +17,9 @@ from ragsieve.text import json_value
 Texts = Mapping[int | None, str]
 """Texts of a message's content by their places in it; a string's is None."""
 
+Run = tuple[tuple[int | None, str], ...]
+"""The same, in order."""
+
 Place = int | tuple[int, int]
 """Place of a result: its message's, and where it is a part of that one's content, the part's."""
 
@@ -27,6 +30,7 @@ _ELEMENT = re.compile(  # nothing but elements, as <system-reminder>…</system-
 _SAID = 600  # last characters of what an assistant says before a call
 _ARGUMENTS = 600  # characters of a call's arguments
 _TITLE = 200  # characters of what a call names
+_LINE = 200  # characters of a line that is an item of a list
 _PLACE = re.compile(r"[/\\]|^~|^\w[\w-]*\.\w{1,5}$|^\.")  # a path or an address
 _PLAIN = re.compile(r"\W{0,2}[^\W\d_]{2,}(?:['’-][^\W\d_]+)*\W{0,2}|[aI0-9][,.]?")
 _FLAG = re.compile(r"-{1,2}[A-Za-z]|[|&;<>]+$|\d?>")  # of a command
@@ -52,7 +56,7 @@ class ToolResult(NamedTuple):
     call: str
     tool: str
     question: str
-    texts: tuple[tuple[int | None, str], ...]
+    texts: Run
     failed: bool = False
     title: str = ""
 
@@ -198,12 +202,41 @@ def texts(content: object) -> list[tuple[int | None, str]]:
     return [(place, text) for place, text in text_parts if isinstance(text, str)]
 
 
+def runs_of(content: Run) -> list[Run]:
+    """Runs of texts, of which those of several are items of one list, to be read as its lines.
+
+    MCP gives each item that a tool returns a part of its own: a record in JSON, or a line.
+    """
+    runs: list[Run] = []
+    for place, text in content:
+        at, last = runs[-1][-1] if runs else (None, "")
+        if at is not None and place == at + 1 and "" != _kind(last) == _kind(text):
+            runs[-1] = (*runs[-1], (place, text))
+        else:
+            runs.append(((place, text),))
+    return runs
+
+
+def _kind(text: str) -> str:
+    """Of which kind an item is: ``{``, ``[`` or, of a line, ``_``; empty of any other text."""
+    text = text.strip()
+    if text[:1] + text[-1:] in ("{}", "[]"):
+        return text[0]
+    return "_" if "\n" not in text and len(text) <= _LINE else ""
+
+
 def with_texts(content: Any, texts: Texts) -> Any:
-    """A copy of content with other texts in some places."""
+    """A copy of content with other texts in some places; a part of no text is one with the next."""
     if None in texts:
         return texts[None]
-    parts = enumerate(listed(content))
-    return [_replaced(part, texts[n]) if n in texts else part for n, part in parts]
+    parts, more = [], dict[str, Any]()
+    for n, part in enumerate(listed(content)):
+        if texts.get(n) == "":
+            more |= {} if isinstance(part, str) else plain(part)
+        else:
+            parts.append(_replaced(part, texts[n], more) if n in texts else part)
+            more = {}
+    return parts
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -247,9 +280,9 @@ def _values(arguments: str) -> tuple[str, ...]:
     return (*values,)
 
 
-def _replaced(part: Any, text: str) -> Any:
-    """A part with another text."""
-    return text if isinstance(part, str) else {**plain(part), "text": text}
+def _replaced(part: Any, text: str, more: Mapping[str, Any]) -> Any:
+    """A part with another text, and with fields that it lacks."""
+    return text if isinstance(part, str) else {**more, **plain(part), "text": text}
 
 
 def _text(part: object) -> object:

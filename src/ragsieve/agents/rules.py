@@ -167,11 +167,18 @@ def spliced(text: str, fields: Sequence[tuple[Span, str]]) -> str:
 
 
 def _members(text: str) -> Iterator[tuple[str, Node]]:
-    """Members of the JSON that a text is, by key; the elements of a list have that of the list."""
-    root, end = brackets.read(text, len(text) - len(text.lstrip()))
-    if not root or text[end:].strip() or len(text) > _MOST:
-        return
-    left = [("", root)]
+    """Members of the JSON that a text is, one value or several in a row, by key.
+
+    The elements of a list have the key of the list.
+    """
+    left: list[tuple[str, Node]] = []
+    end, size = 0, len(text.rstrip())
+    while end < size:
+        root, end = brackets.read(text, end)
+        if not root or size > _MOST:
+            return
+        left.append(("", root))
+    left.reverse()
     while left:
         key, node = left.pop()
         match = KEY.match(text, node.start, node.head)

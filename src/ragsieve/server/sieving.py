@@ -14,7 +14,7 @@ from typing import Any
 
 from ragsieve.adapter import probability
 from ragsieve.agents.filter import Budgets, Cut
-from ragsieve.agents.messages import listed, results_in, texts, tool_results, with_contents
+from ragsieve.agents.messages import listed, results_in, runs_of, texts, tool_results, with_contents
 from ragsieve.errors import InputError
 from ragsieve.result import Result, Tokens
 from ragsieve.server.documents import OPEN, ChatDocuments, documents_of, users_of, without_documents
@@ -137,9 +137,9 @@ def sieved(service: Service, name: str, budgets: Budgets, body: dict[str, Any]) 
     messages = changed.get("messages")
     if service.settings.filter_tools and isinstance(messages, list):
         with forwarded.failing_open():
-            results = [text for one in tool_results(body["messages"]) for _, text in one.texts]
-            service.check_documents(results)
-            service.check_size(system, results)
+            results = [one.texts for one in tool_results(body["messages"])]
+            service.check_documents([run for one in results for run in runs_of(one)])
+            service.check_size(system, [text for one in results for _, text in one])
             asked = [*map(without_documents, body["messages"])]
             forwarded.cut = service.tool_filters[name].cut(asked, budgets)
             outcomes = forwarded.cut.outcomes

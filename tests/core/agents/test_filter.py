@@ -135,6 +135,49 @@ def test_a_rule_says_where_a_result_is_cut(text, rule, stays, goes):
         ]
 
 
+@pytest.mark.parametrize("items", [ROWS, [str(row) for row in ROWS], BODIES * 9], ids=len)
+@pytest.mark.parametrize("rule", [{}, {"whole": ["url"]}])
+def test_items_of_a_list_are_read_together(items, rule):
+    """MCP has a part for each: the last one has what the same lines in one text have; what one
+    item says of itself is no failure, an image stays, and spans are of the parts as they came."""
+    said = [one if isinstance(one, str) else json.dumps({**one, "ok": False}) for one in items]
+    mark, image = {"cache_control": {"type": "ephemeral"}}, {"type": "image"}
+    parts = [image, *({"type": "text", "text": one} for one in said), image]
+    whole = cut("\n".join(said), read(ToolRule, rule))
+    one = cut([image, parts[1] | mark, *parts[2:]], read(ToolRule, rule))
+    (outcome,), (expected,) = one.outcomes.values(), whole.outcomes.values()
+    text = whole.messages[-1]["content"].replace(expected.handle, outcome.handle)
+    spans = [*outcome.about["kept"], *outcome.about["dropped"]]
+
+    assert [image, {"type": "text", "text": text, **mark}, image] == one.messages[-1]["content"]
+    assert "Cable W7" in text and expected.tokens_after < expected.tokens_before
+    assert {*range(1, len(said) + 1)} == {span["part"] for span in spans}
+    assert all(s["text"] == said[s["part"] - 1][s["start"] : s["end"]] for s in spans)
+
+
+@pytest.mark.parametrize(
+    "said", ["Page 2 of 9", "Content is cut. Ask with start=500.", '{"total": 4}']
+)
+def test_what_a_tool_says_in_a_part_of_its_own_stays(said):
+    """Behind what it is about, as a line of the same text does; else it grew, and was lost."""
+    parts = [{"type": "text", "text": one} for one in (TEXT.replace(". ", ".\n"), said)]
+    first, last = cut(parts).messages[-1]["content"]
+
+    assert "Lamp 3 " not in first["text"] and "Cable W7" in first["text"]
+    assert last["text"].startswith(f"{said}\n\n[") and "show_dropped" in last["text"]
+
+
+def test_where_all_is_there_nothing_is_said_to_be_left_out():
+    """As in rows that stand under their heads once: there is no rest that a handle would show."""
+    rows = [{"name": f"pump {n}", "cable": f"W{n}", "feeds": "the pump"} for n in range(30)]
+    one = cut(json.dumps(rows), question="Which cable feeds the pump?")
+    (outcome,) = one.outcomes.values()
+
+    assert not outcome.result.dropped and outcome.tokens_after < 0.8 * outcome.tokens_before
+    assert all(str(row["cable"]) in one.messages[-1]["content"] for row in rows)
+    assert "left out" not in one.messages[-1]["content"]
+
+
 def test_the_first_rule_that_fits_counts():
     """Names are patterns; a file of rules is checked, and names what is wrong."""
     rules = read(ToolRules, {"tools": [{"name": "web_*", "cut": False}, {"name": "w*"}]}).tools

@@ -82,14 +82,14 @@ def test_the_artifact_says_how_probable_an_answer_is():
 
 def test_equal_texts_of_a_call_are_all_filtered():
     """A copy of a result is a result, too, with spans of its own."""
-    parts = [{"type": "text", "text": PAGE}] * 2
+    parts = [PAGE, {"type": "image_url"}, PAGE]
     every = {"system": "top-sentences", **FAKE, "options": {"k": 9}}
     sieve = results_of(Adapter(**every, on_error="raise"))
     (message,) = filter_tool_messages(conversation(parts), sieve)[-1:]
     kept = message.artifact["ragsieve"]["kept"]
 
     assert parts == message.content
-    assert [0, 0, 1, 1] == [span["part"] for span in kept]
+    assert [0, 0, 2, 2] == [span["part"] for span in kept]
 
 
 def test_the_artifact_says_what_was_kept_and_why_the_rest_was_not():
@@ -170,9 +170,9 @@ def test_what_a_model_wrote_stands_at_the_end_and_names_its_sources():
 
     system = System(Pipeline(summary), Reader(ScriptedLLM([])))
     results = results_of(Adapter(system, on_error="raise"))
-    (last,) = filter_tool_messages(conversation([PAGE, FRUIT]), results)[-1:]
+    (last,) = filter_tool_messages(conversation([PAGE, {}, FRUIT]), results)[-1:]
     assert isinstance(last, ToolMessage)
     (written,) = last.artifact["ragsieve"]["written"]
 
-    assert [NOTHING, f"{FRUIT}\n\nHe drew it."] == last.content
+    assert [NOTHING, {}, f"{FRUIT}\n\nHe drew it."] == last.content
     assert ("fake", [["c0", 0, len(PAGE)]]) == (written["written_by"], written["parents"])
