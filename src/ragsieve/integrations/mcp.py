@@ -89,7 +89,7 @@ class PassedDocument(BaseModel):
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
     text: str
     id: str | None = None
-    title: str = ""
+    title: str | None = None
 
 
 class PassedLimits(BaseModel):

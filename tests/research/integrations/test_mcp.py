@@ -170,7 +170,7 @@ def test_documents_have_ids_and_titles():
     system = ragsieve.load("finefilter")
     documents = [
         {"id": "koechlin", "title": "The engineer", "text": DOCUMENTS[1]},
-        {"id": 7, "text": DOCUMENTS[0]},
+        {"id": 7, "title": None, "text": DOCUMENTS[0]},
         DOCUMENTS[2],
     ]
 
