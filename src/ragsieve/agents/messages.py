@@ -17,7 +17,7 @@ from ragsieve.text import json_value
 Texts = Mapping[int | None, str]
 """Texts of a message's content by their places in it; a string's is None."""
 
-Run = tuple[tuple[int | None, str], ...]
+Run = Sequence[tuple[int | None, str]]
 """The same, in order."""
 
 Place = int | tuple[int, int]
@@ -202,18 +202,18 @@ def texts(content: object) -> list[tuple[int | None, str]]:
     return [(place, text) for place, text in text_parts if isinstance(text, str)]
 
 
-def runs_of(content: Run) -> list[Run]:
+def runs_of(content: Run) -> Sequence[Run]:
     """Runs of texts, of which those of several are items of one list, to be read as its lines.
 
     MCP gives each item that a tool returns a part of its own: a record in JSON, or a line.
     """
-    runs: list[Run] = []
+    runs: list[list[tuple[int | None, str]]] = []
     for place, text in content:
         at, last = runs[-1][-1] if runs else (None, "")
         if at is not None and place == at + 1 and "" != _kind(last) == _kind(text):
-            runs[-1] = (*runs[-1], (place, text))
+            runs[-1].append((place, text))
         else:
-            runs.append(((place, text),))
+            runs.append([(place, text)])
     return runs
 
 

@@ -256,6 +256,19 @@ def test_no_reply_tells_the_upstreams_key(client, kind):
     assert (502, True) == (replies[1].status_code, "compressed" in replies[1].text)
 
 
+def test_items_of_a_list_count_as_one_document(client, upstream):
+    """Of a tool of MCP, a part each; what they are cut to stands in the last one."""
+    asked = client(settings=settings(upstream, filter_tools=("*",), limits=Limits(max_documents=1)))
+    said = [json.dumps({"id": n, "says": "Nobody sang in Rome. " * 9}) for n in range(40)]
+    said[9] = json.dumps({"id": 9, "says": "Seals sang Summer Breeze."})
+    result = {"role": "tool", "content": [{"type": "text", "text": one} for one in said]}
+    reply = asked.post(CHATS, json={"messages": [*QUESTION, result]})
+    (part,) = upstream.messages[-1]["content"]
+
+    assert "x-ragsieve-error" not in reply.headers
+    assert said[9] in part["text"] and len(part["text"]) < 999
+
+
 def test_a_long_conversation_is_read_in_linear_time(system):
     """Also where each question leans on those before; past the deadline nothing is filtered."""
     content = f"<documents>{'<document>Bees make honey.</document>' * 9}</documents>And why?"
