@@ -22,12 +22,12 @@ import numpy as np
 
 from ragsieve import Document, Query, Segment
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.models.options import yes_probability
 from ragsieve.trace import collect_step
 from ragsieve_research.answer.agent import Agent, Argument
 from ragsieve_research.answer.critic import Critic
 from ragsieve_research.answer.parts import is_answer, plain
 from ragsieve_research.answer.reasoning import Reasoning
+from ragsieve_research.models.choices import yes_probability
 from ragsieve_research.score.judge import Relevance
 from ragsieve_research.score.listwise import Permuting
 from ragsieve_research.select.adaptive import Adaptive

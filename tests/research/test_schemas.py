@@ -10,13 +10,13 @@ import pytest
 
 from ragsieve.errors import RagsieveError
 from ragsieve.models.base import Message
-from ragsieve.models.options import reply_tokens, written_odds
 from ragsieve.models.protocol import response_format
 from ragsieve.models.wrap import Wrapper
 from ragsieve.sources import Models
 from ragsieve.spec import SystemSpec
 from ragsieve.systems.base import SYSTEMS
 from ragsieve_research.evaluate.expected import stand_in
+from ragsieve_research.models.choices import reply_tokens, written_odds
 
 pytestmark = pytest.mark.slow
 SAMPLES = 100

@@ -118,9 +118,10 @@ def ranked_segments(question: str, ranked: Sequence[Segment]) -> list[Segment]:
     """Each segment once, best first: by its score and by the question's rarer words.
 
     A scorer gives items of a list, rows and what differs in an identifier nearly the same score.
-    Where nothing of a document scores well, rare words count beside the score. Odd lines of the best one's document, and what has most of the question's rarer words, come
-    before lines that are like all others; what adds nothing to the question comes last. A note
-    comes right behind what it is on.
+    Where nothing of a document scores well, rare words count beside the score. Odd lines of the
+    best one's document, and what has most of the question's rarer words, come before lines that
+    are like all others; what adds nothing to the question comes last. A note comes right behind
+    what it is on.
     """
     from ragsieve.text import adds_nothing  # loads splitters of sentences
 

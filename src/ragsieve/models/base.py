@@ -8,16 +8,16 @@ charges the running step of the trace, `ragsieve.trace.record_usage`, once a cal
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.errors import BadReply, ContextOverflow, InputError, ModelError, Unsupported
+from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.thoughts import Cut as Cut
 from ragsieve.models.thoughts import has_said, strip_thinking
-from ragsieve.trace import Step, note, record_unreadable, running_step
-from ragsieve.types import Span, grouped
+from ragsieve.trace import Step, note, running_step
+from ragsieve.types import Span
 
 
 class Message(NamedTuple):
@@ -274,10 +274,10 @@ def complete_with_room(
     thoughts = [place for place in cut if not strip_thinking(replies[place]).strip()]
     if len(thoughts) < len(cut) and thinks_first(llm):
         thoughts = cut
-    if thoughts and (room := _room(llm)):
+    if thoughts and (room := room_of(llm)):
         note(f"{llm.identity} was cut in its thoughts: asked again with {room} tokens more")
         ask = partial(llm.complete, max_tokens=max_tokens + room, **options)
-        again = _fitting(ask, [prompts[place] for place in thoughts])
+        again = fitting(ask, [prompts[place] for place in thoughts])
         for place, reply in zip(thoughts, again, strict=True):
             replies[place] = replies[place] if reply is None else reply
     for place in thoughts:
@@ -291,7 +291,7 @@ def complete_with_room(
     return replies
 
 
-def _room(llm: LLM) -> int:
+def room_of(llm: LLM) -> int:
     """Tokens that a reply may have more, for thoughts."""
     return ROOM if getattr(llm, "thinking", False) in (None, True) else 0
 
@@ -317,66 +317,7 @@ def thinks_first(llm: LLM) -> bool:
     return _thinks[llm.identity]
 
 
-T = TypeVar("T")
-D = TypeVar("D")
-
-
-def complete_parsed(
-    llm: LLM,
-    prompts: Prompts,
-    parse: Callable[[str], T],
-    *,
-    max_tokens: int = 128,
-    schema: JsonSchema | None = None,
-) -> list[T | BadReply]:
-    """Replies as ``parse`` reads them; an unreadable one is requested once more, with the error.
-
-    Thoughts have room (`complete_with_room`). All second requests are one batch, but for those of
-    replies that needed room: they have it at once. One that is cut in the form of a schema, such as
-    in endless blanks, is requested without it. ``parse`` receives a reply without thoughts, a
-    `Cut` if it is one, and raises `BadReply`. A prompt whose second reply is unreadable too, or
-    that leaves no space for a second one, yields that error: the caller chooses what replaces it,
-    and notes that.
-    """
-
-    def is_read(reply: str) -> bool:
-        return not isinstance(_parsed(parse, reply), BadReply)
-
-    ask = partial(complete_with_room, llm, is_read=is_read, schema=schema)
-    first = llm.complete(prompts, max_tokens=max_tokens, schema=schema)
-    replies = ask(prompts, max_tokens=max_tokens, first=first)
-    results = [_parsed(parse, reply) for reply in replies]
-    corrections: dict[int, Prompt] = {}
-    for place, result in enumerate(results):
-        if isinstance(result, BadReply):
-            record_unreadable()
-            note(f"unreadable reply, asked once more: {result}")
-            wrong = f"That cannot be read: {result}. Reply again, in that form only."
-            said = (Message("assistant", replies[place]), Message("user", wrong))
-            endless = schema and isinstance(replies[place], Cut)
-            corrections[place] = (*prompts[place], *(() if endless else said))
-    needs = {p: (replies[p] is not first[p], isinstance(replies[p], Cut)) for p in corrections}
-    for (more, cut), places in grouped(needs, needs.__getitem__).items():
-        most, form = max_tokens + _room(llm) * more, None if cut else schema
-        again = partial(ask, max_tokens=most, schema=form)
-        seconds = _fitting(again, [corrections[place] for place in places])
-        for place, reply in zip(places, seconds, strict=True):
-            if reply is not None:
-                results[place] = second = _parsed(parse, reply)
-                if isinstance(second, BadReply):
-                    record_unreadable()
-    return results
-
-
-def readable(reply: T | BadReply | None, otherwise: D, meaning: str) -> T | D:
-    """A reply that was read; ``otherwise``, and a note of what that means, of an error or None."""
-    if reply is None or isinstance(reply, BadReply):
-        note(f"unreadable twice, so {meaning}" + (f": {reply}" if reply else ""))
-        return otherwise
-    return reply
-
-
-def _fitting(ask: Callable[[Prompts], list[str]], prompts: Prompts) -> list[str | None]:
+def fitting(ask: Callable[[Prompts], list[str]], prompts: Prompts) -> list[str | None]:
     """Replies, in one batch where all prompts fit; None where one has no space in the context."""
     if not prompts:
         return []
@@ -385,14 +326,4 @@ def _fitting(ask: Callable[[Prompts], list[str]], prompts: Prompts) -> list[str 
     except ContextOverflow:
         if len(prompts) == 1:
             return [None]
-        return [_fitting(ask, [prompt])[0] for prompt in prompts]
-
-
-def _parsed(parse: Callable[[str], T], reply: str) -> T | BadReply:
-    try:
-        said = strip_thinking(reply)
-        if reply.strip() and not said.strip():
-            raise BadReply("text behind the thoughts", reply)
-        return parse(Cut(said) if isinstance(reply, Cut) else said)
-    except BadReply as error:
-        return error
+        return [fitting(ask, [prompt])[0] for prompt in prompts]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 from ragsieve.errors import EndedEarly, ModelError, Overdue, needs_extra
 from ragsieve.models import protocol
 from ragsieve.models.base import LLM, ROOM, Cut, JsonSchema, Odds, Prompt, check_fits, thinks_first
-from ragsieve.models.options import filled_odds, first_token_odds
+from ragsieve.models.options import first_token_odds
 from ragsieve.models.protocol import Body, Chat, ChatReply
 from ragsieve.models.pruner import bundled
 from ragsieve.models.server import OPENAI, REFUSED, Away, Context, Home, Server
@@ -146,14 +146,12 @@ class OpenAI(Server, LLM):
         """As `LLM.choose`, from the reply's first token: no text is sampled.
 
         The first replies may be `_LOOK` tokens long: where one shows thoughts, or is cut and the
-        model turns out to think (`thinks_first`), options are requested as text from then on.
+        model turns out to think (`thinks_first`), no odds are known from then on.
 
         An option's probability is that of the 20 likeliest tokens with which it begins, in any
-        case, and no other option does, normalised; an option not among them gets 0. Where the
-        server gives no probabilities, under .05 lie on all options together, or over 1 % of them
-        on tokens that begin several (``1`` and ``10``), the option is requested as text and gets 1;
-        where that text cannot be read (`ragsieve.models.replies`), it is None.
-        Both are noted.
+        case, and no other option does, normalised; an option not among them gets 0. It is None
+        where the server gives no probabilities, under .05 lie on all options together, or over
+        1 % of them on tokens that begin several (``1`` and ``10``).
 
         Raises:
             InputError: If there are not as many option lists as prompts, or the options of one
@@ -174,7 +172,7 @@ class OpenAI(Server, LLM):
             results = [first_token_odds((told and r.top) or [], some) for r, some in pairs]
             if replies and all(reply.top is None for reply in replies):
                 self._refused.add("logprobs")
-        return filled_odds(self, prompts, options, results)
+        return results
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """As `LLM.count`, of the texts as they are sent.

@@ -9,8 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Cut, Prompt, complete_parsed, complete_with_room
-from ragsieve.models.replies import (
+from ragsieve.models.base import LLM, Cut, Prompt, complete_with_room
+from ragsieve.prompts import render, titled
+from ragsieve.schema import Count, Options, Weight
+from ragsieve.text import contains_answer, normalise
+from ragsieve.types import Query, Segment
+from ragsieve_research.answer.parts import content_words, plain, refuses, schema, words
+from ragsieve_research.models.parsed import complete_parsed
+from ragsieve_research.models.replies import (
     Field,
     paragraph,
     plain_text,
@@ -20,11 +26,6 @@ from ragsieve.models.replies import (
     unquoted,
     word,
 )
-from ragsieve.prompts import render, titled
-from ragsieve.schema import Count, Options, Weight
-from ragsieve.text import contains_answer, normalise
-from ragsieve.types import Query, Segment
-from ragsieve_research.answer.parts import content_words, plain, refuses, schema, words
 from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
 _QUOTATION = re.compile(r"[\"“](?:([^\"”]{12,})[\"”]|[^\"”]*\Z)")

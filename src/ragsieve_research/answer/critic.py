@@ -7,9 +7,16 @@ from itertools import permutations
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
-from ragsieve.models.options import odds, reply_tokens
-from ragsieve.models.replies import (
+from ragsieve.models.base import LLM, Prompt
+from ragsieve.prompts import render
+from ragsieve.schema import Count, Options
+from ragsieve.trace import note
+from ragsieve.types import Query, rounded
+from ragsieve_research.answer.agent import Argument
+from ragsieve_research.answer.parts import agree, is_answer, plain, same_answers, schema
+from ragsieve_research.models.choices import odds, reply_tokens
+from ragsieve_research.models.parsed import complete_parsed, readable
+from ragsieve_research.models.replies import (
     Field,
     groups,
     numbers,
@@ -19,12 +26,6 @@ from ragsieve.models.replies import (
     texts,
     unquoted,
 )
-from ragsieve.prompts import render
-from ragsieve.schema import Count, Options
-from ragsieve.trace import note
-from ragsieve.types import Query, rounded
-from ragsieve_research.answer.agent import Argument
-from ragsieve_research.answer.parts import agree, is_answer, plain, same_answers, schema
 from ragsieve_research.prompts import begun, fitting, quoted, words_in
 
 T = TypeVar("T")

@@ -6,12 +6,12 @@ from typing import Any
 
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models import replies
 from ragsieve.models.base import Message, Prompt
 from ragsieve.prompts import render
 from ragsieve.trace import note, record_unreadable
 from ragsieve.types import Answer, Document, Query, Segment
 from ragsieve_research.answer.whole import WholeReader
+from ragsieve_research.models import replies
 
 TURN = 16  # tokens of the chat format around each turn of an example
 

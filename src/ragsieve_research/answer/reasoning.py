@@ -8,8 +8,7 @@ from msgspec import Meta
 
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply, ModelError
-from ragsieve.models.base import LLM, Embedder, complete_parsed
-from ragsieve.models.replies import Field, read_fields
+from ragsieve.models.base import LLM, Embedder
 from ragsieve.models.wrap import unwrap
 from ragsieve.schema import Count, Options
 from ragsieve.system import Pipeline, System
@@ -18,6 +17,8 @@ from ragsieve.types import Answer, Query, Segment, StageResult, rounded
 from ragsieve_research.answer.demonstrations import reasoning_examples
 from ragsieve_research.answer.examples import Demonstration, ExampleReader, answer_line, last_line
 from ragsieve_research.answer.parts import schema
+from ragsieve_research.models.parsed import complete_parsed
+from ragsieve_research.models.replies import Field, read_fields
 
 DOMAINS = {
     "finance": "companies, shares, prices, money",

@@ -9,11 +9,12 @@ from functools import cache
 from typing import Any, Literal
 
 from ragsieve.errors import InputError, needs_extra
-from ragsieve.models.base import LLM, readable
-from ragsieve.models.options import yes_probability
+from ragsieve.models.base import LLM
 from ragsieve.prompts import render
 from ragsieve.run.batch import accuracy
 from ragsieve.text import begins, normalise, safe, word_counts
+from ragsieve_research.models.choices import yes_probability
+from ragsieve_research.models.parsed import readable
 from ragsieve_research.prompts import quoted
 from ragsieve_research.score.inclusion import word_f1
 

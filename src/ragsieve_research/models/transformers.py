@@ -20,7 +20,6 @@ with needs_extra("local"):
     from tokenizers import Tokenizer
 
 from ragsieve.models.base import Cut, JsonSchema, Message, Nats, Odds, Prompt, check_fits
-from ragsieve.models.options import filled_odds
 from ragsieve.models.reopen import once
 from ragsieve.models.thoughts import TAG, opening
 from ragsieve.models.wrap import check_columns
@@ -155,7 +154,7 @@ class Transformers(BatchedModel):
     ) -> list[Odds | None]:
         """See `ragsieve.models.base.LLM.choose`; of a reply without thoughts, where they can go.
 
-        Where a tag around thoughts is likelier than all options, one is requested as text. Where
+        None where a tag around thoughts is likelier than all options. Where
         the tokens of one option begin those of another, every option is followed by the end of the
         turn, so that "1" and "10" compete as whole replies.
         """
@@ -173,7 +172,7 @@ class Transformers(BatchedModel):
             scores = compute(self.decoder.score, rows, [[*group, *tags] for group in wanted])
             self._record_usage(rows, [1] * len(rows))
             found = [odds(s[: len(w)], s[len(w) :]) for s, w in zip(scores, wanted, strict=True)]
-        return filled_odds(self, prompts, options, found)
+        return found
 
     def loglik(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[list[float]]:
         """See `ragsieve.models.base.LLM.loglik`; equal prompts are read once."""

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ragsieve.errors import BadReply, ModelError
-from ragsieve.models.base import LLM, complete_parsed
-from ragsieve.models.replies import Field, paragraph, read_fields, strip_thinking, unquoted
+from ragsieve.models.base import LLM
 from ragsieve.prompts import render
 from ragsieve.text import safe, words
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment
+from ragsieve_research.models.parsed import complete_parsed
+from ragsieve_research.models.replies import Field, paragraph, read_fields, strip_thinking, unquoted
 
 _NAME = re.compile(r"[^\W_]+")
 _MAX_CHARS = 300  # of a rewrite

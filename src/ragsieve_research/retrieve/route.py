@@ -13,8 +13,7 @@ import numpy as np
 
 from ragsieve.documents import unused_id
 from ragsieve.errors import InputError, typed_line
-from ragsieve.models.base import LLM, Embedder, Prompt, readable
-from ragsieve.models.options import yes_probability
+from ragsieve.models.base import LLM, Embedder, Prompt
 from ragsieve.prompts import render
 from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
 from ragsieve.schema import Options, Probability, check_options
@@ -31,6 +30,8 @@ from ragsieve.trace import (
     warn,
 )
 from ragsieve.types import Document, Query, Segment, StageResult, rounded
+from ragsieve_research.models.choices import yes_probability
+from ragsieve_research.models.parsed import readable
 from ragsieve_research.prompts import shown
 
 MAX_LATE = 64

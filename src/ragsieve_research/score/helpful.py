@@ -7,14 +7,15 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragsieve.models.base import LLM, Prompt, readable
-from ragsieve.models.options import yes_probability
+from ragsieve.models.base import LLM, Prompt
 from ragsieve.prompts import render
 from ragsieve.schema import Count, Options
 from ragsieve.score.base import Scorer, by_document
 from ragsieve.structure import text_of
 from ragsieve.text import safe
 from ragsieve.types import Query, Segment
+from ragsieve_research.models.choices import yes_probability
+from ragsieve_research.models.parsed import readable
 from ragsieve_research.prompts import batched_by_size, quoted
 
 Wording = Literal["own", "published"]

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsieve.errors import ModelError
-from ragsieve.models.base import LLM, Prompt, readable
-from ragsieve.models.options import odds
+from ragsieve.models.base import LLM, Prompt
 from ragsieve.prompts import render, titled
 from ragsieve.score.base import UNREAD, Scorer
 from ragsieve.types import Query, Segment
+from ragsieve_research.models.choices import odds
+from ragsieve_research.models.parsed import readable
 from ragsieve_research.prompts import quoted
 from ragsieve_research.score.base import scores_of
 

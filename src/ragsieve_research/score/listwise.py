@@ -11,14 +11,16 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from ragsieve.errors import BadReply, InputError, ModelError
-from ragsieve.models.base import LLM, ListwiseReranker, Prompt, complete_parsed, readable
-from ragsieve.models.replies import Field, numbers, read_fields
+from ragsieve.models.base import LLM, ListwiseReranker, Prompt
 from ragsieve.models.wrap import unwrap
 from ragsieve.prompts import render, titled
 from ragsieve.schema import Count, Options, check_options
 from ragsieve.score.base import Scorer
 from ragsieve.trace import note
 from ragsieve.types import Query, Segment, rounded
+from ragsieve_research.models.choices import odds
+from ragsieve_research.models.parsed import complete_parsed, readable
+from ragsieve_research.models.replies import Field, numbers, read_fields
 from ragsieve_research.prompts import first_words, fitting, numbered
 
 Mode = Literal["write", "first"]
@@ -132,7 +134,7 @@ class Permuting(Options):
 
     def _first(self, prompts: Sequence[Prompt], sizes: Sequence[int]) -> list[list[int]]:
         options = [[f"[{n}]" for n in range(1, size + 1)] for size in sizes]
-        pairs = zip(self.llm.choose(prompts, options), sizes, strict=True)
+        pairs = zip(odds(self.llm, prompts, options), sizes, strict=True)
         rows = [readable(row, [1.0] * n, "the order stays as given") for row, n in pairs]
         return [np.argsort([-rounded(p) for p in row], kind="stable").tolist() for row in rows]
 

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Prompt, complete_parsed
-from ragsieve.models.options import reply_tokens
-from ragsieve.models.replies import Field, Kind, number, read_fields
+from ragsieve.models.base import LLM, Prompt
 from ragsieve.prompts import render
 from ragsieve.schema import Options, Weight
 from ragsieve.select.base import Selector
 from ragsieve.system import best_first
 from ragsieve.trace import Cutoff, log_event, note, record_cutoff
 from ragsieve.types import Query, Segment, rounded
+from ragsieve_research.models.choices import reply_tokens
+from ragsieve_research.models.parsed import complete_parsed
+from ragsieve_research.models.replies import Field, Kind, number, read_fields
 
 _SHARE = re.compile(r"(?<![\w.,])-?[0-9]{0,4}\.[0-9]{1,9}(?!\.?\w)")
 

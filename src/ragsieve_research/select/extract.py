@@ -7,15 +7,16 @@ from itertools import chain, zip_longest
 from typing import Any, Literal
 
 from ragsieve.errors import BadReply, InputError
-from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
-from ragsieve.models.options import reply_tokens
-from ragsieve.models.replies import Field, numbers, read_fields
+from ragsieve.models.base import LLM, Prompt
 from ragsieve.prompts import context, render, titled
 from ragsieve.schema import Amount, Count, Options
 from ragsieve.system import best_first
 from ragsieve.text import normalise
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
+from ragsieve_research.models.choices import reply_tokens
+from ragsieve_research.models.parsed import complete_parsed, readable
+from ragsieve_research.models.replies import Field, numbers, read_fields
 from ragsieve_research.prompts import batched_by_size, numbered
 
 Mode = Literal["point", "write"]

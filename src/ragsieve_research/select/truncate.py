@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ragsieve.models.base import LLM, Prompt, readable
-from ragsieve.models.options import odds
+from ragsieve.models.base import LLM, Prompt
 from ragsieve.prompts import render
 from ragsieve.schema import Amount, Count, Options
 from ragsieve.select.base import Selector, past
 from ragsieve.system import best_first
 from ragsieve.trace import Cutoff, record_cutoff
 from ragsieve.types import Query, Segment, rounded
+from ragsieve_research.models.choices import odds
+from ragsieve_research.models.parsed import readable
 from ragsieve_research.prompts import numbered
 
 SHOWN = 20

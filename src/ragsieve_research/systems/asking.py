@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Prompt, complete_parsed, complete_with_room, readable
-from ragsieve.models.replies import Field, plain_text, prose, read_fields, texts, unquoted
+from ragsieve.models.base import LLM, Prompt, complete_with_room
 from ragsieve.text import safe
+from ragsieve_research.models.parsed import complete_parsed, readable
+from ragsieve_research.models.replies import Field, plain_text, prose, read_fields, texts, unquoted
 
 _MAX_CHARS = 200  # of a sub-question
 _QUESTIONS = Field("sub-questions, one a line", texts, ("questions",))

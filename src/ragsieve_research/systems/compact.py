@@ -13,8 +13,7 @@ from typing import NamedTuple
 from ragsieve import select, split
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Prompt, complete_parsed, readable
-from ragsieve.models.replies import Field, read_fields, text, unquoted
+from ragsieve.models.base import LLM, Prompt
 from ragsieve.prompts import FRAME, render
 from ragsieve.schema import Count, Options
 from ragsieve.system import Pipeline, System, fit
@@ -22,6 +21,8 @@ from ragsieve.systems.base import system
 from ragsieve.trace import log_event, note, record_drop
 from ragsieve.types import Query, Segment
 from ragsieve_research.answer.parts import refuses, schema
+from ragsieve_research.models.parsed import complete_parsed, readable
+from ragsieve_research.models.replies import Field, read_fields, text, unquoted
 from ragsieve_research.systems.written import written
 
 _REPLY = 512  # tokens of a round's reply at most

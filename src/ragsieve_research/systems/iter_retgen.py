@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.models.replies import prose
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options
 from ragsieve.system import Stage, System
@@ -14,6 +13,7 @@ from ragsieve.systems.base import system
 from ragsieve.text import safe
 from ragsieve.trace import log_event, note
 from ragsieve.types import Query, Segment
+from ragsieve_research.models.replies import prose
 from ragsieve_research.systems.iterating import SHOWN, Search, iterating
 
 

@@ -12,9 +12,7 @@ import numpy as np
 from ragsieve import score, split
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, CrossEncoder, Embedder, Prompt, complete_parsed, readable
-from ragsieve.models.options import yes_probability
-from ragsieve.models.replies import Field, read_fields, texts
+from ragsieve.models.base import LLM, CrossEncoder, Embedder, Prompt
 from ragsieve.prompts import render, title_of, titled
 from ragsieve.schema import Amount, Options
 from ragsieve.score.base import Scorer, by_document
@@ -22,6 +20,9 @@ from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve.trace import note, record_drop
 from ragsieve.types import Query, Segment
+from ragsieve_research.models.choices import yes_probability
+from ragsieve_research.models.parsed import complete_parsed, readable
+from ragsieve_research.models.replies import Field, read_fields, texts
 from ragsieve_research.prompts import fitting
 
 ABSTRACT = "abstract"

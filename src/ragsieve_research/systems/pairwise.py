@@ -13,11 +13,11 @@ from ragsieve import select
 from ragsieve.answer import Reader
 from ragsieve.errors import check_choice
 from ragsieve.models.base import LLM, Prompt
-from ragsieve.models.options import odds
 from ragsieve.prompts import render
 from ragsieve.system import Pipeline, System
 from ragsieve.systems.base import system
 from ragsieve.types import rounded
+from ragsieve_research.models.choices import odds
 from ragsieve_research.prompts import begun, fitting, quoted
 from ragsieve_research.score.listwise import MAX_WORDS, Listwise
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM, Embedder
-from ragsieve.models.options import yes_probability
 from ragsieve.prompts import render, titled
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options
@@ -16,6 +15,7 @@ from ragsieve.trace import log_event, note
 from ragsieve.types import Answer, Query, Segment, StageResult
 from ragsieve_research.answer.agent import read_text
 from ragsieve_research.answer.parts import refuses
+from ragsieve_research.models.choices import yes_probability
 from ragsieve_research.prompts import quoted
 from ragsieve_research.systems.asking import said, sub_questions
 from ragsieve_research.systems.iterating import SHOWN, Search, iterating

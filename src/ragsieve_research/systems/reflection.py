@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 
 from ragsieve.errors import Unsupported
 from ragsieve.models.base import LLM, Message, Prompt
-from ragsieve.models.replies import prose, strip_thinking
 from ragsieve.prompts import render
 from ragsieve.text import safe, sentence_spans
 from ragsieve_research.models.reflection import ALL, NEEDED, RAW, TOKENS
+from ragsieve_research.models.replies import prose, strip_thinking
 from ragsieve_research.prompts import quoted
 
 Ask = Literal["retrieve", "relevant", "write", "supported", "useful"]

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from ragsieve.answer import Reader
 from ragsieve.errors import BadReply
-from ragsieve.models.base import LLM, Embedder, Message, Prompt, complete_parsed
-from ragsieve.models.replies import Field, plain_text, read_fields
+from ragsieve.models.base import LLM, Embedder, Message, Prompt
 from ragsieve.prompts import render
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options
@@ -20,6 +19,8 @@ from ragsieve.text import safe
 from ragsieve.trace import log_event, note
 from ragsieve.types import Answer, Query, Segment, StageResult
 from ragsieve_research.answer.examples import answer_line
+from ragsieve_research.models.parsed import complete_parsed
+from ragsieve_research.models.replies import Field, plain_text, read_fields
 from ragsieve_research.systems.iterating import SHOWN, Search, iterating
 
 MAX_CHARS = 300  # of a follow-up question

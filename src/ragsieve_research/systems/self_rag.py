@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ragsieve.errors import check_choice
-from ragsieve.models.base import LLM, Embedder, Prompt, readable
+from ragsieve.models.base import LLM, Embedder, Prompt
 from ragsieve.prompts import FRAME, context
 from ragsieve.retriever import AnySource
 from ragsieve.schema import Count, Options, Probability
@@ -16,6 +16,8 @@ from ragsieve.system import Stage, System
 from ragsieve.systems.base import preset, system
 from ragsieve.trace import log_event, note
 from ragsieve.types import Answer, Query, Segment, StageResult, grouped, rounded
+from ragsieve_research.models.choices import odds
+from ragsieve_research.models.parsed import readable
 from ragsieve_research.systems.iterating import SHOWN, Search, iterating
 from ragsieve_research.systems.reflection import (
     Ask,
@@ -190,10 +192,10 @@ class Reflective(Options):
         """Of each draft the expected value of a judgement, and its most probable mark."""
         options = self.reflection.options[ask]
         prompts = [self.reflection.prompt(ask, draft) for draft in drafts]
-        odds = self.llm.choose(prompts, [options] * len(prompts))
+        found = odds(self.llm, prompts, [options] * len(prompts))
         place, meaning = _UNKNOWN[ask]
         unknown = [float(n == place) for n in range(len(options))]
-        rows = [readable(row, unknown, meaning) for row in odds]
+        rows = [readable(row, unknown, meaning) for row in found]
         rates = [sum(p * v for p, v in zip(row, _VALUES[ask], strict=True)) for row in rows]
         return rates, [options[max(range(len(row)), key=row.__getitem__)] for row in rows]
 

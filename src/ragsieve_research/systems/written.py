@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from ragsieve.answer import Reader
 from ragsieve.documents import unused_id
 from ragsieve.models.base import LLM, Cut
-from ragsieve.models.replies import prose
 from ragsieve.prompts import context
 from ragsieve.schema import Count, Options
 from ragsieve.text import normalise, safe, sentence_spans
 from ragsieve.trace import note, record_drop, record_unreadable
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.parts import refuses
+from ragsieve_research.models.replies import prose
 
 NOTHING = "none"
 """Reply of a model that has nothing to write; in any case, with any mark."""

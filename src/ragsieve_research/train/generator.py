@@ -9,13 +9,13 @@ from typing import Any
 
 from ragsieve.answer import Reader
 from ragsieve.models.base import LLM
-from ragsieve.models.replies import strip_thinking
 from ragsieve.prompts import titled
 from ragsieve.run.batch import accuracy
 from ragsieve.text import contains_answer, visible_answers
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.answer.examples import Demonstration
 from ragsieve_research.evaluate.answers import exact_match, f1
+from ragsieve_research.models.replies import strip_thinking
 from ragsieve_research.models.transformers import Transformers
 from ragsieve_research.systems.instructrag import ANSWER, explaining
 from ragsieve_research.train.artifacts import ADAPTER

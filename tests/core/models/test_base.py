@@ -5,10 +5,11 @@ import re
 import pytest
 
 from ragsieve.errors import BadReply, ContextOverflow
-from ragsieve.models.base import Cut, Message, complete_parsed, complete_with_room
+from ragsieve.models.base import Cut, Message, complete_with_room
 from ragsieve.models.fake import ScriptedLLM
-from ragsieve.models.replies import strip_thinking
 from ragsieve.trace import CUT, Usage, collect_step, record_usage
+from ragsieve_research.models.parsed import complete_parsed
+from ragsieve_research.models.replies import strip_thinking
 
 PROMPT = (Message("user", "Which number?"),)
 

@@ -6,11 +6,11 @@ import pytest
 
 from ragsieve.errors import BadReply
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
-from ragsieve.models.replies import Field, option_field, paragraph, read_fields
 from ragsieve.systems import build
 from ragsieve.types import Document, Query, Segment
 from ragsieve_research.answer.agent import Argument
 from ragsieve_research.answer.critic import Critic
+from ragsieve_research.models.replies import Field, option_field, paragraph, read_fields
 from ragsieve_research.select.adaptive import Adaptive
 from tests.timing import is_linear
 

@@ -20,6 +20,7 @@ from ragsieve.models.openai import OpenAI
 from ragsieve.models.pruner import bundled
 from ragsieve.models.sharing import sharing
 from ragsieve.trace import Usage, step
+from ragsieve_research.models.choices import odds
 from ragsieve_research.split.windows import counts_by_request
 from tests.serving import free_port
 
@@ -539,7 +540,7 @@ def test_untold_choices_are_asked_as_text(serve, logprobs, text):
     told = {True: reply("x", logprobs=logprobs), False: reply(text)}
     server = serve(lambda _, body, __: (200, told["logprobs" in body]))
     with step("judge") as current:
-        shares = model(server).choose([prompt("?")], [["1", "10", "2"]])
+        shares = odds(model(server), [prompt("?")], [["1", "10", "2"]])
     schema = server.requests[-1]["response_format"]["json_schema"]["schema"]
 
     assert [[0.0, 1.0, 0.0]] == shares
@@ -558,7 +559,7 @@ def test_odds_of_a_thought_are_not_read(serve, word, found):
         return 200, reply(word if "one word" in asked(body) else "no")
 
     llm = model(serve(script))
-    shares = [llm.choose([prompt("?")], [["yes", "no"]]) for _ in range(2)]
+    shares = [odds(llm, [prompt("?")], [["yes", "no"]]) for _ in range(2)]
 
     assert [[pytest.approx([found, 1 - found])]] * 2 == shares
 
@@ -573,7 +574,7 @@ def test_each_choice_keeps_its_place(serve):
         return 200, reply("x", logprobs=tops(**top))
 
     options = [["c", "d"], ["a", "b"], ["e", "f"], ["a", "b"]]
-    shares = model(serve(script)).choose([prompt(text) for text in "qprp"], options)
+    shares = odds(model(serve(script)), [prompt(text) for text in "qprp"], options)
 
     assert [[0.0, 1.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]] == shares
 
@@ -584,7 +585,7 @@ def test_servers_without_logprobs_are_remembered(serve):
         said = {True: said, False: (200, reply("no"))}
         server = serve(lambda path, body, number, said=said: said["logprobs" in body])
         llm = model(server, concurrency=1)
-        shares = [llm.choose([prompt("?")] * 3, [["yes", "no"]] * 3) for _ in range(2)]
+        shares = [odds(llm, [prompt("?")] * 3, [["yes", "no"]] * 3) for _ in range(2)]
 
         assert ([[[0.0, 1.0]] * 3] * 2, sent) == (shares, len(server.requests))
 

@@ -8,9 +8,10 @@ import pytest
 
 from ragsieve import load
 from ragsieve.errors import BadReply, ContextOverflow, EndedEarly, InputError, ModelError
-from ragsieve.models.base import Message, complete_parsed
+from ragsieve.models.base import Message
 from ragsieve.models.openai import OpenAI
 from ragsieve.trace import Usage, collect_step, step
+from ragsieve_research.models.parsed import complete_parsed
 from ragsieve_research.models.streaming import as_text, stream_tokens
 from tests.serving import Handler, served
 

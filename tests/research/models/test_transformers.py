@@ -14,6 +14,7 @@ from ragsieve.errors import ContextOverflow, InputError, ModelError, Unsupported
 from ragsieve.models.base import Message
 from ragsieve.models.thoughts import strip_thinking
 from ragsieve.trace import Usage, step
+from ragsieve_research.models import choices
 from ragsieve_research.models.decoding import odds
 from ragsieve_research.models.reflection import decoded
 from ragsieve_research.models.seq2seq import Seq2Seq
@@ -217,7 +218,7 @@ def test_thoughts_whose_tags_are_control_tokens_are_told_from_the_reply(tmp_path
     (whole,) = llm.complete([ask("x")], max_tokens=4)
     assert whole.startswith("[THINK]") and whole == "".join(llm.stream(ask("x"), max_tokens=4))
     with step("choose") as record:
-        llm.choose([ask("x")], [["yes", "no"]])
+        choices.odds(llm, [ask("x")], [["yes", "no"]])
     assert ["first tokens do not tell ['yes', 'no'] apart: asked 1 as text"] == record.notes[:1]
     assert odds([[-3.0], [-2.0, -1.0]], [[-1.0]]) is None  # a tag is likelier than all options
 

@@ -13,10 +13,10 @@ from typing import ClassVar, NamedTuple
 
 from ragsieve.errors import PeerError, RagsieveError, typed_line
 from ragsieve.models.base import LLM, Prompt, complete_with_room
-from ragsieve.models.replies import strip_thinking
 from ragsieve.text import safe, sentence_spans
 from ragsieve.trace import log_event, record_drop
 from ragsieve.types import Query, Segment
+from ragsieve_research.models.replies import strip_thinking
 from ragsieve_research.systems.written import written
 
 EXTRA = "peers"
