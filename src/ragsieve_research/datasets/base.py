@@ -113,7 +113,8 @@ class Dataset:
                     yield number, json.dumps(record).encode() + b"\n"
             except (KeyError, TypeError, AttributeError) as error:
                 rule = f"{path} must have the layout named, behind record {number}"
-                raise InputError(f"{rule}: {type(error).__name__} {error}") from error
+                reason = "no key" if isinstance(error, KeyError) else type(error).__name__
+                raise InputError(f"{rule}: {reason} {error}") from error
 
         return cls(path.name.partition(".")[0], str(path), read, ranked=layout.ranked)
 

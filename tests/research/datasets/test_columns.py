@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ragsieve.errors import InputError
 from ragsieve.run.questions import parse_record
 from ragsieve_research.datasets import DATASETS
 from ragsieve_research.datasets.columns import asqa, hotpotqa, musique, nq_open, popqa, triviaqa
@@ -74,6 +75,29 @@ def test_paragraphs_of_sentences_become_documents():
     assert {"type": "bridge", "level": "easy", "supporting_titles": ["Vienna", "Danube"]} == record[
         "metadata"
     ]
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        {},
+        {"answer": None, "supporting_facts": {"title": [], "sent_id": []}},
+        {"answer": "", "supporting_facts": []},
+    ],
+)
+def test_a_test_split_has_questions_without_answers_and_labels(left):
+    """Whether its keys are missing, null or empty."""
+    hidden = {k: v for k, v in HOTPOTQA.items() if k not in ("answer", "supporting_facts")}
+    record = hotpotqa({**hidden, **left})
+
+    assert [] == record["answers"]
+    assert not any("is_positive" in document for document in record["documents"])
+
+
+def test_an_answer_of_hotpotqa_under_another_key_is_named():
+    """It is no question without an answer."""
+    with pytest.raises(InputError, match="--fields answers=gold_answer reads those"):
+        hotpotqa({**HOTPOTQA, "answer": None, "gold_answer": "Black Sea"})
 
 
 def test_musique_and_triviaqa_keep_what_they_say():
