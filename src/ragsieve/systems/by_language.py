@@ -112,8 +112,9 @@ def _language_of(document: Document) -> str:
 
 
 def _behind(first: Sequence[Segment], rest: Sequence[Segment]) -> list[Segment]:
-    """The rest, those with scores by shared characters below all of the first."""
-    least = min((s.score for s in first if s.scores), default=1.0)
+    """The rest, those with scores by shared characters below all of the first, where it has any."""
+    if (least := min((s.score for s in first if s.scores), default=None)) is None:
+        return [*rest]
     return [s.scored("behind", s.score * least / 2) if Ngrams.name in s.scores else s for s in rest]
 
 

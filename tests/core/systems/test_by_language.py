@@ -82,6 +82,16 @@ def test_scores_by_shared_characters_are_no_probabilities():
     assert kept[0].score <= min(s.score for s in kept[1:])
 
 
+def test_shared_characters_alone_have_one_scale():
+    """What is kept scores no less than what went, where no other score stands beside it."""
+    rest = Pipeline(score.Ngrams(), select.Threshold(0.5))
+    german = ["Die Kosten trägt der Mieter.", "Die Kosten sind hoch.", "Der Hund bellt."]
+    segments = [Segment.whole(Document(str(n), text)) for n, text in enumerate(german)]
+    kept = ByLanguage(Noting("1"), rest)(Query("Wer trägt die Kosten?"), segments)
+
+    assert [("0", 1.0)] == [(s.document.id, s.score) for s in kept]
+
+
 PACKAGES = """├── commander@7.2.0
 ├─┬ debug@4.3.1
 │ └── ms@2.1.2

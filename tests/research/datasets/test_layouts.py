@@ -71,6 +71,16 @@ def test_a_layout_is_read_by_its_name(tmp_path, name):
     assert ("gold_passages" in example.metadata) == (name == "kilt")
 
 
+@pytest.mark.parametrize("key", ["context", "question"])
+def test_a_layout_whose_key_is_missing_names_it(tmp_path, key):
+    """Without a class of Python's."""
+    (row,) = PLACES["hotpotqa"]["a.json"]
+    (tmp_path / "a.json").write_text(json.dumps([{k: v for k, v in row.items() if k != key}]))
+
+    with pytest.raises(InputError, match=f"behind record 0: no key '{key}'$"):
+        [*load(tmp_path / "a.json", layout="hotpotqa")]
+
+
 @pytest.mark.parametrize("text", ["q1\td0\t2\n", "q1 0 d0 2\n", "qid\tdid\trel\r\nq1\td0\t2\r\n"])
 def test_judgements_have_three_columns_or_four(tmp_path, text):
     """With tabs or blanks, with and without a header; the grade stays."""
