@@ -119,13 +119,23 @@ def _takes_k(call: Callable[..., Any]) -> bool:
     return len(needed) > 1 or [p.name for p in places[1:2]] == ["k"]
 
 
+def segments_of(source: Callable[[Query], list[Segment]], query: Query) -> StageResult:
+    """What ``source`` finds.
+
+    Raises:
+        InputError: If it is anything but segments.
+    """
+    forms = "segments of a query, or documents of (question, k)"
+    return StageResult.of(source(query), source, forms)
+
+
 def evidence_of(source: Callable[[Query], list[Segment]], query: Query) -> StageResult:
     """Return the segments that ``source`` finds, of documents with unique ids.
 
     Raises:
         InputError: If it finds anything else.
     """
-    results = StageResult.of(source(query), source)
+    results = segments_of(source, query)
     documents: dict[str, Document] = {}
     for segment in results:
         name = segment.document.id

@@ -323,11 +323,12 @@ class StageResult(list[Segment]):
         self.found = tuple(found)
 
     @classmethod
-    def of(cls, segments: Any, giver: object) -> Self:
+    def of(cls, segments: Any, giver: object, what: str = "segments") -> Self:
         """The same; of another iterable of segments, without an answer and with nothing found.
 
         Raises:
-            InputError: If it is no such iterable; ``giver``, a stage or a source, gave it.
+            InputError: If it is no such iterable; ``giver``, a stage or a source, gave it, and
+                should give ``what``.
         """
         wrong = segments
         if isinstance(segments, Iterable) and not isinstance(segments, str):
@@ -335,7 +336,7 @@ class StageResult(list[Segment]):
             wrong = [one for one in made if not isinstance(one, Segment)]
             if not wrong:
                 return made
-        raise InputError(f"{giver!r} must give segments, got {wrong!r:.80}")
+        raise InputError(f"{giver!r} must give {what}, got {wrong!r:.80}")
 
 
 @dataclass(frozen=True)

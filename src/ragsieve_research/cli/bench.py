@@ -127,13 +127,15 @@ def _run(bench: Any) -> int:
     with base.INFO.status("reading the questions …"):
         counts = bench.prepare()
     total = sum(bench.asked(cell, counts[cell.questions_file]) for cell in bench.cells)
-    failed: Counter[tuple[str, bool]] = Counter()  # by cell, and whether it has a record
+    failed: Counter[tuple[str, bool]] = Counter()  # by cell, and whether there is a record
     with base.progress() as bars:
         bar = bars.add_task("", total=total)
         for event in bench.run():
-            part = "times" if event.part == "latency" else "questions"
+            timing = event.part == "latency"
+            part = "times" if timing else "questions"
             error = event.done.error or event.done.record.get("error")
-            kind = event.cell.file, bool(event.done.record)
+            name = f"{event.cell.file} {part}" if timing else event.cell.file
+            kind = name, bool(event.done.record)
             failed[kind] += bool(error)
             about = {"description": f"{event.cell.file} {part}", "failed": failed.total()}
             bars.update(bar, advance=1, **about)

@@ -17,18 +17,23 @@ def advice(report: Report) -> str:
     The best of those that beat the baseline in the first metric, by p-values that Holm's method
     adjusts, and of equal ones the one that keeps the fewest tokens; else, of those at most `MARGIN`
     worse with 95% confidence, that one; else the baseline. Systems named like those of ragsieve
-    that know the gold answers are left out.
+    that know the gold answers are left out, and systems that failed in most questions.
 
     Returns:
-        One sentence; it says so where the questions cannot tell, and is empty where there is no
-        baseline, no system to compare with it, or less of the first metric is better.
+        One sentence; it says so where the questions cannot tell or most of the baseline's failed,
+        and is empty where there is no baseline, no system to compare with it, or less of the first
+        metric is better.
     """
     rows = [row for row in report.select(report.datasets[0]) if not _knows(row)]
     base = next((row for row in rows if row.system == report.baseline), None)
     metric = next((m for m in report.headline if base and m in base.metrics), "")
     if base is None or not metric or metric in LOWER:
         return ""
+    if _mostly_failed(base):
+        asked = counted(base.questions, "question")
+        return f"Nothing can be advised: {base.failed} of {asked} failed with {base.label}."
     rows = [row for row in rows if row.generator == base.generator and metric in row.differences]
+    rows = [row for row in rows if not _mostly_failed(row)]
     if not (asked := [row.differences[metric].n for row in rows]):
         return ""
     name = metric.replace("_", " ")
@@ -58,6 +63,11 @@ def _knows(row: Row) -> bool:
     """Whether a system is given the gold answers."""
     entry = SYSTEMS.get(row.system.rpartition("/")[2])
     return entry is not None and entry.knows
+
+
+def _mostly_failed(row: Row) -> bool:
+    """Whether a system failed in more than half of its questions."""
+    return 2 * row.failed > row.questions
 
 
 def _means(row: Row, base: Row, metric: str) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from ragsieve.documents import unused_id
 from ragsieve.errors import InputError, typed_line
 from ragsieve.models.base import LLM, Embedder, Prompt
 from ragsieve.prompts import render
-from ragsieve.retriever import SOURCE_KEY, AnySource, as_source
+from ragsieve.retriever import SOURCE_KEY, AnySource, as_source, segments_of
 from ragsieve.schema import Options, Probability, check_options
 from ragsieve.system import Source
 from ragsieve.timeouts import seconds_left, start, until
@@ -29,7 +29,7 @@ from ragsieve.trace import (
     record_usage,
     warn,
 )
-from ragsieve.types import Document, Query, Segment, StageResult, rounded
+from ragsieve.types import Document, Query, Segment, rounded
 from ragsieve_research.models.choices import yes_probability
 from ragsieve_research.models.parsed import readable
 from ragsieve_research.prompts import shown
@@ -302,7 +302,7 @@ def _searched(source: Named, query: Query) -> _Outcome:
     trace, segments, reason = Trace(), list[Segment](), ""
     with trace.recording(), collect_step() as step:
         try:
-            segments = StageResult.of(cast(Source, source.search)(query), source.search)
+            segments = segments_of(cast(Source, source.search), query)
         except (Exception, SystemExit) as error:  # anyone's source: its own evidence is lost
             reason = typed_line(error, 500)
     return _Outcome(segments, reason, trace, step)

@@ -140,7 +140,7 @@ def test_failures_are_shown_and_counted(ragsieve):
     assert 1 == ended.code
     assert 3 + 1 == ended.err.count("error: sample--all--openai-x line")
     assert "sample--all--openai-x: 4 failed; they count as wrong; --retry" in ended.err
-    assert "sample--all--openai-x: 1 failed; not counted; the same command" in ended.err
+    assert "sample--all--openai-x times: 1 failed; not counted; the same command" in ended.err
     assert "4 (4 failed)" in Path("r/report.md").read_text()
 
 

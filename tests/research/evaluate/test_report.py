@@ -222,6 +222,29 @@ def test_no_system_is_advised_where_none_can_be(tmp_path, systems, header):
     assert advice(reported(folder)) == ""
 
 
+@pytest.mark.parametrize(
+    ("place", "failed", "expected"),
+    [
+        (0, 16, "Nothing can be advised: 16 of 30 questions failed with all."),
+        (0, 15, "Take sieve: accuracy"),
+        (1, 16, ""),
+    ],
+)
+def test_nothing_is_advised_by_what_mostly_failed(tmp_path, place, failed, expected):
+    """A server that turns a key away answers nothing wrong, and nothing beats nothing."""
+    folder = write_run(tmp_path / "run")
+    for system, path in enumerate(sorted((folder / "records").iterdir())):
+        rows = read_lines(path)
+        for row in rows:
+            row["metrics"]["accuracy"] = 1.0
+        bad = [failure(row["line"]) for row in rows[:failed]] if system == place else []
+        write_lines(path, bad + rows[len(bad) :])
+
+    sentence = advice(reported(folder))
+
+    assert sentence.startswith(expected) and bool(sentence) == bool(expected)
+
+
 def test_a_failure_counts_unless_a_later_session_answered(tmp_path):
     """Three of four are right, one failed: 3/4, while tokens are those of three."""
     made = [record(line, 1, np.random.default_rng(0)) for line in (1, 2, 3)]

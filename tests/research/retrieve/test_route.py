@@ -109,10 +109,10 @@ def hangs():
         (raising(ModelError("server\nsays 500")), "ModelError: server says 500"),
         (raising(KeyError("x")), "KeyError: 'x'"),
         (raising(SystemExit(3)), "SystemExit: 3"),
-        (lambda _: None, "must give segments, got None"),
-        (lambda _: "text", "must give segments, got 'text'"),
-        (lambda _: (n for n in [1]), "must give segments, got [1]"),
-        (lambda _: [Document("d", "t")], "must give segments, got [Document("),
+        (lambda _: None, "documents of (question, k), got None"),
+        (lambda _: "text", "documents of (question, k), got 'text'"),
+        (lambda _: (n for n in [1]), "documents of (question, k), got [1]"),
+        (lambda _: [Document("d", "t")], "documents of (question, k), got [Document("),
     ],
 )
 def test_a_source_that_fails_costs_its_own_evidence_only(search, reason):
