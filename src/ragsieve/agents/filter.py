@@ -22,6 +22,7 @@ from ragsieve.agents.keeping import kept_by, outlined
 from ragsieve.agents.messages import (
     Place,
     Run,
+    Spot,
     Texts,
     ToolResult,
     runs_of,
@@ -50,7 +51,7 @@ SHOW_DROPPED = "show_dropped"
 Budgets = Mapping[str, int]
 """Limits of `ragsieve.context.budget.ContextBudget` by their names."""
 
-_Stretch = tuple[int | None, int, int]  # a place in a content, and where that is in a document
+_Stretch = tuple[Spot, int, int]  # a place in a content, and where that is in a document
 
 _FAILED = "the filter failed"
 _LINE, _SHORT = 200, 0.1  # characters of a part beside another, and share of that one's, at most
@@ -326,7 +327,7 @@ class _Piece(NamedTuple):
     """
 
     name: str
-    place: int | None
+    place: Spot
     span: Span
     text: str
 
@@ -355,7 +356,7 @@ def _stretches(piece: _Piece, rule: ToolRule, runs: Sequence[Run]) -> list[_Stre
 
 def _contents(
     one: ToolResult, rule: ToolRule, pieces: Sequence[_Piece], result: Result
-) -> dict[int | None, str]:
+) -> dict[Spot, str]:
     """The new texts of a result; what a model wrote from several stands at the end of the last."""
     found = kept(result, range(len(result.documents)))
     known = {part.document.id: part.text for part in found if part.place is not None}

@@ -12,12 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ragsieve.agents.rules import says_failed
 from ragsieve.text import json_value
 
-Texts = Mapping[int | None, str]
-"""Texts of a message's content by their places in it; a string's is None."""
+_Path = tuple[int | str, ...]
 
-Run = Sequence[tuple[int | None, str]]
+Spot = int | _Path | None
+"""Place of a text in a content: of its part; deeper in it, with the keys; None of a string."""
+
+Texts = Mapping[Spot, str]
+"""Texts of a message's content by their places in it."""
+
+Run = Sequence[tuple[Spot, str]]
 """The same, in order."""
 
 Place = int | tuple[int, int]
@@ -31,6 +37,8 @@ _SAID = 600  # last characters of what an assistant says before a call
 _ARGUMENTS = 600  # characters of a call's arguments
 _TITLE = 200  # characters of what a call names
 _LINE = 200  # characters of a line that is an item of a list
+_DEEP = 5  # levels of a part that are looked at
+_WORDS, _WORD = 20, 40  # words of a text that reads, at least, and characters of each, on average
 _PLACE = re.compile(r"[/\\]|^~|^\w[\w-]*\.\w{1,5}$|^\.")  # a path or an address
 _PLAIN = re.compile(r"\W{0,2}[^\W\d_]{2,}(?:['’-][^\W\d_]+)*\W{0,2}|[aI0-9][,.]?")
 _FLAG = re.compile(r"-{1,2}[A-Za-z]|[|&;<>]+$|\d?>")  # of a command
@@ -82,10 +90,11 @@ def tool_results(messages: Sequence[Any]) -> Iterator[ToolResult]:
             name = _name(next((result[key] for key in _CALLS if key in result), None))
             call = calls.get(name, _Call("", "", ""))
             tool = str(result.get("name") or call.tool)
-            found = texts(result.get(content_field(result)))
-            content = tuple(one for one in found if one[1].strip())
+            parts = result.get(content_field(result))
+            content = tuple(one for one in returned(parts) if one[1].strip())
             question = question_of(user, call.said, call.arguments)
             bad = result.get("is_error") is True or result.get("status") == "error"
+            bad = bad or any(map(says_failed, _objects(listed(parts))))
             yield ToolResult(place, name, tool, question, content, bad, title_of(call.arguments))
         spoken = [text for _, text in texts(message.get("content"))]
         if message.get("role") == "user":
@@ -202,15 +211,51 @@ def texts(content: object) -> list[tuple[int | None, str]]:
     return [(place, text) for place, text in text_parts if isinstance(text, str)]
 
 
+def returned(content: object) -> list[tuple[Spot, str]]:
+    """The same of what a tool returned, where parts of other types hold texts, too.
+
+    As a result of a search, a document, a resource or what a shell printed do: whatever string in
+    them reads, as addresses, ids and pictures do not.
+    """
+    own: dict[Spot, str] = dict(texts(content))
+    if None in own:
+        return [*own.items()]
+    found: list[tuple[Spot, str]] = []
+    for n, part in enumerate(listed(content)):
+        inside = [(n, own[n])] if n in own else _inside(part, (n,))
+        found += ((at, one) for at, one in inside if n in own or _reads(one))
+    return found
+
+
+def _reads(value: Any) -> bool:
+    words = value.split() if isinstance(value, str) else []
+    return len(words) >= _WORDS and len(value) < _WORD * len(words)
+
+
+def _objects(content: list[Any]) -> list[dict[str, Any]]:
+    """The objects in a content, those inside others too."""
+    return [one for _, one in _inside(content, ()) if isinstance(one, dict)]
+
+
+def _inside(value: Any, path: _Path) -> Iterator[tuple[_Path, Any]]:
+    """Whatever a value holds, with the way to it."""
+    value = plain(value)
+    items = enumerate(value) if isinstance(value, list) else ()
+    for key, one in value.items() if isinstance(value, dict) else items:
+        yield (*path, key), plain(one)
+        if len(path) < _DEEP:
+            yield from _inside(one, (*path, key))
+
+
 def runs_of(content: Run) -> Sequence[Run]:
     """Runs of texts, of which those of several are items of one list, to be read as its lines.
 
     MCP gives each item that a tool returns a part of its own: a record in JSON, or a line.
     """
-    runs: list[list[tuple[int | None, str]]] = []
+    runs: list[list[tuple[Spot, str]]] = []
     for place, text in content:
         at, last = runs[-1][-1] if runs else (None, "")
-        if at is not None and place == at + 1 and "" != _kind(last) == _kind(text):
+        if isinstance(at, int) and place == at + 1 and "" != _kind(last) == _kind(text):
             runs[-1].append((place, text))
         else:
             runs.append([(place, text)])
@@ -229,6 +274,8 @@ def with_texts(content: Any, texts: Texts) -> Any:
     """A copy of content with other texts in some places; a part of no text is one with the next."""
     if None in texts:
         return texts[None]
+    for path, text in texts.items():
+        content = _put(content, path, text) if isinstance(path, tuple) else content
     parts, more = [], dict[str, Any]()
     for n, part in enumerate(listed(content)):
         if texts.get(n) == "":
@@ -237,6 +284,15 @@ def with_texts(content: Any, texts: Texts) -> Any:
             parts.append(_replaced(part, texts[n], more) if n in texts else part)
             more = {}
     return parts
+
+
+def _put(value: Any, path: _Path, text: str) -> Any:
+    """A copy of a value with another text at the end of a way into it."""
+    if not path:
+        return text
+    inner: Any = [*value] if isinstance(value, list) else {**plain(value)}
+    inner[path[0]] = _put(inner[path[0]], path[1:], text)
+    return inner
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
@@ -107,7 +107,11 @@ def failed(text: str) -> bool:
         return not is_log(text)
     if not text[:50].lstrip().startswith("{") or len(text) > _MOST:
         return False
-    value = json_value(text, {})
+    return says_failed(json_value(text, {}))
+
+
+def says_failed(value: Mapping[str, Any]) -> bool:
+    """Whether an object's own fields say that a tool failed."""
     codes = [value.get(name) for name in ("exit_code", "exitCode", "returncode")]
     http = [value.get(name) for name in ("status", "status_code", "statusCode", "code")]
     return bool(

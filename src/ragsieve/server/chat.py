@@ -94,7 +94,7 @@ def chats(service: Service) -> APIRouter:
         """Forward a request for a response, as chats are: its conversation is the field ``input``.
 
         Results of tools are its items of type ``function_call_output``, ``custom_tool_call_output``
-        and of other calls, whose output is text. What the upstream itself holds of a conversation
+        and of other calls, whose output has text. What the upstream itself holds of a conversation
         (``previous_response_id``) is not filtered.
         """
         return await _replied(service, request, "/responses", "input")

@@ -35,6 +35,16 @@ ROWS = [{"url": f"https://x/{n}", "body": body * 6} for n, body in enumerate(BOD
 DATA = json.dumps({"total": 2, "items": ITEMS})
 
 
+class Said:
+    """A message of an SDK."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def model_dump(self, *, exclude_none, warnings):
+        return {key: value for key, value in self.values.items() if value is not None}
+
+
 def turn(text, name="read", said="", arguments="{}", **more):
     """A call of a tool, and its result."""
     function = {"name": name, "arguments": arguments}
@@ -165,6 +175,29 @@ def test_what_a_tool_says_in_a_part_of_its_own_stays(said):
 
     assert "Lamp 3 " not in first["text"] and "Cable W7" in first["text"]
     assert last["text"].startswith(f"{said}\n\n[") and "show_dropped" in last["text"]
+
+
+@pytest.mark.parametrize(
+    ("part", "failure"),
+    [
+        ({"type": "search_result", "title": "W7", "content": [{"type": "text", "text": TEXT}]}, {}),
+        ({"type": "document", "source": {"type": "text", "data": TEXT}, "title": "W7"}, {}),
+        ({"type": "resource", "resource": {"uri": "file:///w7", "text": TEXT}}, {}),
+        ({"stdout": TEXT, "stderr": ""}, {"outcome": {"type": "exit", "exit_code": 2}}),
+        ({"made_up": [Said({"page": {"body": TEXT}})]}, {"state": {"success": False}}),
+    ],
+)
+def test_texts_inside_a_part_are_cut_in_their_places(part, failure):
+    """Whatever its type; pictures and ids in it are no texts, and a failure passes."""
+    picture = {"type": "image", "source": {"data": "iVBORw0KGgo" * 99}, "id": "w7 " * 9}
+    message = cut([picture, part]).messages[-1]
+
+    expected, shown = (json.dumps(one, default=lambda x: x.values) for one in (part, message))
+    assert 0 < shown.count("Cable W7 feeds the pump.") == shown.count("show_dropped")
+    assert expected.split(json.dumps(TEXT)[:9])[0] in shown and "Lamp 7" not in shown
+    assert picture == message["content"][0]
+    if failure:
+        assert part | failure == cut([part | failure]).messages[-1]["content"][0]
 
 
 def test_where_all_is_there_nothing_is_said_to_be_left_out():
@@ -308,16 +341,6 @@ def test_a_question_is_of_the_call():
 def text(said):
     """A part of a content."""
     return {"type": "text", "text": said}
-
-
-class Said:
-    """A message of an SDK."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def model_dump(self, *, exclude_none, warnings):
-        return {key: value for key, value in self.values.items() if value is not None}
 
 
 @pytest.mark.parametrize("name", ["read", "other"])
