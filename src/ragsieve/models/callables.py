@@ -10,16 +10,8 @@ import numpy as np
 
 from ragsieve import models
 from ragsieve.errors import InputError, ModelError, typed_line
-from ragsieve.models.base import (
-    LLM,
-    CrossEncoder,
-    Cut,
-    Embedder,
-    Floats,
-    JsonSchema,
-    Prompt,
-    check_fits,
-)
+from ragsieve.models import base
+from ragsieve.models.base import LLM, CrossEncoder, Cut, Embedder, Floats, JsonSchema, Prompt
 from ragsieve.models.pruner import bundled
 from ragsieve.models.reopen import Reopened
 from ragsieve.schema import Count, Options
@@ -131,7 +123,7 @@ class Function(Options, Reopened):
     ) -> list[str]:
         """See `LLM.complete`; a schema is left to the prompt."""
         sizes = [sum(self.count([m.content for m in prompt])) for prompt in prompts]
-        check_fits(sizes, max_tokens, self.context, self.identity)
+        base.check_fits(sizes, max_tokens, self.context, self.identity)
         chats = [[message._asdict() for message in prompt] for prompt in prompts]
         replies = _called(self.identity, self.reply, chats, max_tokens) if chats else []
         listed = hasattr(replies, "__len__") and not isinstance(replies, str | Mapping)

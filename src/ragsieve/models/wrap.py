@@ -2,15 +2,14 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 
 from ragsieve.errors import InputError, ModelError, Unsupported
-from ragsieve.models.base import LLM, CrossEncoder, Embedder, SentencePruner
+from ragsieve.models.base import CALLS, LLM, CrossEncoder, Embedder, SentencePruner
 
 Model = LLM | Embedder | CrossEncoder | SentencePruner
 
@@ -18,23 +17,10 @@ Columns = Sequence[Sequence[Any]]
 """The positional arguments of a model's call: one list, or two of one length."""
 
 
-class _WrappedCall:
-    """A call that goes through ``_call`` of a wrapper, with its options and their defaults."""
-
-    def __init__(self, kind: Callable[[Any], Any] = list, **defaults: Any) -> None:
-        self.kind, self.defaults = kind, defaults
-
-    def __set_name__(self, owner: "type[Wrapper]", name: str) -> None:
-        self.name = name
-
-    def __get__(self, wrapper: "Wrapper | None", owner: "type[Wrapper]") -> Any:
-        return self if wrapper is None else partial(self.forward, wrapper)
-
-    def forward(self, wrapper: "Wrapper", *columns: Sequence[Any], **options: Any) -> Any:
-        return self.kind(wrapper._call(self.name, columns, {**self.defaults, **options}))
-
-
-_float32 = partial(np.asarray, dtype=np.float32)
+_CALLS = CALLS | {"embed", "embed_spans", "score", "prune", "rank", "classify"}
+_OPTIONS = {"complete": {"max_tokens": 128, "schema": None}, "embed": {"query": False}}
+_ARRAYS = ("embed", "score")  # calls that give numbers in float32, no lists
+_TOLD = ("identity", "can", "context", "relative", "leads", "thinking", "count", "threshold")
 
 
 class Wrapper(ABC):
@@ -43,25 +29,16 @@ class Wrapper(ABC):
     def __init__(self, model: Model) -> None:
         self.model: Any = model
 
-    identity = property(attrgetter("model.identity"))
-    can = property(attrgetter("model.can"))
-    context = property(attrgetter("model.context"))
-    relative = property(attrgetter("model.relative"))
-    leads = property(attrgetter("model.leads"))
-    thinking = property(attrgetter("model.thinking"))
-    count = property(attrgetter("model.count"))
-    threshold = property(attrgetter("model.threshold"))
+    def __getattr__(self, name: str) -> Any:
+        if name in _CALLS:
+            return partial(self._forward, name)
+        if name not in _TOLD:
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        return getattr(self.model, name)
 
-    complete: Any = _WrappedCall(max_tokens=128, schema=None)
-    choose: Any = _WrappedCall()
-    loglik: Any = _WrappedCall()
-    surprisals: Any = _WrappedCall()
-    embed: Any = _WrappedCall(_float32, query=False)
-    embed_spans: Any = _WrappedCall()
-    score: Any = _WrappedCall(_float32)
-    prune: Any = _WrappedCall()
-    rank: Any = _WrappedCall()
-    classify: Any = _WrappedCall()
+    def _forward(self, method: str, *columns: Sequence[Any], **options: Any) -> Any:
+        results = self._call(method, columns, {**_OPTIONS.get(method, {}), **options})
+        return np.asarray(results, np.float32) if method in _ARRAYS else [*results]
 
     def __enter__(self) -> Self:
         return self

@@ -17,13 +17,8 @@ from ragsieve.read.numbers import integer, numeral, raised
 from ragsieve.read.tables import ATTRIBUTES, spread
 
 with needs_extra("html"):
-    from html_to_markdown import (
-        ConversionError,
-        ConversionOptions,
-        PreprocessingOptions,
-        WarningKind,
-        convert,
-    )
+    import html_to_markdown
+    from html_to_markdown import ConversionError, ConversionOptions, WarningKind, convert
 
 _NO_TEXT = [
     *("nav", "footer", "dialog", "button", "select", "textarea", "input"),
@@ -110,7 +105,9 @@ def convert_page(html: str) -> tuple[str, str]:
         skip_images=True,
         extract_metadata=False,  # it would stand in the text
         exclude_selectors=_NO_TEXT,
-        preprocessing=PreprocessingOptions(remove_forms=False),  # some sites are one big form
+        preprocessing=html_to_markdown.PreprocessingOptions(
+            remove_forms=False
+        ),  # some sites are one big form
         autolinks=False,
         compact_tables=True,
         bullets="-",

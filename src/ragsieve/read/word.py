@@ -6,7 +6,7 @@ and its XML is walked.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from functools import cache
 from typing import Any
@@ -78,6 +78,15 @@ def blocks(document: Any) -> Iterator[str]:
     yield from _notes(document)
 
 
+def _based(styles: Mapping[str, Any], style: str) -> Iterator[Any]:
+    """A style's element, and those of the styles that it is based on."""
+    for _ in styles:  # they may be based on one another
+        if (element := styles.get(style)) is None:
+            return
+        yield element
+        style = _value(element, "w:basedOn")
+
+
 def _say_what_styles_say(document: Any) -> None:
     """Let each run say itself whether its styles hide or strike it."""
     styles = {s.style_id: s.element for s in document.styles}
@@ -85,19 +94,15 @@ def _say_what_styles_say(document: Any) -> None:
     @cache
     def said(style: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for _ in styles:
-            if (element := styles.get(style)) is None:
-                break
+        for element in _based(styles, style):
             own = {name: element.find(f"w:rPr/w:{name}", nsmap) for name in _SEEN}
             found = {name: one for name, one in own.items() if one is not None} | found
-            style = _value(element, "w:basedOn")
         return found
 
     for paragraph in document.element.body.iter(qn("w:p")) if any(map(said, styles)) else ():
         for run in paragraph.iter(qn("w:r")):
-            for name, one in (
-                said(_style(paragraph)) | said(_value(run, "w:rPr/w:rStyle"))
-            ).items():
+            own = said(_style(paragraph)) | said(_value(run, "w:rPr/w:rStyle"))
+            for name, one in own.items():
                 if run.find(f"w:rPr/w:{name}", nsmap) is None:
                     run.get_or_add_rPr().append(copy(one))
 
@@ -323,13 +328,8 @@ class _Numbering:
 
     @cache  # noqa: B019 - one document is read by one process
     def _inherited(self, style: str, path: str) -> str:
-        for _ in range(len(self.styles)):
-            if (element := self.styles.get(style)) is None:
-                break
-            if found := _value(element, path):
-                return found
-            style = _value(element, "w:basedOn")
-        return ""
+        said = (_value(element, path) for element in _based(self.styles, style))
+        return next(filter(None, said), "")
 
     def _mark(self, num: str, at: int) -> str:
         """The next number of a level as it is shown; a bullet is ``-``."""
