@@ -16,7 +16,7 @@ RagsieveError
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, get_args
 
 
@@ -49,8 +49,7 @@ def needs_extra(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        package = (error.name or extra).partition(".")[0]
-        raise MissingExtra(package, extra=extra) from error
+        raise MissingExtra((error.name or extra).partition(".")[0], extra=extra) from error
 
 
 class StoreError(RagsieveError):
@@ -132,12 +131,17 @@ def check_choice(choices: Any, **options: object) -> None:
 
 
 @contextmanager
-def naming(place: object) -> Iterator[None]:
-    """Let an `InputError` of the block begin with the place that it is about, and a colon."""
+def translated(kind: type[RagsieveError], line: str, *others: type[Exception]) -> Iterator[None]:
+    """Raise an error of ours, a line with the other's words behind it, for others of the block."""
     try:
         yield
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from error
+    except others as error:
+        raise kind(f"{line}: {error}") from error
+
+
+def naming(place: object) -> AbstractContextManager[None]:
+    """Let an `InputError` of the block begin with the place that it is about, and a colon."""
+    return translated(InputError, str(place), InputError)
 
 
 def one_line(error: object, chars: int | None = None) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
 
-from ragsieve.errors import InputError, naming, one_line
+from ragsieve.errors import InputError, naming, one_line, translated
 from ragsieve.schema import Below, T, read
 
 MAX_BYTES = 1 << 28  # that are read of what is no regular file
@@ -54,11 +54,10 @@ def read_toml(kind: type[T], path: Path) -> T:
     import tomllib  # of few calls
 
     content = read_bytes(path)
-    try:
+    # also what is too long, too deep or not UTF-8
+    with translated(InputError, f"{path} must be TOML", ValueError, RecursionError):
         values = tomllib.loads(content.decode("utf-8-sig"))
         json.dumps(values, default=str)  # dotted keys may nest deeper than any value can be shown
-    except (ValueError, RecursionError) as error:  # also what is too long, too deep or not UTF-8
-        raise InputError(f"{path} must be TOML: {error}") from error
     with naming(path):
         return read(kind, values)
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ragsieve.documents import AnyDocument
-from ragsieve.errors import InputError, ModelError, needs_extra
+from ragsieve.errors import InputError, ModelError, needs_extra, translated
 from ragsieve.result import Result
 from ragsieve.run.dataframes import BATCH, rows, schema
 from ragsieve.run.questions import parse_json
@@ -50,11 +50,9 @@ def connected(address: str | None, actors: int) -> Iterator[None]:
         yield
         return
     own = {"address": address} if address else {"num_cpus": actors, "include_dashboard": False}
-    try:
+    away = f"the Ray cluster {address or 'here'} cannot be reached"
+    with translated(ModelError, away, ConnectionError, RuntimeError, ValueError):
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **own)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        place = address or "here"
-        raise ModelError(f"the Ray cluster {place} cannot be reached: {error}") from error
     try:
         yield
     finally:
@@ -319,10 +317,8 @@ def lines_of(files: Any, part: FileRange) -> list[Any]:
         if part.path.endswith(".parquet"):
             groups = range(part.start, part.end)
             return list(parquet.ParquetFile(file).read_row_groups([*groups]).to_pylist())
-        if part.path.endswith(".gz"):
-            data = file.read()
-        else:
-            data = read_block(file, part.start, part.end - part.start, b"\n")
+        whole = part.path.endswith(".gz")
+        data = file.read() if whole else read_block(file, part.start, part.end - part.start, b"\n")
     return [line for line in data.split(b"\n") if line.strip()]
 
 
@@ -341,7 +337,5 @@ def opened(place: str) -> tuple[Any, str]:
         with suppress(pa.ArrowException, OSError):
             files, path = fs.FileSystem.from_uri(place)
             return ArrowFSWrapper(files), path
-    try:
+    with translated(InputError, f"{place!r} cannot be opened", ImportError, ValueError):
         return url_to_fs(place)  # type: ignore[no-any-return]
-    except (ImportError, ValueError) as error:
-        raise InputError(f"{place!r} cannot be opened: {error}") from error

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ragsieve.errors import InputError, SourceError, one_line
+from ragsieve.errors import InputError, SourceError, one_line, translated
 
 MAX_REPLY = 1 << 26
 """Bytes of a file's text as JSON in ASCII, at most: 64 MiB."""
@@ -99,10 +99,8 @@ class _Process:
 def _started(script: str) -> subprocess.Popen[str]:
     pipe, no = subprocess.PIPE, subprocess.DEVNULL
     command = [sys.executable, "-P", script]  # -P: files beside this one are no modules
-    try:
+    with translated(SourceError, "no process to read files could be started", OSError):
         running = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=no, encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"no process to read files could be started: {error}") from error
     if not _exchange(running, ""):
         with suppress(OSError), running:
             running.kill()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ragsieve.errors import InputError, needs_extra, typed_line
+from ragsieve.errors import InputError, needs_extra, translated, typed_line
 from ragsieve.run.concurrency import Call, in_order
 from ragsieve.schema import Count, check_number
 from ragsieve.text import json_text
@@ -40,7 +40,7 @@ def schema() -> Any:
         **{"document": text, "start": whole, "end": whole, "text": text},
         **{"kept": pa.bool_(), "score": number, "stage": text, "reason": text},
     }
-    verdicts = pa.list_(pa.struct([pa.field(name, kind) for name, kind in verdict.items()]))
+    verdicts = pa.list_(pa.struct(verdict))
     kinds = (text, text, text, verdicts, whole, whole, number, text, text)
     return pa.schema(dict(zip(COLUMNS, kinds, strict=True)))
 
@@ -58,8 +58,7 @@ def row(call: Call, record: Mapping[str, Any]) -> dict[str, Any]:
     found |= {key: None if value is None else str(value) for key, value in names.items()}
     try:
         if not {"question", "query"} & record.keys():
-            got = f"the columns {sorted(record)!r:.200}"
-            raise InputError(f"a row must have a question, got {got}")
+            raise InputError(f"a row must have a question, got the columns {sorted(record)!r:.200}")
         filtered = call(question, record.get("documents"))
     except Exception as error:  # anyone's system: it must not stop the other questions
         return found | {"error": typed_line(error)}
@@ -91,8 +90,7 @@ def map_dataset(call: Call, dataset: Any, *, workers: int = 8, num_proc: int | N
 
     def batch(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         cells = zip(*columns.values(), strict=True)
-        records = (dict(zip(columns, row, strict=True)) for row in cells)
-        results = rows(call, records, workers)
+        results = rows(call, (dict(zip(columns, row, strict=True)) for row in cells), workers)
         return {name: [one[name] for one in results] for name in COLUMNS}
 
     return dataset.map(
@@ -139,14 +137,13 @@ def as_table(frame: Any) -> Any:
     """
     with needs_extra("arrow"):
         import pyarrow as pa
-    try:
+    rule = "a data frame or a table of Arrow, as .to_table() and .toArrow() give it"
+    rule = f"a frame must be {rule}, got {type(frame).__name__}"
+    with translated(InputError, rule, TypeError, ValueError, pa.ArrowException):
         # lazy ones of Polars too
         table = pa.table(frame.lazy().collect() if hasattr(frame, "lazy") else frame)
         if len({*table.column_names}) < table.num_columns:
             raise ValueError(f"columns must differ, got {table.column_names!r:.200}")
-    except (TypeError, ValueError, pa.ArrowException) as error:
-        rule = "a data frame or a table of Arrow, as .to_table() and .toArrow() give it"
-        raise InputError(f"a frame must be {rule}, got {type(frame).__name__}: {error}") from error
     return table
 
 

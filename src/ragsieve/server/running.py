@@ -17,7 +17,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ragsieve.errors import InputError
+from ragsieve.errors import InputError, translated
 from ragsieve.server.settings import Settings
 
 HEAD_BYTES = 65_536
@@ -120,11 +120,9 @@ def run(
     with suppress(OSError, AttributeError):  # a C library without: see mallopt(3)
         for parameter, value in _MALLOC.items():
             ctypes.CDLL(None).mallopt(parameter, value)
-    try:
+    with translated(InputError, "--host and --port must be free to listen at", OSError):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise InputError(f"--host and --port must be free to listen at: {error}") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     with listener, suppress(KeyboardInterrupt):  # the signal that has ended it comes once more

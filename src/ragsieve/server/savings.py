@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from ragsieve.errors import InputError, one_line
+from ragsieve.errors import InputError, one_line, translated
 from ragsieve.result import Tokens
 
 logger = logging.getLogger(__name__)
@@ -39,12 +39,9 @@ class Savings:
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
         self._left: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
-        try:
-            with closing(self._open()) as file, file:
-                file.execute(_CREATE)
-        except sqlite3.Error as error:
-            rule = f"savings must be an SQLite file, got {str(path)!r}"
-            raise InputError(f"{rule}: {error}") from error
+        rule = f"savings must be an SQLite file, got {str(path)!r}"
+        with translated(InputError, rule, sqlite3.Error), closing(self._open()) as file, file:
+            file.execute(_CREATE)
 
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self._path, timeout=_WAIT_S)
