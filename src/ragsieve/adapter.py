@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self
 
 from ragsieve import errors, spec
 from ragsieve.context.budget import ContextBudget
@@ -20,11 +20,9 @@ from ragsieve.structure import text_of
 from ragsieve.system import OnError, System
 from ragsieve.systems.base import divided, limited
 from ragsieve.trace import origin
-from ragsieve.types import Document, Segment, Span, grouped
+from ragsieve.types import Document, Segment, Span, T, grouped
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 KEY = "ragsieve"
 """Key of a document's metadata that says what was kept of it."""
@@ -324,10 +322,8 @@ def over_limits(result: Result) -> dict[str, str]:
 
 def _kept(place: int | None, spans: Sequence[Segment], answerable: float | None) -> Kept:
     document = spans[0].document
-    values = [
-        {"start": s.start, "end": s.end, "scores": {k: float(v) for k, v in s.scores.items()}}
-        for s in spans
-    ]
+    scored = [(s, {name: float(score) for name, score in s.scores.items()}) for s in spans]
+    values = [{"start": s.start, "end": s.end, "scores": scores} for s, scores in scored]
     about = {"spans": values, "answerable": answerable, **origin(document)}
     scores = [float(s.score) for s in spans if s.scores]
     return Kept(document, place, text_of(spans), max(scores, default=None), about)

@@ -101,9 +101,8 @@ def listed(documents: Documents | None) -> list[AnyDocument]:
         InputError: If they are none.
     """
     if hasattr(documents, "columns"):  # whose items are names or columns
-        raise InputError(
-            f"documents must be a list, got a {type(documents).__name__}: pass its rows"
-        )
+        kind = type(documents).__name__
+        raise InputError(f"documents must be a list, got a {kind}: pass its rows")
     if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
         raise InputError(f"documents must be a list, got {documents!r:.60}")
     return [*documents]
@@ -235,13 +234,9 @@ def _as_document(value: AnyDocument, rank: int) -> Document:
     key = max(named, key=lambda name: (texts.get(name, 0), name in said))
     known = ("id", key, "text", "title", "source", "metadata")
     rest = {k: v for k, v in values.items() if k not in known}
-    return Document(
-        id=str(said.get("id", rank)),
-        text=said.get(key, ""),
-        title=said.get("title") or "",
-        source=str(said.get("source") or said.get("url") or ""),
-        metadata={**metadata, **rest},
-    )
+    name, title = str(said.get("id", rank)), said.get("title") or ""
+    source = str(said.get("source") or said.get("url") or "")
+    return Document(name, said.get(key, ""), title, source, metadata={**metadata, **rest})
 
 
 def _is_missing(value: object) -> bool:

@@ -134,19 +134,13 @@ class Result:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """A row a verdict, for data frames: place, text, score, and the stage that dropped it."""
-        return [
-            {
-                "document": v.segment.document.id,
-                "start": v.segment.start,
-                "end": v.segment.end,
-                "text": v.segment.text,
-                "kept": not v.stage,
-                "score": v.segment.score if v.segment.scores else None,
-                "stage": v.stage,
-                "reason": v.reason,
-            }
-            for v in self.verdicts
-        ]
+        names = ("document", "start", "end", "text", "kept", "score", "stage", "reason")
+        rows = []
+        for verdict in self.verdicts:
+            own = {"kept": not verdict.stage, "stage": verdict.stage, "reason": verdict.reason}
+            row = segment_to_dict(verdict.segment) | own
+            rows.append({name: row[name] for name in names})
+        return rows
 
     def __repr__(self) -> str:
         tokens = f"tokens={self.tokens.before}->{self.tokens.after}"

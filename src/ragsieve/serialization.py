@@ -3,7 +3,7 @@
 The schema is `docs/reference/result.schema.json`: ``json.dumps(schema(), indent=1)``.
 """
 
-import math
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -135,13 +135,11 @@ def _document(document: Document) -> dict[str, Any]:
 
 
 def _is_json(value: Any) -> bool:
-    if isinstance(value, dict):  # other mappings are none
-        return all(isinstance(k, str) and _is_json(v) for k, v in value.items())
-    if isinstance(value, list):
-        return all(map(_is_json, value))
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return value is None or isinstance(value, str | int | bool)
+    """Whether JSON gives the value again: no other keys than strings, finite numbers."""
+    try:
+        return bool(json.loads(json.dumps(value, allow_nan=False)) == value)
+    except (TypeError, ValueError):
+        return False
 
 
 Restored = tuple[ResultRecord, tuple[Document, ...], tuple[Segment, ...], Trace]

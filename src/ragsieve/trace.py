@@ -146,22 +146,16 @@ class Step:
         """
         paid = [u for u in self.usages if not u.cached]
         sizes = self.restored or (len(self.before), len(self.after))
+        embedded, cached = sum(u.embedded for u in paid), len(self.usages) - len(paid)
+        told = {"events": self.events, "warnings": self.warnings}
         return {
-            "stage": self.stage,
-            "segments_in": sizes[0],
-            "segments_out": sizes[1],
-            "calls": sum(not u.embedded for u in paid),
-            "embedded": sum(u.embedded for u in paid),
-            "cached": len(self.usages) - len(paid),
-            "tokens_in": sum(u.tokens_in for u in paid),
-            "tokens_out": sum(u.tokens_out for u in paid),
-            "unreadable": self.unreadable,
-            "seconds": round(self.seconds, 4),
-            "notes": self.messages,
-            "error": self.error,
+            **{"stage": self.stage, "segments_in": sizes[0], "segments_out": sizes[1]},
+            **{"calls": len(paid) - embedded, "embedded": embedded, "cached": cached},
+            **{name: sum(getattr(u, name) for u in paid) for name in ("tokens_in", "tokens_out")},
+            **{"unreadable": self.unreadable, "seconds": round(self.seconds, 4)},
+            **{"notes": self.messages, "error": self.error},
             "dropped": [{**segment_to_dict(d.segment), "reason": d.reason} for d in self.dropped],
-            **({"events": self.events} if self.events else {}),
-            **({"warnings": self.warnings} if self.warnings else {}),
+            **{name: some for name, some in told.items() if some},
             **({} if self.answerable is None else {"answerable": round(self.answerable, 4)}),
         }
 
@@ -372,15 +366,9 @@ def segment_to_dict(segment: Segment) -> dict[str, Any]:
 
     Of a text that a model wrote also which one, and from which spans.
     """
-    return {
-        "document": segment.document.id,
-        "start": segment.start,
-        "end": segment.end,
-        "text": segment.text,
-        "score": segment.score if segment.scores else None,
-        "scores": dict(segment.scores),
-        **origin(segment.document),
-    }
+    place = {"document": segment.document.id, "start": segment.start, "end": segment.end}
+    said = {"text": segment.text, "score": segment.score if segment.scores else None}
+    return {**place, **said, "scores": dict(segment.scores), **origin(segment.document)}
 
 
 def origin(document: Document) -> dict[str, Any]:

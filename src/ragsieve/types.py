@@ -240,9 +240,8 @@ class Segment:
 
     def scored(self, name: str, value: float) -> Self:
         """The same span with one more score, which becomes ``score``."""
-        scores = {**self.scores}
-        scores.pop(name, None)
-        return replace(self, scores={**scores, name: float(value)})
+        others = {known: score for known, score in self.scores.items() if known != name}
+        return replace(self, scores={**others, name: float(value)})
 
 
 def best_first(segments: Iterable[Segment]) -> list[Segment]:
@@ -266,6 +265,11 @@ def grouped(items: Iterable[T], key: Callable[[T], G]) -> dict[G, list[T]]:
 def of_documents(segments: Iterable[Segment]) -> dict[str, list[Segment]]:
     """Segments by the id of their document, in their order."""
     return grouped(segments, attrgetter("document.id"))
+
+
+def keys(segments: Iterable[Segment]) -> list[Key]:
+    """Keys of the segments, in their order."""
+    return [segment.key for segment in segments]
 
 
 PLACE = attrgetter("start", "end")

@@ -14,7 +14,7 @@ from ragsieve.structure import text_of
 from ragsieve.system import ReaderLike
 from ragsieve.text import safe
 from ragsieve.trace import Cutoff, Step
-from ragsieve.types import Document, Key, Segment, rounded
+from ragsieve.types import Document, Segment, keys, rounded
 
 _ORDER = re.compile(r"Order\(by='(document|score|ends)'\)")
 
@@ -35,8 +35,7 @@ def view(result: Result, name: str = "", *, reader: ReaderLike | None = None) ->
     numbers = _ViewNumbers()
     for document in result.documents:
         numbers.document(document)
-    spans = _spans(result, numbers)
-    steps = [*_steps(result, numbers)]
+    spans, steps = _spans(result, numbers), [*_steps(result, numbers)]
     counts = _tokens(result, [segment.text for segment in numbers.segments], reader)
     titles = [f"{one['title']}: " if one["title"] else "" for one in numbers.documents]
     for one, count in zip(numbers.documents, _tokens(result, titles, reader), strict=True):
@@ -87,9 +86,8 @@ class _ViewNumbers:
 
     def document(self, document: Document) -> int:
         """The document's number."""
-        key = (document.id, document.text)
-        if key not in self._places:
-            text = document.text
+        text = document.text
+        if (key := (document.id, text)) not in self._places:
             self._places[key] = len(self.documents)
             astral = [] if text.isascii() else [n for n, c in enumerate(text) if c > "\uffff"]
             self._wide.append(astral)
@@ -166,7 +164,7 @@ def _again(step: Step, numbers: _ViewNumbers) -> dict[str, Any]:
         "scored": any(s.scores != before.get(s.key, s.scores) for s in step.after),
     }
     if by := ordering(step):
-        return values | {"order": by, "values": [_score(segment) for segment in step.before]}
+        return values | {"order": by, "values": [*map(_score, step.before)]}
     if cuts_apart(step):
         return values | {"cuts": [_cut(cutoff, numbers) for cutoff in step.cutoffs]}
     return values
@@ -174,13 +172,10 @@ def _again(step: Step, numbers: _ViewNumbers) -> dict[str, Any]:
 
 def _cut(cutoff: Cutoff, numbers: _ViewNumbers) -> dict[str, Any]:
     values = {name: value for name, value in vars(cutoff).items() if name != "segments"}
-    return {
-        **values,
-        "promises": cutoff.promises and cutoff.promises._asdict(),
-        "score": next((n for s in cutoff.segments for n in [*s.scores][-1:]), ""),
-        "given": [numbers.segment(segment) for segment in cutoff.segments],
-        "values": [_score(segment) for segment in cutoff.segments],
-    }
+    score = next((name for s in cutoff.segments for name in [*s.scores][-1:]), "")
+    values |= {"promises": cutoff.promises and cutoff.promises._asdict(), "score": score}
+    given = [numbers.segment(segment) for segment in cutoff.segments]
+    return {**values, "given": given, "values": [*map(_score, cutoff.segments)]}
 
 
 def _score(segment: Segment) -> float | None:
@@ -196,11 +191,6 @@ def _tokens(result: Result, texts: Sequence[str], reader: ReaderLike | None) -> 
     chars += sum(len(d.title) + 2 for d in {s.document.id: s.document for s in known}.values())
     tokens = result.tokens.after if result.kept else result.tokens.before
     return [round(len(text) * tokens / chars, 1) if chars else 0.0 for text in texts]
-
-
-def keys(segments: Sequence[Segment]) -> list[Key]:
-    """Keys of the segments, in their order."""
-    return [segment.key for segment in segments]
 
 
 def chain(result: Result) -> range:

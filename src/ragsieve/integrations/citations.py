@@ -21,16 +21,14 @@ def anthropic(result: Result) -> list[dict[str, Any]]:
     Args:
         result: Documents come in the order in which they are read, those with kept spans alone.
     """
-    return [
-        {
-            "type": "search_result",
-            "source": spans[0].document.source or spans[0].document.id,
-            "title": spans[0].document.title or spans[0].document.id,
-            "content": [{"type": "text", "text": span.text} for span in spans],
-            "citations": {"enabled": True},
-        }
-        for spans in _read(result)
-    ]
+    blocks = []
+    for spans in _read(result):
+        one = spans[0].document
+        named = {"source": one.source or one.id, "title": one.title or one.id}
+        content = [{"type": "text", "text": span.text} for span in spans]
+        block = {"type": "search_result", **named, "content": content}
+        blocks.append({**block, "citations": {"enabled": True}})
+    return blocks
 
 
 def openai(result: Result) -> list[dict[str, Any]]:
@@ -41,16 +39,12 @@ def openai(result: Result) -> list[dict[str, Any]]:
     place in the document, in characters, ``text`` what stands there, and ``score`` its score, None
     where nothing scored it.
     """
-    return [
-        {
-            "type": "file_citation",
-            "file_id": span.document.id,
-            "filename": span.document.title or span.document.source or span.document.id,
-            "index": end,
-            **_place(span),
-        }
-        for span, _, end in _placed(result)
-    ]
+    citations = []
+    for span, _, end in _placed(result):
+        one = span.document
+        named = {"file_id": one.id, "filename": one.title or one.source or one.id}
+        citations.append({"type": "file_citation", **named, "index": end, **_place(span)})
+    return citations
 
 
 def langchain(result: Result) -> list[dict[str, Any]]:
@@ -60,17 +54,15 @@ def langchain(result: Result) -> list[dict[str, Any]]:
     does not stand there as in its document, as parts of JSON may. ``extras["ragsieve"]`` has the
     ``document`` by its id, and ``start``, ``end``, ``text`` and ``score`` as in `openai`.
     """
-    return [
-        {
-            "type": "citation",
-            **({"url": span.document.source} if span.document.source else {}),
-            "title": span.document.title or span.document.id,
-            **({} if start is None else {"start_index": start, "end_index": end}),
-            "cited_text": span.text,
-            "extras": {_KEY: {"document": span.document.id, **_place(span)}},
-        }
-        for span, start, end in _placed(result)
-    ]
+    citations = []
+    for span, start, end in _placed(result):
+        one = span.document
+        named = {**({"url": one.source} if one.source else {}), "title": one.title or one.id}
+        place = {} if start is None else {"start_index": start, "end_index": end}
+        extras = {_KEY: {"document": one.id, **_place(span)}}
+        said = {**place, "cited_text": span.text, "extras": extras}
+        citations.append({"type": "citation", **named, **said})
+    return citations
 
 
 def cited(result: Result, citation: Mapping[str, Any]) -> list[Segment]:

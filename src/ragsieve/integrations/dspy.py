@@ -85,11 +85,8 @@ class RagsieveRetriever(dspy.Module):  # type: ignore[misc]
             if isinstance(values, list | tuple) and len(values) == len(rows)
         }
         texts = [row.passage for row in filtered.documents]
-        own = {
-            **{name: texts, "passages": texts},
-            "ragsieve": [{"place": row.place, **row.about} for row in filtered.documents],
-            "report": filtered.report,
-        }
+        about = [{"place": row.place, **row.about} for row in filtered.documents]
+        own = {name: texts, "passages": texts, "ragsieve": about, "report": filtered.report}
         return dspy.Prediction(**{**known, **beside, **own})
 
 

@@ -84,13 +84,9 @@ def _as_chat(message: BaseMessage) -> dict[str, Any]:
         more = {"tool_call_id": message.tool_call_id, "name": message.name}
         return {**chat, "role": "tool", **more, "status": message.status}
     if isinstance(message, AIMessage):
-        calls = [
-            {
-                "id": c["id"],
-                "function": {"name": c["name"], "arguments": json.dumps(c["args"], default=str)},
-            }
-            for c in message.tool_calls
-        ]
+        made = message.tool_calls
+        named = [{"name": c["name"], "arguments": json.dumps(c["args"], default=str)} for c in made]
+        calls = [{"id": c["id"], "function": one} for c, one in zip(made, named, strict=True)]
         return {**chat, "role": "assistant", "tool_calls": calls}
     return chat
 

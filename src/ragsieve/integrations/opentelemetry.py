@@ -64,12 +64,9 @@ def _name(step: Step) -> str:
 
 def _attributes(step: Step) -> dict[str, Any]:
     cost = step.to_dict()
-    values = {
-        "gen_ai.usage.input_tokens": cost["tokens_in"],
-        "gen_ai.usage.output_tokens": cost["tokens_out"],
-        "ragsieve.stage": step.stage,
-    }
-    for name in ("calls", "embedded", "cached", "segments_in", "segments_out"):
+    tokens = {"input": cost["tokens_in"], "output": cost["tokens_out"]}
+    values = {f"gen_ai.usage.{way}_tokens": count for way, count in tokens.items()}
+    for name in ("stage", "calls", "embedded", "cached", "segments_in", "segments_out"):
         values[f"ragsieve.{name.replace('_', '.')}"] = cost[name]
     if operation := _OPERATIONS.get(step.kind):
         values["gen_ai.operation.name"] = operation

@@ -99,20 +99,12 @@ def _reply(
         if document in spans:
             results[-1]["relevant_spans"] = spans[document]
     tokens = result.tokens.before
-    meta = {
-        "api_version": {"version": api},
-        "billed_units": {"search_units": 1},
-        "tokens": {"input_tokens": tokens},
-        "warnings": [*body.warnings, *result.trace.warnings],
-    }
-    return {
-        "id": uuid.uuid4().hex,
-        "model": name,
-        "results": results,
-        "answerable": probability(result),
-        "usage": {"total_tokens": tokens, "prompt_tokens": tokens},
-        "meta": meta,
-    }
+    about = {"api_version": {"version": api}, "billed_units": {"search_units": 1}}
+    warnings = [*body.warnings, *result.trace.warnings]
+    meta = {**about, "tokens": {"input_tokens": tokens}, "warnings": warnings}
+    usage = {"total_tokens": tokens, "prompt_tokens": tokens}
+    told = {"answerable": probability(result), "usage": usage, "meta": meta}
+    return {"id": uuid.uuid4().hex, "model": name, "results": results, **told}
 
 
 def _read(service: Service, name: str, body: RerankIn) -> Sequence[Any]:
@@ -151,8 +143,7 @@ def _texts_reply(service: Service, body: TextsIn) -> Response:
 
 def _texts_fault(fault: Fault) -> Response:
     kind = "validation" if fault.status_code < 500 else "backend"
-    if fault.status_code in (429, 503):
-        kind = "overloaded"
+    kind = "overloaded" if fault.status_code in (429, 503) else kind
     values = {"error": fault.values["error"]["message"], "error_type": kind}
     return json_response(values, fault.status_code, fault.headers)
 
@@ -162,11 +153,9 @@ def _info(service: Service) -> dict[str, Any]:
     limits = service.settings.limits
     return {
         **shapes.OPENAPI["examples"]["/info"],
-        "model_id": service.named(None),
+        **{"model_id": service.named(None), "version": version("ragsieve")},
+        **dict.fromkeys(("max_input_length", "max_batch_tokens"), limits.max_tokens),
         "max_concurrent_requests": limits.workers + limits.queue,
-        "max_input_length": limits.max_tokens,
-        "max_batch_tokens": limits.max_tokens,
         "max_client_batch_size": limits.max_documents,
         "tokenization_workers": limits.workers,
-        "version": version("ragsieve"),
     }
