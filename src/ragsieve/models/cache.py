@@ -223,11 +223,8 @@ class _CacheFile:
     def read(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """The bodies of those ``keys`` that are stored and match their checksum."""
         rows = self._use(lambda file: [(k, *r) for k in keys for r in file.execute(_SELECT, (k,))])
-        return {
-            key: body
-            for key, body, checksum in rows or ()
-            if isinstance(body, bytes) and checksum == checksum_of(key, body)
-        }
+        known = [(k, body, checksum) for k, body, checksum in rows or () if type(body) is bytes]
+        return {k: body for k, body, checksum in known if checksum == checksum_of(k, body)}
 
     def write(self, bodies: Mapping[bytes, bytes]) -> None:
         """Store ``bodies``, all or none."""

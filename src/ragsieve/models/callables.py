@@ -186,9 +186,8 @@ def _numbers(name: str, call: Callable[..., Any], inputs: list[Any], ndim: int) 
     except (TypeError, ValueError) as error:
         raise ModelError(f"{name} must give numbers, got {values!r:.80}") from error
     if array.ndim != ndim or len(array) != len(inputs) or not np.isfinite(array).all():
-        shape = "(n, dim)" if ndim == 2 else "(n,)"
-        rule = f"finite numbers of shape {shape} for n={len(inputs)}"
-        raise ModelError(f"{name} must give {rule}, got shape {array.shape}")
+        shape = f"shape {'(n, dim)' if ndim == 2 else '(n,)'} for n={len(inputs)}"
+        raise ModelError(f"{name} must give finite numbers of {shape}, got shape {array.shape}")
     return array
 
 

@@ -86,6 +86,5 @@ class OpenAIEmbeddings(Server):
         if not largest <= np.finfo(np.float32).max:
             raise self._failed("a vector must be finite")
         usage = reply.usage if isinstance(reply.usage, dict) else {}
-        total = protocol.count(usage.get("prompt_tokens"))
-        shares = protocol.shares(total, sent)
+        shares = protocol.shares(protocol.count(usage.get("prompt_tokens")), sent)
         return [(row.embedding, tokens) for row, tokens in zip(rows, shares, strict=True)]

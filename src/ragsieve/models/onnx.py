@@ -28,7 +28,7 @@ from ragsieve.timeouts import PROGRESS, check_time, ends
 
 _log = logging.getLogger(__name__)
 
-_INPUTS = {"input_ids", "token_type_ids", "attention_mask"}
+_INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 _LONGEST = 4  # turns of which one goes by waiting alone
 _SLOW = "SkipLayerNormFusion"  # its kernel takes eight times as long as an addition and a norm
 _TOLD_S = 2.0  # from when on, and at twice the time again, it is said how far a call is
@@ -62,7 +62,7 @@ class Encoder:
         )
         self._inputs = {node.name for node in self._session.get_inputs()}
         outputs = [out.shape for out in self._session.get_outputs()]
-        if "input_ids" not in self._inputs or not self._inputs <= _INPUTS:
+        if "input_ids" not in self._inputs or not self._inputs <= {*_INPUTS}:
             raise ModelError(f"inputs must be among {sorted(_INPUTS)}, got {sorted(self._inputs)}")
         if len(outputs) != 1 or len(outputs[0]) != 3 or outputs[0][2] != 2:
             raise ModelError(f"there must be one output of two logits a token, got {outputs}")
@@ -97,12 +97,9 @@ class Encoder:
         return [*logits, *(one.result() for one in queued)]
 
     def _logits(self, window: Window) -> NDArray[np.float32]:
-        ids = np.array([window.ids], np.int64)
-        feed = {"input_ids": ids}
-        if "token_type_ids" in self._inputs:
-            feed["token_type_ids"] = np.array([window.types], np.int64)
-        if "attention_mask" in self._inputs:
-            feed["attention_mask"] = np.ones_like(ids)
+        ids, types = np.array([[window.ids], [window.types]], np.int64)  # (1, length) each
+        every = dict(zip(_INPUTS, (ids, types, np.ones_like(ids)), strict=True))
+        feed = {name: every[name] for name in self._inputs}
         try:
             (output,) = self._session.run(None, feed)
         except Exception as error:  # onnxruntime's errors have no class in common but this

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from ragsieve.errors import EndedEarly, ModelError, Overdue, needs_extra
-from ragsieve.models import protocol
-from ragsieve.models.base import LLM, ROOM, Cut, JsonSchema, Odds, Prompt, check_fits, thinks_first
+from ragsieve.models import base, protocol
+from ragsieve.models.base import LLM, ROOM, Cut, JsonSchema, Odds, Prompt, Prompts, Texts
 from ragsieve.models.options import first_token_odds
 from ragsieve.models.protocol import Body, Chat, ChatReply
 from ragsieve.models.pruner import bundled
@@ -140,9 +140,7 @@ class OpenAI(Server, LLM):
             line = self._failed("the stream ended before the server said that the reply was whole")
             raise EndedEarly(str(line), reply.text)
 
-    def choose(
-        self, prompts: Sequence[Prompt], options: Sequence[Sequence[str]]
-    ) -> list[Odds | None]:
+    def choose(self, prompts: Prompts, options: Sequence[Texts]) -> list[Odds | None]:
         """As `LLM.choose`, from the reply's first token: no text is sampled.
 
         The first replies may be `_LOOK` tokens long: where one shows thoughts, or is cut and the
@@ -164,7 +162,7 @@ class OpenAI(Server, LLM):
             most = 1 if "first" in self._held else _LOOK
             replies = self._ask(prompts, most, {"logprobs": True, "top_logprobs": 20})
             cut = most > 1 and any(reply.finish == "length" for reply in replies)
-            if self.thinking is None and cut and thinks_first(self):
+            if self.thinking is None and cut and base.thinks_first(self):
                 self._held.add("thinking")
             if (told := not self._room) and replies:
                 self._held.add("first")
@@ -212,7 +210,7 @@ class OpenAI(Server, LLM):
         chats = [protocol.messages(prompt) for prompt in prompts]
         known = chats if self.tokenizer is not None else []
         sizes = self.count(["\n".join(m["content"] for m in chat) for chat in known])
-        check_fits(sizes, max_tokens, self.context, self.model)
+        base.check_fits(sizes, max_tokens, self.context, self.model)
         return chats
 
     def _send(self, chat: Chat, max_tokens: int, extra: Body) -> ChatReply:
@@ -280,18 +278,14 @@ class OpenAI(Server, LLM):
         return data
 
     def _translated(self, error: openai.APIStatusError, body: Body) -> ModelError:
+        """The error, or, where it is or may be of a setting, one that leads to go without it."""
         failed, text = super()._translated(error, body), protocol.error_text(error.body)
-        if error.status_code not in REFUSED:
-            return self._formless(error.status_code, failed, body)
-        if protocol.OVERFLOW.search(f"{error.code} {text}"):
+        status = error.status_code
+        if status in REFUSED and protocol.OVERFLOW.search(f"{error.code} {text}"):
             return failed
-        for name, (words, _) in protocol.SETTINGS.items():
+        for name, (words, _) in protocol.SETTINGS.items() if status in REFUSED else ():
             if name in body and re.search(rf"\b(?:{words})\b", f"{error.param} {text}"):
                 return protocol.Refused(name, str(failed))
-        return self._formless(error.status_code, failed, body)
-
-    def _formless(self, status: int, failed: ModelError, body: Body) -> ModelError:
-        """The error, or, where it may be of a form, one that leads to a request without it."""
         whose = status in (401, 403, 404, 408, 409, 429) or status > 501  # the caller's, or busy
         return failed if whose or _FORM not in body else protocol.Refused(_FORM, str(failed))
 

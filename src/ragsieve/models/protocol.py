@@ -42,12 +42,10 @@ SETTINGS = {  # what a server may refuse: the words it does so with, and what fo
 
 def thinking(how: bool | int | str | None, backend: str, url: str) -> dict[str, Any]:
     """Members of a request that say how a model thinks; none where it is its own to decide."""
-    effort = how if isinstance(how, str) else "none" if how is False else None
-    if effort is None:
-        return {}
     if how is False and backend != "ollama" and "api.openai.com" not in url:
         return {"chat_template_kwargs": {"enable_thinking": False}}  # vLLM, llama.cpp, SGLang
-    return {"reasoning_effort": effort}
+    effort = "none" if how is False else how
+    return {"reasoning_effort": effort} if isinstance(effort, str) else {}
 
 
 _UNTOLD = 32  # tokens of a reply that a server may cut from its text

@@ -17,9 +17,8 @@ def batch_of(model: Any) -> tuple[int, float]:
     """Items of a model that are one batch, at most, and seconds to wait for others."""
     if hasattr(model, "complete"):  # takes seconds: it pays to wait for who embeds
         return 32, 0.2
-    if any(hasattr(model, call) for call in ("prune", "rank")):
-        return 1, 0.0  # one question at a time
-    return 2048, 0.02
+    one_by_one = hasattr(model, "prune") or hasattr(model, "rank")  # one question at a time
+    return (1, 0.0) if one_by_one else (2048, 0.02)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ Columns = Sequence[Sequence[Any]]
 
 
 _CALLS = CALLS | {"embed", "embed_spans", "score", "prune", "rank", "classify"}
-_OPTIONS = {"complete": {"max_tokens": 128, "schema": None}, "embed": {"query": False}}
+_OPTIONS: Any = {"complete": {"max_tokens": 128, "schema": None}, "embed": {"query": False}}
 _ARRAYS = ("embed", "score")  # calls that give numbers in float32, no lists
 _TOLD = ("identity", "can", "context", "relative", "leads", "thinking", "count", "threshold")
 
@@ -61,10 +61,8 @@ class Wrapper(ABC):
         if not hasattr(self.model, method):
             raise Unsupported(f"{self.identity} has no {method}, it is {type(self.model).__name__}")
         results: Sequence[Any] = getattr(self.model, method)(*columns, **options)
-        if len(results) != len(columns[0]):
-            raise ModelError(
-                f"{self.identity} must give {len(columns[0])} results, got {len(results)}"
-            )
+        if len(results) != (count := len(columns[0])):
+            raise ModelError(f"{self.identity} must give {count} results, got {len(results)}")
         return results
 
 
