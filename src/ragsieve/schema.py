@@ -40,14 +40,8 @@ Seconds = Annotated[float, Meta(gt=0, le=86_400)]  # locks and sockets wait for 
 Wait = Annotated[float, Meta(ge=0, le=86_400)]
 
 _WORDS = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a string",
-    "bool": "a boolean",
-    "array": "a list",
-    "object": "an object",
-    "Callable": "a function",
-    "NoneType": "null",
+    **{"int": "a whole number", "float": "a number", "str": "a string", "bool": "a boolean"},
+    **{"array": "a list", "object": "an object", "Callable": "a function", "NoneType": "null"},
 }
 _AT = re.compile(r"(.*) - at `\$([\w.\[\]]+)`", re.DOTALL)
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)

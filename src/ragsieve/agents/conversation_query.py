@@ -50,8 +50,7 @@ def leans(text: str) -> bool:
     """
     if len(_WORD.findall(text)) < _FEW:
         return True
-    weights = _weights()
-    return sum(weights.get(name, 0.0) * value for name, value in features(text).items()) > 0
+    return sum(_weights().get(name, 0.0) * value for name, value in features(text).items()) > 0
 
 
 def features(text: str) -> dict[str, float]:

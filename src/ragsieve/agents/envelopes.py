@@ -95,9 +95,7 @@ def _edge(text: str, lines: list[Span]) -> Iterator[Span]:
 def _shape(line: str) -> tuple[str, ...]:
     """How a line begins and ends."""
     signs = line[0], line.strip()[0], line.strip()[-1]
-    return tuple(
-        "Aa"[one.islower()] if one.isalpha() else "0" if one.isdigit() else one for one in signs
-    )
+    return tuple("Aa"[c.islower()] if c.isalpha() else "0" if c.isdigit() else c for c in signs)
 
 
 def _full(text: str, start: int, end: int) -> Iterator[Span]:

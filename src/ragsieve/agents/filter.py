@@ -21,7 +21,6 @@ from ragsieve.agents.envelopes import content_of
 from ragsieve.agents.keeping import kept_by, outlined
 from ragsieve.agents.messages import (
     Place,
-    Run,
     Spot,
     Texts,
     ToolResult,
@@ -191,8 +190,7 @@ class ToolFilter:
         cut = self.cut(messages)
         if any(one.tokens_before for one in cut.outcomes.values()):
             count = self.sieve.loaded.reader.count
-            broken = self._prefixes.broken(messages, cut.messages, count)
-            cut = replace(cut, cache_broken=broken)
+            cut = replace(cut, cache_broken=self._prefixes.broken(messages, cut.messages, count))
         try:
             if self._on_cut:
                 self._on_cut(cut)
@@ -345,7 +343,7 @@ def _pieces(one: ToolResult, rule: ToolRule) -> list[_Piece]:
     return [_Piece(unused_id(one.call, used), *piece) for piece in pieces]
 
 
-def _stretches(piece: _Piece, rule: ToolRule, runs: Sequence[Run]) -> list[_Stretch]:
+def _stretches(piece: _Piece, rule: ToolRule, runs: Sequence[Any]) -> list[_Stretch]:
     """Where the parts that a piece is read from stand in its document."""
     if rule.fields:
         return [(piece.place, 0, len(piece.text))]

@@ -300,11 +300,11 @@ def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     some = [one for one in map(plain, listed(message.get("tool_calls"))) if isinstance(one, dict)]
     found = [(one.get("id"), one.get("function") or one.get("custom")) for one in some]
     if (kind := str(message.get("type"))).endswith("_call") and "call_id" in message:
-        made = {"name": kind.removesuffix("_call"), "arguments": _as_json(message.get("action"))}
+        made = {"name": kind.removesuffix("_call"), "arguments": as_json(message.get("action"))}
         found.append((message.get("call_id"), {**made, **message}))
     for part in map(plain, listed(message.get("content"))):
         if isinstance(part, dict) and part.get("type") == "tool_use":
-            own = _as_json(part.get("input"))
+            own = as_json(part.get("input"))
             found.append((part.get("id"), {"name": part.get("name"), "arguments": own}))
     for name, function in found:
         if isinstance(function, dict):
@@ -312,7 +312,8 @@ def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield _name(name), _name(function.get("name")), own
 
 
-def _as_json(value: object) -> str:
+def as_json(value: object) -> str:
+    """A value as JSON; what is none of it as a string."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

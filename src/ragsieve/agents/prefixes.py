@@ -1,11 +1,11 @@
 """What a provider's prompt cache holds of a conversation, as far as this process has sent it."""
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
+from ragsieve.agents.messages import as_json
 from ragsieve.models.lru import LRU
 
 _REMEMBERED = 1 << 14  # beginnings of conversations
@@ -38,7 +38,7 @@ class Prefixes:
             same += 1
         total = start = known[keys[same - 1]][1] if same else 0
         for key, digest, message in zip(keys[same:], digests[same:], sent[same:], strict=True):
-            total += count([_text(message)])[0]
+            total += count([as_json(message)])[0]
             self._sent.keep({key: (digest, total)})
         return max([start, *(tokens for _, tokens in known.values())]) - start
 
@@ -47,10 +47,6 @@ def _chain(messages: Sequence[Any]) -> list[bytes]:
     """A digest of each beginning."""
 
     def joined(digest: bytes, message: Any) -> bytes:
-        return hashlib.sha256(digest + _text(message).encode("utf-8", "replace")).digest()
+        return hashlib.sha256(digest + as_json(message).encode("utf-8", "replace")).digest()
 
     return [*accumulate(messages, joined, initial=b"")][1:]
-
-
-def _text(message: Any) -> str:
-    return json.dumps(message, ensure_ascii=False, default=str)

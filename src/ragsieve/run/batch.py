@@ -104,12 +104,7 @@ class Batch:
         self._open.close()
 
     def run(
-        self,
-        process: Process,
-        *,
-        failed: Failed = None,
-        workers: int = 8,
-        limit: int | None = None,
+        self, process: Process, *, failed: Failed = None, workers: int = 8, limit: int | None = None
     ) -> Iterator[Done]:
         """Process every question that is not done, several at once, and write each as it is done.
 

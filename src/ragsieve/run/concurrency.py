@@ -8,21 +8,19 @@ from contextlib import closing, suppress
 from contextvars import copy_context
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from ragsieve.documents import Documents
 from ragsieve.errors import InputError
 from ragsieve.result import Result
 from ragsieve.schema import Count, check_number
-from ragsieve.timeouts import Pool
+from ragsieve.timeouts import P, Pool, T
 from ragsieve.types import Answer, Example, Query, Segment
 
 Question = Example | Query | str | tuple[Query | str, Documents | None]
 """A question with its documents, or one alone where the system has a source."""
 
 S = TypeVar("S")
-T = TypeVar("T")
-P = ParamSpec("P")
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 

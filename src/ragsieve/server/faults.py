@@ -52,8 +52,7 @@ class Fault(HTTPException):
     def values(self) -> dict[str, Any]:
         """The fault as JSON values."""
         kind = "server_error" if self.status_code >= 500 else "invalid_request_error"
-        if self.status_code == 429:
-            kind = "rate_limit_error"
+        kind = "rate_limit_error" if self.status_code == 429 else kind
         message = safe(" ".join(without_secrets(self.detail).split()))[:1000]
         return {"error": {"message": message, "type": kind, "code": self.code}}
 

@@ -118,9 +118,8 @@ class Service:
             for name, system in self.systems.items():
                 result = system(*_WARM)
                 self.metrics.ran(result)
-                costs = result.costs
-                line = "%s is warm: %d model calls, %d tokens read"
-                logger.info(line, name, costs["calls"], costs["tokens_in"])
+                spent = result.costs["calls"], result.costs["tokens_in"]
+                logger.info("%s is warm: %d model calls, %d tokens read", name, *spent)
             self.unready = ""
         except Exception as error:  # anyone's system: it may come right, and the server says so
             self.unready = fault_of(error).detail or "a model failed"

@@ -37,11 +37,8 @@ STRICT = ConfigDict(extra="forbid", strict=True)
 Text = Annotated[str, PlainValidator(_text), WithJsonSchema({"type": "string"})]
 """Any string of JSON, lone surrogates included: documents hold what they hold."""
 
-QuestionText = Annotated[
-    str,
-    PlainValidator(_question),
-    WithJsonSchema({"type": "string", "pattern": r"\S", "description": "The question; not blank."}),
-]
+_QUESTION = {"type": "string", "pattern": r"\S", "description": "The question; not blank."}
+QuestionText = Annotated[str, PlainValidator(_question), WithJsonSchema(_QUESTION)]
 
 
 def with_example(name: str) -> ConfigDict:

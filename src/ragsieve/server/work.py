@@ -8,15 +8,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from ragsieve.server.faults import Fault, fault_of
 from ragsieve.server.settings import Limits
-from ragsieve.timeouts import NEVER, Pool, start, until
-
-T = TypeVar("T")
-
+from ragsieve.timeouts import NEVER, Pool, T, start, until
 
 _TRIM_S = 1.0  # its values are gone by then
 LARGE_BYTES = 1_000_000

@@ -31,17 +31,13 @@ ROLES = {"embedder": "embedder", "pruner": "sentence pruner"}
 """Models that systems may need beside a generator, by the name of the argument: their kind."""
 
 PARTS: dict[str, tuple[str, ...]] = {
-    "extractor": ("LLM",),
-    "truncator": ("LLM",),
+    **dict.fromkeys(("extractor", "truncator"), ("LLM",)),
     "reranker": ("cross-encoder", "sentence pruner"),
     "critic": ("LLM",),
     "evaluator": ("cross-encoder", "LLM"),
     "ranker": ("LLM", "listwise reranker"),
     "classifier": ("token classifier",),
-    "predictor": ("LLM",),
-    "judge": ("LLM",),
-    "pruner": ("LLM",),
-    "writer": ("LLM",),
+    **dict.fromkeys(("predictor", "judge", "pruner", "writer"), ("LLM",)),
 }
 """Options of systems that name a model of a part's own: the kinds that it may be of."""
 

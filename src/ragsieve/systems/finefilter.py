@@ -73,13 +73,11 @@ def finefilter_one_pass(
     def read_by(model: SentencePruner) -> Pipeline:
         cutting: Stage = cut or select.Threshold(least, min_keep, odd=True)
         if cut is None and min_score is None:
-            promised = select.Threshold.promised(model, keep_answer, min_keep)
-            cutting = replace(promised, odd=True)
+            cutting = replace(select.Threshold.promised(model, keep_answer, min_keep), odd=True)
         answerable = select.Answerable(min_answerable, min_keep, odd=True)
         return Pipeline(score.Pruner(model, first_look), *once, answerable, cutting)
 
-    shared = select.Threshold(least, min_keep, odd=True)
-    other = Pipeline(score.Ngrams(), *once, shared)
+    other = Pipeline(score.Ngrams(), *once, select.Threshold(least, min_keep, odd=True))
     for model in others():
         other = ByLanguage(read_by(model), other, languages=model.languages)
     rows = Rows(ByLanguage(read_by(pruner), other))

@@ -118,8 +118,7 @@ class _Picks:
 
     def marked(self, segment: Segment) -> Segment:
         """The same of a document that knows its lists."""
-        document = self.documents.get(segment.document.id, segment.document)
-        return replace(segment, document=document)
+        return replace(segment, document=self.documents.get(segment.document.id, segment.document))
 
     def _part(
         self, run: Run, reading: "Reading", segments: Sequence[Segment], document: Document
