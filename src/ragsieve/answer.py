@@ -50,10 +50,8 @@ class Reader(Options):
         read = [self.fitting(query, group) for group in groups]
         prompts = [self.messages(query, group) for group in read]
         replies = complete_with_room(self.llm, prompts, max_tokens=self.max_tokens)
-        return [
-            Answer(self.answer_of(self._said(reply)), tuple(group), reply)
-            for group, reply in zip(read, replies, strict=True)
-        ]
+        texts = [self.answer_of(self._said(reply)) for reply in replies]
+        return [*map(Answer, texts, map(tuple, read), replies)]
 
     def stream(self, query: Query, segments: Sequence[Segment], /) -> Generator[str, None, Answer]:
         """See `ragsieve.run.concurrency.Streaming`."""

@@ -29,8 +29,7 @@ def left_out(
     others = {} if kept <= {s.key for s in before} else of_documents(after)  # as of a splitter
     free: dict[str, list[Span]] = {}
     for name, some in others.items():
-        spans = sorted(map(PLACE, some))
-        free[name] = [*gaps(0, len(some[0].document.text), spans)]
+        free[name] = [*gaps(0, len(some[0].document.text), sorted(map(PLACE, some)))]
     for one in before:
         text, name = one.document.text, one.document.id
         if one.key not in kept and name not in others:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache as cached
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -176,10 +177,8 @@ class SystemSpec(Schema, frozen=True, kw_only=True):
             parts["source"] = {self.source.partition(":")[0]: found.identity()}
         parts |= self._set((*CUTS, "answer_tokens"))
         shown = {name: value for name, value in parts.items() if value not in (None, {})}
-        return " ".join(
-            f"{n}={v if isinstance(v, str) else json.dumps(v, sort_keys=True, default=str)}"
-            for n, v in shown.items()
-        )
+        written = partial(json.dumps, sort_keys=True, default=str)
+        return " ".join(f"{n}={v if isinstance(v, str) else written(v)}" for n, v in shown.items())
 
     @contextmanager
     def loaded(self, callers: int | None = 1, cache: Path | None = None) -> Iterator[Models]:
@@ -300,8 +299,7 @@ def build(
         InputError: If there is no such system or option, or something is missing.
     """
     if isinstance(prune := (options or {}).get(PRUNE), str):
-        inner = build(prune, llm, share=share, **roles)
-        options = {**(options or {}), PRUNE: inner.stage}
+        options = {**(options or {}), PRUNE: build(prune, llm, share=share, **roles).stage}
     if name in SYSTEMS:
         return systems.build(name, llm, options=options, source=source, **roles)
     systems.check_options(name, entry(name), options)

@@ -82,9 +82,8 @@ class Place(click.Path):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """See `click.Path`."""
-        if isinstance(value, str) and ("://" in value or "*" in value):
-            return value
-        return super().convert(value, param, ctx)
+        remote = isinstance(value, str) and ("://" in value or "*" in value)
+        return value if remote else super().convert(value, param, ctx)
 
 
 def local_file(flag: str, place: Path | str | None) -> Path | None:

@@ -69,8 +69,7 @@ def doctor_command(
     spec = from_options(SystemSpec, options)
     asked: dict[str, str] = {}
     checks = [*_installed(), *_set(), *_of_system(spec, asked), *_local(asked), _port(port)]
-    hosts = ", ".join(sorted({*asked.values()})) or "nothing"
-    checks.append(Check("network", "asked", _OK, hosts))
+    checks.append(Check("network", "asked", _OK, ", ".join(sorted({*asked.values()})) or "nothing"))
     checks = [Check(*map(printable, one)) for one in checks]
     fails = any(one.state == _FAILS for one in checks)
     if as_json:

@@ -54,11 +54,9 @@ def _print_system(name: str, as_json: bool) -> None:
     texts = argument_texts(entry.function)
     about = {"name": name, "summary": entry.summary, "needs": entry.needs, "paper": entry.paper}
     models = [*(option for option in entry.options if option in PARTS), *entry.roles]
-    options = [
-        {"option": option, "default": default, "meaning": texts.get(option, "")}
-        for option, default in entry.options.items()
-        if option not in models
-    ]
+    own = ((o, value, texts.get(o, "")) for o, value in entry.options.items() if o not in models)
+    names = ("option", "default", "meaning")
+    options = [dict(zip(names, one, strict=True)) for one in own]
     if as_json:
         click.echo(json.dumps({**about, "models": models, "options": options}, indent=2))
         return
@@ -67,7 +65,7 @@ def _print_system(name: str, as_json: bool) -> None:
     click.echo()
     if options:
         rows = [(o["option"], json.dumps(o["default"]), o["meaning"]) for o in options]
-        table(("option", "default", "meaning"), rows)
+        table(names, rows)
     usage = [("--option OPTION=VALUE", options), ("--model MODEL=…", models)]
     if flags := " and ".join(flag for flag, some in usage if some):
         info(f"set by {flags} of `ragsieve filter`, `ask` and `serve`", "dim")

@@ -106,8 +106,7 @@ class Filter:
         if is_a.is_dictionary(kind) or is_a.is_run_end_encoded(kind):
             kind = kind.value_type
         empty = is_a.is_null(kind)  # of a batch in which no row has a text
-        names = ("string", "large_string", "string_view")
-        single = is_a.is_struct(kind) or str(kind) in names
+        single = is_a.is_struct(kind) or str(kind) in ("string", "large_string", "string_view")
         if not (empty or single or hasattr(kind, "value_type")):
             raise InputError(f"texts must be passages or lists of passages, got {texts.type}")
         kept = self.rows(query.to_pylist(), [[one] if single else one for one in texts.to_pylist()])

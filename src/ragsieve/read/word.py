@@ -41,7 +41,6 @@ _FORMS = {
     "decimalZero": "01",
 }
 _SEEN = "vanish", "strike", "dstrike"  # of a run: whether it is seen, and how
-_NOTES = RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES
 _BOX = re.compile("[\u2610-\u2612]")
 _LEVELS = 9
 _INDENT = "   "  # of a list in a list
@@ -197,10 +196,9 @@ def _symbol(symbol: Any) -> str:
 
 def _box(box: Any) -> str:
     """A box of a form: whether it is ticked, else by default."""
-    ticked = [
-        one for name in ("checked", "default") if (one := box.find(f"w:{name}", nsmap)) is not None
-    ]
-    return "☒" if ticked and _is_on(ticked[0]) else "☐"
+    found = (box.find(f"w:{name}", nsmap) for name in ("checked", "default"))
+    ticked = next((one for one in found if one is not None), None)
+    return "☒" if ticked is not None and _is_on(ticked) else "☐"
 
 
 def _choice(choices: Any) -> str:
@@ -243,7 +241,7 @@ def _note(element: Any) -> str:
 def _notes(document: Any) -> Iterator[str]:
     from docx.oxml import parse_xml
 
-    for part in _related(document, *_NOTES):
+    for part in _related(document, RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES):
         for note in parse_xml(part.blob):
             if text := " ".join(" ".join(map(text_of, _children(note))).split()):
                 yield f"{_note(note)}: {text}"
@@ -271,11 +269,8 @@ class _Numbering:
                     links[name] = link
             for one in part.element.iter(qn("w:num")):
                 abstract = _value(one, "w:abstractNumId")
-                starts = {
-                    _level(o): int(start)
-                    for o in one.iter(qn("w:lvlOverride"))
-                    if (start := _value(o, "w:startOverride")).isdecimal()
-                }
+                own = ((o, _value(o, "w:startOverride")) for o in one.iter(qn("w:lvlOverride")))
+                starts = {_level(o): int(start) for o, start in own if start.isdecimal()}
                 self.nums[one.get(qn("w:numId"))] = abstract, _levels(one), starts
         for name, style in links.items():
             linked = self._inherited(style, "w:pPr/w:numPr/w:numId")

@@ -79,9 +79,8 @@ class Pruner(Options, Scorer):
         if not segments:
             return []
         most = self.first_look
-        needed, answers = self._sampled(
-            query, first_look(query, segments, most) if most else segments
-        )
+        read = first_look(query, segments, most) if most else segments
+        needed, answers = self._sampled(query, read)
         set_answerable(max(answers.values()))
         if less := sum(share < 1 for _, share in needed.values()):
             note(f"rows that share fewer of the question's rarer words and count less: {less}")
@@ -111,8 +110,7 @@ class Pruner(Options, Scorer):
             values = [needed[segments[n].key][0] for n in sample]
             if max(values) < _MAY_ANSWER:
                 left -= {*others}
-                keys = (segments[n].key for n in others)
-                needed |= dict.fromkeys(keys, (min(values), 1.0))
+                needed |= dict.fromkeys((segments[n].key for n in others), (min(values), 1.0))
         if unread := sum(len(template.others) for template in alike) - len(left):
             note(f"{unread} segments get the lowest score of {SAMPLE} that they are like")
         if left:

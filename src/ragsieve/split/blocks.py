@@ -180,8 +180,7 @@ class _Units:
     def _joined(self, head: list[Span], items: list[Span], whole: bool, kind: str) -> list[Span]:
         """Items joined up to the limit where they belong together, the head with the first."""
         parts = [*head, *items]
-        size = parts[-1][1] - parts[0][0] if parts else 0
-        joined = size <= self.max_chars if whole else False
+        joined = whole and (not parts or parts[-1][1] - parts[0][0] <= self.max_chars)
         merged: list[Span] = []
         for place, (start, end) in enumerate(parts):
             follows = joined or place <= len(head) or (whole and kind in ("list", "code"))
@@ -223,10 +222,8 @@ def _without_false_marks(text: str) -> str:
     joined = [lines[0]]
     for before, line in pairwise(lines):
         quoted = line.startswith(">") and before.startswith(">") and line[1:].strip()
-        if quoted or (_goes_on(before) and _MARK.match(line[:SHOWN])):
-            joined.append(" " + line)
-        else:
-            joined.append("\n" + line)
+        goes_on = quoted or (_goes_on(before) and _MARK.match(line[:SHOWN]))
+        joined.append((" " if goes_on else "\n") + line)
     return "".join(joined)
 
 

@@ -34,13 +34,11 @@ class Sentences(Options):
     max_chars: Count = 1000
 
     def __call__(self, query: Query, segments: Sequence[Segment], /) -> list[Segment]:
-        return [
-            Segment(segment.document, segment.start + start, segment.start + end)
-            for segment in segments
-            for start, end in self._spans(
-                segment.text, self.language or language(segment.document.text)
-            )
-        ]
+        found = []
+        for whole in segments:
+            spans = self._spans(whole.text, self.language or language(whole.document.text))
+            found += [Segment(whole.document, whole.start + a, whole.start + b) for a, b in spans]
+        return found
 
     def _spans(self, text: str, code: str) -> list[Span]:
         return sentence_spans(text, language=code, max_chars=self.max_chars)
