@@ -13,6 +13,7 @@ from ragsieve import errors, spec
 from ragsieve.context.budget import ContextBudget
 from ragsieve.documents import as_documents
 from ragsieve.errors import InputError, check_choice, typed_line
+from ragsieve.models.reopen import once
 from ragsieve.result import Result
 from ragsieve.schema import read
 from ragsieve.spec import SystemSpec
@@ -147,8 +148,7 @@ class Adapter:
         self.system, self.llm, self.embedder = system, llm, embedder
         self.options, self.max_tokens = with_own(options, own), max_tokens
         self.on_error = on_error
-        self._loaded: System | None = None
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._check()
 
     def _check(self) -> None:
@@ -180,13 +180,15 @@ class Adapter:
         """Its arguments by name, those by names of their own among the options."""
         return {name: getattr(self, name) for name in _ARGUMENTS}
 
-    @property
+    @once
     def loaded(self) -> System:
         """The system, ready to run."""
-        with self._lock:
-            if not self._loaded:
-                self._loaded = self._load()
-            return self._loaded
+        if isinstance(self.system, System):
+            system = limited(self.system, self.options)
+        else:
+            system = spec.load(self.system, self.llm, self.embedder, options=self.options)
+        system = system.at(max_tokens=self.max_tokens)
+        return system.lenient() if self.on_error == "keep" else system
 
     def __call__(
         self,
@@ -241,7 +243,8 @@ class Adapter:
 
     def raises(self, error: Exception) -> bool:
         """Whether an error is raised: with ``"keep"`` only one of the arguments."""
-        return self.on_error == "raise" or (isinstance(error, InputError) and not self._loaded)
+        of_arguments = isinstance(error, InputError) and "loaded" not in vars(self)
+        return self.on_error == "raise" or of_arguments
 
     def to_dict(self) -> dict[str, Any]:
         """The arguments as JSON values, for a framework that writes its pipelines down.
@@ -252,15 +255,6 @@ class Adapter:
         if not isinstance(self.system, str):
             raise InputError("only a system by name can be written down, got a System")
         return {**self.arguments, "options": dict(self.options)}
-
-    def _load(self) -> System:
-        system = self.system
-        if isinstance(system, System):
-            system = limited(system, self.options)
-        else:
-            system = spec.load(system, self.llm, self.embedder, options=self.options)
-        system = system.at(max_tokens=self.max_tokens)
-        return system.lenient() if self.on_error == "keep" else system
 
 
 def with_own(options: Any, own: Mapping[str, Any]) -> Any:

@@ -81,7 +81,7 @@ def test_warming_up_makes_the_system():
     broken = {"system": "self-rag", "llm": "fake:echo", "embedder": "fake:hashing"}
     RagsieveFilter(**broken).warm_up()
 
-    assert sieve._loaded
+    assert "loaded" in vars(sieve)
     with pytest.raises(Unsupported, match="lacks Self-RAG's reflection tokens"):
         RagsieveFilter(**broken, on_error="raise").warm_up()
 
