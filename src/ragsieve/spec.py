@@ -268,9 +268,8 @@ def load(
         elif pruner is not None and not hasattr(pruner, "prune"):
             raise InputError(f"pruner must be a name, or have prune(), got {pruner!r:.80}")
         roles = {r: m for r, m in (("embedder", embedder), ("pruner", pruner)) if m is not None}
-        for role in roles_of(name, options or {}):
-            if role not in roles:
-                roles[role] = share(models.defer(USUAL[role]))
+        left = (role for role in roles_of(name, options or {}) if role not in roles)
+        roles |= {role: share(models.defer(USUAL[role])) for role in left}
         llm = llm or share(models.defer(generator(name)))
         return build(name, llm, options, share=share, **roles)
 

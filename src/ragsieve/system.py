@@ -108,8 +108,7 @@ class System:
             with step(f"System({budget!r})", kept) as record:
                 if idle:
                     warn("max_share is a share of max_tokens or max_chars, of which none is given")
-                rate = self.rate(query)
-                finer, kept = fit_parts(kept, budget, self.reader, query, before, rate)
+                finer, kept = fit_parts(kept, budget, self.reader, query, before, self.rate(query))
                 record.before, record.after = tuple(finer), tuple(kept)
                 record.warnings += partial_lists(kept, finer)
             text = self.reader.context(kept)

@@ -256,8 +256,7 @@ class OverlapPruner(OverlapCrossEncoder):
             query = {*_words(question)}
             read = [[{*_words(title), *_words(text)} for text in some] for title, some in group]
             shares = [[len(query & words) / max(len(query), 1) for words in some] for some in read]
-            best = [max(some, default=0.0) for some in shares]
-            results.append(Pruned([*chain(*shares)], best))
+            results.append(Pruned([*chain(*shares)], [max(some, default=0.0) for some in shares]))
             usages.append(Usage(self.identity, len(query) + sum(map(len, chain(*read)))))
         record_usage(usages)
         return results

@@ -207,9 +207,8 @@ class Server(Reopened):
         Raises:
             Overdue: At the deadline; requests that are under way then end by themselves.
         """
-        width = self.concurrency
-        if len(items) > 1:
-            width = min(width, self.limits.slots or width)
+        slots = self.limits.slots if len(items) > 1 else None
+        width = min(self.concurrency, slots or self.concurrency)
 
         def asked(item: T) -> R | _Late:
             try:

@@ -336,5 +336,4 @@ def passage_logit(reading: Reading) -> float:
 def probabilities(logits: ArrayLike) -> NDArray[np.float64]:
     """The sigmoid of each logit, in [0, 1]; 0 of what has no token."""
     values = np.asarray(logits, np.float64)
-    shares = 1 / (1 + np.exp(-np.clip(values, -500, 500)))
-    return np.where(values == NOTHING, 0.0, shares)
+    return np.where(values == NOTHING, 0.0, 1 / (1 + np.exp(-np.clip(values, -500, 500))))

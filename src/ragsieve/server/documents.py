@@ -160,8 +160,7 @@ def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
         inside: list[list[tuple[str, str]]] = [[] for _ in placed]
         for place, text in kept.items():
             inside[owners[place]].append((tagged[place].tag, text))
-        more = [*[()] * (len(placed) - 1), others]
-        insides = iter([*map(_block, inside, more)])
+        insides = map(_block, inside, [*[()] * (len(placed) - 1), others])
         filled = {part: _replaced(text, parts[part], insides) for part, text in own.items()}
         messages = list(body["messages"])
         messages[at] = {**message, "content": with_texts(message["content"], filled)}

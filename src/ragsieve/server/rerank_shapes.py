@@ -138,8 +138,7 @@ def _document(one: Any, fields: Sequence[str]) -> Any:
     body = {name: _shown(one[name]) for name in named if name != "title"}
     lines = [f"{name}: {text}" for name, text in body.items()]
     text = "\n".join(lines if len(lines) > 1 else body.values()) or _shown(one["title"])
-    title = one["title"] if body and "title" in named else ""
-    return {**one, "title": title, "text": text}
+    return {**one, "title": one["title"] if body and "title" in named else "", "text": text}
 
 
 def _shown(value: Any) -> str:
