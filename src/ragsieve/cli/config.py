@@ -67,15 +67,15 @@ def settings(warn: Callable[[str], object] = lambda _: None) -> dict[str, Settin
 
 
 def _flat(values: Mapping[str, Any], origin: str) -> dict[str, Setting]:
-    values = {
-        **{name: value for name, value in values.items() if name != _BY_MODEL},
-        **{f"{_BY_MODEL}.{n}": own for n, own in values.get(_BY_MODEL, {}).items()},
-    }
-    return {
-        f"{name}.{key}" if key else name: Setting(one, origin)
-        for name, value in values.items()
-        for key, one in (value.items() if isinstance(value, dict) else [("", value)])
-    }
+    """Settings by name, items of tables by the table's name and theirs."""
+    by_model = {f"{_BY_MODEL}.{n}": own for n, own in values.get(_BY_MODEL, {}).items()}
+    known: dict[str, Setting] = {}
+    for name, value in {**values, **by_model}.items():
+        if not isinstance(value, dict):
+            known[name] = Setting(value, origin)
+        elif name != _BY_MODEL:
+            known |= {f"{name}.{key}": Setting(one, origin) for key, one in value.items()}
+    return known
 
 
 def _over(far: Mapping[str, Setting], near: Mapping[str, Setting]) -> dict[str, Setting]:

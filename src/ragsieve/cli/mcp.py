@@ -8,7 +8,7 @@ import click
 from msgspec import Meta
 
 from ragsieve.cli.base import secret
-from ragsieve.cli.opening import CHANGES, SourceOption
+from ragsieve.cli.opening import KEPT, SourceOption
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError, MissingExtra
 from ragsieve.integrations.mcp_opening import Opening, standard_streams
@@ -20,10 +20,7 @@ from ragsieve.spec import SystemSpec
 
 _OTHERS = ("source", "source_options")
 _NO_LIMITS = ("max_body_mb", "max_values", "workers", "queue", "per_client")  # of HTTP's server
-_PARAMS = [
-    *options_of(SystemSpec, _OTHERS, {**CHANGES, "on_error": {"default": "keep"}}),
-    *options_of(Limits, _NO_LIMITS, prefix="limit_"),
-]
+_PARAMS = [*options_of(SystemSpec, _OTHERS, KEPT), *options_of(Limits, _NO_LIMITS, prefix="limit_")]
 
 
 @command("mcp", short_help="Serve tools for agents by MCP.", params=_PARAMS)

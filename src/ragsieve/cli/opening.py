@@ -71,3 +71,5 @@ CHANGES: dict[str, dict[str, Any]] = {
     "keep_answer": {"show_default": "0.95"},
 }
 """Differences of options of `SystemSpec` from its fields."""
+
+KEPT = {**CHANGES, "on_error": {"default": "keep"}}  # of what serves: what fails is skipped

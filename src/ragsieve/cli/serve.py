@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from ragsieve.agents.rules import ToolRules
 from ragsieve.cli.base import EXISTING_FILE, FILE, secret, warn
-from ragsieve.cli.opening import CHANGES, complete_systems
+from ragsieve.cli.opening import KEPT, complete_systems
 from ragsieve.cli.signature import command, from_options, options_of
 from ragsieve.errors import InputError
 from ragsieve.files import read_bytes, read_toml
@@ -26,7 +26,6 @@ from ragsieve.spec import CUTS, SystemSpec
 
 _Names = Annotated[tuple[str, ...], {"flags": ["--system"], "shell_complete": complete_systems}]
 _Variable = Annotated[str | None, {"metavar": "NAME"}]
-_KEPT = {**CHANGES, "on_error": {"default": "keep"}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +85,7 @@ class ServerOptions:
 
 
 _PARAMS = [
-    *options_of(SystemSpec, ("system",), _KEPT),
+    *options_of(SystemSpec, ("system",), KEPT),
     *options_of(Limits, ("workers",), prefix="limit_"),
     *options_of(ServerOptions),
 ]
