@@ -175,10 +175,9 @@ def check_sealed(settings: Path, values: Any, names: Iterable[str] | None = None
         if not file.is_file():
             raise InputError(f"{name} is missing, which 'files' in {settings.name} names")
         if known.get(name) != (_of_values(values) if own else digest(file)):
-            raise InputError(
-                f"{name} is damaged or changed: its sha256 is not that of 'files' in "
-                f"{settings.name}, which can be taken out if the change was wanted"
-            )
+            why = f"its sha256 is not that of 'files' in {settings.name}"
+            how = "which can be taken out if the change was wanted"
+            raise InputError(f"{name} is damaged or changed: {why}, {how}")
 
 
 def _of_values(values: Mapping[str, Any]) -> str:

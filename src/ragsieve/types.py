@@ -204,10 +204,9 @@ class Segment:
 
     def __post_init__(self) -> None:
         if not 0 <= self.start <= self.end <= len(self.document.text):
-            raise InputError(
-                f"a span must lie in its document of {len(self.document.text)} characters, "
-                f"got {self.start}:{self.end} of document {self.document.id!r}"
-            )
+            rule = f"a span must lie in its document of {len(self.document.text)} characters"
+            got = f"got {self.start}:{self.end} of document {self.document.id!r}"
+            raise InputError(f"{rule}, {got}")
         for name, value in self.scores.items():
             if not math.isfinite(value):
                 raise InputError(f"score {name!r} must be finite, got {value!r}")

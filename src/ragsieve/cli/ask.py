@@ -255,12 +255,10 @@ def _cost(result: Result) -> str:
     total = result.costs
     calls = counted(total["calls"], "model call")
     calls += f", {counted(total['embedded'], 'text')} embedded" if total["embedded"] else ""
-    return (
-        f"kept {len(result.kept)} of {counted(len(result.verdicts), 'span')}, "
-        f"{result.tokens.after:,} of {counted(result.tokens.before, 'token')}; {calls}, "
-        f"{counted(total['tokens_in'], 'token')} read, {total['tokens_out']:,} written, "
-        f"{total['seconds']:.1f} s"
-    )
+    spans = f"{len(result.kept)} of {counted(len(result.verdicts), 'span')}"
+    tokens = f"{result.tokens.after:,} of {counted(result.tokens.before, 'token')}"
+    spent = f"{counted(total['tokens_in'], 'token')} read, {total['tokens_out']:,} written"
+    return f"kept {spans}, {tokens}; {calls}, {spent}, {total['seconds']:.1f} s"
 
 
 def _explain(result: Result) -> None:

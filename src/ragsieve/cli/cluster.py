@@ -64,16 +64,15 @@ class Cluster:
                     sums.update({key: value for key, value in part.items() if key != "stages"})
                     bars.update(bar, advance=1)
         again = f"; {sums['again']} of {count} parts from before" if sums["again"] else ""
-        info(
-            f"{places[1]}: {counted(sums['questions'], 'question')}, {sums['failed']} failed, kept "
-            f"{sums['tokens_after']:,} of {counted(sums['tokens_before'], 'token')}{again}"
-        )
+        done = f"{counted(sums['questions'], 'question')}, {sums['failed']} failed"
+        kept = f"kept {sums['tokens_after']:,} of {counted(sums['tokens_before'], 'token')}"
+        info(f"{places[1]}: {done}, {kept}{again}")
         for name, metrics in stages.items():
-            info(
-                f"  {name}: {metrics['seconds']:,.1f} s, {metrics['segments_in']:,.0f} segments "
-                f"in, {metrics['segments_out']:,.0f} out, {metrics['calls']:,.0f} model calls, "
-                f"{counted(int(metrics['tokens']), 'token')}"
+            segments = "{segments_in:,.0f} segments in, {segments_out:,.0f} out".format(**metrics)
+            spent = (
+                f"{metrics['calls']:,.0f} model calls, {counted(int(metrics['tokens']), 'token')}"
             )
+            info(f"  {name}: {metrics['seconds']:,.1f} s, {segments}, {spent}")
         return 2 if sums["failed"] else 0
 
 

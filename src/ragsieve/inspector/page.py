@@ -44,11 +44,9 @@ def page(views: Sequence[Mapping[str, Any]], *, live: bool = False) -> str:
 def policy(*, live: bool) -> str:
     """The page's content security policy; a server should send it as a header, too."""
     asks = "'self'" if live else "'none'"
-    return (
-        f"default-src 'none'; script-src {_hash(_script())}; style-src "
-        f"{_hash(_read('inspector.css'))}; img-src data:; connect-src {asks}; base-uri 'none'; "
-        "form-action 'none'"
-    )
+    own = f"script-src {_hash(_script())}; style-src {_hash(_read('inspector.css'))}"
+    others = f"img-src data:; connect-src {asks}; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; {own}; {others}"
 
 
 @cache

@@ -60,10 +60,9 @@ def check_address(name: str, model: Any) -> None:
     urls = {n: str(own[_URL]).rstrip("/") for n, own in _declared.get({}).items() if own.get(_URL)}
     if urls and getattr(model, "is_unwritten", False) and model.base_url not in urls.values():
         other, url = next(iter(urls.items()))
-        raise InputError(
-            f"{name} has no {_URL}, while {other} has {url!r}: nothing is sent to "
-            f"{model.base_url} unasked; write its {_URL}, as --model-option {name}.{_URL}=URL"
-        )
+        why = f"{name} has no {_URL}, while {other} has {url!r}"
+        how = f"write its {_URL}, as --model-option {name}.{_URL}=URL"
+        raise InputError(f"{why}: nothing is sent to {model.base_url} unasked; {how}")
 
 
 def written(models: Iterable[Any]) -> dict[str, dict[str, Any]]:

@@ -99,10 +99,9 @@ class Cached(Wrapper):
         check_number("most", most, Count)
         check_number("timeout_s", timeout_s, Wait)
         if path is not None and "<" in self.identity:
-            raise InputError(
-                f"a model in a cache file must have a name of its own, got {self.identity!r}: "
-                "name it by as_llm, as_embedder or as_cross_encoder(model, name=...)"
-            )
+            rule = f"a model in a cache file must have a name of its own, got {self.identity!r}"
+            how = "name it by as_llm, as_embedder or as_cross_encoder(model, name=...)"
+            raise InputError(f"{rule}: {how}")
         self._memory: LRU[bytes, bytes] = LRU(most)
         self._file = _CacheFile(Path(path), timeout_s) if path is not None else None
 

@@ -36,10 +36,8 @@ _FONTS = {
 _SIGNS = {"tab": "\t", "cr": "\n", "br": "\n", "noBreakHyphen": "-"}
 _CHUNK = qn("w:altChunk")
 _WITHIN = {_CHUNK, *map(qn, ("w:p", "w:tbl", "w:tr", "w:tc"))}
-_FORMS = {
-    **{"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"},
-    "decimalZero": "01",
-}
+_LETTERS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
+_FORMS = {**_LETTERS, "decimalZero": "01"}
 _SEEN = "vanish", "strike", "dstrike"  # of a run: whether it is seen, and how
 _BOX = re.compile("[\u2610-\u2612]")
 _LEVELS = 9

@@ -167,10 +167,10 @@ class Batch:
     def _known(self, number: int, mark: str) -> Record | None:
         record = self._written.get(number)
         if record and record["input"] != mark:
-            raise InputError(
-                f"line {number} of {self.source} is not the one that {self.output} was made from: "
-                "name another output, or remove it"
+            other = (
+                f"line {number} of {self.source} is not the one that {self.output} was made from"
             )
+            raise InputError(f"{other}: name another output, or remove it")
         return record
 
     def _one(self, number: int, line: bytes, mark: str, process: Process, failed: Failed) -> Done:
@@ -232,10 +232,8 @@ class Batch:
         if type(number) is not int:
             raise self._foreign(line)
         if label != self.label:
-            raise InputError(
-                f"output {self.output} was made by {label}, not by {self.label}: "
-                "name another file, or remove it"
-            )
+            made = f"output {self.output} was made by {label}, not by {self.label}"
+            raise InputError(f"{made}: name another file, or remove it")
         return dict(record)
 
 

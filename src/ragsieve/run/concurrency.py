@@ -84,10 +84,8 @@ def _parts(question: object, place: int) -> tuple[Query | str, Documents | None]
         return question, None
     if isinstance(question, tuple) and len(question) == 2:
         return question
-    raise InputError(
-        "questions must be strings, Query, Example or pairs (question, documents), "
-        f"got {question!r:.80} at place {place}"
-    )
+    forms = "strings, Query, Example or pairs (question, documents)"
+    raise InputError(f"questions must be {forms}, got {question!r:.80} at place {place}")
 
 
 @runtime_checkable

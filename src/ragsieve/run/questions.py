@@ -97,10 +97,9 @@ def as_example(record: Mapping[str, Any]) -> Example:
     if not isinstance(documents, list):
         raise InputError(f"documents must be a list, got {documents!r:.80}")
     if "documents" not in record and (keys := ",".join(text_lists(record))):
-        raise InputError(
-            f"documents must be named: the record has lists of texts under {keys}; "
-            f"`ragsieve questions` and `bench` read these by --layout or --fields documents={keys}"
-        )
+        rule = f"documents must be named: the record has lists of texts under {keys}"
+        by = f"`ragsieve questions` and `bench` read these by --layout or --fields documents={keys}"
+        raise InputError(f"{rule}; {by}")
     if not isinstance(answers, list) or not all(isinstance(a, str) for a in answers):
         raise InputError(f"answers must be a list of strings, got {answers!r:.80}")
     if not isinstance(metadata, dict):

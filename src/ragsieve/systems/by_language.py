@@ -120,7 +120,6 @@ def _behind(first: Sequence[Segment], rest: Sequence[Segment]) -> list[Segment]:
 
 @cache
 def _warn_once() -> None:
-    logger.warning(
-        "text in languages that no sentence pruner here reads is filtered by shared characters, "
-        "and more of it is kept: ragsieve[multilingual] brings one for fifteen more"
-    )
+    what = "text in languages that no sentence pruner here reads is filtered by shared characters"
+    more = "ragsieve[multilingual] brings one for fifteen more"
+    logger.warning("%s, and more of it is kept: %s", what, more)
