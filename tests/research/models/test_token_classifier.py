@@ -77,28 +77,22 @@ def test_each_token_has_its_place_and_probability(folder):
     )
 
 
-def test_a_long_text_is_read_in_chunks_up_to_a_full_stop(folder):
+@pytest.mark.parametrize(
+    ("first", "second", "read"),
+    [
+        ("the tower in paris. koechlin drew.", "it drew the tower it drew", 11 + 8),
+        (" ".join(["tower"] * 14), "tower", 16 + 3),
+    ],
+)
+def test_a_long_text_is_read_in_chunks_up_to_a_full_stop(folder, first, second, read):
     """Of 5 + 4 + 6 tokens 14 fit; without a full stop 14, then the rest."""
-    first, second = "the tower in paris. koechlin drew.", "it drew the tower it drew"
-    classifier = LocalTokenClassifier(str(folder))
-    (tokens,) = classifier.classify([f"{first} {second}"])
-
-    assert [
-        *alone(classifier, pieces_of(folder, first)),
-        *alone(classifier, pieces_of(folder, second)),
-    ] == pytest.approx([t.keep for t in tokens], abs=1e-5)
-
-    text = " ".join(["tower"] * 15)
     classifier = LocalTokenClassifier(str(folder))
     with step("a step", []) as record:
-        (tokens,) = classifier.classify([text])
-    whole, rest = ["tower"] * 14, ["tower"]
+        (tokens,) = classifier.classify([f"{first} {second}"])
+    chunks = [alone(classifier, pieces_of(folder, text)) for text in (first, second)]
 
-    assert [
-        *alone(classifier, pieces_of(folder, " ".join(whole))),
-        *alone(classifier, pieces_of(folder, " ".join(rest))),
-    ] == pytest.approx([t.keep for t in tokens], abs=1e-5)
-    assert 16 + 3 == record.usages[0].tokens_in
+    assert [*chunks[0], *chunks[1]] == pytest.approx([t.keep for t in tokens], abs=1e-5)
+    assert read == record.usages[0].tokens_in
 
 
 def test_signs_of_the_tokenizer_in_a_text(folder, tmp_path):
