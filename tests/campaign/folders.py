@@ -20,6 +20,7 @@ from ragsieve_research.artifacts.folder import save
 from ragsieve_research.artifacts.recipe import Base, Known, Trained, TrainedRouter
 from ragsieve_research.artifacts.router import load_router, save_router
 from ragsieve_research.retrieve.route import LightRouter, Named, nothing
+from tests.research.artifacts.test_trained import Bomb
 
 from .campaign import Kind, lacking
 from .laws import check_result, draw_text, holds
@@ -31,16 +32,6 @@ TEXTS = ["Song 7 was sung by Seals. It rained.", "Bees make honey."]
 CUT = {"weights": [[-1.0, 0.0], [1.0, 0.0], [0.5, 0.5]], "bias": [0.0, 0.0, 0.5], "price": 0.1}
 MORE = ["pickle", "link", "weights", "nested", "nan", "keys", "bom", "bits"]
 PRUNER = ("config.json", "tokenizer.json", "model.onnx", "pruner.json")
-
-
-class Bomb:
-    """Writes a file where it is unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return Path.write_text, (self.path, "x")
 
 
 @cache
