@@ -9,9 +9,6 @@ import pytest
 from ragsieve import Pipeline, System, cli, score, select, split
 from ragsieve.answer import Reader
 from ragsieve.models.fake import OverlapPruner, ScriptedLLM
-
-pytest.importorskip("scipy")
-
 from ragsieve_research.evaluate.plan import Estimate, Plan, estimated, plan
 from ragsieve_research.evaluate.prices import Prices
 

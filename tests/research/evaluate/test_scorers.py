@@ -6,8 +6,6 @@ from typing import get_args
 import numpy as np
 import pytest
 
-pytest.importorskip("scipy")
-
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve.types import Document, Example, Query, Segment
 from ragsieve_research.evaluate.auc import auc

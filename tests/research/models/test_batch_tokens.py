@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-pytest.importorskip("sentence_transformers")
-
 from ragsieve.models.base import Passage
 from ragsieve_research.models.decoding import RowsDecoder
 from ragsieve_research.models.provence import Provence

@@ -142,9 +142,6 @@ def test_a_mask_holds_each_row_and_ends_it():
     assert [[40, 41, 42]] * 2 == replies
 
 
-pytest.importorskip("transformers")
-
-
 WANTED = [[5, 9, 2], [5], [8, 8], []]
 STEMS = (15, 16, 17, 40, 65, 150, 300)
 TOKEN = 2 * 2 * 2 * 16 * 4  # bytes: layers, keys and values, heads, numbers a head, float32

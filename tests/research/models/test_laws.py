@@ -5,9 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
-
-pytest.importorskip("sentence_transformers")
-
 from safetensors.torch import load_file
 
 from ragsieve import ModelError, models

@@ -2,10 +2,8 @@
 
 import pytest
 
-from tests.segments import QUERY, wholes
-
-pytest.importorskip("sklearn", reason="Distinct needs scikit-learn, of the extra local")
 from ragsieve_research.select.distinct import Distinct
+from tests.segments import QUERY, wholes
 
 
 def spans(*texts, scores=()):
