@@ -60,6 +60,30 @@ class Scores:
         return np.array([self.value(text) for _, text in pairs], np.float32)
 
 
+@dataclass(eq=False)
+class Ranks:
+    """A listwise reranker that puts each list in the order that a function gives; it keeps them."""
+
+    order: Callable[[list[str]], Sequence[int]] = field(repr=False)
+    asked: list[tuple[str, ...]] = field(default_factory=list, repr=False)
+    identity: str = "ranks"
+
+    def rank(self, questions, texts):
+        self.asked += [tuple(group) for group in texts]
+        return [[*self.order(group)] for group in texts]
+
+
+def writing(text):
+    """An LLM that writes a text where it is asked to, else answers by how it was asked."""
+
+    def reply(prompt):
+        if prompt[0].role == "user":
+            return text
+        return "read" if "Documents:" in prompt[0].content else "by itself"
+
+    return ScriptedLLM(reply)
+
+
 def llama(words, dtype="float32", attention=None, **options):
     """A llama of ``words`` tokens whose random weights are large, so that close calls are many."""
     torch, transformers = map(pytest.importorskip, ("torch", "transformers"))

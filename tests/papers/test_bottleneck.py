@@ -20,7 +20,7 @@ from ragsieve.types import Document, Query, Segment
 from ragsieve_research.score.bottleneck import answers, bottleneck, restores
 from ragsieve_research.systems.bottleneck import bottleneck as system
 from tests.named import answer
-from tests.tiny import Likelihoods
+from tests.tiny import Likelihoods, writing
 
 QUERY, ANSWER = Query("Who sang?"), "Seals"
 A, B = "Seals sang it.", "It rained."
@@ -59,21 +59,10 @@ def test_the_score_weighs_them(beta, scores):
     assert scores == found.tolist()
 
 
-def filtering(text):
-    """Filters where it is asked to, else answers by how it was asked."""
-
-    def reply(prompt):
-        if "Copy out" in prompt[0].content:
-            return text
-        return "read" if "Documents:" in prompt[0].content else "by itself"
-
-    return ScriptedLLM(reply)
-
-
 def test_copied_sentences_are_spans_and_others_are_marked():
     """In the order written, each once; a line break in the document is a space in the copy."""
     text = "Yes. Summer Breeze was sung by Seals. Seals did. Seals did. Yes."
-    result = system(filtering(text))(QUERY, DOCUMENTS)
+    result = system(writing(text))(QUERY, DOCUMENTS)
 
     assert [
         ("song", "Yes.", ""),
@@ -85,17 +74,17 @@ def test_copied_sentences_are_spans_and_others_are_marked():
 
 def test_only_whole_copies_of_text_are_spans():
     """Neither a title nor a part of a word; a sentence of both documents is of the first."""
-    result = system(filtering("Song: It rained. Wind: It rained."))(QUERY, DOCUMENTS)
+    result = system(writing("Song: It rained. Wind: It rained."))(QUERY, DOCUMENTS)
 
     assert [("song", "It rained."), ("filtered", "Wind: It rained.")] == [
         (s.document.id, s.text) for s in result.kept
     ]
 
-    result = system(filtering("It rained."))(QUERY, DOCUMENTS)
+    result = system(writing("It rained."))(QUERY, DOCUMENTS)
 
     assert [("song", 0)] == [(s.document.id, s.start) for s in result.kept]
 
-    result = system(filtering("rain"))(QUERY, DOCUMENTS)
+    result = system(writing("rain"))(QUERY, DOCUMENTS)
 
     assert ["scripted"] == [s.document.written_by for s in result.kept]
 
@@ -103,7 +92,7 @@ def test_only_whole_copies_of_text_are_spans():
 @pytest.mark.parametrize("text", ["", "NONE", "none.", " \n"])
 def test_what_holds_nothing_leaves_the_reader_to_itself(text):
     """Nothing is kept."""
-    result = system(filtering(text)).ask(QUERY, DOCUMENTS)
+    result = system(writing(text)).ask(QUERY, DOCUMENTS)
 
     assert () == result.kept
     assert "by itself" == answer(result)
@@ -111,7 +100,7 @@ def test_what_holds_nothing_leaves_the_reader_to_itself(text):
 
 def test_only_the_first_documents_are_read_by_the_writer():
     """The generator is not asked to filter."""
-    llm, writer = filtering("unused"), filtering("Seals did.")
+    llm, writer = writing("unused"), writing("Seals did.")
     system(llm, writer=writer, documents=1).ask(QUERY, DOCUMENTS)
 
     assert ["read"] == [llm.replies(p) for p in llm.prompts]

@@ -13,13 +13,13 @@ d6 0.5, d4 0.375, d5 0.25, d7 0.125.
 """
 
 import re
-from dataclasses import dataclass
 
 import pytest
 
 from ragsieve.errors import InputError
 from ragsieve.models.fake import ScriptedLLM
 from ragsieve_research.systems.rankgpt import pe_rank, rankgpt
+from tests.tiny import Ranks
 
 QUERY = "Which is the best?"
 BEST = ["d8", "d3", "d6", "d1", "d5", "d2", "d7", "d4"]
@@ -48,14 +48,9 @@ def test_the_order_of_windows_from_back_to_front():
     assert ["d8", "d3", "d1"] == [s.text for s in result.kept]
 
 
-@dataclass(frozen=True)
-class Backwards:
+def backwards():
     """Orders texts from the last to the first."""
-
-    identity = "backwards"
-
-    def rank(self, questions, texts):
-        return [[*range(len(group))][::-1] for group in texts]
+    return Ranks(lambda texts: range(len(texts))[::-1])
 
 
 def test_another_model_may_order():
@@ -65,13 +60,13 @@ def test_another_model_may_order():
 
     assert ("Ann sang it.", 1, 1) == (result.text, len(llm.prompts), len(ranker.prompts))
 
-    result = pe_rank(ScriptedLLM([]), ranker=Backwards(), k=2)(QUERY, TEXTS)
+    result = pe_rank(ScriptedLLM([]), ranker=backwards(), k=2)(QUERY, TEXTS)
 
     assert "Bob sang.\n\nAnn sang it." == result.text
 
     llm = ScriptedLLM([])
 
-    assert "Bob sang." == rankgpt(llm, ranker=Backwards(), k=1)(QUERY, TEXTS).text
+    assert "Bob sang." == rankgpt(llm, ranker=backwards(), k=1)(QUERY, TEXTS).text
     assert [] == llm.prompts
 
     with pytest.raises(InputError, match="ranker must be a model that orders lists, got Scripted"):

@@ -26,7 +26,7 @@ from ragsieve.systems import build
 from ragsieve.types import Document, Example, Query
 from ragsieve_research.systems.recomp import recomp_abstractive
 from ragsieve_research.train.recomp import SentenceLabeller
-from tests.tiny import Likelihoods, Places
+from tests.tiny import Likelihoods, Places, writing
 
 QUESTION, ANSWER = "Who sang Summer Breeze?", "Seals and Crofts"
 A, B = "Summer Breeze is a song of 1972.", "Seals and Crofts sang it."
@@ -85,20 +85,9 @@ def test_the_generator_reads_the_summary_or_nothing(summary, told):
     assert told == sum("Documents:" in prompt[0].content for prompt in llm.prompts)
 
 
-def summing(summary):
-    """Sums up where it is asked to, else answers by how it was asked."""
-
-    def reply(prompt):
-        if prompt[0].role == "user":
-            return summary
-        return "read" if "Documents:" in prompt[0].content else "by itself"
-
-    return ScriptedLLM(reply)
-
-
 def test_a_budget_cuts_whole_sentences():
     """Of two sentences of 3 tokens a budget of 4 keeps the first."""
-    system = recomp_abstractive(summing("Seals did. Crofts too.")).with_budget(4)
+    system = recomp_abstractive(writing("Seals did. Crofts too.")).with_budget(4)
     result = system(QUESTION, SONGS)
 
     assert ["Seals did."] == [s.text for s in result.kept]
@@ -107,7 +96,7 @@ def test_a_budget_cuts_whole_sentences():
 
 def test_a_writer_is_asked_plainly_and_the_generator_with_instructions():
     """As the authors' models were trained, and as any other model needs."""
-    llm, writer = summing("Seals."), summing("Crofts.")
+    llm, writer = writing("Seals."), writing("Crofts.")
     recomp_abstractive(llm)(QUESTION, SONGS)
     recomp_abstractive(llm, writer=writer)(QUESTION, SONGS)
 

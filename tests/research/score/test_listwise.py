@@ -1,7 +1,6 @@
 """An order of a list, window by window."""
 
 import re
-from dataclasses import dataclass, field
 
 import pytest
 
@@ -10,31 +9,14 @@ from ragsieve.models.fake import ScriptedLLM
 from ragsieve.trace import step
 from ragsieve_research.score.listwise import Listwise, Permuting
 from tests.segments import wholes
+from tests.tiny import Ranks
 
 QUERY = Query("Who sang it?")
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """Orders texts by the number in them, the largest first; remembers what it was given."""
-
-    asked: list[tuple[str, ...]] = field(default_factory=list)
-    identity = "numbers"
-
-    def rank(self, questions, texts):
-        self.asked.extend(tuple(group) for group in texts)
-        return [sorted(range(len(group)), key=lambda n: -int(group[n])) for group in texts]
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """Gives one order, whatever it is asked."""
-
-    places: tuple[int, ...]
-    identity = "fixed"
-
-    def rank(self, questions, texts):
-        return [[*self.places] for _ in questions]
+def numbers():
+    """Orders texts by the number in them, the largest first."""
+    return Ranks(lambda texts: sorted(range(len(texts)), key=lambda n: -int(texts[n])))
 
 
 def written(*replies, size=3):
@@ -47,17 +29,17 @@ def written(*replies, size=3):
 
 def test_windows_slide_from_the_back_to_the_front():
     """1 2 3 4 5: the last three become 5 4 3, then with 1 2: 5 2 1; a share is the score."""
-    ranker = Numbers()
+    ranker = numbers()
     found = Listwise(ranker, 3, 2)(QUERY, wholes("1", "2", "3", "4", "5"))
 
     assert [("3", "4", "5"), ("1", "2", "5")] == ranker.asked
     assert [0.6, 0.8, 0.2, 0.4, 1.0] == pytest.approx([s.score for s in found])
 
-    found = Listwise(Numbers())(QUERY, wholes("2", "9", "1", "5"))
+    found = Listwise(numbers())(QUERY, wholes("2", "9", "1", "5"))
 
     assert [0.5, 1.0, 0.25, 0.75] == [s.score for s in found]
 
-    found = Listwise(Numbers())(QUERY, wholes(*map(str, range(100))))
+    found = Listwise(numbers())(QUERY, wholes(*map(str, range(100))))
 
     assert [1.0, 0.99] == pytest.approx([found[99].score, found[98].score])
 
@@ -67,7 +49,7 @@ def test_windows_slide_from_the_back_to_the_front():
 )
 def test_every_segment_is_in_a_window(size, sizes):
     """Windows of 20 in steps of 10; the one at the head may be smaller, none is empty."""
-    ranker = Numbers()
+    ranker = numbers()
     Listwise(ranker)(QUERY, wholes(*map(str, range(size))))
 
     assert sizes == [len(group) for group in ranker.asked]
@@ -78,7 +60,7 @@ def test_every_segment_is_in_a_window(size, sizes):
 def test_an_order_that_is_none_is_an_error(places):
     """Whoever gives it."""
     with pytest.raises(ModelError, match="an order must have each of 2 once"):
-        Listwise(Fixed(places))(QUERY, wholes("1", "2"))
+        Listwise(Ranks(lambda _: places))(QUERY, wholes("1", "2"))
 
 
 @pytest.mark.parametrize(

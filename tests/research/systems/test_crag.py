@@ -1,6 +1,6 @@
 """Corrective RAG: verdicts, strips, another source."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
@@ -8,23 +8,17 @@ from ragsieve import Document, InputError, Pipeline, Query, Segment, score
 from ragsieve.models.fake import HashingEmbedder, ScriptedLLM
 from ragsieve_research.score.calibrated import Calibrated, Logistic
 from ragsieve_research.systems.crag import PAPER, JudgedEvidence, Strips, crag
+from tests.named import Finds
 from tests.tiny import Scores
 
 QUERY = Query("Who sang it?")
-WEB = [Document("0", "Ann sang it. It rained. So it was. Bob wrote it.", "Web")]
+WEB = Document("0", "Ann sang it. It rained. So it was. Bob wrote it.", "Web")
 NAME = "fallback:0:c422ac42"  # SHA-256 of ('Web', 'Ann sang it. … Bob wrote it.', '') begins so
 
 
-@dataclass(frozen=True)
-class Web:
-    """Finds ``documents`` whatever is asked; remembers the words."""
-
-    documents: list[Document] = field(default_factory=lambda: WEB, repr=False)
-    asked: list[str] = field(default_factory=list, repr=False)
-
-    def __call__(self, query, /):
-        self.asked.append(query.text)
-        return [Segment.whole(document) for document in self.documents]
+def web(*documents):
+    """Finds documents whatever is asked."""
+    return Finds([Segment.whole(document) for document in documents or [WEB]])
 
 
 def table(words):
@@ -71,11 +65,11 @@ def test_a_calibrated_cross_encoder_is_judged_as_a_probability():
 @pytest.mark.parametrize(("rewrite", "asked"), [(True, "who sang it"), (False, QUERY.text)])
 def test_the_other_source_is_asked_in_other_words(rewrite, asked):
     """Unless told; the trace says which."""
-    web = Web()
-    result = run({}, "Cats sing.", fallback=web, rewrite=rewrite)
+    source = web()
+    result = run({}, "Cats sing.", fallback=source, rewrite=rewrite)
     notes = [text for step in result.trace.steps for text in step.messages]
 
-    assert [asked] == web.asked
+    assert [asked] == source.questions
     assert rewrite == ("rewritten to search: 'who sang it'" in notes)
 
 
@@ -93,7 +87,7 @@ def test_nothing_retrieved_asks_another_source_if_there_is_one():
 
     assert [] == JudgedEvidence(0.5, 0.1)(QUERY, [])
 
-    result = run({"Ann": 0.9}, fallback=Web())
+    result = run({"Ann": 0.9}, fallback=web())
 
     assert "Web: Ann sang it. It rained. So it was." == result.text
     assert ["incorrect: nothing to judge; upper=0.59, lower=-0.99"] == verdict(result).messages
@@ -102,14 +96,14 @@ def test_nothing_retrieved_asks_another_source_if_there_is_one():
 def test_found_documents_have_names_of_their_own():
     """Also where one in hand has it; the same text has the same name."""
     mine = Segment.whole(Document(NAME, "Cats sing.", rank=3)).scored("pair", 0.2)
-    found = JudgedEvidence(0.5, 0.1, Web([*WEB, replace(WEB[0], rank=1)]))(QUERY, [mine])
+    found = JudgedEvidence(0.5, 0.1, web(WEB, replace(WEB, rank=1)))(QUERY, [mine])
 
     assert [NAME, f"{NAME}#2", f"{NAME}#3"] == [s.document.id for s in found]
     assert [3, 4, 5] == [s.document.rank for s in found]
 
     words = [["Ann\ud800 sang.", "Cats."], ["Bob sang."], ["Ann\ud800 sang."]]
     searches = [[Document(str(n), text) for n, text in enumerate(texts)] for texts in words]
-    found = [JudgedEvidence(0.5, 0.1, Web(documents))(QUERY, []) for documents in searches]
+    found = [JudgedEvidence(0.5, 0.1, web(*documents))(QUERY, []) for documents in searches]
     first, other, again = (segments[0].document.id for segments in found)
 
     assert first == again != other
