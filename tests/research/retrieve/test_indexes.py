@@ -23,18 +23,6 @@ TEXT = "Bees make honey. Summer Breeze was sung by Seals and Crofts."
 ASKED = Query("Who sang Summer Breeze?")
 
 
-def test_an_index_is_opened_as_it_was_built(tmp_path):
-    """No option is needed again, and adding works on."""
-    with create_index(tmp_path / "i", FAKE) as corpus:
-        corpus.add([Document("a", TEXT)])
-    with open_index(tmp_path / "i") as corpus:
-        corpus.add([Document("b", TEXT + " Cheese.")])
-        found = corpus.search(ASKED, k=1, by="dense")
-
-    assert FAKE == index_options(tmp_path / "i")
-    assert ["Summer Breeze was sung by Seals and Crofts."] == [s.text for s in found]
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
