@@ -1,5 +1,6 @@
 """Systems by name on fakes, and what tests ask of their results."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -39,6 +40,21 @@ class Finds:
 def asking(question, *documents, **more):
     """A question's record, as a line of a file has it."""
     return {"question": question, **more, "documents": [*documents]}
+
+
+def write_rows(path, rows):
+    """Write each row to a line as JSON; the path."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def who_ran():
+    """120 questions' records, of each one document with the answer and one without."""
+    words = ["seals", "crofts", "paris", "rome"]
+    for n in range(120):
+        answer, other = words[n % 4], words[(n + 1) % 4]
+        texts = [f"The {answer} ran. It rained.", f"Old {other} slept. It rained."]
+        yield asking(f"Who {n}?", *texts, answers=[answer])
 
 
 def loses(query, /):

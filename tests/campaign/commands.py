@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 import re
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import ragsieve
 from ragsieve.cli import main
+from tests.named import write_rows
 from tests.plugins.cli import Ended
 
 from .laws import holds
@@ -85,11 +85,6 @@ def start(folder, *arguments):
     )
 
 
-def lines(path, rows):
-    """Write a line a row."""
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
 def questions(folder, count, name="q.jsonl"):
     """So many questions with two documents each; half of them on prices."""
     kinds = [("Who sang song", "was sung by", "Seals"), ("What is the price of", "costs", "nine")]
@@ -99,7 +94,7 @@ def questions(folder, count, name="q.jsonl"):
         documents = [f"Song {n} {verb} {answer}. It rained {n} days.", "Bees make honey."]
         row = {"id": f"q{n}", "question": f"{asked} {n}?", "answers": [answer]}
         rows.append({**row, "documents": documents})
-    lines(folder / name, rows)
+    write_rows(folder / name, rows)
 
 
 def sources(folder=Path()):
@@ -115,7 +110,7 @@ def documents(folder, name, start, stop):
         {"id": f"d{n}", "text": f"Song {n} was sung by Seals {n % 7}. It rained."}
         for n in range(start, stop)
     ]
-    lines(folder / name, rows)
+    write_rows(folder / name, rows)
 
 
 def found(folder, name="i"):

@@ -13,7 +13,7 @@ from ragsieve.files import replace_lines
 from ragsieve.models.fake import HashingEmbedder, echo
 from ragsieve.run.batch import Batch, Tally, judged, stream
 from ragsieve_research.systems.finefilter import finefilter
-from tests.named import asking
+from tests.named import asking, write_rows
 
 SYSTEM = finefilter(echo(), HashingEmbedder())
 FOUND = {"line": 1, "input": "x", "system": "l", "tokens": {"before": 4, "after": 1}}
@@ -30,8 +30,7 @@ def questions(path, n):
         asking(f"Which bee has number {i}?", found.format(i), id=f"q{i}", answers=[f"number {i}"])
         for i in range(1, n + 1)
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(path, rows)
 
 
 def finished(source, output, process=ask, *, workers=8, limit=None):

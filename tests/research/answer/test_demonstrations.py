@@ -1,7 +1,5 @@
 """Worked examples: the bundled ones, files of one's own, and the reader that shows them."""
 
-import json
-
 import pytest
 
 from ragsieve import Document, InputError, Query, Segment
@@ -12,7 +10,7 @@ from ragsieve.text import contains_answer
 from ragsieve_research.answer.demonstrations import read_demonstrations, reasoning_examples
 from ragsieve_research.answer.examples import Demonstration, ExampleReader
 from ragsieve_research.datasets import load
-from tests.named import asking
+from tests.named import asking, write_rows
 from tests.segments import long_texts
 
 SONG, WHY = {"text": "Ann sang it.", "title": "Song"}, "The first document says it."
@@ -20,9 +18,7 @@ RECORD = asking("Who sang it?", SONG, "Bob left.", answers=["Ann", "Ann Lee"], r
 
 
 def written(folder, *records):
-    path = folder / "own.jsonl"
-    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    return str(path)
+    return str(write_rows(folder / "own.jsonl", records))
 
 
 def test_the_bundled_ones_are_complete_and_not_in_the_sample():

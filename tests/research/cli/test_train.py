@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.named import asking
+from tests.named import asking, who_ran, write_rows
 
 FAKE = ("--llm", "fake:echo", "--embedder", "fake:hashing")
 SUNG = "Bees make honey. Summer Breeze was sung by Seals."
@@ -15,9 +15,7 @@ ROW = asking("Who sang Summer Breeze?", SUNG, "Seals are animals.", answers=["Se
 @pytest.fixture(autouse=True)
 def questions(ragsieve):
     """q.jsonl with three questions."""
-    path = Path("q.jsonl")
-    path.write_text("".join(json.dumps({**ROW, "id": str(n)}) + "\n" for n in range(3)))
-    return path
+    return write_rows(Path("q.jsonl"), ({**ROW, "id": str(n)} for n in range(3)))
 
 
 def test_labels_are_written_and_shown(ragsieve):
@@ -50,13 +48,7 @@ def test_a_filter_is_trained_and_used(ragsieve):
     pytest.importorskip("torch")
     pytest.importorskip("accelerate")
     pytest.importorskip("jinja2")
-    words = ["seals", "crofts", "paris", "rome", "ran", "slept", "the", "old", "it", "rained"]
-    rows = []
-    for n in range(120):
-        answer, other = words[n % 4], words[(n + 1) % 4]
-        documents = [f"The {answer} ran. It rained.", f"Old {other} slept. It rained."]
-        rows.append({"question": f"Who {n}?", "answers": [answer], "documents": documents})
-    Path("mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(Path("mine.jsonl"), who_ran())
     tiny = ("--labelled", "4", "--workers", "2")
     ended = ragsieve("train", "finefilter", "made", "mine.jsonl", *tiny, *FAKE)
     Path("a.txt").write_text("The seals ran. It rained.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import accelerate
 import pytest
 
-from tests.named import asking
+from tests.named import asking, write_rows
 from tests.processes import python
 
 pytest.importorskip("peft")
@@ -25,8 +25,7 @@ def questions():
         asking(f"Who {n}?", f"The seals in {WORDS[n % 4]}. It ran {n}.", answers=["seals"])
         for n in range(12)
     ]
-    Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return "q.jsonl"
+    return str(write_rows(Path("q.jsonl"), rows))
 
 
 KINDS = ["bees", "cats", "dogs", "frogs", "goats", "hens"]
@@ -40,8 +39,7 @@ def marked():
         text = f"The {KINDS[n % 6]} ran in rome. The seals sang it."
         document = {"text": text, "evidence": [[0, text.index(".") + 1]]}
         rows.append({"question": f"Who ran {n}?", "documents": [document]})
-    Path("marked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return "marked.jsonl"
+    return str(write_rows(Path("marked.jsonl"), rows))
 
 
 def test_a_checkpoint_to_go_on_from_must_be_there(ragsieve, questions):

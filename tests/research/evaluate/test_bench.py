@@ -21,6 +21,7 @@ from ragsieve_research.evaluate.config import BenchSystem, Config, Data, Generat
 from ragsieve_research.evaluate.records import load_run
 from ragsieve_research.evaluate.report import summarise
 from ragsieve_research.retrieve.indexes import IndexOptions, create_index
+from tests.named import write_rows
 
 CONFIG = Config(
     systems=[
@@ -50,9 +51,7 @@ def run(folder, config=CONFIG, llm=None, **options):
 
 def own(folder, *rows):
     """A file of one's own questions."""
-    path = folder / "mine.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(folder / "mine.jsonl", rows)
 
 
 def records(folder, name="sample--all--fake-echo"):

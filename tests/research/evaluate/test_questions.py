@@ -9,6 +9,7 @@ from ragsieve import InputError
 from ragsieve_research.evaluate.config import BenchSystem, Config, Data
 from ragsieve_research.evaluate.noise import FALSE as FALSE_KEYS, Noise
 from ragsieve_research.evaluate.questions import chosen, write
+from tests.named import write_rows
 
 FALSE = [{"id": "p0", "text": "Sung by the Bees."}, "Sung by the Ants."]
 OWN = ["Sung by Seals.", "A light wind.", "A song of 1972."]
@@ -20,9 +21,7 @@ def file(folder, *metadata):
         {"id": f"q{n}", "question": "Who sang Summer Breeze?", "documents": OWN, "metadata": more}
         for n, more in enumerate(metadata)
     ]
-    path = folder / "own.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return Data(name=str(path), poisoned=True)
+    return Data(name=str(write_rows(folder / "own.jsonl", rows)), poisoned=True)
 
 
 def asked(data, folder=None, **options):
@@ -94,13 +93,12 @@ def test_the_places_are_drawn_by_the_seed_and_the_question(tmp_path):
 
 def test_a_yes_or_no_is_neither_answerable_nor_not(tmp_path):
     """One cannot see whether a document holds it, even where the word stands in one."""
-    path = tmp_path / "own.jsonl"
     answers = [["no"], ["Yes."], ["1972"], ["1973", "no"], []]
     rows = (
         {"id": str(a), "question": "Who?", "documents": [*OWN, "No, no."], "answers": a}
         for a in answers
     )
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = write_rows(tmp_path / "own.jsonl", rows)
     ids = [
         [e.query.id for e in asked(Data(name=str(path), only=o))]
         for o in ("answerable", "unanswerable")

@@ -1,6 +1,5 @@
 """What tests of training share: tiny models and examples that these can learn."""
 
-import json
 import random
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -10,7 +9,7 @@ import pytest
 from ragsieve.types import Document, Example, Query
 from ragsieve_research import datasets
 from ragsieve_research.train.examples import TrainingExample
-from tests.named import asking
+from tests.named import asking, write_rows
 from tests.tiny import save_bytes
 
 EXTRA = ("accelerate", "datasets", "onnxscript", "peft", "sentence_transformers", "sklearn", "trl")
@@ -117,9 +116,7 @@ def asked(tmp_path):
             asking(f"who sang in {n} ?", *(text.format(n) for text in documents), answers=["seals"])
             for n in years
         ]
-        path = tmp_path / "questions.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return datasets.load(str(path))
+        return datasets.load(str(write_rows(tmp_path / "questions.jsonl", rows)))
 
     return make
 

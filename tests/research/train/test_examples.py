@@ -13,6 +13,7 @@ from ragsieve_research.datasets.parts import part_of
 from ragsieve_research.train.evidence import records, share_of
 from ragsieve_research.train.examples import TrainingExample, gather, write
 from ragsieve_research.train.run import Run
+from tests.named import write_rows
 
 EXAMPLE = Example(
     Query("Who sang?", id="own:q"), (Document("d", "Seals sang. It rained. Sea."),), ("Seals",)
@@ -29,8 +30,7 @@ def test_sources_come_in_turns_and_a_question_once(tmp_path, documents):
         rows = [{"question": q, "answers": ["x"], "documents": [document]} for q in questions]
         rows += [{"question": "q", "answers": [], "documents": [document]}]
         rows += [{"question": bare, "answers": ["x"]}]
-        path = tmp_path / f"{name}.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(tmp_path / f"{name}.jsonl", rows)
     sources = [load(str(tmp_path / f"{name}.jsonl")) for name in "ab"]
     found = [*gather(sources, "train", documents=documents)]
     named = [(e.query.id, e.query.text) for e in found if e.query.text != bare]
@@ -95,8 +95,7 @@ TEXT = "Bees make honey. Seals sang it."
 
 def read(tmp_path, *rows):
     """What the questions of a file become."""
-    path = tmp_path / "q.jsonl"
-    path.write_text("".join(json.dumps({"question": "Who?", **row}) + "\n" for row in rows))
+    path = write_rows(tmp_path / "q.jsonl", ({"question": "Who?", **row} for row in rows))
     return list(records([datasets.load(path)]))
 
 

@@ -14,6 +14,7 @@ from ragsieve_research.train.exit import CLUES, learn_exit, samples, train_exit
 from ragsieve_research.train.plans import ExitPlan
 from ragsieve_research.train.run import Run
 from ragsieve_research.train.sft import Tuning, tunable
+from tests.named import asking, write_rows
 
 WORDS = ["Yes", "No", "sang", "ran", "Seals", "He", "Who", "Document"]
 
@@ -86,12 +87,8 @@ def test_a_tuned_model_tells_clues(tiny, tmp_path):
 @pytest.mark.slow
 def test_a_made_extractor_is_a_whole_model(tiny, tmp_path):
     """A second start learns nothing again, and writes the same; the adapter lies beside."""
-    rows = [
-        {"question": f"Who {n}?", "answers": ["Seals"], "documents": [{"text": "Seals sang. He."}]}
-        for n in range(12)
-    ]
-    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    source = [datasets.load(str(tmp_path / "q.jsonl"))]
+    rows = (asking(f"Who {n}?", "Seals sang. He.", answers=["Seals"]) for n in range(12))
+    source = [datasets.load(write_rows(tmp_path / "q.jsonl", rows))]
     plan = ExitPlan(llm=tiny)
     run = Run(source, tmp_path / "work")
     first = train_exit(tmp_path / "made", plan, run)

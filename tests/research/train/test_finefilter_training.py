@@ -14,23 +14,15 @@ from ragsieve_research.train import finefilter
 from ragsieve_research.train.finefilter import train_finefilter
 from ragsieve_research.train.plans import FineFilterPlan, Reranking
 from ragsieve_research.train.run import Run
+from tests.named import asking, who_ran, write_rows
 from tests.serving import Handler, served
 
-WORDS = ["seals", "crofts", "paris", "rome"]
 PLAN = FineFilterPlan(llm="fake:echo", embedder="fake:hashing", limit=35, labelled=6)
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    """120 questions, of each one document with the answer and one without."""
-    path = tmp_path_factory.mktemp("data") / "mine.jsonl"
-    rows = []
-    for n in range(120):
-        answer, other = WORDS[n % 4], WORDS[(n + 1) % 4]
-        texts = [f"The {answer} ran. It rained.", f"Old {other} slept. It rained."]
-        rows.append({"question": f"Who {n}?", "answers": [answer], "documents": texts})
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_rows(tmp_path_factory.mktemp("data") / "mine.jsonl", who_ran())
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +83,8 @@ def _named(part, count):
 
 def _written(path, rows):
     """Questions with their sentences, each a document; all are answered by Seals."""
-    records = [{"question": q, "answers": ["Seals"], "documents": [*texts]} for q, texts in rows]
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return datasets.load(path)
+    records = (asking(question, *texts, answers=["Seals"]) for question, texts in rows)
+    return datasets.load(write_rows(path, records))
 
 
 @pytest.mark.slow
