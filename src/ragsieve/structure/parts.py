@@ -65,8 +65,11 @@ def parts(text: str, start: int = 0, end: int | None = None) -> Parts:
         items = _levels(text, lines, heads)
     while _first_holds(items):
         items = items[1:]
+        if _deepens(items):
+            break
     least = accumulate((margin for _, margin in items), min)
-    outer = [n for (n, margin), low in zip(items, least, strict=True) if margin <= low + 1]
+    each = zip(items, least, strict=True)
+    outer = [n for (n, margin), low in each if margin <= low + 1 or _deepens(items)]
     spans = pairwise([*outer, len(lines)])
     steps = all(_NUMBER.match(shown[n]) for n, _ in items)
     body = [(lines[a][0], lines[b - 1][1]) for a, b in spans]
@@ -101,6 +104,11 @@ def holds(text: str, start: int, end: int) -> bool:
 
 def _first_holds(items: Sequence[tuple[int, int]]) -> bool:
     return len(items) > 1 and min(margin for _, margin in items[1:]) > items[0][1] + 1
+
+
+def _deepens(items: Sequence[tuple[int, int]]) -> bool:
+    """Whether each lies in the one above: any of them may answer, and needs but the first."""
+    return all(inner > margin + 1 for (_, margin), (_, inner) in pairwise(items))
 
 
 def _items(text: str, lines: Sequence[Span]) -> list[tuple[int, int]]:

@@ -36,6 +36,9 @@ GOODS = "name;price\na pot of black tea;2\na jug of cold milk;1\na bag of brown 
 LYON = "- Lyon\n  - 9 seats\n  - led by Bo\n    since May"
 SITES = LYON + "\n- Oslo site\n  - 7 seats\n  - led by Al"
 ENTRY = "Failed\n  at a\n  job: x"
+HOURS = "Hours\n  Pool\n    open from 7 to 21\n      but on Mondays"
+TRIP = "- Lyon\n  - led by Bo since May\n    - as a trial for one year and no more"
+CARD = "2: eth0: up\n    link 02\n        inet 192.0.2.2 on eth0\n            valid forever"
 INDEX = "butter, 12\n  sour, 14\ncream, 20\n  sour, 22\n  thick, 25"
 PANICS = "main at a.rs:1:\nno stock\ndb at b.rs:9:\ndeadlock"
 NOTE = "[^1]: Free for us. Guests pay."
@@ -131,6 +134,10 @@ def kept(question, text, max_tokens, other=""):
         ("When does Site3 open?", BRANCHES, 9, ["- Site3", "  - at 3"]),
         ("Who led Oslo?", "Sites:\n" + SITES, 9, ["Sites:", "- Oslo site", "  - led by Al"]),
         ("Which job?", ENTRY, 3, ["Failed", "  job: x"]),
+        ("When is the pool open?", HOURS, 7, ["Hours", "  Pool", "    open from 7 to 21"]),
+        ("Who led Lyon?", TRIP, 8, ["- Lyon", "  - led by Bo since May"]),
+        ("What is the inet address of eth0?", CARD, 7,
+         ["2: eth0: up", "        inet 192.0.2.2 on eth0"]),
         ("Is there thick cream?", INDEX, 4, ["cream, 20", "  thick, 25"]),
         ("Where was the deadlock?", PANICS, 4, ["db at b.rs:9:\ndeadlock"]),
         ("Do guests pay?", NOTE, 4, ["[^1]:", "Guests pay."]),
