@@ -160,6 +160,7 @@ def click_type(hint: Any) -> Any:
     if origin is Annotated:
         own = next((one for one in inner if isinstance(one, click.ParamType)), None)
         kind, rule = rule_of(hint)
+        kind = next((one for one in get_args(kind) if one in (int, float)), kind)  # beside None
         if kind in (int, float):
             of_kind: Any = click.IntRange if kind is int else click.FloatRange
             least = rule.ge if rule.gt is None else rule.gt

@@ -1,8 +1,13 @@
 """Options read off a signature and its docstring."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from ragsieve.cli.signature import options_of
+import click
+import pytest
+from msgspec import Meta
+
+from ragsieve.cli.signature import click_type, options_of
 
 
 def test_help_is_that_of_the_docstring(ragsieve):
@@ -39,3 +44,22 @@ def test_a_field_of_a_base_has_the_text_of_the_base():
         """
 
     assert ["Of the base.", "Of its own."] == [option.help for option in options_of(More)]
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        Annotated[int, Meta(ge=1, le=5)],
+        Annotated[int | None, Meta(ge=1, le=5)],
+        Annotated[int, Meta(ge=1, le=5)] | None,
+        Annotated[None | int, Meta(ge=1, le=5)],
+    ],
+)
+def test_a_range_holds_beside_none(hint):
+    """Wherever None stands, a value outside of the range is refused before anything uses it."""
+    with pytest.raises(click.BadParameter, match="1<=x<=5"):
+        click_type(hint).convert("6", None, None)
+
+
+def test_a_port_that_cannot_be_is_named(ragsieve):
+    assert "--port" in ragsieve("doctor", "--port", "99999").err
