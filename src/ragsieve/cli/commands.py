@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> None:
         known = defaults(argv)
         sys.exit(cli(argv, standalone_mode=False, default_map=known) or 0)
     except click.exceptions.Abort:
-        message = "interrupted; of --input, what is written stays: the same command goes on"
+        message = "interrupted; what is written stays, and the same command goes on from there"
         _fail(message, 130, os._exit)  # at once: threads may wait for a model for long
     except click.exceptions.NoArgsIsHelpError as error:  # a bare `ragsieve` or `ragsieve train`
         error.show()

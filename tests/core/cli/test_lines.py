@@ -1,6 +1,10 @@
 """Progress where standard error is no terminal."""
 
+import signal
+import sys
+import time
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 from ragsieve.cli.base import progress
 from ragsieve.cli.lines import Lines
@@ -39,3 +43,15 @@ def test_a_command_tells_lines(ragsieve, monkeypatch):
 
     assert isinstance(progress(), Lines)
     assert 10 == ended.err.count("of 10 done")
+
+
+def test_an_interrupted_command_says_what_goes_on():
+    """Any command: what one of them alone has is not named."""
+    command = [sys.executable, "-m", "ragsieve", "filter", "-q", "Who?", "-"]
+    with Popen(command, stdin=PIPE, stderr=PIPE, start_new_session=True) as process:
+        time.sleep(3)  # it waits for its input
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read().decode()
+
+    assert "interrupted; what is written stays" in told
+    assert "--input" not in told
