@@ -93,6 +93,8 @@ def bench_command(
 
         for path in write_bench(folder, bench.cells, trec):
             base.info(f"written: {path}", "dim")
+            if path.suffix == ".qrels" and not path.stat().st_size:
+                base.warn(f"{path} is empty: no document has is_positive or relevance")
     ends = {"html": "html", "markdown": "md", "csv": "csv", "svg": "svg"}
     _report([folder], None, {form: folder / f"report.{end}" for form, end in ends.items()})
     return 1 if failures else 0

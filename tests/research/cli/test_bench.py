@@ -53,6 +53,15 @@ def test_no_llm_is_shown_where_none_is(ragsieve):
     assert [] == [path for path in files if b"smollm2" in path.read_bytes().lower()]
 
 
+def test_judgements_of_questions_without_labels_are_said_to_be_empty(ragsieve):
+    """A file of TREC's tools that has no line measures nothing, which nobody would see."""
+    Path("q.jsonl").write_text('{"question": "Who sang?", "documents": ["Seals sang."]}')
+    Path("run.toml").write_text(RUN.replace('"sample"', '"q.jsonl"'))
+    ended = ragsieve("bench", "run.toml", "--run", "trec")
+
+    assert "q.qrels is empty" in ended.err
+
+
 def test_a_page_is_drawn_anew_where_its_figures_are_others(ragsieve):
     """The same run again leaves page and picture as they are; more questions change both."""
     pages = [Path("runs", "run", f"report.{kind}") for kind in ("html", "svg")]
