@@ -52,7 +52,6 @@ def test_a_field_of_a_base_has_the_text_of_the_base():
         Annotated[int, Meta(ge=1, le=5)],
         Annotated[int | None, Meta(ge=1, le=5)],
         Annotated[int, Meta(ge=1, le=5)] | None,
-        Annotated[None | int, Meta(ge=1, le=5)],
     ],
 )
 def test_a_range_holds_beside_none(hint):
