@@ -50,7 +50,7 @@ def check_enough(parts: Iterable[str], needed: Mapping[str, int], what: str, rul
         parts: The part of each question.
         needed: How many each part must have.
         what: What these have.
-        rule: Which share of all questions a part gets.
+        rule: Which share of all questions a part gets; behind semicolons, what helps.
 
     Raises:
         InputError: If a part has too few: it names the part, and the numbers of all.
@@ -63,10 +63,10 @@ def check_enough(parts: Iterable[str], needed: Mapping[str, int], what: str, rul
     few = next(part for part, least in needed.items() if counts[part] < least)
     least = counted(needed[few], "question")
     numbers = ", ".join(f"{part} {counts[part]}" for part in needed)
-    raise InputError(
-        f"{few} must have at least {least} with {what}, got {counts[few]} ({numbers}); a salted "
-        f"hash gives {rule}"
-    )
+    share, *advice = rule.split("; ")
+    why = f"a salted hash gives {share}" if counts.total() else "no question of the data has them"
+    told = f"{few} must have at least {least} with {what}, got {counts[few]} ({numbers})"
+    raise InputError("; ".join([told, why, *advice]))
 
 
 def in_turns(iterables: Iterable[Iterable[T]]) -> Iterator[T]:

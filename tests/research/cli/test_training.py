@@ -54,6 +54,18 @@ def test_options_must_be_fit(ragsieve, arguments, message):
     assert not Path("made.work").exists()
 
 
+@pytest.mark.parametrize("name", ["finefilter", *NAMES])
+@pytest.mark.parametrize("keys", [(), ("question",), ("question", "documents")])
+def test_where_no_question_is_fit_no_division_is_blamed(ragsieve, name, keys):
+    """An empty file, questions without documents or without answers."""
+    row = {"question": "Who sang?", **ROW}
+    Path("q.jsonl").write_text(json.dumps({key: row[key] for key in keys}) * bool(keys))
+    ended = ragsieve("train", name, "made", "q.jsonl")
+
+    assert "got 0 (train 0, validation 0); no question of the data has them" in ended.err
+    assert "salted hash" not in ended.err
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_what_lies_in_a_folder_is_not_overwritten(ragsieve, name):
     """Only a folder of an earlier training is."""
