@@ -7,7 +7,7 @@ on later ones, so that a provider's cache of the conversation's beginning holds.
 import json
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import accumulate
@@ -275,7 +275,7 @@ class ToolFilter:
         reason = _reason(whole, tokens, rule)
         one, runs = (one, []) if rule.fields else (whole, runs)  # fields are of an item by itself
         pieces = _pieces(one, rule)
-        named = [{"id": p.name, "text": p.text, "title": one.title} for p in pieces]
+        named = [{"id": p.name, "text": p.text, "title": p.title} for p in pieces]
         reason = reason or ("" if named else "it has none of the fields")
         passed = Outcome(one.tool, one.call, one.question, tokens, tokens, reason)
         if reason:
@@ -319,12 +319,14 @@ class _Piece(NamedTuple):
 
     Args:
         name: The id of its document.
+        title: That of its part, or of the result.
         place: Place in the result's content of the text in which it stands.
         span: Where it stands there.
         text: What is filtered.
     """
 
     name: str
+    title: str
     place: Spot
     span: Span
     text: str
@@ -340,7 +342,8 @@ def _pieces(one: ToolResult, rule: ToolRule) -> list[_Piece]:
         content = content_of(text)
         found = rules.field_texts(text, rule) if rule.fields else [(content, text[slice(*content)])]
         pieces += [(place, *own) for own in found if own[1].strip()]
-    return [_Piece(unused_id(one.call, used), *piece) for piece in pieces]
+    titles = defaultdict(lambda: one.title, one.titles)
+    return [_Piece(unused_id(one.call, used), titles[piece[0]], *piece) for piece in pieces]
 
 
 def _stretches(piece: _Piece, rule: ToolRule, runs: Sequence[Any]) -> list[_Stretch]:
@@ -358,8 +361,9 @@ def _contents(
     """The new texts of a result; what a model wrote from several stands at the end of the last."""
     found = kept(result, range(len(result.documents)))
     known = {part.document.id: part.text for part in found if part.place is not None}
-    limited = over_limits(result)
-    nothing = rules.LEFT_OUT if rule.fields else NOTHING
+    beside = rule.fields or (len(pieces) > 1 and known)  # what is gone is told by what is there
+    limited = {} if beside else over_limits(result)
+    nothing = rules.LEFT_OUT if beside else NOTHING
     new = dict(one.texts)
     for place, text in one.texts:
         own = [piece for piece in pieces if piece.place == place]
@@ -372,7 +376,7 @@ def _contents(
             new[place] = "\n".join(filter(None, around))
     if more := [part.text for part in found if part.place is None]:
         last = one.texts[-1][0]
-        begins = [] if new[last] in (NOTHING, *limited.values()) else [new[last]]
+        begins = [] if new[last] in (nothing, *limited.values()) else [new[last]]
         new[last] = "\n\n".join([*begins, *more])
     return new
 

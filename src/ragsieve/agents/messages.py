@@ -58,6 +58,7 @@ class ToolResult(NamedTuple):
         title: What its call names it by, as a path or a command: see `title_of`.
         texts: Its texts that are not blank, with their places in the content; a string's is None.
         failed: Whether the message says that the tool failed.
+        titles: Of each of its texts that of the part it stands in, else ``title``.
     """
 
     place: Place
@@ -67,6 +68,7 @@ class ToolResult(NamedTuple):
     texts: Run
     failed: bool = False
     title: str = ""
+    titles: Run = ()
 
 
 class _Call(NamedTuple):
@@ -95,7 +97,8 @@ def tool_results(messages: Sequence[Any]) -> Iterator[ToolResult]:
             question = question_of(user, call.said, call.arguments)
             bad = result.get("is_error") is True or result.get("status") == "error"
             bad = bad or any(map(says_failed, _objects(listed(parts))))
-            yield ToolResult(place, name, tool, question, content, bad, title_of(call.arguments))
+            own = title_of(call.arguments), [*_titles(listed(parts), content)]
+            yield ToolResult(place, name, tool, question, content, bad, *own)
         spoken = [text for _, text in texts(message.get("content"))]
         if message.get("role") == "user":
             user, said = without_elements(spoken) or user or "\n".join(spoken), ""
@@ -230,6 +233,15 @@ def returned(content: object) -> list[tuple[Spot, str]]:
 def _reads(value: Any) -> bool:
     words = value.split() if isinstance(value, str) else []
     return len(words) >= _WORDS and len(value) < _WORD * len(words)
+
+
+def _titles(parts: list[Any], content: Run) -> Iterator[tuple[Spot, str]]:
+    """What the parts are called in which texts of a content stand."""
+    for n, part in enumerate(map(plain, parts)):
+        title = part.get("title") if isinstance(part, dict) else ""
+        if isinstance(title, str) and title:
+            inside = (spot for spot, _ in content if isinstance(spot, tuple) and spot[0] == n)
+            yield from ((spot, title) for spot in inside)
 
 
 def _objects(content: list[Any]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from ragsieve.agents.conversation_query import leans, turns_of
 from ragsieve.agents.filter import ToolFilter
 from ragsieve.agents.messages import tool_results
 from ragsieve.agents.prefixes import Prefixes
-from ragsieve.agents.rules import ToolRule, ToolRules, failed, rule_for
+from ragsieve.agents.rules import LEFT_OUT, ToolRule, ToolRules, failed, rule_for
 from ragsieve.errors import InputError, ModelError, Overdue
 from ragsieve.schema import read
 from ragsieve.spec import SystemSpec
@@ -198,6 +198,24 @@ def test_texts_inside_a_part_are_cut_in_their_places(part, failure):
     assert picture == message["content"][0]
     if failure:
         assert part | failure == cut([part | failure]).messages[-1]["content"][0]
+
+
+def test_a_budget_takes_the_result_of_a_search_whose_title_is_asked_for():
+    """Of pages that read alike; of the others a short mark stays."""
+    lands = ["France", "Austria", "Norway", "Poland"]
+    terms = [f"Goods may be sent back within {30 + n} days of delivery. " for n in range(4)]
+    more = "Postage is yours to pay. Mails are answered within two days. Vouchers stay vouchers. "
+    pages = [
+        {"type": "search_result", "title": land, "content": [{"type": "text", "text": own + more}]}
+        for land, own in zip(lands, terms, strict=True)
+    ]
+    question = "How many days do customers in Norway have to return goods?"
+    results = ToolFilter(tools=[ToolRule(max_tokens=15, min_tokens=0)])
+    last = results([{"role": "user", "content": question}, *turn(pages)]).messages[-1]
+    texts = [page["content"][0]["text"] for page in last["content"]]
+
+    assert terms[2].strip() == texts[2]
+    assert [LEFT_OUT] * 3 == [*texts[:2], texts[3].partition("\n")[0]]
 
 
 def test_where_all_is_there_nothing_is_said_to_be_left_out():

@@ -14,8 +14,8 @@ from langchain_core.messages import (
 
 from ragsieve import Document, Pipeline, Segment, System, load
 from ragsieve.adapter import Adapter
-from ragsieve.agents.filter import NOTHING, ToolFilter
-from ragsieve.agents.rules import ToolRule
+from ragsieve.agents.filter import ToolFilter
+from ragsieve.agents.rules import LEFT_OUT, ToolRule
 from ragsieve.answer import Reader
 from ragsieve.integrations.langchain import filter_tool_messages
 from ragsieve.models.fake import ScriptedLLM
@@ -127,7 +127,7 @@ def test_parts_are_filtered_one_by_one():
     message = filtered[-1]
     assert isinstance(message, ToolMessage)
 
-    assert [{"type": "text", "text": KEPT, "cache": 1}, image, NOTHING, {"type": "text"}] == (
+    assert [{"type": "text", "text": KEPT, "cache": 1}, image, LEFT_OUT, {"type": "text"}] == (
         message.content
     )
     assert [0, 2, 2] == [span["part"] for span in message.artifact["ragsieve"]["dropped"]]
@@ -174,5 +174,5 @@ def test_what_a_model_wrote_stands_at_the_end_and_names_its_sources():
     assert isinstance(last, ToolMessage)
     (written,) = last.artifact["ragsieve"]["written"]
 
-    assert [NOTHING, {}, f"{FRUIT}\n\nHe drew it."] == last.content
+    assert [LEFT_OUT, {}, f"{FRUIT}\n\nHe drew it."] == last.content
     assert ("fake", [["c0", 0, len(PAGE)]]) == (written["written_by"], written["parents"])
