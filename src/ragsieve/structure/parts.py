@@ -65,11 +65,10 @@ def parts(text: str, start: int = 0, end: int | None = None) -> Parts:
         items = _levels(text, lines, heads)
     while _first_holds(items):
         items = items[1:]
-        if _deepens(items):
-            break
+        if _deepens(items):  # each is one
+            items = [(n, 0) for n, _ in items]
     least = accumulate((margin for _, margin in items), min)
-    each = zip(items, least, strict=True)
-    outer = [n for (n, margin), low in each if margin <= low + 1 or _deepens(items)]
+    outer = [n for (n, margin), low in zip(items, least, strict=True) if margin <= low + 1]
     spans = pairwise([*outer, len(lines)])
     steps = all(_NUMBER.match(shown[n]) for n, _ in items)
     body = [(lines[a][0], lines[b - 1][1]) for a, b in spans]

@@ -133,13 +133,11 @@ def _run(bench: Any) -> int:
     with base.progress() as bars:
         bar = bars.add_task("", total=total)
         for event in bench.run():
-            timing = event.part == "latency"
-            part = "times" if timing else "questions"
             error = event.done.error or event.done.record.get("error")
-            name = f"{event.cell.file} {part}" if timing else event.cell.file
+            name = f"{event.cell.file}{' times' * (event.part == 'latency')}"
             kind = name, bool(event.done.record)
             failed[kind] += bool(error)
-            about = {"description": f"{event.cell.file} {part}", "failed": failed.total()}
+            about = {"description": name, "failed": failed.total()}
             bars.update(bar, advance=1, **about)
             if error and failed[kind] <= 3:
                 where = f"{event.cell.file} line {event.done.line}"

@@ -30,8 +30,8 @@ def advice(report: Report) -> str:
     if base is None or not metric or metric in LOWER:
         return ""
     if _mostly_failed(base):
-        asked = counted(base.questions, "question")
-        return f"Nothing can be advised: {base.failed} of {asked} failed with {base.label}."
+        many = f"{base.failed} of {base.questions} answers"
+        return f"Nothing can be advised: {many} failed with {base.label}."
     rows = [row for row in rows if row.generator == base.generator and metric in row.differences]
     rows = [row for row in rows if not _mostly_failed(row)]
     if not (asked := [row.differences[metric].n for row in rows]):

@@ -225,7 +225,7 @@ def test_no_system_is_advised_where_none_can_be(tmp_path, systems, header):
 @pytest.mark.parametrize(
     ("place", "failed", "expected"),
     [
-        (0, 16, "Nothing can be advised: 16 of 30 questions failed with all."),
+        (0, 16, "Nothing can be advised: 16 of 30 answers failed with all."),
         (0, 15, "Take sieve: accuracy"),
         (1, 16, ""),
     ],
