@@ -19,9 +19,9 @@ from pathlib import Path
 
 CORE, MORE = "ragsieve", "ragsieve_research"
 LIMITS = {  # what is counted: the most there may be; beside it the aim, where it is not met yet
-    "core code": 19_546,  # 15,000
+    "core code": 19_340,  # 15,000
     "research code": 19_480,  # 16,500
-    "tests raw": 49_947,  # 48,000
+    "tests raw": 49_900,  # 48,000
     "cycles": 0,
     "core imports research": 0,
     "imports upwards": 0,
@@ -30,7 +30,7 @@ LIMITS = {  # what is counted: the most there may be; beside it the aim, where i
     "functions over 40": 0,
     "options over 8": 0,
     "private in src": 3,  # of torch and transformers
-    "private in tests": 4,
+    "private in tests": 3,
     "dead references": 0,
     "modules without docstring": 0,
 }
