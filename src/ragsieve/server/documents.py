@@ -161,9 +161,9 @@ def _of_message(body: dict[str, Any], at: int) -> ChatDocuments | None:
         for place, text in kept.items():
             inside[owners[place]].append((tagged[place].tag, text))
         insides = map(_block, inside, [*[()] * (len(placed) - 1), others])
-        filled = {part: _replaced(text, parts[part], insides) for part, text in own.items()}
+        filled = ((part, _replaced(text, parts[part], insides)) for part, text in own.items())
         messages = list(body["messages"])
-        messages[at] = {**message, "content": with_texts(message["content"], filled)}
+        messages[at] = {**message, "content": with_texts(message["content"], dict(filled))}
         return {**body, "messages": messages}
 
     return ChatDocuments(question, tuple(map(_document, tagged)), fill)
