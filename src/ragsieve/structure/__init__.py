@@ -257,15 +257,16 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
     if layout.compact or layout.is_short:
         kept.compact = import_module("ragsieve.structure.compact").compact
     begun: set[int] = set()
-    out, last = "", -1
+    out, last, told = "", -1, 0  # and where what is shown ends, which is before a region does
     for start, end, root in _parts(roots, spans):
         if not root or root.start not in begun:
             begin = root.start if root else start
-            kept.stands += led(text, max(last, 0), begin, title) if headed else ()
+            kept.stands += led(text, told, begin, title) if headed else ()
+            known = len(kept.stands)
             if apart and not bare:
                 out += margins.joint(apart, kept, last, begin)
             elif last >= 0:
-                out += between(text, last, begin, layout.mark)
+                out += between(text, last, begin, layout.mark, told)
             elif headed:
                 out = left_out(text, 0, begin, title) + labelled(text, begin, layout.mark)
             if said := untagged(text, start, end) if pages and within(pages, start, end) else []:
@@ -276,6 +277,7 @@ def _joined(text: str, spans: Sequence[Span], layout: Layout, title: str) -> tup
             else:
                 out += kept.show(start, end)
             begun |= {root.start} if root else set()
+            told = max((stop for _, stop in kept.stands[known:]), default=told)
         last = root.end if root else end
         for one in _listed(layout, kept, start, end) if layout.lists else ():
             out += f"\n{layout.mark} {one}"

@@ -1,6 +1,7 @@
 """Headings, marked or plain, and labels: what leads to a place of a text, and joins kept spans.
 
-A label is what begins a line as it begins others of the text, a number, a time or words in marks.
+What begins paragraphs alike heads them, too: a colon ends it, or it stands in a frame of signs. A
+label is what begins a line as it begins others of the text, a number, a time or words in marks.
 What is kept of such a line stands behind it.
 """
 
@@ -39,6 +40,10 @@ _HEADING = re.compile(
     r"(?=\s*\n[ \t]*(?P<below>\S[^\n]{0,99})))",
     re.MULTILINE,
 )
+_FIRST = re.compile(r"^(?<![^\r\n]\n)(?<![^\r\n]\r\n)\S.*", re.MULTILINE)  # line of a paragraph
+_FRAMED = re.compile(r"([^\w\s]{2,}).*?([^\w\s]{2,})|.*([:：])")
+_MIRRORED = str.maketrans("<>()[]{}", "><)(][}{")
+_LONGEST = 100  # characters of what heads a paragraph
 _PLAIN = 7  # the level of lines in bold or capitals; those with a number have higher ones
 _CAPITALS = re.compile(
     r"(?!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION|DANGER|NB)\b)(?=.*[^\W\d_]{3})(?!.*,\S)"
@@ -59,7 +64,7 @@ BLANK = re.compile(r"\n[ \t\r]*\n")
 
 
 class Heading(NamedTuple):
-    """A heading: its first character, its level, and its lines.
+    """A heading: its first character, its level, its lines, and what stands below it.
 
     The level is 1 to 6 of a marked one, 6 of a chapter, 7 of a line in bold or capitals, 8 of an
     article, higher of a numbered one.
@@ -68,6 +73,7 @@ class Heading(NamedTuple):
     start: int
     level: int
     text: str
+    gap: str = "\n\n"
 
 
 def headings(text: str, place: int) -> tuple[Heading, ...]:
@@ -99,16 +105,17 @@ def label(text: str, place: int) -> tuple[int, int]:
     return (start, end) if inside else (place, place)
 
 
-def between(text: str, end: int, start: int, mark: str) -> str:
+def between(text: str, end: int, start: int, mark: str, shown: int = -1) -> str:
     """What joins a kept span to the next: the white space there, a mark, or a blank line.
 
-    Below the blank line stand the headings that are left out and lead to what follows.
+    Below the blank line stand the headings that are left out and lead to what follows: those from
+    ``end`` on, or from where the last that is ``shown`` ends, which may lie before.
     """
     gap = text[min(end, start) : max(end, start)]
-    if end <= start and not gap.strip():
+    above = left_out(text, end if shown < 0 else shown, start)
+    if end <= start and not gap.strip() and not above:
         return gap
     begins = not text[text.rfind("\n", 0, start) + 1 : start].strip()
-    above = left_out(text, end, start)
     if end <= label(text, start)[0] < start:
         joint = "\n\n" + above if above or BLANK.search(gap) else f" {mark}\n"
         return joint + labelled(text, start, mark)
@@ -129,9 +136,10 @@ def labelled(text: str, start: int, mark: str) -> str:
 def left_out(text: str, end: int, start: int, title: str = "") -> str:
     """The headings between two places that lead to the second, a blank line below each.
 
-    Those whose words are all in a title say nothing below it.
+    None below one that is the first line of its paragraph. Those whose words are all in a title say
+    nothing below it.
     """
-    return "".join(f"{one.text}\n\n" for one in leading(text, end, start, title))
+    return "".join(f"{one.text}{one.gap}" for one in leading(text, end, start, title))
 
 
 def led(text: str, end: int, start: int, title: str = "") -> list[Span]:
@@ -156,15 +164,37 @@ def _chains(text: str) -> list[tuple[int, tuple[Heading, ...]]]:
     chain: tuple[Heading, ...] = ()
     chains = []
     below, run = (-1, 0), 0  # the line below the last one that may be a heading, and its level
-    for match in _HEADING.finditer(text):
-        if level := _level(text, match):
+    read = 0
+    for match in sorted([*_HEADING.finditer(text), *_firsts(text)], key=re.Match.start):
+        first = match.re is _FIRST
+        if match.start() < read:  # in a fence, or read already
+            continue
+        read = match.end()
+        if level := _PLAIN if first else _level(text, match):
             run = run + 1 if below == (match.start(), level) else 0
-            below = (match.start("below"), level)
-            own = Heading(match.start(), level, match[0].rstrip())
+            below = (-1 if first else match.start("below"), level)
+            own = Heading(match.start(), level, match[0].rstrip(), "\n" * (2 - first))
             chain = _above(chain, own)
-            chain += (own,) if _heads(match, run) else ()
+            chain += (own,) if first or _heads(match, run) else ()
             chains.append((own.start, chain))
     return chains
+
+
+def _firsts(text: str) -> list[re.Match[str]]:
+    """First lines of paragraphs that end alike, as half of all do: each heads its paragraph."""
+    found = [*_FIRST.finditer(text)]
+    signs = [_sign(match[0].rstrip()) for match in found]
+    times = Counter(signs)
+    heads = zip(found, signs, strict=True)
+    return [m for m, sign in heads if sign and max(2, len(found) / 2) <= times[sign]]
+
+
+def _sign(line: str) -> str:
+    """The colon that ends a line, or the signs that frame it; empty of a line without."""
+    match = _FRAMED.fullmatch(line) if len(line) <= _LONGEST else None
+    if not match or match[3]:
+        return match[3] if match else ""
+    return match[2] * (match[1].translate(_MIRRORED)[::-1] == match[2])
 
 
 def _level(text: str, match: re.Match[str]) -> int:

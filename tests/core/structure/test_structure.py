@@ -470,6 +470,8 @@ JOINS = [
     ("# A\n\n**B**\n\nC. D.\n\n**E!**\n\nF.", [(15, 17)], "# A\n\n**B**\n\nD."),
     ("# A\n\n**B**\n\nC.\n\n**E**:\n\nF. G.", [(27, 29)], "# A\n\n**E**:\n\nG."),
     ("A.\n\nLabel:\nC. D.", [(0, 2), (14, 16)], "A.\n\n… D."),
+    ("Lyon:\nA. B.\n\nOslo:\nC. D.", [(22, 24)], "Oslo:\nD."),
+    ("==> a <==\nA.\n\n==> b <==\nC. D.", [(10, 12), (27, 29)], "==> a <==\nA.\n\n==> b <==\nD."),
 ]
 
 HEADED = [
@@ -510,6 +512,25 @@ HEADED = [
     ("DO NOT OPEN!\nIt is hot.\n\nIt is. D.", []),
     ("=== RUN   TestA\n--- PASS: TestA\n\nIt is. D.", []),
 ]
+
+
+def test_files_stand_below_the_name_of_their_folder():
+    """Also where no row of the folder before is kept, and where it is read with another one."""
+    folders = {"lib": 12, "lib/a": 2, "lib/b": 1, "test": 12}
+    text = "".join(
+        f"{name}:\ntotal {number}\n"
+        + "".join(f"-rw-r--r--  1 root {90 + n} Nov 30 {name[-1]}{n}.py\n" for n in range(number))
+        + "\n"
+        for name, number in folders.items()
+    )
+    last = [text.rindex(f"{name[-1]}{n - 1}.py\n") for name, n in folders.items()]
+
+    for kept in ([0, 1, 3], [1, 3], [3], [0, 2], [2]):
+        shown = joined(text, [(text.rfind("\n", 0, last[n]) + 1, last[n] + 5) for n in kept])
+        below: dict[str, set[str]] = {}
+        for name, file in re.findall(r"^([\w/]+):$|(\w)\d+\.py$", shown, re.MULTILINE):
+            below.setdefault(name or [*below][-1], set()).update(file)
+        assert below == {name: {name[-1]} for n, name in enumerate(folders) if n in kept}
 
 
 LAST = [(text, [(len(text) - 2, len(text))], "\n\n".join([*above, "D."])) for text, above in HEADED]
