@@ -135,10 +135,10 @@ def _document(document: Document) -> dict[str, Any]:
 
 
 def _is_json(value: Any) -> bool:
-    """Whether JSON gives the value again: no other keys than strings, finite numbers."""
+    """Whether JSON gives the value again: strings as keys, finite numbers, not too deep."""
     try:
         return bool(json.loads(json.dumps(value, allow_nan=False)) == value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return False
 
 

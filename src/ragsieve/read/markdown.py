@@ -105,9 +105,8 @@ def convert_page(html: str) -> tuple[str, str]:
         skip_images=True,
         extract_metadata=False,  # it would stand in the text
         exclude_selectors=_NO_TEXT,
-        preprocessing=html_to_markdown.PreprocessingOptions(
-            remove_forms=False
-        ),  # some sites are one big form
+        # some sites are one big form
+        preprocessing=html_to_markdown.PreprocessingOptions(remove_forms=False),
         autolinks=False,
         compact_tables=True,
         bullets="-",
