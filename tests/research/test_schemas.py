@@ -6,6 +6,7 @@ import zlib
 from functools import cache
 
 import llguidance
+import numpy as np
 import pytest
 
 from ragsieve.errors import RagsieveError
@@ -101,19 +102,21 @@ def walk(allowed, take, seed):
     return written.decode()
 
 
+def set_in(bits):
+    """Bytes that a mask allows."""
+    each = np.unpackbits(np.frombuffer(bits, np.uint8, 32), bitorder="little")
+    return {*np.flatnonzero(each).tolist()}
+
+
 def by_llguidance(grammar, seed):
     """A random reply by a grammar of llguidance."""
     matcher = llguidance.LLMatcher(BYTES, grammar)
-
-    def allowed():
-        bits = matcher.compute_bitmask()
-        return {n for n in range(256) if bits[n >> 3] >> (n & 7) & 1}
 
     def take(byte):
         return not matcher.consume_token(byte) or bool(matcher.is_stopped())
 
     assert not matcher.is_error(), matcher.get_error()
-    return walk(allowed, take, seed)
+    return walk(lambda: set_in(matcher.compute_bitmask()), take, seed)
 
 
 BYTES = llguidance.LLTokenizer("byte")
@@ -145,8 +148,7 @@ def xgrammar(schema):
         def allowed():
             mask.fill_(-1)
             matcher.fill_next_token_bitmask(mask)
-            bits = [int(word) & 0xFFFFFFFF for word in mask[0]]
-            return {n for n in range(256) if bits[n >> 5] >> (n & 31) & 1}
+            return set_in(mask.numpy().tobytes())
 
         def take(byte):
             return not matcher.accept_token(byte) or bool(matcher.is_terminated())
