@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
+from unicodedata import category, mirrored
 
 from ragsieve.structure.columns import form
 from ragsieve.types import Span
@@ -41,8 +42,7 @@ _HEADING = re.compile(
     re.MULTILINE,
 )
 _FIRST = re.compile(r"^(?<![^\r\n]\n)(?<![^\r\n]\r\n)\S.*", re.MULTILINE)  # line of a paragraph
-_FRAMED = re.compile(r"([^\w\s]{2,}).*?([^\w\s]{2,})|.*([:：])")
-_MIRRORED = str.maketrans("<>()[]{}", "><)(][}{")
+_FRAMED = re.compile(r"([^\w\s]+).*?([^\w\s]+)|.*([:：])")
 _LONGEST = 100  # characters of what heads a paragraph
 _PLAIN = 7  # the level of lines in bold or capitals; those with a number have higher ones
 _CAPITALS = re.compile(
@@ -190,11 +190,17 @@ def _firsts(text: str) -> list[re.Match[str]]:
 
 
 def _sign(line: str) -> str:
-    """The colon that ends a line, or the signs that frame it; empty of a line without."""
+    """The colon that ends a line, or the signs that frame it; empty of a line without.
+
+    One sign on each side frames as a bracket; a quotation mark does not.
+    """
     match = _FRAMED.fullmatch(line) if len(line) <= _LONGEST else None
     if not match or match[3]:
         return match[3] if match else ""
-    return match[2] * (match[1].translate(_MIRRORED)[::-1] == match[2])
+    pairs = [*zip(match[1], reversed(match[2]), strict=False)]
+    alike = all(a == b or (mirrored(a) and mirrored(b)) for a, b in pairs)
+    bracket = mirrored(line[0]) and category(line[0]) != "Pi"
+    return match[2] * (alike and len(match[1]) == len(match[2]) and (len(pairs) > 1 or bracket))
 
 
 def _level(text: str, match: re.Match[str]) -> int:
