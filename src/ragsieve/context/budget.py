@@ -15,7 +15,7 @@ from ragsieve.context.limits import UNITS, Fitting, Limits, ReaderLike, sum_of
 from ragsieve.documents import site
 from ragsieve.schema import Amount, Options, Probability
 from ragsieve.structure import Headless, Terse, parts_of, stands_alone
-from ragsieve.structure.parts import CLAUSE, clauses, holds, parts
+from ragsieve.structure.parts import CLAUSE, clauses, holds, is_entry, parts
 from ragsieve.structure.tree import TABLES, stripped
 from ragsieve.trace import note, record_drop, warn
 from ragsieve.types import Document, Key, Layout, Query, Segment, Span, grouped, of_documents
@@ -278,7 +278,7 @@ def _cut(
     text, start, end = segment.document.text, segment.start, segment.end
     head, body, kind = parts_of(text, start, end)
     order, tree, table = "", bool(body), kind in TABLES
-    if table and not tree and end - start <= _ROW:
+    if table and not tree and end - start <= _ROW and not is_entry(text, start, end):
         return [], []
     if not tree:
         head, body, order = parts(text, start, end)

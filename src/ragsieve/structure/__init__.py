@@ -94,15 +94,20 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
     node = inside[0]
     head = text[start : node.start].rstrip()
     first, last = max(start, node.start), min(end, node.end)
-    kind = node.kind
+    kind, chain = node.kind, list[Node]()
     while len(inside) == 1:
         node = inside[0]
+        chain.append(node)
         kind = node.kind if node.children or kind not in TABLES else kind
         inside = within([] if node.is_row else node.children, start, end)
     if kind in TABLES and not inside:  # a row, between what stands above and behind it
         row = max(first, node.start)
         above, own = _full(text, first, row), _full(text, row, max(row, min(last, node.end)), last)
         return _full(text, start, node.start), own if above or own[1:] else [], kind
+    printed = not inside and all((one.kind, one.mark) == ("lines", "…") for one in chain[:-1])
+    lines = _full(text, *(max(first, one.start) for one in chain if printed), last)
+    if len(lines) > 2:  # any of them may answer
+        return [], lines, kind
     if text[first : node.start].strip() and not inside:
         return _full(text, start, node.start), _full(text, node.start, last), kind
     if not inside and first < node.head < last:  # a turn or a cue, below who said it or when

@@ -101,6 +101,12 @@ def holds(text: str, start: int, end: int) -> bool:
     return _first_holds(_items(text, [*_lines(text, start, end)]))
 
 
+def is_entry(text: str, start: int, end: int) -> bool:
+    """Whether what stands there is a line and others, all of them further to the right."""
+    first, *below = [_margin(text, *line) for line in _lines(text, start, end)]
+    return bool(below) and min(below) > first + 1
+
+
 def _first_holds(items: Sequence[tuple[int, int]]) -> bool:
     return len(items) > 1 and min(margin for _, margin in items[1:]) > items[0][1] + 1
 

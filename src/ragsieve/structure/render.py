@@ -102,7 +102,8 @@ def _chosen(node: Node, kept: Kept) -> list[int]:
 
 def _reached(node: Node, kept: Kept) -> bool:
     """Whether something of it is kept beside the heads of what follows it, or a part of its own."""
-    inside, parted = node.children, not kept.whole(node.start, node.head)
+    printed = (node.kind, node.mark) == ("lines", "…")  # whose heads say more than a name
+    inside, parted = node.children, printed or not kept.whole(node.start, node.head)
     alone = not inside or inside[-1].sticky or (parted and any(kept.within(node.start, node.head)))
     return _hit(node, kept) and (alone or any(_reached(child, kept) for child in inside))
 

@@ -426,6 +426,16 @@ def test_what_adds_nothing_comes_last(text, question, expected):
     assert [segments[expected]] == some[:1]
 
 
+def test_an_entry_read_as_a_row_is_cut_by_its_lines_where_it_does_not_fit():
+    """Below its first line: a row on one line is not."""
+    text = "".join(
+        f"{n}: eth{n}: up\n    link/ether 02:fc::0{n} and ten more\n      inet 192.0.2.{n}\n"
+        for n in range(4)
+    )
+
+    assert kept("What is inet of eth2?", text, 7)[0] == ["2: eth2: up", "      inet 192.0.2.2"]
+
+
 def test_items_with_others_inside_are_told_apart_by_the_words_of_the_question():
     """Where their scores are nearly the same."""
     document, spans = Document("a", SITES), [(0, len(LYON), 0.5), (len(LYON) + 1, len(SITES), 0.51)]

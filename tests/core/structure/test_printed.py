@@ -3,7 +3,7 @@
 import pytest
 
 from ragsieve.split import Blocks
-from ragsieve.structure import joined
+from ragsieve.structure import joined, parts_of
 from ragsieve.structure.printed import regions
 from ragsieve.types import Document, Query, Segment
 
@@ -104,6 +104,18 @@ def test_a_part_stands_below_the_lines_it_is_under(text, part, shown):
     (own,) = [s for s in segments if part in s.text]
 
     assert shown in joined(text, [(own.start, own.end)])
+
+
+def test_any_line_that_others_are_under_may_answer():
+    """A budget may keep it alone, and it is shown then."""
+    mode = "x" * 400
+    text = f"1: a: up\n    link b\n      inet c\n        {mode}\n2: d: down\n    link e\n"
+    (root,) = regions(text, [])
+    head, body, _ = parts_of(text, 0, root.children[0].end)
+
+    assert not head
+    assert [text[slice(*part)] for part in body] == ["1: a: up", "link b", "inet c", mode]
+    assert joined(text, body[:1]).startswith("1: a: up\n    …")
 
 
 @pytest.mark.parametrize("text", [HELP, KEYS, FRAMES, PACKAGES, CHECKED, f"{'':310}far\n" * 8])
