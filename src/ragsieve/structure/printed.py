@@ -159,8 +159,9 @@ OPTIONS: dict[str, Any] = {"mark": "…", "each": True, "whole": _WHOLE}
 
 
 def _node(text: str, line: _Line, inside: Sequence[_Line], depth: int) -> Node:
-    if not inside or depth > DEEPEST or line.size > _HEAD:
-        return leaf(line.start, (inside or [line])[-1].end)
+    if not inside or depth > DEEPEST or line.size > _HEAD:  # a long line may be cut
+        end = (inside or [line])[-1].end
+        return Node(line.start, end if inside or line.size <= _WHOLE else line.start, end, end)
     end, head, own = inside[-1].end, line.end, list[Node]()
     if goes_on := _goes_on(line, inside):
         paragraph, inside = _paragraph(text, line.start, inside[goes_on - 1].end), inside[goes_on:]

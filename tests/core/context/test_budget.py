@@ -436,6 +436,15 @@ def test_an_entry_read_as_a_row_is_cut_by_its_lines_where_it_does_not_fit():
     assert kept("What is inet of eth2?", text, 7)[0] == ["2: eth2: up", "      inet 192.0.2.2"]
 
 
+def test_a_long_line_of_what_was_printed_is_cut_around_what_was_asked():
+    """Below the line that heads it, as npm prints what a package needs."""
+    needs = ", ".join(f"part-{n}: ^{n}.0" for n in range(40))
+    text = f"pack@5.3.0 | MIT\n\ndist\n.size: 9\n\nneeds:\n{needs}\n\ntags:\nlatest: 5.3.0\n"
+
+    (best,) = kept("Which version of part-20 does it need?", text, 9)[0][-1:]
+    assert "part-20: ^20.0" in best
+
+
 def test_items_with_others_inside_are_told_apart_by_the_words_of_the_question():
     """Where their scores are nearly the same."""
     document, spans = Document("a", SITES), [(0, len(LYON), 0.5), (len(LYON) + 1, len(SITES), 0.51)]
