@@ -33,7 +33,7 @@ FIRM = [  # what stands before an end that is none even before a capital, and be
 JOINS = [  # what stands before an end that is none, and behind it
     (r"", r"\s*[&,;%)\]}/=+]"),  # Prod. & Dev.; (see Fig. [3]) well
     (r"", r"\s*[.!?…]+(?:\s|$)"),  # et al. [12].
-    (r"[.!?…]", r"[*_]{1,3}(?:\s|$)"),  # *Is it far?* No.
+    (r"[.!?…][\"'”’»]*", r"[*_\"'”’»]{1,3}(?:\s|$)"),  # *Is it far?* No.
     (r"[.!?…]", r"[\"”’»]\s+[a-zß-ÿ]"),  # "add FILE..." to include
     (rf"(?i:\b(?:{_ABBREVIATIONS})\.)", r"\s*[\da-zß-ÿ(\[§]"),  # approx. 4200; cf. the
     (r"\b[A-Z][a-z]{1,4}\.", r"\s*[a-zß-ÿ]"),  # Dev. is
@@ -76,7 +76,10 @@ _BOLD = re.compile(r"(?<![^\s(])\*\*(?=[^\s*])[^*]{0,200}$")
 _CLOSES = re.compile(r"[^*]{0,200}(?<!\s)\*\*")
 _REFERENCE = re.compile(r"(?<=[.!?\]])\[(?:\^[^\s\[\]]{1,30}|\d[\d,;–— -]{0,20}|[a-z])\]")
 _RAISED = re.compile(r"(?<=[.!?])[¹²³⁰⁴-⁹†‡]{1,3}(?=\s|\Z)")  # read as closing quotes
-_BRACKET = re.compile(r"(?<=[^\W\d_]{2}[.!?][)\]])\s+(?=[A-ZÀ-ÞА-ЯΑ-Ω“\"(\[])")
+_CLOSED = re.compile(
+    r"(?<=[^\W\d_]{2}[.!?][)\]])\s+(?=[A-ZÀ-ÞА-ЯΑ-Ω“\"(\[])"
+    r"|(?<=[.!?…])[\"'”’»]{2,}(?:\s*\n\s*|\s+(?=[A-ZÀ-ÞА-ЯΑ-Ω]))"  # """So it is."""
+)
 _QUOTED = re.compile(r"“[^“”]{60,}”|„[^„“]{60,}“|«[^«»]{60,}»|\"[^\"]{60,}\"")
 _GOES_ON = re.compile(r"\s*[,;:/([–—\"”»“-]")  # “Why? – she asked. – It is
 
@@ -131,8 +134,8 @@ def _inside(text: str, end: int, cased: bool) -> bool:
 
 
 def _more(text: str, split: Split) -> Iterator[int]:
-    """Ends behind a bracket, and of whole sentences in quotes."""
-    for match in _BRACKET.finditer(text):
+    """Ends behind a bracket or several quotation marks, and of whole sentences in quotes."""
+    for match in _CLOSED.finditer(text):
         yield match.end()
     for match in _QUOTED.finditer(text):
         inner = split(text[match.start() + 1 : match.end() - 1])
