@@ -45,6 +45,7 @@ _LOG = re.compile(
 )
 _BAR = re.compile(r"[ +.]\| ")  # behind a cell, which may go on below
 _SIGNS = re.compile(r"\w")
+_DRAWN = re.compile(r"[-=─_]{2,}")
 
 
 def regions(text: str, faults: list[str]) -> Iterator[Node]:
@@ -156,9 +157,10 @@ def _paragraph(text: str, lines: Sequence[RowLine], faults: list[str]) -> Iterat
         if other := len(some) - runs[0][0] - covered(runs):
             faults.append(f"{other:,} lines beside a table have other columns: split as text")
     for first, after in runs:
-        above = some[max(0, first - 1) : first]
-        leads = mark == "" or (above and _heads(above[0], some[first:after]))
-        yield from _table(text, some[first:after], above if leads else [])
+        begin = max(0, first - (mark == ""))
+        begin -= begin == first > 0 and _heads(some[first - 1], some[first:after])
+        begin -= begin > 0 and _groups(some[begin - 1].text)
+        yield from _table(text, some[first:after], some[begin:first])
 
 
 def _runs(mark: str, lines: Sequence[RowLine]) -> Iterator[tuple[int, int]]:
@@ -277,6 +279,12 @@ def _heads(line: RowLine, lines: Sequence[RowLine]) -> bool:
     marks = [one for one in "\t,;" if one in lines[0].text]
     rows = begins and bool(marks) and marks[0] in bare
     return rows or bool(_CAPTION.match(bare)) or bare.endswith(":")
+
+
+def _groups(line: str) -> bool:
+    """Whether a line above a header draws groups over its columns, as ``--cpu-- --memory--``."""
+    parts = _DRAWN.split(line)
+    return len(parts) > 2 and sum(bool(_SIGNS.search(part)) for part in parts) > 1
 
 
 def _begin(line: RowLine) -> int:

@@ -163,6 +163,20 @@ def test_parts_of_parts_lie_in_them_one_behind_another(text):
         spans += [one for one in found if one != (start, end)]
 
 
+@pytest.mark.parametrize(
+    ("groups", "names", "row"),
+    [
+        ("x -----memory---- --io--", " r    free   cache bi bo", " 1  {n}2387528  26{n}92  0 7{n}"),
+        ("-dsk/total-- --net--", " read  writ|in out", "{n}20k   11k| 0   {n}"),
+    ],
+)
+def test_groups_drawn_over_names_of_columns_stand_above_their_rows(groups, names, row):
+    text = "\n".join([groups, names, *(row.format(n=n) for n in range(1, 9))])
+    (table,) = outline(text, small=True)
+
+    assert f"{groups}\n{names}" == text[table.start : table.head]
+
+
 def test_a_table_of_heads_alone_is_read():
     """As an article whose markup was cut has it: the first line has no bar, and no row follows."""
     text = "Results\n! style; and\n! x|Leader\n! y|Votes\n! z|Seats\n! w|%\n! v|+/-"
