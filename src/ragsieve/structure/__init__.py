@@ -81,7 +81,7 @@ def parts_of(text: str, start: int, end: int) -> tuple[list[Span], list[Span], s
         What stands before the tree; the records, entries, rows or statements of the deepest node
         that holds the rest, with what stands before, between and behind them, none where that has
         no parts; and the node's kind, of a row that of its table. What heads a part that is alone
-        is no part.
+        is no part, but of printed lines.
     """
     part = margins.piece_at(pieces(text), start)
     if part.lines:
