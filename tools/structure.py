@@ -21,7 +21,7 @@ CORE, MORE = "ragsieve", "ragsieve_research"
 LIMITS = {  # what is counted: the most there may be; beside it the aim, where it is not met yet
     "core code": 19_382,  # 15,000
     "research code": 19_480,  # 16,500
-    "tests raw": 49_968,  # 48,000
+    "tests raw": 49_965,  # 48,000
     "cycles": 0,
     "core imports research": 0,
     "imports upwards": 0,
