@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
-from unicodedata import category, mirrored
+from unicodedata import category, name
 
 from ragsieve.structure.columns import form
 from ragsieve.types import Span
@@ -43,6 +43,7 @@ _HEADING = re.compile(
 )
 _FIRST = re.compile(r"^(?<![^\r\n]\n)(?<![^\r\n]\r\n)\S.*", re.MULTILINE)  # line of a paragraph
 _FRAMED = re.compile(r"([^\w\s]+).*?([^\w\s]+)|.*([:：])")
+_SIDE = re.compile("LEFT|RIGHT|LESS|GREATER")  # in the names of signs that mirror each other
 _LONGEST = 100  # characters of what heads a paragraph
 _PLAIN = 7  # the level of lines in bold or capitals; those with a number have higher ones
 _CAPITALS = re.compile(
@@ -197,10 +198,10 @@ def _sign(line: str) -> str:
     match = _FRAMED.fullmatch(line) if len(line) <= _LONGEST else None
     if not match or match[3]:
         return match[3] if match else ""
-    pairs = [*zip(match[1], reversed(match[2]), strict=False)]
-    alike = all(a == b or (mirrored(a) and mirrored(b)) for a, b in pairs)
-    bracket = mirrored(line[0]) and category(line[0]) != "Pi"
-    return match[2] * (alike and len(match[1]) == len(match[2]) and (len(pairs) > 1 or bracket))
+    sides = match[1], match[2][::-1]
+    opening, closing = ([_SIDE.sub("", name(one, one)) for one in side] for side in sides)
+    bracket = category(line[0]) in ("Ps", "Sm") and line.count(match[2]) == 1
+    return match[2] * (opening == closing and (len(opening) > 1 or bracket))
 
 
 def _level(text: str, match: re.Match[str]) -> int:

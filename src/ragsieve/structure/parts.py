@@ -103,8 +103,7 @@ def holds(text: str, start: int, end: int) -> bool:
 
 def is_entry(text: str, start: int, end: int) -> bool:
     """Whether what stands there is a line and others, all of them further to the right."""
-    margins = [_margin(text, *line) for line in _lines(text, start, end)]
-    return len(margins) > 1 and min(margins[1:]) > margins[0] + 1
+    return _first_holds([(0, _margin(text, *line)) for line in _lines(text, start, end)])
 
 
 def _first_holds(items: Sequence[tuple[int, int]]) -> bool:

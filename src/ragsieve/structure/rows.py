@@ -157,8 +157,8 @@ def _paragraph(text: str, lines: Sequence[RowLine], faults: list[str]) -> Iterat
         if other := len(some) - runs[0][0] - covered(runs):
             faults.append(f"{other:,} lines beside a table have other columns: split as text")
     for first, after in runs:
-        begin = max(0, first - (mark == ""))
-        begin -= begin == first > 0 and _heads(some[first - 1], some[first:after])
+        leads = mark == "" or _heads(some[first - 1], some[first:after])
+        begin = first - (first > 0 and leads)
         begin -= begin > 0 and _groups(some[begin - 1].text)
         yield from _table(text, some[first:after], some[begin:first])
 
